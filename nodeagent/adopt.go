@@ -41,7 +41,7 @@ func (a *Agent) adopt() {
 	}
 }
 
-// keep tells tasks, before others start, until when the lease lasts.
+// keep tells the running tasks when the lease ends, before the agent starts other tasks.
 func (a *Agent) keep(now messages.Time) {
 	if until := a.state.Expiry(); a.real != nil && a.state.Joined() && until != a.lastsUntil {
 		a.lastsUntil = until

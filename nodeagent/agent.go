@@ -24,9 +24,9 @@ import (
 // Agent is the node agent of one node.
 type Agent struct {
 	c       Config
-	owned   bool           // the runner is the agent's own
-	real    runner.Real    // the same runner; nil: it has no processes
-	lasting runner.Lasting // the same runner; nil: its tasks end with the agent
+	owned   bool           // the agent made the runner, and closes it
+	real    runner.Real    // the same runner; nil: it starts no processes
+	lasting runner.Lasting // the same runner; nil: its tasks end when the agent ends
 	metrics *metrics
 	queue   *queue
 
@@ -35,32 +35,32 @@ type Agent struct {
 	running    map[messages.Attempt]*running
 	markets    map[messages.Name]bus.Subscription
 	cancel     context.CancelFunc // cancels the running request
-	lastsUntil messages.Time      // the end of the lease, as the runner was told
-	unable     bool               // tasks cannot be started, because there is no executor
-	can        []messages.Name    // the abilities that were told
+	lastsUntil messages.Time      // the end of the lease that the runner was last told
+	unable     bool               // there is no executor, so tasks cannot be started
+	can        []messages.Name    // the abilities that the leader was last told
 	full       bool               // the disk is almost full
-	retired    bool               // the agent is to be started anew once it is idle
-	wasIn      bool               // the node held a lease when the log was last told
+	retired    bool               // set by Retire: claim nothing
+	wasIn      bool               // the node held a lease at the latest log line
 
 	files    *files
 	hooks    *hooks.Hooks // nil: the site has none
 	readable readable
-	steps    *steps // nil: no task here can reach others
+	steps    *steps // nil: steps cannot reach other tasks
 
-	subscriptions []bus.Subscription // directives, logs
+	subscriptions []bus.Subscription // to the verbs directives and logs
 	ready         chan struct{}
-	ended         chan struct{} // the goroutine is over
+	ended         chan struct{} // closed when the goroutine has ended
 	life          context.Context
 	die           context.CancelFunc
 	closing       sync.Once
 	closed        error
 }
 
-// running is a task that was started.
+// running is a started task.
 type running struct {
 	process runner.Process
 	granted time.Time
-	follows bool // it waits for another task's slot
+	follows bool // it waits in line for another task's slot
 }
 
 // Start starts an agent. It returns at once; [Agent.Ready] tells when the node
@@ -111,7 +111,7 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 		a.die()
 		return nil, errors.Join(err, a.release())
 	}
-	context.AfterFunc(ctx, func() { a.Close() }) // the error is for the caller of Close
+	context.AfterFunc(ctx, func() { a.Close() }) // Close returns the error to its caller
 	if a.owned {
 		a.watchDisk()
 	}
@@ -119,8 +119,7 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 	return a, nil
 }
 
-// pause lets the node claim tasks only while it can start some, and tells the leader what it can do
-// now.
+// pause stops the node from claiming tasks while it cannot start any, and tells the leader the present abilities.
 func (a *Agent) pause() {
 	a.state.Pause(a.unable || a.full || a.retired)
 	if a.real == nil {
@@ -133,8 +132,8 @@ func (a *Agent) pause() {
 	}
 }
 
-// Retire lets the node claim no tasks any more, or claim them again. Its GPUs changed: whoever calls it starts the agent anew
-// once it is idle.
+// Retire stops the node from claiming tasks, or lets it claim them again. The caller does this when the node's GPUs
+// have changed, and starts the agent anew when [Agent.Idle] returns true.
 func (a *Agent) Retire(yes bool) {
 	a.queue.post(func(messages.Time) {
 		a.retired = yes
@@ -142,7 +141,7 @@ func (a *Agent) Retire(yes bool) {
 	})
 }
 
-// Idle reports whether the agent runs nothing, and is told to claim nothing.
+// Idle reports whether no task runs here and the agent claims none.
 func (a *Agent) Idle() bool {
 	answer := make(chan bool, 1)
 	a.queue.post(func(messages.Time) { answer <- a.retired && a.state.Running() == 0 })
@@ -169,8 +168,8 @@ func (a *Agent) abilities() []messages.Name {
 // Ready returns a channel that is closed when the node has registered for the first time.
 func (a *Agent) Ready() <-chan struct{} { return a.ready }
 
-// Close ends the tasks, reports that to the leader, and stops; it takes as
-// long as the configuration says at most.
+// Close ends the tasks, reports their ends to the leader, and stops. It takes at most CloseTimeout of the
+// configuration.
 func (a *Agent) Close() error {
 	a.leave()
 	a.closing.Do(func() {
@@ -187,7 +186,7 @@ func (a *Agent) Close() error {
 	return a.closed
 }
 
-// goodbyeWithin is how long an agent that ends waits for the leader to hear of the end.
+// goodbyeWithin is how long a closing agent waits for the leader to confirm that nothing runs here any more.
 const goodbyeWithin = time.Second
 
 // sayGoodbye tells the leader that nothing runs here any more, so that the node does not count as
@@ -227,7 +226,7 @@ func (a *Agent) release() (err error) {
 	return err
 }
 
-// loop gives the state its inputs and carries out its actions, until the end.
+// loop gives events to the state and carries out its actions, until the agent has ended.
 func (a *Agent) loop() {
 	defer close(a.ended)
 	defer a.queue.close()
@@ -261,7 +260,7 @@ func (a *Agent) loop() {
 	}
 }
 
-// untilWake returns how long the state has nothing to do.
+// untilWake returns the time until the state must be called again.
 func (a *Agent) untilWake() time.Duration {
 	at := a.state.Wake()
 	if at == 0 {
@@ -270,7 +269,7 @@ func (a *Agent) untilWake() time.Duration {
 	return max(0, at.Sub(a.c.Clock()).Std())
 }
 
-// act carries out the state's actions; it reports whether everything has ended.
+// act carries out the state's actions. It reports whether all tasks have ended and the agent may stop.
 func (a *Agent) act(now messages.Time) (over bool) {
 	do := a.state.Act(now)
 	a.noteSession()
@@ -282,7 +281,7 @@ func (a *Agent) act(now messages.Time) (over bool) {
 	for _, s := range do.Follow {
 		a.line(s)
 	}
-	for _, attempt := range do.Withdraw { // withdraw first: otherwise they would get the slots of stopped tasks
+	for _, attempt := range do.Withdraw { // withdraw first: otherwise these tasks would get the slots of stopped tasks
 		if r := a.running[attempt]; r != nil {
 			r.process.(runner.Follower).Withdraw()
 		}
@@ -297,7 +296,7 @@ func (a *Agent) act(now messages.Time) (over bool) {
 		a.stop(s)
 	}
 	if a.real != nil {
-		for _, attempt := range do.Reported { // the leader knows of their end
+		for _, attempt := range do.Reported { // the leader has confirmed their end
 			a.real.Confirm(attempt)
 		}
 	}
@@ -311,7 +310,7 @@ func (a *Agent) act(now messages.Time) (over bool) {
 	return do.Closed
 }
 
-// noteSession tells the log, and who waits for Ready, of a session won or lost.
+// noteSession logs that a session with the leader began or ended. The first session closes the channel of Ready.
 func (a *Agent) noteSession() {
 	in := a.state.Joined()
 	if in == a.wasIn {
@@ -364,8 +363,8 @@ func (a *Agent) line(s state.Start) {
 	a.running[attempt] = &running{process: p, follows: true}
 }
 
-// turn notes that a slot went from a task that has ended to the one that followed, at a time by
-// the clock of package boottime.
+// turn notes that a task ended and that the task which waited for its slot started. at is in the time of package
+// boottime.
 func (a *Agent) turn(now messages.Time, f messages.Finished, next messages.Attempt, at time.Duration) {
 	ago := max(0, boottime.Now()-at)
 	if r := a.running[next]; r != nil && r.follows {
@@ -400,7 +399,7 @@ func (a *Agent) finish(f messages.Finished) {
 	a.state.Ended(f)
 }
 
-// forget forgets a task that has ended, or will not begin.
+// forget removes a task that has ended, or will not be started.
 func (a *Agent) forget(f messages.Finished) {
 	if r := a.running[f.Attempt]; r != nil && !r.follows {
 		a.metrics.finish(&f, r.granted)

@@ -74,7 +74,7 @@ func TestRunsJobs(t *testing.T) {
 	}
 }
 
-// total adds up a counter over its labels.
+// total returns the sum of a counter over all its labels.
 func total(t testing.TB, registry *prometheus.Registry, name string) (sum float64) {
 	t.Helper()
 	families, err := registry.Gather()
@@ -118,8 +118,8 @@ func TestLogsAreForTheOwner(t *testing.T) {
 	}
 }
 
-// TestStreamsAreForTheOwner: nobody else reads, joins or signals a task, and to others the
-// job is not there.
+// TestStreamsAreForTheOwner checks that another account can neither read, join nor signal a task: it is told that
+// there is no such job.
 func TestStreamsAreForTheOwner(t *testing.T) {
 	network := bus.NewMemory()
 	l := newLeader(t, network, time.Hour)
@@ -141,15 +141,15 @@ func TestStreamsAreForTheOwner(t *testing.T) {
 			t.Errorf("%s by another account: %+v, %v", name, r, err)
 		}
 	}
-	await.Until(t, "an operator signals", func() bool { // the task may write before it is known to run
+	await.Until(t, "an operator signals", func() bool { // the task may write before the leader knows that it runs
 		_, err := ask("root", messages.StreamRequest{Signal: "KILL"})
 		return err == nil
 	})
 	l.until("the task ends", func() bool { return len(l.finished) == 1 })
 }
 
-// TestSignalsDoNotFillTheLog: the log has who reaches a task, of one account a few lines a
-// second.
+// TestSignalsDoNotFillTheLog sends many signals, and checks that the log has only a few lines a second for one
+// account.
 func TestSignalsDoNotFillTheLog(t *testing.T) {
 	network := bus.NewMemory()
 	l := newLeader(t, network, time.Hour)
@@ -165,7 +165,7 @@ func TestSignalsDoNotFillTheLog(t *testing.T) {
 			as = "root"
 		}
 		r := messages.StreamRequest{Attempt: messages.Attempt{Task: first(job), Number: 1}, Signal: "CONT"}
-		await.Until(t, "the signal arrives", func() bool { // the task may write before it is known to run
+		await.Until(t, "the signal arrives", func() bool { // the task may write before the leader knows that it runs
 			_, err := bus.Call[messages.StreamReply](t.Context(), user, messages.StreamSubject("home", "n1", as), r)
 			return err == nil
 		})
@@ -206,7 +206,7 @@ func ready(t testing.TB, network *bus.Network, job messages.JobID) {
 			return
 		}
 		if err != nil {
-			if messages.KindOf(err) != messages.NotFound { // it was not granted yet
+			if messages.KindOf(err) != messages.NotFound { // no node has claimed the task yet
 				t.Fatal(err)
 			}
 			runtime.Gosched()
@@ -231,7 +231,7 @@ func TestLostLeaseKillsTasks(t *testing.T) {
 	l.until("it works on", func() bool { _, ok := l.finished[first(next)]; return ok })
 }
 
-// ended waits until a task does not run any more, from its log.
+// ended waits until the agent says that a task has ended, when it is asked for the task's output.
 func ended(t testing.TB, network *bus.Network, job messages.JobID) {
 	t.Helper()
 	r := messages.LogsRequest{Attempt: messages.Attempt{Task: first(job), Number: 1}, Wait: messages.Duration(patience)}
@@ -257,7 +257,7 @@ func TestFencedAgentKillsAndJoinsAnew(t *testing.T) {
 	ready(t, network, job)
 	session := l.session()
 	l.set(func() { l.fence = true })
-	l.pass(clock, time.Hour/2) // the lease is to be renewed
+	l.pass(clock, time.Hour/2) // make the agent renew its lease
 	ended(t, network, job)
 	l.until("the node joins under a new session", func() bool { return l.sessions["n1"].number != session })
 }

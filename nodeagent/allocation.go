@@ -10,10 +10,10 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// membersWithin bounds how long the start of a task of an allocation waits to learn of the other tasks.
+// membersWithin bounds how long a task of an allocation waits for the nodes of the allocation's other tasks.
 const membersWithin = 5 * time.Minute
 
-// askAgain is how long it waits between two questions.
+// askAgain is the pause between two such questions to the leader.
 const askAgain = 200 * time.Millisecond
 
 // startInAllocation starts a task of an allocation after the leader has named the other tasks. The
@@ -33,7 +33,7 @@ func (a *Agent) startInAllocation(s state.Start) runner.Process {
 	return t
 }
 
-// nodesOf asks the leader for the nodes of an allocation until it says.
+// nodesOf asks the leader for the nodes of an allocation, until the leader knows them all.
 func (a *Agent) nodesOf(ctx context.Context, attempt messages.Attempt) (nodes []messages.Name, err error) {
 	for {
 		reply, err := ask[messages.StepReply](ctx, a, messages.VerbStep, messages.StepRequest{Attempt: attempt})

@@ -29,8 +29,8 @@ func crowd(t testing.TB, network *bus.Network, l *leader, n, slots int) {
 	}
 }
 
-// TestWakesInProportion lets a thousand idle agents meet one task, and then a
-// thousand. Were each agent to ask for each task, there would be a million claims.
+// TestWakesInProportion offers one task to a thousand idle agents, and then a thousand tasks. If each agent asked for
+// each task, there would be a million claims.
 func TestWakesInProportion(t *testing.T) {
 	network := bus.NewMemory()
 	l := newLeader(t, network, time.Hour)
@@ -45,8 +45,8 @@ func TestWakesInProportion(t *testing.T) {
 	}
 }
 
-// BenchmarkDispatch is the rate of tasks through claim, start and finish, of
-// 64 agents of 16 slots, without a log of commands behind the leader.
+// BenchmarkDispatch measures the tasks per second through claim, start and finish, with 64 agents of 16 slots each.
+// The leader writes no log of commands.
 func BenchmarkDispatch(b *testing.B) {
 	network := bus.NewMemory()
 	l := newLeader(b, network, time.Hour)
@@ -57,8 +57,7 @@ func BenchmarkDispatch(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tasks/s")
 }
 
-// BenchmarkIdleAgent reports what an idle agent costs on a bus in memory that
-// all share.
+// BenchmarkIdleAgent measures the cost of one idle agent. All agents share a bus in memory.
 func BenchmarkIdleAgent(b *testing.B) {
 	network := bus.NewMemory()
 	l := newLeader(b, network, time.Hour)

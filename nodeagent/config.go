@@ -21,7 +21,7 @@ import (
 // of Dir and Runner.
 type Config struct {
 	Site messages.Name
-	// Node names this node; it is the account as which the agent speaks.
+	// Node names this node. It is also the account with which the agent signs its requests.
 	Node messages.Name
 	// Slots are the slots that the node offers.
 	Slots []messages.ClassSlots
@@ -55,12 +55,12 @@ type Config struct {
 	Operators []messages.Name
 	// Grace is the time from SIGTERM to SIGKILL; default 5 s.
 	Grace time.Duration
-	// CloseTimeout bounds Close; default: Grace and 5 s.
+	// CloseTimeout bounds the time that Close takes; default: Grace and 5 s.
 	CloseTimeout time.Duration
-	// Seed of every decision by chance; 0: a random one.
+	// Seed is the seed of all random decisions; 0: a random seed.
 	Seed uint64
 	Log  *zap.Logger // nil: none
-	// Metrics may be shared by agents, whose counts then add up; nil: none.
+	// Metrics may be shared by several agents; the counts are then sums. nil: no metrics.
 	Metrics prometheus.Registerer
 	// Clock measures the lease; it must not go back. Nil: the time since the
 	// machine was started, sleep included. Timers run in real time.
@@ -124,13 +124,14 @@ func (c *Config) defaults() {
 	}
 }
 
-// openRunner makes the runner if none was given; then the agent owns it.
+// openRunner makes a runner if the configuration has none. owned reports whether it made one; the agent then closes
+// it.
 func (c *Config) openRunner() (owned bool, err error) {
 	if c.Runner != nil {
 		return false, nil
 	}
 	c.Tasks.Site, c.Tasks.Node, c.Tasks.Dir, c.Tasks.Grace = c.Site, c.Node, c.Dir, c.Grace
-	if !c.Tasks.Private { // its tasks may not reach anything
+	if !c.Tasks.Private { // its tasks cannot reach other nodes
 		if c.Tasks.Proxy, err = proxy.Open(c.Dir); err != nil {
 			return false, err
 		}
@@ -143,6 +144,6 @@ func (c *Config) openRunner() (owned bool, err error) {
 	return true, err
 }
 
-// uptime returns the time since the machine was started. It goes on while the machine sleeps, as
-// the leader's does, and nobody sets it.
+// uptime returns the time since the machine was started. This clock goes on while the machine sleeps, as the leader's
+// clock does, and nobody can set it.
 func uptime() messages.Time { return messages.Time(boottime.Now() / time.Microsecond) }

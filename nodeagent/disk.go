@@ -9,7 +9,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// diskEvery is how often the agent looks at the free space of its disk, or sooner if that may have become too little.
+// diskEvery is how often the agent reads the free space of its disk. It reads sooner if the space may be used up
+// sooner.
 const diskEvery = time.Second
 
 // watchDisk stops the node from claiming tasks while its disk is almost full, because the site's

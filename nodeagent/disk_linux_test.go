@@ -14,7 +14,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent"
 )
 
-// TestNodeTakesNothingOnAFullDisk: a node whose disk is almost full claims nothing until there is space, and tells the leader why.
+// TestNodeTakesNothingOnAFullDisk checks that a node with an almost full disk claims no task and tells the leader
+// why, until there is space again.
 func TestNodeTakesNothingOnAFullDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount a small disk")
@@ -51,7 +52,8 @@ func TestNodeTakesNothingOnAFullDisk(t *testing.T) {
 	await.Until(t, "the leader hears that the disk has space again", func() bool { return !l.told(messages.AbilityFull) })
 }
 
-// TestNodeThatRunsTellsOfAFullDisk while its tasks run, and they run on.
+// TestNodeThatRunsTellsOfAFullDisk checks that a node with running tasks tells the leader of an almost full disk, and
+// that its tasks run on.
 func TestNodeThatRunsTellsOfAFullDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount a small disk")

@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// filesWithin bounds how long the files of a task are under way, in each direction:
-// the most that a task may have, at a few megabytes a second.
+// filesWithin bounds the time to fetch all inputs of a task, and the time to store all its outputs. It is enough for
+// the largest permitted files at a few megabytes a second.
 const filesWithin = 5 * time.Minute
 
 // hasFiles reports whether the tasks of a program have inputs or outputs.
@@ -74,7 +74,7 @@ type fileTask struct {
 	cancel  context.CancelFunc
 
 	mu        sync.Mutex
-	process   runner.Process // nil before it is started
+	process   runner.Process // nil before the task starts
 	suspended bool
 	stopped   bool
 }
@@ -125,7 +125,7 @@ func (t *fileTask) run(gone <-chan struct{}, report func(messages.Finished)) {
 	}
 	select {
 	case f := <-ended:
-		if files && t.task.Nodes == "" || files && t.task.Place() == 0 { // the other tasks of an allocation have no output
+		if files && t.task.Nodes == "" || files && t.task.Place() == 0 { // only task 0 of an allocation has outputs
 			f = t.files.settle(t.context, f, manifestOf(t.task.Program))
 		}
 		report(f)
@@ -168,7 +168,7 @@ func (t *fileTask) unstarted(how messages.Outcome, why string) messages.Finished
 	return f
 }
 
-// Stop implements [runner.Process]. Files on their way are given up.
+// Stop implements [runner.Process]. It cancels transfers that have not finished.
 func (t *fileTask) Stop(grace time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -179,7 +179,7 @@ func (t *fileTask) Stop(grace time.Duration) {
 	}
 }
 
-// Suspend implements [runner.Process]. Files on their way go on.
+// Suspend implements [runner.Process]. Transfers continue while the task is suspended.
 func (t *fileTask) Suspend(suspended bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

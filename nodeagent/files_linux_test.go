@@ -20,11 +20,11 @@ import (
 type fakeDepot struct {
 	mu        sync.Mutex
 	files     map[string][]byte // by digest
-	taken     int               // pieces
+	taken     int               // pieces that were taken
 	delivered map[messages.TaskRef][]messages.File
-	refuse    error           // of deliver
-	asked     chan struct{}   // gets a token with each take, if it is not nil
-	wait      <-chan struct{} // take answers when it is closed, if it is not nil
+	refuse    error           // the error that deliver returns
+	asked     chan struct{}   // each take sends a token here; nil: none does
+	wait      <-chan struct{} // take waits until this is closed; nil: it does not wait
 }
 
 func newDepot(t *testing.T, network *bus.Network) *fakeDepot {
@@ -81,7 +81,7 @@ func (d *fakeDepot) deliver(_ context.Context, _ messages.Name, r messages.Deliv
 	return messages.Empty{}, d.refuse
 }
 
-// add makes a file that the depot has.
+// add puts a file into the depot.
 func (d *fakeDepot) add(t *testing.T, name, content string) messages.File {
 	f, err := bus.Digest(name, strings.NewReader(content))
 	if err != nil {
@@ -91,8 +91,8 @@ func (d *fakeDepot) add(t *testing.T, name, content string) messages.File {
 	return f
 }
 
-// Tasks of a node share what was fetched once, and what they leave is delivered
-// before their end is reported.
+// TestFilesAreFetchedOnceAndDelivered runs two tasks with the same input, and checks that the input is fetched once
+// and that the outputs are stored before the ends are reported.
 func TestFilesAreFetchedOnceAndDelivered(t *testing.T) {
 	network := bus.NewMemory()
 	l, d := newLeader(t, network, time.Hour), newDepot(t, network)
@@ -124,8 +124,8 @@ func TestFilesAreFetchedOnceAndDelivered(t *testing.T) {
 	}
 }
 
-// A task whose outputs are refused has not ended well; one whose input is missing
-// does not start; both say why.
+// TestFilesThatAreRefused checks that a task whose outputs are refused has failed, that a task whose input is missing
+// does not start, and that both ends say why.
 func TestFilesThatAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		what    string
@@ -164,7 +164,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// An agent that is closed does not wait for what travels.
+// TestCloseGivesUpWhatTravels closes an agent during a transfer, and checks that Close does not wait for it.
 func TestCloseGivesUpWhatTravels(t *testing.T) {
 	network := bus.NewMemory()
 	l, d := newLeader(t, network, time.Hour), newDepot(t, network)

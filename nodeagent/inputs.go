@@ -14,8 +14,8 @@ import (
 // keepInputs bounds the bytes of unused inputs that a node keeps for later tasks.
 const keepInputs = 2 << 30
 
-// inputs are the files that a node keeps by their digests: the files of running tasks,
-// and the latest of the others.
+// inputs are the files that a node keeps under their digests: all inputs of running tasks, and the most recently used
+// other ones.
 type inputs struct {
 	dir string // state directory
 
@@ -31,8 +31,8 @@ type input struct {
 	digest string
 	size   int64
 	users  int
-	last   uint64        // turn of the latest use
-	ready  chan struct{} // closed when it is there, or err says why not
+	last   uint64        // number of the latest use; a higher number is later
+	ready  chan struct{} // closed when the file is there, or err is set
 	err    error
 }
 
@@ -57,8 +57,8 @@ func openInputs(dir string) *inputs {
 	return in
 }
 
-// acquire returns a file when it is on the node; the first caller fetches it. If the
-// first caller fails, perhaps because it was stopped, the waiting callers try in turn.
+// acquire returns a file when it is on the node. The first caller fetches it. If that fails, perhaps because the
+// caller's task was stopped, the waiting callers try in turn.
 func (in *inputs) acquire(ctx context.Context, f messages.File, fetch func(*os.File) error) (*input, error) {
 	for {
 		k, mine := in.enter(f)
@@ -101,9 +101,8 @@ func (in *inputs) enter(f messages.File) (k *input, mine bool) {
 	return k, mine
 }
 
-// gone reports whether a known file is missing or damaged: the runner removes files that it finds
-// damaged, and a file that was truncated while no agent ran has a wrong size. The caller holds
-// in.mu.
+// gone reports whether a known file is missing or damaged. The runner removes files that it finds damaged; a file
+// that was cut while no agent ran has a wrong size. The caller holds in.mu.
 func (in *inputs) gone(k *input, wanted int64) bool {
 	select {
 	case <-k.ready:
@@ -118,7 +117,7 @@ func (in *inputs) gone(k *input, wanted int64) bool {
 	return true
 }
 
-// write fetches a file aside, and gives it its name when it is whole.
+// write fetches a file under a temporary name, and renames it when it is complete.
 func (in *inputs) write(f messages.File, fetch func(*os.File) error) error {
 	path := runner.InputFile(in.dir, f.Digest)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -137,7 +136,7 @@ func (in *inputs) write(f messages.File, fetch func(*os.File) error) error {
 	return err
 }
 
-// done says that a file is there, or why not; then the next who wants it tries again.
+// done marks a file as fetched, or notes the error; after an error the next caller fetches the file again.
 func (in *inputs) done(k *input, err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -147,7 +146,7 @@ func (in *inputs) done(k *input, err error) {
 	close(k.ready)
 }
 
-// drop forgets a file. in.mu is held.
+// drop removes a file from the index. The caller holds in.mu.
 func (in *inputs) drop(k *input) {
 	if in.kept[k.digest] == k {
 		delete(in.kept, k.digest)
@@ -155,8 +154,8 @@ func (in *inputs) drop(k *input) {
 	}
 }
 
-// release lets files go, and removes the files that were unused for the longest time,
-// above the bound.
+// release ends the caller's use of some files. While the unused files take more than keepInputs, it removes the one
+// that was unused for longest.
 func (in *inputs) release(held []*input) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -169,11 +168,11 @@ func (in *inputs) release(held []*input) {
 			return
 		}
 		in.drop(oldest)
-		os.Remove(runner.InputFile(in.dir, oldest.digest)) // if this fails, the file is found at the next start
+		os.Remove(runner.InputFile(in.dir, oldest.digest)) // if this fails, the next agent finds the file
 	}
 }
 
-// oldest returns the file without users that was not used for longest. in.mu is held.
+// oldest returns the unused file whose last use is the longest ago. The caller holds in.mu.
 func (in *inputs) oldest() (oldest *input) {
 	for _, k := range in.kept {
 		if k.users == 0 && (oldest == nil || k.last < oldest.last) {

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// TestAWrongSizeDropsNoFile: who names a wrong size for a digest is refused, and the
-// file that is kept stays.
+// TestAWrongSizeDropsNoFile asks for a kept file by its digest with a wrong size. The request must fail, and the file
+// must stay.
 func TestAWrongSizeDropsNoFile(t *testing.T) {
 	in := openInputs(t.TempDir())
 	f := messages.File{Name: "x", Digest: strings.Repeat("a", 64), Size: 4}
@@ -38,8 +38,8 @@ func TestAWrongSizeDropsNoFile(t *testing.T) {
 	}
 }
 
-// TestACutFileIsFetchedAnew: a file that was cut while no agent ran is no file of its
-// digest, and does not fail the tasks that want it.
+// TestACutFileIsFetchedAnew cuts a kept file while no agent runs. The next task that needs the file must run, after
+// the file was fetched again.
 func TestACutFileIsFetchedAnew(t *testing.T) {
 	dir := t.TempDir()
 	f := messages.File{Name: "x", Digest: strings.Repeat("a", 64), Size: 4}

@@ -15,8 +15,7 @@ import (
 // fetchWithin is how long an agent waits for a vector it asked for.
 const fetchWithin = 5 * time.Second
 
-// follow subscribes to the vectors of these markets and of no others; nil
-// changes nothing.
+// follow subscribes to the vectors of these markets, and ends other subscriptions; nil changes nothing.
 func (a *Agent) follow(markets []messages.Name) {
 	if markets == nil {
 		return
@@ -43,8 +42,7 @@ func (a *Agent) follow(markets []messages.Name) {
 	}
 }
 
-// transmit sends a request to the leader; its answer comes as an event. The
-// request before it is given up.
+// transmit sends a request to the leader and cancels the previous request. The answer arrives as an event.
 func (a *Agent) transmit(r *state.Request) {
 	if a.cancel != nil {
 		a.cancel()
@@ -87,8 +85,7 @@ func (a *Agent) exchanged(now messages.Time, id uint64, r *messages.ExchangeRepl
 	a.state.Answered(now, id, r)
 }
 
-// levelOf returns the log level of an error of the leader: errors that pass by themselves have a
-// low level.
+// levelOf returns the log level for an error of the leader: low if the error will pass without help.
 func levelOf(err error) zapcore.Level {
 	if messages.KindOf(err).Retriable() {
 		return zap.DebugLevel

@@ -17,8 +17,8 @@ import (
 // patience bounds every wait of a test that would otherwise wait for ever.
 const patience = await.Patience
 
-// leader is an auctioneer as an agent sees it: one market, one class, and a
-// list of programs to run, each for some tasks.
+// leader is an auctioneer as an agent sees it. It has one market with one class, and a list of programs to run, each
+// with a number of tasks.
 type leader struct {
 	t     testing.TB
 	bus   bus.Bus
@@ -27,13 +27,13 @@ type leader struct {
 	mu        sync.Mutex
 	term, seq uint64
 	programs  []messages.Program
-	given     []int // of each program's tasks
+	given     []int // number of tasks given out, for each program
 	pending   int
 	sessions  map[messages.Name]*session
 	finished  map[messages.TaskRef]messages.Finished
 	claims    int
-	silent    bool // answers nothing
-	fence     bool // the next exchange
+	silent    bool // answer nothing
+	fence     bool // fence the next exchange
 	changed   chan struct{}
 }
 
@@ -66,7 +66,7 @@ func newLeader(t testing.TB, network *bus.Network, lease time.Duration) *leader 
 	return l
 }
 
-// republish sends the vector out again while work stays unclaimed.
+// republish publishes the vector again and again while there is unclaimed work.
 func (l *leader) republish(stop chan struct{}) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -85,13 +85,13 @@ func (l *leader) republish(stop chan struct{}) {
 	}
 }
 
-// note wakes those who wait for something. l.mu is held.
+// note wakes the callers of until. The caller holds l.mu.
 func (l *leader) note() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
 
-// until waits for something to become true.
+// until waits until ok returns true.
 func (l *leader) until(what string, ok func() bool) {
 	l.t.Helper()
 	deadline := time.After(patience)
@@ -110,7 +110,7 @@ func (l *leader) until(what string, ok func() bool) {
 	}
 }
 
-// set changes the leader's mind.
+// set changes the leader's data, and wakes the callers of until.
 func (l *leader) set(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,7 +137,7 @@ func (l *leader) register(_ context.Context, node messages.Name, r messages.Regi
 	}, nil
 }
 
-// told reports whether every node has told of an ability.
+// told reports whether every node has reported an ability.
 func (l *leader) told(ability messages.Name) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -223,7 +223,7 @@ func (l *leader) submit(p messages.Program) messages.JobID {
 	return p.Job
 }
 
-// publish sends the vector out. l.mu is held.
+// publish publishes the vector. The caller holds l.mu.
 func (l *leader) publish() {
 	l.seq++
 	l.send(messages.VectorSubject("home", "main"), l.vector())
@@ -239,15 +239,15 @@ func (l *leader) send(subject string, message any) {
 	}
 }
 
-// clock is an agent's clock, for which time passes when a test says so as well.
+// clock is an agent's clock. In addition to real time, a test can advance it.
 type clock struct{ ahead atomic.Int64 }
 
 func (c *clock) now() messages.Time {
 	return messages.Time((boottime.Now() + time.Duration(c.ahead.Load())) / time.Microsecond)
 }
 
-// pass has time pass for an agent, which a vector has look at its clock. No lease of a test is so
-// short that a busy machine ends it.
+// pass advances an agent's clock, and publishes a vector so that the agent reads the clock. The leases of tests are
+// so long that they do not end by themselves on a busy machine.
 func (l *leader) pass(c *clock, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -260,7 +260,7 @@ func (l *leader) session() uint64 {
 	return get(l, func() uint64 { return l.sessions["n1"].number })
 }
 
-// get reads something of the leader.
+// get returns what read returns, with the leader locked.
 func get[T any](l *leader, read func() T) T {
 	l.mu.Lock()
 	defer l.mu.Unlock()

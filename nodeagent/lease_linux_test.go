@@ -16,13 +16,13 @@ import (
 // stubborn is a task that only SIGKILL ends.
 var stubborn = messages.Program{Tasks: 1, Command: []string{"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"}}
 
-// says waits for an answer to a task's question; 0: the attempt is alive.
+// says waits until lease.Alive answers a task with an error of this kind; 0: the attempt is alive.
 func says(t *testing.T, dir string, a messages.Attempt, want messages.Kind) {
 	t.Helper()
 	saysAfter(t, 0, dir, a, want)
 }
 
-// saysAfter is says, for a question that is asked so much later.
+// saysAfter is says for a question that the task asks after the duration later.
 func saysAfter(t *testing.T, later time.Duration, dir string, a messages.Attempt, want messages.Kind) {
 	t.Helper()
 	await.Until(t, "the answer", func() bool {
@@ -31,8 +31,8 @@ func saysAfter(t *testing.T, later time.Duration, dir string, a messages.Attempt
 	})
 }
 
-// An attempt that was given up hears so: told to stop, or the lease was lost. Another
-// attempt on the node is not concerned by the first.
+// TestGivenUpAttemptIsNotAlive checks that lease.Alive answers no to an attempt that was stopped, and to one whose
+// lease was lost. Another attempt on the node must stay alive meanwhile.
 func TestGivenUpAttemptIsNotAlive(t *testing.T) {
 	dir, network := t.TempDir(), bus.NewMemory()
 	l, clock := newLeader(t, network, time.Hour), new(clock)
@@ -44,7 +44,7 @@ func TestGivenUpAttemptIsNotAlive(t *testing.T) {
 	ready(t, network, other)
 	first, second := messages.Attempt{Task: first(one), Number: 1}, messages.Attempt{Task: first(other), Number: 1}
 	says(t, dir, first, 0)
-	says(t, dir, messages.Attempt{Task: first.Task, Number: 2}, messages.Fenced) // made up
+	says(t, dir, messages.Attempt{Task: first.Task, Number: 2}, messages.Fenced) // invented
 	l.send(messages.DirectiveSubject("home", "n1"), messages.Directive{Term: 1, Stop: []messages.Attempt{first}})
 	says(t, dir, first, messages.Fenced)
 	says(t, dir, second, 0)
@@ -55,8 +55,8 @@ func TestGivenUpAttemptIsNotAlive(t *testing.T) {
 	says(t, dir, second, messages.Fenced)
 }
 
-// An agent that is frozen cannot take back what it told: the answer becomes no when the
-// lease is over.
+// TestFrozenAgentsTasksAreNotAlive freezes an agent, and checks that the answer to its tasks becomes no when the
+// lease ends.
 func TestFrozenAgentsTasksAreNotAlive(t *testing.T) {
 	dir, network := t.TempDir(), bus.NewMemory()
 	l := newLeader(t, network, time.Hour)

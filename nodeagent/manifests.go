@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// manifest lists the files of a stage, which an agent has to know at the end of a task.
+// manifest lists the input and output files of a stage. The agent needs it when a task ends.
 type manifest struct {
 	Account messages.Name   `json:"account"`
 	Inputs  []messages.File `json:"inputs,omitempty"`
@@ -25,19 +25,18 @@ func manifestOf(p *messages.Program) *manifest {
 	return &manifest{Account: p.Account, Inputs: p.Inputs, Outputs: p.Outputs}
 }
 
-// manifests keeps, as files in a directory, what the stages of the present tasks must store. After
-// a restart the agent finds such tasks running, and reads there what to store when they end.
+// manifests keeps, in a directory, one manifest for each stage with tasks on this node. An agent that finds running
+// tasks after a restart reads there which outputs it must store.
 type manifests struct {
 	state string // directory of the agent; "": there are no files
 	log   *zap.Logger
-	life  context.Context // ends with the agent
+	life  context.Context // ends when the agent ends
 
 	mu    sync.Mutex
 	users map[string]int // number of present tasks, by the path of their stage's manifest
 }
 
-// sweep removes the manifests of stages without running tasks, and counts the running tasks of the
-// others.
+// sweep removes the manifests of stages without running tasks, and counts the running tasks of each other stage.
 func (m *manifests) sweep(running []runner.Adopted) {
 	if m.state == "" {
 		return
@@ -71,8 +70,7 @@ func (m *manifests) add(p *messages.Program) error {
 	return nil
 }
 
-// writeManifest writes a new file and then gives it its name: with half a manifest,
-// outputs would be forgotten.
+// writeManifest writes a temporary file and renames it: after half a manifest, the agent would not store all outputs.
 func writeManifest(path string, l *manifest) error {
 	text, err := json.Marshal(l)
 	if err == nil {
@@ -87,8 +85,8 @@ func writeManifest(path string, l *manifest) error {
 	return err
 }
 
-// remove ends the count of a task; the last one removes the manifest. An agent that is
-// about to stop leaves it to the next agent, which stores what this one could not.
+// remove subtracts a task of a stage. With the last one it removes the manifest, unless the agent is about to stop:
+// then the next agent needs it to store the remaining outputs.
 func (m *manifests) remove(job messages.JobID, stage uint32) {
 	path := m.path(job, stage)
 	m.mu.Lock()
@@ -98,7 +96,7 @@ func (m *manifests) remove(job messages.JobID, stage uint32) {
 	}
 	if m.users[path]--; m.users[path] == 0 {
 		delete(m.users, path)
-		os.Remove(path) // if this fails, the file is found at the next start
+		os.Remove(path) // if this fails, the next agent finds the file
 	}
 }
 

@@ -14,17 +14,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// mostEntries bounds the entries of directories that are looked at for the outputs of a task.
+// mostEntries bounds how many directory entries are read to find the outputs of a task.
 const mostEntries = 1 << 20
 
-// search looks for the names in a task's directory that match a pattern. The task made the directory, so
-// that the search is bounded: it follows no link in the place of a directory but one that the pattern
-// names, and looks at a number of entries.
+// search looks for the names in a task's directory that match a pattern. A task can make any directory and link, so
+// the search is bounded: it follows a link to a directory only if the pattern names the link, and reads a limited
+// number of entries.
 type search struct {
 	ctx   context.Context
 	root  *os.Root
 	most  int
-	left  int // entries that may still be looked at
+	left  int // entries that may still be read
 	names []string
 }
 
@@ -46,7 +46,7 @@ func matching(ctx context.Context, root *os.Root, patterns []string, most int) (
 	return slices.Compact(s.names), nil
 }
 
-// match notes the names beneath a directory whose elements match.
+// match adds the names below dir that match the elements of a pattern.
 func (s *search) match(dir string, elements []string) error {
 	element, rest := elements[0], elements[1:]
 	if strings.ContainsAny(element, `*?[\`) {
@@ -62,7 +62,7 @@ func (s *search) match(dir string, elements []string) error {
 	return nil
 }
 
-// each goes on with the entries of a directory that match an element.
+// each calls match with the rest of the pattern for every entry of dir that matches element.
 func (s *search) each(dir, element string, rest []string) error {
 	const atOnce = 256
 	const flags = os.O_RDONLY | syscall.O_DIRECTORY | syscall.O_NONBLOCK

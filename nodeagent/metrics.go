@@ -18,10 +18,10 @@ type metrics struct {
 	startSeconds, exchangeSeconds       prometheus.Histogram
 }
 
-// unread are the metrics of agents without a registry, which nobody reads.
+// unread are the metrics of agents that have no registry; nobody reads them.
 var unread = sync.OnceValue(func() *metrics { return makeMetrics(prometheus.NewRegistry()) })
 
-// newMetrics registers metrics; nil: they are read by nobody.
+// newMetrics registers metrics; without a registry nobody reads them.
 func newMetrics(r prometheus.Registerer) *metrics {
 	if r == nil {
 		return unread()
@@ -77,7 +77,7 @@ func register[C prometheus.Collector](r prometheus.Registerer, c C) C {
 	return c
 }
 
-// exchange counts a transmission of an exchange.
+// exchange counts one sending of an exchange.
 func (m *metrics) exchange(e *messages.Exchange) {
 	m.exchanges.Inc()
 	for _, c := range e.Claims {
@@ -85,7 +85,7 @@ func (m *metrics) exchange(e *messages.Exchange) {
 	}
 }
 
-// finish counts an ended task and, if it was started, the time that took.
+// finish counts an ended task and, if it was started, the time from its grant to its start.
 func (m *metrics) finish(f *messages.Finished, granted time.Time) {
 	m.finishes.WithLabelValues(f.Outcome.String()).Inc()
 	if f.Outcome != messages.Unstartable {

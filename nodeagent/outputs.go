@@ -19,9 +19,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// settle stores what a task left, if it ended well, and removes its inputs. A task whose outputs
-// cannot be stored has failed. If only the names or permissions of some files are wrong, the other
-// files are stored, and the task is not run again, because it would leave the same files.
+// settle stores the outputs of a task that ended well, and removes its inputs. A task whose outputs cannot be stored
+// has failed. If only some files have unsuitable names or permissions, settle stores the others. Such a task is not
+// run again, because it would leave the same files.
 func (f *files) settle(ctx context.Context, end messages.Finished, l *manifest) messages.Finished {
 	dir := runner.KeptDir(f.dir, l.Account, end.Attempt)
 	if end.Outcome == messages.Exited && end.ExitCode == 0 && len(l.Outputs) > 0 {
@@ -37,8 +37,7 @@ func (f *files) settle(ctx context.Context, end messages.Finished, l *manifest) 
 	return end
 }
 
-// failedCode is the exit code of a task that ended well and whose outputs could not
-// be stored.
+// failedCode is the exit code for a task that ended well but whose outputs could not be stored.
 const failedCode = 1
 
 func unstored(f messages.Finished, err error, ctx context.Context) messages.Finished {
@@ -64,11 +63,10 @@ func (f *files) store(ctx context.Context, attempt messages.Attempt, dir string,
 	return refusal(refused, len(stored))
 }
 
-// mostNamed is how many files a sentence names that were not stored.
+// mostNamed bounds how many refused files an error names.
 const mostNamed = 3
 
-// refusal returns an error that names the files that were not stored, as a task left too much; nil:
-// all were stored.
+// refusal returns an error of kind Exceeded that names the refused files; nil: all files were stored.
 func refusal(refused []error, stored int) error {
 	if len(refused) == 0 {
 		return nil
@@ -163,7 +161,7 @@ func describe(root *os.Root, name string) (*messages.File, error) {
 	if err != nil || !info.Mode().IsRegular() || !ownedAlike(root, info) {
 		return nil, nil
 	}
-	if info.Size() > messages.MaxJobFiles { // a file with holes would be read for long
+	if info.Size() > messages.MaxJobFiles { // a file with large holes would take long to read
 		return nil, errTooLarge
 	}
 	if !utf8.ValidString(name) {
@@ -177,7 +175,7 @@ func describe(root *os.Root, name string) (*messages.File, error) {
 	return &f, err
 }
 
-// open opens a file for reading without waiting for anybody, as a pipe would.
+// open opens a file for reading. It does not wait, as opening a pipe would.
 func open(root *os.Root, name string) (*os.File, error) {
 	return root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
@@ -199,7 +197,7 @@ func removeInputs(dir string, inputs []messages.File) {
 	os.Remove(dir)
 }
 
-// ownedAlike reports whether a file belongs to the owner of its directory.
+// ownedAlike reports whether a file and its directory have the same owner.
 func ownedAlike(root *os.Root, file fs.FileInfo) bool {
 	dir, err := root.Stat(".")
 	if err != nil {

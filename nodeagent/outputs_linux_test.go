@@ -17,9 +17,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// TestHalfAManifestIsNone: where the disk is full, or the agent ends, while the manifest
-// of a stage is written, nothing is found under the manifest's name but what was there
-// before, and the next agent removes the rest.
+// TestHalfAManifestIsNone breaks off the writing of a manifest, once by a full disk and once by the end of the agent.
+// Its name must still show the earlier content, and the next agent must remove the temporary file.
 func TestHalfAManifestIsNone(t *testing.T) {
 	m := &manifests{state: t.TempDir(), log: zap.NewNop(), life: t.Context(), users: map[string]int{}}
 	p := &messages.Program{Job: 7, Stage: 1, Outputs: []string{"*.csv"}}
@@ -58,8 +57,8 @@ func TestHalfAManifestIsNone(t *testing.T) {
 	}
 }
 
-// TestHalfAnInputIsNone: an input whose transfer breaks off, or during which the agent
-// ends, is not found under its name, and is fetched again.
+// TestHalfAnInputIsNone breaks off the transfer of an input. The file must not be there under its name, and the next
+// task must fetch it again.
 func TestHalfAnInputIsNone(t *testing.T) {
 	dir := t.TempDir()
 	f := messages.File{Name: "x", Digest: strings.Repeat("a", 64), Size: 4}
@@ -80,7 +79,7 @@ func TestHalfAnInputIsNone(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) > 0 || in.bytes != 0 {
 		t.Errorf("left are %v, %v, and %d bytes are counted", left, err, in.bytes)
 	}
-	if err := os.WriteFile(path+".part", []byte("go"), 0o600); err != nil { // as of an agent that was killed
+	if err := os.WriteFile(path+".part", []byte("go"), 0o600); err != nil { // left by an agent that was killed
 		t.Fatal(err)
 	}
 	whole := func(to *os.File) error {
@@ -98,7 +97,7 @@ func TestHalfAnInputIsNone(t *testing.T) {
 	}
 }
 
-// TestNamesOfOutputs: a refusal names the file.
+// TestNamesOfOutputs checks that the error for a refused output names the file.
 func TestNamesOfOutputs(t *testing.T) {
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)
@@ -121,8 +120,8 @@ func TestNamesOfOutputs(t *testing.T) {
 	}
 }
 
-// TestOutputsAreLookedForWithinBounds: links do not multiply what is looked at, the search ends with its
-// context, and a bound on it is said.
+// TestOutputsAreLookedForWithinBounds checks that links do not multiply the entries that are read, that the search
+// ends with its context, and that an exceeded bound is an error.
 func TestOutputsAreLookedForWithinBounds(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "a", "b", "c"), 0o700); err != nil {
@@ -143,7 +142,7 @@ func TestOutputsAreLookedForWithinBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	few := 100 // a little more than there are
+	few := 100 // a few more than the directory has
 	for pattern, want := range map[string][]string{
 		"*.csv": {"top.csv"}, "*/*/*/*.csv": {"a/b/c/two.csv"}, "*/*/*/*/*/*/*/*": nil, "a/*.csv": {"a/one.csv"},
 		"l1/*.csv": {"l1/top.csv"}, "a/one.csv": {"a/one.csv"}, "none/*": nil, "a/*/c/*": {"a/b/c/two.csv"},
@@ -162,7 +161,8 @@ func TestOutputsAreLookedForWithinBounds(t *testing.T) {
 	}
 }
 
-// TestOutputsThatCannotBeKept: the others are kept, a sentence names those, and the task is not run again.
+// TestOutputsThatCannotBeKept checks that the good outputs are stored, that an error names the refused ones, and that
+// the task is not run again.
 func TestOutputsThatCannotBeKept(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"good.csv", "new\nline.csv", "o\xff.csv"} {

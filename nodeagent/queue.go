@@ -6,19 +6,19 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// event is something that happened, to be told to the state.
+// event tells the state one thing that happened.
 type event func(now messages.Time)
 
-// queue hands events to the agent's one goroutine.
+// queue passes events from many goroutines to the one goroutine of the agent.
 type queue struct {
 	mu     sync.Mutex
-	room   sync.Cond // signals callers that wait in offer
+	room   sync.Cond // wakes callers that wait in offer
 	events []event
 	ready  chan struct{} // holds a token while there are events
 	closed bool
 }
 
-// maxOffered bounds the events from outside that wait.
+// maxOffered bounds the waiting events from outside of the agent.
 const maxOffered = 256
 
 func newQueue() *queue {
@@ -34,7 +34,7 @@ func (q *queue) post(e event) {
 	q.add(e)
 }
 
-// offer adds an event from outside, and waits while there are too many.
+// offer adds an event from outside of the agent. It waits while maxOffered events wait.
 func (q *queue) offer(e event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -41,7 +41,7 @@ func (a *Agent) listen() error {
 		return nil
 	}
 	proxies, err := proxy.Serve(a.c.Tasks.Proxy, a.proxy)
-	if err != nil { // without it, tasks run but cannot ask
+	if err != nil { // without it, tasks run but cannot send requests
 		a.c.Log.Warn("tasks cannot ask the site", zap.Error(err))
 		return nil
 	}
@@ -49,7 +49,7 @@ func (a *Agent) listen() error {
 	return nil
 }
 
-// proxy asks the site for a task that runs here.
+// proxy sends a request of a task that runs here to the site.
 func (a *Agent) proxy(ctx context.Context, of messages.Attempt, verb string, request []byte) ([]byte, error) {
 	runs := make(chan bool, 1)
 	a.queue.post(func(messages.Time) {
@@ -87,7 +87,7 @@ func receive[T any](a *Agent, payload []byte, do func(messages.Time, *T) error) 
 	})
 }
 
-// logEndpoint answers for the output of tasks.
+// logEndpoint answers requests for the output of tasks.
 func (a *Agent) logEndpoint() bus.Endpoint {
 	return bus.Endpoint{
 		Name:    messages.VerbLogs,
@@ -101,16 +101,15 @@ func (a *Agent) logEndpoint() bus.Endpoint {
 	}
 }
 
-// streamConcurrency is how many requests wait at once: each client of a stream has one that
+// streamConcurrency is the number of requests that may wait at the same time. Each client of a stream has one that
 // waits for output, and one more while it sends.
 const streamConcurrency = 512
 
-// maxReaches bounds the lines of one second that the log has of one account: the lines of
-// an account hide no other's.
+// maxReaches bounds the log lines of one account in a second, so that they do not hide the lines of other accounts.
 const maxReaches = 10
 
-// streamEndpoint answers requests to read from or write to a running task. A user may do so who may
-// read the task's output.
+// streamEndpoint answers requests to read from or write to a running task. Every caller who may read the task's
+// output may do so.
 func (a *Agent) streamEndpoint() bus.Endpoint {
 	log := bus.Bounded(a.c.Log, maxReaches)
 	return bus.Endpoint{
@@ -146,8 +145,7 @@ func (a *Agent) mayReach(_ context.Context, caller messages.Name, of messages.At
 	return err
 }
 
-// mayRead does what mayReach does, and also refuses the owner while the market of the job keeps
-// back what tasks wrote.
+// mayRead does what mayReach does. It also refuses the owner while the job's market keeps its output back.
 func (a *Agent) mayRead(ctx context.Context, caller messages.Name, of messages.Attempt) error {
 	if err := a.mayReach(ctx, caller, of); err != nil || slices.Contains(a.c.Operators, caller) {
 		return err
@@ -155,20 +153,20 @@ func (a *Agent) mayRead(ctx context.Context, caller messages.Name, of messages.A
 	return a.readable.check(ctx, a, of.Task.Job)
 }
 
-// readable remembers jobs whose output may be read: their markets do not keep it back.
+// readable remembers jobs whose output may be read, because their markets do not keep it back.
 type readable struct {
 	mu   sync.Mutex
 	jobs map[messages.JobID]bool
 }
 
-// Bounds of the jobs that are remembered as readable, and of the time for a question to the leader.
+// Bounds of the number of remembered jobs, and of the wait for the leader's answer.
 const (
 	mostReadable = 4096
 	keptWithin   = 2 * time.Second
 )
 
-// check asks the leader whether a job's output is kept back. If nobody answers, output can be read:
-// a node's data is available without the leader.
+// check asks the leader whether a job's output is kept back. If nobody answers, the output can be read: the data of a
+// node are available without the leader.
 func (r *readable) check(ctx context.Context, a *Agent, job messages.JobID) error {
 	r.mu.Lock()
 	known := r.jobs[job]

@@ -21,15 +21,15 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// steps lets the tasks of allocations reach the other tasks of theirs. It listens on a socket of this machine whose name
-// is always the same for one state directory, so that tasks that outlive an agent find the next one. A task proves by a
-// token which attempt it is: the token is a code of the attempt under the node's own key.
+// steps lets a task of an allocation reach the other tasks of its allocation. It listens on a socket whose name is
+// always the same for one state directory, so that tasks that outlive an agent find the next one. A task proves with
+// a token which attempt it is: a code of the attempt under the node's own key.
 type steps struct {
 	agent    *Agent
 	key      []byte
 	name     string
 	listener net.Listener
-	turns    chan struct{} // one for each request under way
+	turns    chan struct{} // holds one token for each request under way
 }
 
 // Bounds of the requests of tasks.
@@ -37,10 +37,10 @@ const (
 	stepsAtOnce  = 512
 	stepsRequest = 2 << 20 // bytes
 	stepsWithin  = 8 * time.Second
-	stepsKey     = 52 // bytes of the key: two random texts
+	stepsKey     = 52 // length of the key in bytes: two random texts
 )
 
-// openSteps reads the node's key, or makes it, and listens.
+// openSteps reads the node's key, or makes it, and listens on the socket.
 func (a *Agent) openSteps() error {
 	if a.c.Dir == "" || a.real == nil {
 		return nil
@@ -56,7 +56,7 @@ func (a *Agent) openSteps() error {
 	}
 	sum := sha256.Sum256(key)
 	s := &steps{agent: a, key: key, name: "candor-steps-" + hex.EncodeToString(sum[:8]), turns: make(chan struct{}, stepsAtOnce)}
-	if s.listener, err = net.Listen("unix", "@"+s.name); err != nil { // some process has the name
+	if s.listener, err = net.Listen("unix", "@"+s.name); err != nil { // another process may have the name
 		a.c.Log.Warn("tasks of allocations cannot start processes on other nodes", zap.Error(err))
 		return nil
 	}
@@ -65,7 +65,7 @@ func (a *Agent) openSteps() error {
 	return nil
 }
 
-// variable says to a task where it asks, who answers there, and with which token.
+// variable returns the value that tells a task the socket, the user that answers there, and the task's token.
 func (s *steps) variable(a messages.Attempt) string {
 	if s == nil {
 		return ""
@@ -95,7 +95,7 @@ func (s *steps) accept() {
 		select {
 		case s.turns <- struct{}{}:
 			go s.serve(conn)
-		default: // tasks that ask more than that wait for nobody
+		default: // too many requests of tasks: refuse it without waiting
 			_ = conn.Close()
 		}
 	}

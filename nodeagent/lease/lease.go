@@ -21,13 +21,12 @@ func name(a messages.Attempt) string {
 	return fmt.Sprintf("%d.%d.%d.%d", a.Task.Job, a.Task.Stage, a.Task.Index, a.Number)
 }
 
-// form is the whole of a file, always of one length, so that a write replaces all of it: the
-// attempt, the end of the lease in nanoseconds, and a checksum of both. A reader who comes
-// between finds the checksum wrong.
+// form is the format of a file: the attempt and the end of the lease in nanoseconds. A checksum of both follows. All
+// files have the same length, so a write replaces everything. A reader who comes in the middle of a write finds a
+// wrong checksum.
 const form = "%-64s %020d"
 
-// Tell writes that an attempt is the current one until an instant, since the machine was
-// started.
+// Tell writes that an attempt is current until a given time since the machine was started.
 func Tell(file io.WriterAt, a messages.Attempt, until time.Duration) error {
 	return write(file, name(a), until)
 }
@@ -60,9 +59,9 @@ func read(path string) (who string, until time.Duration, err error) {
 	return "", 0, messages.Errorf(messages.Unavailable, "%s cannot be read", path)
 }
 
-// Alive returns nil if the attempt that a value of [Variable] names is current now, and stays
-// current for the time yet unless it is stopped. The error has kind Fenced if the attempt is not
-// current, and Unavailable if that cannot be found out. now is the machine's time since boot.
+// Alive returns nil if the attempt that a value of [Variable] names is current now, and stays current for the
+// duration yet unless somebody stops it. The error has kind Fenced if the attempt is not current, and Unavailable if
+// this is unknown. now is the machine's time since boot.
 func Alive(value string, now, yet time.Duration) error {
 	at := strings.LastIndexByte(value, ':')
 	if at < 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// An attempt is alive as long as its file names it and the lease lasts: not another one, not
-// one that is made up, and not one that was told to stop or has ended.
+// TestAlive checks that an attempt is alive while its file names it and the lease lasts. Another attempt, an invented
+// one, and one that was stopped or has ended are not alive.
 func TestAlive(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "alive")
 	attempt := func(n uint32) messages.Attempt {
@@ -30,26 +30,26 @@ func TestAlive(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	asks(attempt(1), 0, 0, messages.Unavailable) // there is no file
+	asks(attempt(1), 0, 0, messages.Unavailable) // no file
 	file, err := os.Create(path)
 	must(err)
 	defer file.Close()
-	asks(attempt(1), 0, 0, messages.Unavailable) // it is empty
+	asks(attempt(1), 0, 0, messages.Unavailable) // the file is empty
 	must(Tell(file, attempt(2), 100*time.Second))
-	asks(attempt(1), 90*time.Second, 0, messages.Fenced)  // ended
-	asks(attempt(22), 90*time.Second, 0, messages.Fenced) // made up
+	asks(attempt(1), 90*time.Second, 0, messages.Fenced)  // this attempt has ended
+	asks(attempt(22), 90*time.Second, 0, messages.Fenced) // invented
 	asks(attempt(2), 90*time.Second, 0, 0)
 	asks(attempt(2), 90*time.Second, 11*time.Second, messages.Fenced)
 	asks(attempt(2), 100*time.Second, 0, messages.Fenced) // nobody renewed the lease
 	must(Tell(file, attempt(2), math.MaxInt64))
 	asks(attempt(2), 100*time.Second, 0, 0)
 	must(Blank(file))
-	asks(attempt(2), 0, 0, messages.Fenced) // told to stop
+	asks(attempt(2), 0, 0, messages.Fenced) // this attempt was stopped
 	if err := Alive("", 0, 0); messages.KindOf(err) != messages.Unavailable {
 		t.Errorf("outside a task: %v", err)
 	}
 	must(Tell(file, attempt(2), 100*time.Second))
-	_, err = file.WriteAt([]byte("9"), 80) // as of two writes
+	_, err = file.WriteAt([]byte("9"), 80) // a mix of two writes
 	must(err)
 	asks(attempt(2), 0, 0, messages.Unavailable)
 }

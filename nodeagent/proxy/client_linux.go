@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Request asks the site for a task, by its value of [Variable].
+// Request sends a request of a task to its site and returns the answer. value is the value of [Variable].
 func Request(ctx context.Context, value, verb string, request []byte) ([]byte, error) {
 	parts, err := split(value)
 	if err != nil {
@@ -42,7 +42,7 @@ func Request(ctx context.Context, value, verb string, request []byte) ([]byte, e
 	return a.Reply, nil
 }
 
-// overflow is the user by which the kernel calls one that the task's user namespace does not have.
+// overflow is the number that the kernel shows for a user who has no number in the task's user namespace.
 const overflow = "65534"
 
 func userOf(conn *net.UnixConn) (uid string, err error) {

@@ -4,14 +4,15 @@
 //
 //	task --- socket of the node, token ---> agent --- verb "proxy", attempt ---> auctioneer
 //
-// A token is a keyed hash of the attempt under a key that the agent alone has, so it names one attempt, and no
-// state is kept. It opens only the socket, an abstract one: from another machine, or from a task with a network of its
-// own (tasks.private), it cannot be reached. The agent refuses an attempt that does not run here now, and so does the
-// auctioneer, which also refuses what is not in its list of verbs, and accounts of operators. So a token that was copied
-// out of a task is worth nothing once the attempt has ended.
+// A token is a keyed hash of the attempt. Only the agent and its executor have the key, so a token names one attempt,
+// and the agent need not store tokens. The socket is an abstract one: it cannot be reached from another machine, or
+// from a task with a network of its own (tasks.private). The agent refuses attempts that do not run here now. The
+// auctioneer refuses them too, and also verbs that are not in its list, and accounts of operators. So a token that
+// was copied out of a task is worth nothing once the attempt has ended.
 //
-// While the agent is away, another process can take the name of the socket. So a client looks at the user of the
-// process that answers, which the kernel tells, before it sends the token.
+// While the agent is away, another process can take the name of the socket. So before a client sends the token, it
+// asks the kernel for the user of the process that answers.
 //
-// A node could ask in the name of a task that it runs. It can make the task itself do so too.
+// A node could send requests in the name of a task that it runs. This gives it no new power: it runs the task, so it
+// could make the task send them.
 package proxy

@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// Variable is the variable of a task's environment that has its token.
+// Variable is the variable of a task's environment that holds its token.
 const Variable = "CANDOR_PROXY"
 
 // Key makes the tokens of a node. It must not leave the agent and its executor.
@@ -24,7 +24,7 @@ type Key []byte
 
 const keySize = 32
 
-// Open reads the key of a node from its directory, and makes one where there is none.
+// Open reads the key of a node from its directory, and makes a key if there is none.
 func Open(dir string) (Key, error) {
 	path := filepath.Join(dir, "proxy.key")
 	key, err := os.ReadFile(path)
@@ -79,7 +79,7 @@ func nameOf(a messages.Attempt) string {
 	return fmt.Sprintf("%d.%d.%d.%d", a.Task.Job, a.Task.Stage, a.Task.Index, a.Number)
 }
 
-// attempt returns the attempt to which a token belongs; nil: it is no token of this node.
+// attempt returns the attempt that a token proves; nil: the token is not one of this node.
 func (k Key) attempt(name, token string) *messages.Attempt {
 	if !hmac.Equal([]byte(k.hash(name)), []byte(token)) {
 		return nil

@@ -23,7 +23,8 @@ func patient(t *testing.T) context.Context {
 	return ctx
 }
 
-// TestATokenOpensOneAttempt of one node: it names no other attempt, and no other node's socket takes it.
+// TestATokenOpensOneAttempt checks that a token proves one attempt of one node: it fails for another attempt, and at
+// another node's socket.
 func TestATokenOpensOneAttempt(t *testing.T) {
 	dir := t.TempDir()
 	key, err := Open(dir)
@@ -90,7 +91,8 @@ func TestATokenOpensOneAttempt(t *testing.T) {
 	}
 }
 
-// TestAnotherUserGetsNoToken: while the agent is away, whoever takes the name of its socket is found out by its user.
+// TestAnotherUserGetsNoToken lets another user's process take the name of the socket while the agent is away. The
+// client must notice, and send no token.
 func TestAnotherUserGetsNoToken(t *testing.T) {
 	key, _ := Open(t.TempDir())
 	value := key.Value("alice", attempt(7, 1))
@@ -113,7 +115,7 @@ func TestAnotherUserGetsNoToken(t *testing.T) {
 		got <- n
 	}()
 	parts := strings.Split(value, ":")
-	parts[1] = "4242" // the agent was another user's
+	parts[1] = "4242" // as if the agent belonged to another user
 	if _, err := Request(patient(t), strings.Join(parts, ":"), "jobs", nil); messages.KindOf(err) != messages.PermissionDenied || !strings.Contains(err.Error(), "another user's process") {
 		t.Errorf("%v", err)
 	}
@@ -122,7 +124,8 @@ func TestAnotherUserGetsNoToken(t *testing.T) {
 	}
 }
 
-// TestStopEndsCalls that are under way, and connections of clients that send nothing.
+// TestStopEndsCalls checks that Stop ends calls that are being answered, and connections of clients that send
+// nothing.
 func TestStopEndsCalls(t *testing.T) {
 	key, _ := Open(t.TempDir())
 	began := make(chan struct{})

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// call is what a task sends, and answer what it gets: a JSON object each, one on a connection.
+// call is the request of a task, and answer is the reply. Each is one JSON object; a connection carries one of each.
 type call struct {
 	Attempt string `json:"attempt"`
 	Token   string `json:"token"`
@@ -26,17 +26,17 @@ type answer struct {
 
 // Limits of a server.
 const (
-	mostCalls   = 64 // at once
+	mostCalls   = 64 // calls at the same time
 	mostBytes   = 8 << 20
-	callWithin  = 30 * time.Second // bound for a task to send its request
+	callWithin  = 30 * time.Second // time in which a task must have sent its request
 	askWithin   = time.Minute
 	mostReplies = 64 << 20
 )
 
-// Ask carries out a request of an attempt.
+// Ask carries out a request of an attempt, and returns the reply.
 type Ask func(ctx context.Context, of messages.Attempt, verb string, request []byte) ([]byte, error)
 
-// Server answers the tasks of a node.
+// Server answers the requests of a node's tasks.
 type Server struct {
 	key  Key
 	ask  Ask
@@ -74,7 +74,7 @@ func (s *Server) accept() {
 			if s.life.Err() != nil {
 				return
 			}
-			time.Sleep(100 * time.Millisecond) // no file is free
+			time.Sleep(100 * time.Millisecond) // too many files are open
 			continue
 		}
 		select {

@@ -11,21 +11,21 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// aliveEnding ends the name of a lane's file of package lease.
+// aliveEnding is the end of the name of a lane's file of package lease.
 const aliveEnding = ".alive"
 
-// tellRarely is the part of a lease by which its end must move before tasks are told again. On a
-// node with short tasks each exchange renews the lease.
+// tellRarely: tasks are told a new end of the lease only if it is later by 1/tellRarely of the lease. On a node with
+// short tasks each exchange renews the lease.
 const tellRarely = 16
 
-// TellAnew reports whether tasks that were told that a lease ends at told must now be told until. A
-// task that is not told assumes that the lease ends a little earlier than it does.
+// TellAnew reports whether tasks must be told the end of a lease again. told is the end that they know, and until is
+// the present one. A task that is not told assumes that the lease ends a little too early.
 func TellAnew(told, until time.Duration) bool {
 	grown := until - told
 	return grown < 0 || grown > 0 && grown >= (until-boottime.Now())/tellRarely
 }
 
-// Keep tells the tasks until when they are the current attempts.
+// Keep tells the tasks that they are the current attempts until the given time.
 func (p *Processes) Keep(until time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -38,8 +38,8 @@ func (p *Processes) Keep(until time.Duration) {
 	}
 }
 
-// openAlive opens the lane's file of package lease, which the tasks' user may read, unless
-// it is open. A task whose file cannot be made learns that nobody knows.
+// openAlive opens the lane's file of package lease unless it is open, and lets the tasks' user read it. If that
+// fails, lease.Alive answers a task with Unavailable.
 func (l *lane) openAlive(as *syscall.Credential) {
 	if l.alive != nil {
 		return
@@ -56,7 +56,7 @@ func (l *lane) openAlive(as *syscall.Credential) {
 	l.alive = os.NewFile(uintptr(fd), l.base+aliveEnding)
 }
 
-// tellFirst opens the file from which the task learns about its attempt, lets the task's user read it, and writes it.
+// tellFirst opens the file that tells the task how long it is current, lets the task's user read it, and writes it.
 func (t *process) tellFirst(as *syscall.Credential) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,15 +64,15 @@ func (t *process) tellFirst(as *syscall.Credential) {
 	t.lane.tell(t)
 }
 
-// tell writes the lease to the file that the task reads.
+// tell writes the end of the lease to the task's file.
 func (t *process) tell() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.lane.tell(t)
 }
 
-// tell writes that the attempt of the lane's task is the current one, unless it was told to
-// end. t.mu is held.
+// tell writes that the attempt of the lane's task is the current one, unless the task was told to end. The caller
+// holds t.mu.
 func (l *lane) tell(t *process) {
 	if l != nil && l.alive != nil && !t.ending {
 		_ = lease.Tell(l.alive, t.task.Attempt, time.Duration(t.runner.until.Load()))

@@ -50,7 +50,7 @@ func asUser(as *syscall.Credential, f func() error) error {
 		if err := onFiles(uint32(unix.Geteuid()), uint32(unix.Getegid()), before); err != nil {
 			return err
 		}
-		if err := setCapabilities(had); err != nil { // the change of users may have changed them
+		if err := setCapabilities(had); err != nil { // changing the user may have changed the capabilities
 			return err
 		}
 	}
@@ -58,8 +58,8 @@ func asUser(as *syscall.Credential, f func() error) error {
 	return result
 }
 
-// onFiles changes the user and groups with which the calling thread, and no other
-// thread, uses files.
+// onFiles sets the user and groups that the kernel checks when the calling thread opens files. Other threads are not
+// affected.
 func onFiles(uid, gid uint32, groups []uint32) error {
 	var first unsafe.Pointer
 	if len(groups) > 0 {
@@ -148,7 +148,7 @@ func openFor(real string, as *syscall.Credential) (fd int, err error) {
 	return -1, unix.EACCES
 }
 
-// named reports whether a directory belongs to a user, or its access list names it.
+// named reports whether a directory belongs to a user, or its access list names the user.
 func named(dir string, as *syscall.Credential) bool {
 	var info unix.Stat_t
 	if as == nil || unix.Stat(dir, &info) != nil {

@@ -13,7 +13,7 @@ import (
 // parallel is how many tasks the benchmarks keep running.
 var parallel = 8 * runtime.NumCPU()
 
-// BenchmarkBare is the yardstick: a loop of fork, exec and wait.
+// BenchmarkBare measures the lower bound: a loop of fork, exec and wait.
 func BenchmarkBare(b *testing.B) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -33,7 +33,7 @@ func BenchmarkBare(b *testing.B) {
 	})
 }
 
-// BenchmarkRunner is the same through the runner, whole.
+// BenchmarkRunner measures the same tasks through the whole runner.
 func BenchmarkRunner(b *testing.B) {
 	r, err := runner.NewProcesses(runner.Config{Site: "s", Node: "n", Dir: b.TempDir()})
 	if err != nil {
@@ -52,7 +52,7 @@ func BenchmarkRunner(b *testing.B) {
 	})
 }
 
-// keepRunning does b.N pieces of work, several at a time.
+// keepRunning calls work b.N times, several calls at a time.
 func keepRunning(b *testing.B, work func(i int)) {
 	b.ResetTimer()
 	next := make(chan int)

@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// makeEmpty makes empty files without end, as fast as it can.
+// makeEmpty makes empty files as fast as it can, until that fails.
 func makeEmpty() error {
 	for i := 0; ; i++ {
 		dir := "d" + strconv.Itoa(i)
@@ -45,7 +45,8 @@ func busy(t *testing.T) {
 	}
 }
 
-// followFree returns a function that returns how much was free on a disk at the least, as its bytes and inodes count.
+// followFree watches a disk. The function that it returns returns the least free space so far, in bytes; a missing
+// inode counts like missing bytes.
 func followFree(dir string) (least func() int64) {
 	stop, found := make(chan struct{}), make(chan int64)
 	go func() {
@@ -67,9 +68,9 @@ func followFree(dir string) (least func() int64) {
 	return func() int64 { close(stop); return <-found }
 }
 
-// TestDiskIsNotFilledWhileProcessorsAreBusy: a task fills the disk by inodes as fast as it can while other processes need the
-// processors. It is ended long before the disk is full, and a neighbour that keeps much is not. On a machine that is busy with
-// much else it can fail.
+// TestDiskIsNotFilledWhileProcessorsAreBusy runs a task that makes files as fast as it can while other processes keep
+// all processors busy. The runner must end it long before the disk is full, and must not end a neighbour that keeps
+// much data. The test can fail on a machine with much other load.
 func TestDiskIsNotFilledWhileProcessorsAreBusy(t *testing.T) {
 	if os.Getenv("CANDOR_ATTACKS") != "all" {
 		t.Skip("only in make attack")

@@ -23,13 +23,12 @@ var refusedCalls = []uint32{
 	unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
 }
 
-// ownThreadCalls are the refused calls that a thread needs to start tasks: it enters the namespaces
-// and the root of the next task. Tasks gain nothing from these calls, because they have no
-// capabilities.
+// ownThreadCalls are refused calls that the threads which start tasks still need: a thread enters the namespaces and
+// the root of the next task. Tasks gain nothing from these calls, because they have no capabilities.
 var ownThreadCalls = map[uint32]bool{unix.SYS_SETNS: true, unix.SYS_CHROOT: true}
 
-// namespaceCalls are the refused calls that container runtimes make in their own namespaces.
-// Outside of these the kernel refuses them to processes without capabilities.
+// namespaceCalls are refused calls that container runtimes make inside their own namespaces. Elsewhere the kernel
+// itself refuses them to processes without capabilities.
 var namespaceCalls = map[uint32]bool{
 	unix.SYS_MOUNT: true, unix.SYS_UMOUNT2: true, unix.SYS_PIVOT_ROOT: true, unix.SYS_OPEN_TREE: true, unix.SYS_MOVE_MOUNT: true,
 	unix.SYS_MOUNT_SETATTR: true, unix.SYS_SETHOSTNAME: true, unix.SYS_SETDOMAINNAME: true,
@@ -58,19 +57,20 @@ type callRules struct {
 
 // refusedSpaces returns the flags of clone and unshare that are refused.
 func (may callRules) refusedSpaces() uint32 {
-	if may.namespaces { // nothing bounds their contents, or they reach large parts of the kernel
+	if may.namespaces { // nothing bounds the contents of these namespaces, or they reach large parts of the kernel
 		return unix.CLONE_NEWNET | unix.CLONE_NEWIPC
 	}
 	return unix.CLONE_NEWUSER
 }
 
-// knownArch returns this processor, as the kernel numbers it for filters.
+// knownArch returns the number that the kernel uses in filters for this kind of processor.
 func knownArch() (arch uint32, ok bool) {
 	arch, ok = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
 	return arch, ok
 }
 
-// noClone3 has clone3 missing, so that libraries do with clone, whose flags a filter sees.
+// noClone3 is a filter that answers clone3 with "no such call". C libraries then use clone, whose flags a filter can
+// see.
 var noClone3 = sync.OnceValue(func() *unix.SockFprog {
 	arch, ok := knownArch()
 	if !ok {
@@ -85,9 +85,8 @@ var noClone3 = sync.OnceValue(func() *unix.SockFprog {
 	return &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 })
 
-// callFilter returns the program that refuses these calls; nil if there is none for this processor.
-// It also refuses calls of other architectures, which could bypass it, so 32-bit programs do not
-// run in tasks.
+// callFilter returns a filter that refuses these calls; nil if there is none for this kind of processor. It also
+// refuses calls of other architectures, which could bypass the filter. So 32-bit programs do not run in tasks.
 func callFilter(may callRules) []unix.SockFilter {
 	arch, ok := knownArch()
 	if !ok {
@@ -98,7 +97,7 @@ func callFilter(may callRules) []unix.SockFilter {
 	load := func(offset uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
 	}
-	// when k: go on with the next; otherwise skip it.
+	// if the value is k, go to the next instruction; otherwise skip some.
 	equal := func(k uint32, skip uint8) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: skip, K: k}
 	}

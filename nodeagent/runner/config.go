@@ -21,11 +21,11 @@ type Config struct {
 	Dir string
 	// Grace is the time from SIGTERM to SIGKILL at a task's time limit; default 5 s.
 	Grace time.Duration
-	// OutputLimit bounds the kept part of each output of a task, in bytes; default 64 MiB. If an
-	// output is longer, its beginning and its end are kept, each half of the limit and rounded up
-	// to blocks, and the task continues. For up to CheckEvery a file may be larger.
+	// OutputLimit bounds the kept part of each output of a task, in bytes; default 64 MiB. If an output is longer,
+	// its beginning and its end are kept, each half of the limit and rounded up to blocks, and the task continues. A
+	// file may be larger for up to CheckEvery.
 	OutputLimit int64
-	// OutputLimits are the limits of classes that have their own.
+	// OutputLimits gives classes limits of their own, instead of OutputLimit.
 	OutputLimits map[messages.Name]int64
 	// OutputTail keeps only the end of an output above the limit.
 	OutputTail bool
@@ -35,9 +35,8 @@ type Config struct {
 	// end of the task. The temporary directories that the tasks of an account share have the same
 	// limit; if they exceed it, all these tasks are ended.
 	DirLimit int64
-	// KeptLimit bounds what the ended tasks of an account keep here, in directories and outputs
-	// together, in bytes. Above it the oldest is removed. Default: a tenth of the disk of Dir, at
-	// least 256 MiB.
+	// KeptLimit bounds what the ended tasks of an account keep here, in directories and outputs together, in bytes.
+	// Above it the oldest output is removed first. Default: a tenth of the disk of Dir, at least 256 MiB.
 	KeptLimit int64
 	// KeepFree is how much tasks leave free on the disk of Dir, in bytes; default: a twentieth of
 	// the disk, between 512 MiB and 8 GiB.
@@ -48,8 +47,8 @@ type Config struct {
 	// KeepJobs is how many jobs that have no task running keep their
 	// directories, the latest first; default 1000.
 	KeepJobs int
-	// Limits bounds each task, if the node can enforce it. Memory applies if the stage gives none.
-	// If it has no limit of processes, tasks with more than [cell.DefaultPids] are ended.
+	// Limits bounds each task, if the node can enforce it. Memory applies if the stage gives none. If Pids is 0,
+	// tasks with more than [cell.DefaultPids] processes are ended.
 	Limits cell.Limits
 	// Memory is the memory limit of a task of a class, in bytes, if its stage gives none; it
 	// replaces the one of Limits. MostMemory is the largest limit that a task can get; 0: no bound.
@@ -58,30 +57,30 @@ type Config struct {
 	// account, or a range such as "100000-165535" with one number for each account. It needs root,
 	// in the first user namespace or in one of its own. Default: the user of this process.
 	User string
-	// Users is the file that keeps which account has which number of a range, the
-	// same one for all nodes of a machine; default: users in Dir.
+	// Users is the file that records which account has which number of a range. All nodes of a machine use the same
+	// file. Default: users in Dir.
 	Users string
-	// Apart gives the tasks of an account namespaces; if accounts have no users of their own, it
-	// gives them to the tasks of a job. These tasks see only their own processes, shared memory and
-	// temporary directories, and of the directories in Hide only what is theirs. Default of Hide:
-	// Dir. It needs Inside, the command that calls [Inside], and the permission to make namespaces.
-	// Without them, tasks start without namespaces, and the node lacks [messages.AbilityApart].
+	// Apart gives the tasks of an account namespaces; if accounts have no users of their own, it gives them to the
+	// tasks of a job. These tasks see only their own processes, shared memory and temporary directories, and in the
+	// directories of Hide only their own files. Default of Hide: Dir. It needs Inside, the command that calls
+	// [Inside], and the permission to make namespaces. Without them, tasks start without namespaces, and the node
+	// lacks [messages.AbilityApart].
 	Apart bool
-	// Private is Apart, with no network except a loopback. If that is impossible, making the runner
-	// fails. It needs a User.
+	// Private means Apart, and a network that has only a loopback. If that is impossible, making the runner fails. It
+	// needs a User.
 	Private bool
 	Hide    []string
 	Inside  []string
-	// Namespaces lets tasks make user namespaces, and in these namespaces of mounts, processes and host
-	// names, as programs that run containers do. A task has capabilities there, over what it made. No
-	// namespaces of networks and IPC can be made.
+	// Namespaces lets tasks make user namespaces, and in them namespaces of mounts, processes and host names.
+	// Programs that run containers need this. In its own namespaces a task has capabilities. It cannot make
+	// namespaces of networks and IPC.
 	Namespaces bool
-	// Mapped is the user namespace of the process that runs the tasks of an unprivileged node. In
-	// it the process has the rights to separate them. "self": with this user only; "range": with
-	// its subordinate users too. Empty: it has no namespace of its own.
+	// Mapped is the user namespace of the process that runs the tasks of an unprivileged node. The process needs the
+	// rights that it has there to separate the tasks. "self": with this user only; "range": with its subordinate
+	// users too. Empty: it has no namespace of its own.
 	Mapped string
-	// Alone says that this process starts nothing but tasks, so that processes of ended
-	// parents that the kernel gives it are of its tasks.
+	// Alone says that this process starts nothing but tasks. So every process that the kernel gives it because the
+	// parent ended belongs to one of its tasks.
 	Alone bool
 	// Machine is the part of the machine that tasks with sizes divide.
 	Machine Machine
@@ -90,8 +89,7 @@ type Config struct {
 	Proxy proxy.Key
 	// NoCells says not to use control groups, even if there are some.
 	NoCells bool
-	// Clock is the time that is reported; nil: the wall clock. Limits and
-	// graces always pass in real time.
+	// Clock returns the time for reports; nil: the wall clock. Limits and graces always use real time.
 	Clock func() messages.Time `json:"-"`
 
 	numbers *users.Registry // set if User is a range

@@ -7,11 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// confine takes from the calling thread everything that no task may have; this cannot be undone.
-// Processes that the thread forks inherit the loss: a task starts without a way to gain privileges,
-// without capabilities, and with the filter of system calls, at no extra cost for each task. The
-// thread itself keeps the capabilities that it needs to start tasks as other users: an exec does
-// not pass them on.
+// confine takes from the calling thread everything that no task may have; this cannot be undone. Processes that the
+// thread forks inherit this. So a task starts with no way to gain privileges, without capabilities, and with the
+// filter of system calls, at no extra cost for each task. The thread itself keeps the capabilities that it needs to
+// start tasks as other users: an exec does not pass them on.
 func confine(may callRules) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return os.NewSyscallError("no new privileges", err)
@@ -27,11 +26,11 @@ func confine(may callRules) error {
 const (
 	secureNoRoot       = 1 << 0
 	secureNoRootLocked = 1 << 1
-	lastCapability     = 63 // above any kernel's
+	lastCapability     = 63 // larger than in any kernel
 )
 
-// dropCapabilities empties the sets that an exec takes capabilities from: bounding,
-// ambient and inheritable. For a process without capabilities it does nothing.
+// dropCapabilities empties the sets from which an exec takes capabilities: bounding, ambient and inheritable. It does
+// nothing in a process without capabilities.
 func dropCapabilities() error {
 	sets, err := capabilities()
 	if err != nil {
@@ -52,15 +51,15 @@ func dropCapabilities() error {
 			break
 		}
 		if err != nil {
-			// Without the right to drop them. Another user gains none by an exec all the
-			// same; the super-user would.
+			// The process may not drop them. An exec gives none to ordinary users anyway; it would give them to the
+			// super-user.
 			return mayKeepBounding(err)
 		}
 	}
 	return os.NewSyscallError("securebits", unix.Prctl(unix.PR_SET_SECUREBITS, secureNoRoot|secureNoRootLocked, 0, 0, 0))
 }
 
-// capSets are the sets of capabilities of a thread, low and high halves.
+// capSets are the sets of capabilities of a thread, as two halves of 32 bits.
 type capSets [2]unix.CapUserData
 
 // capabilities returns the capabilities of the calling thread.
@@ -70,7 +69,7 @@ func capabilities() (sets capSets, err error) {
 	return sets, err
 }
 
-// setCapabilities gives the calling thread these, and no others.
+// setCapabilities sets the capabilities of the calling thread.
 func setCapabilities(sets capSets) error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	return os.NewSyscallError("capset", unix.Capset(&header, &sets[0]))
@@ -93,7 +92,7 @@ func (e errKeepsBounding) Error() string {
 	return "capabilities cannot be taken from the super-user's tasks here (CAP_SETPCAP): " + e.error.Error()
 }
 
-// filterCalls installs the filter on the calling thread.
+// filterCalls installs the filter of system calls on the calling thread.
 func filterCalls(may callRules) error {
 	filter := callFilter(may)
 	if filter == nil {
@@ -101,7 +100,7 @@ func filterCalls(may callRules) error {
 	}
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0)
-	if err == unix.EINVAL { // a kernel without it
+	if err == unix.EINVAL { // a kernel without such filters
 		return nil
 	}
 	return os.NewSyscallError("seccomp", err)

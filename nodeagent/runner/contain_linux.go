@@ -15,15 +15,14 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
-// UserSelf as a site's choice of user means that tasks run as the site's own.
+// UserSelf is the choice of a site that runs its tasks as its own user.
 const UserSelf = "self"
 
-// Contain fills in how tasks are kept apart from the site and from one another, as well as this
-// machine and the rights of this process allow. choice is a value of [Config.User], empty for the
-// best possible, or [UserSelf] for no separation. executors says whether a process of its own
-// starts the tasks.
+// Contain sets the fields that separate tasks from the site and from one another, as well as this machine and the
+// rights of this process allow. choice is a value of [Config.User], empty for the best possible, or [UserSelf] for no
+// separation. executors says whether a separate process starts the tasks.
 func (c *Config) Contain(choice string, executors bool) error {
-	c.Hide = withoutLinks(c.Hide) // resolve them before a task can change a link
+	c.Hide = withoutLinks(c.Hide) // before a task can change a link
 	switch {
 	case choice == UserSelf && c.Private:
 		return messages.Errorf(messages.Invalid, "tasks.private: needs users other than the site's own; leave tasks.user out")
@@ -42,7 +41,7 @@ func (c *Config) Contain(choice string, executors bool) error {
 	return c.containMapped()
 }
 
-// containAsRoot gives each account a user.
+// containAsRoot gives each account a user of its own.
 func (c *Config) containAsRoot(choice string) error {
 	c.User, c.Apart = choice, true
 	r, isRange := users.Parse(choice)
@@ -57,8 +56,8 @@ func (c *Config) containAsRoot(choice string) error {
 	return nil
 }
 
-// containMapped separates tasks as well as an ordinary user can: in a user namespace with
-// subordinate users, or else in one with this user only, or else not at all.
+// containMapped separates tasks as well as an ordinary user can: in a user namespace with subordinate users, else in
+// one with this user only, else not at all.
 func (c *Config) containMapped() error {
 	if numbers, _, err := SubordinateUsers(); err == nil && mapsUsers(MappedRange) {
 		c.Mapped, c.User = MappedRange, numbers.String()
@@ -75,9 +74,8 @@ func (c *Config) containMapped() error {
 	return nil
 }
 
-// sessionDirs returns the directories in which the programs of a user's session listen, such as
-// systemd and D-Bus. These programs start processes outside of any room for every process of that
-// user.
+// sessionDirs returns the directories where the programs of a user's session listen, such as systemd and D-Bus. For
+// every process of that user, these programs start processes outside of any room.
 func sessionDirs(uid int, runtimeDir string) []string {
 	dirs := []string{"/run/user/" + strconv.Itoa(uid)}
 	if access.Beneath(access.Real(runtimeDir), "/run") && access.Real(runtimeDir) != "/run" && runtimeDir != dirs[0] {
@@ -98,7 +96,7 @@ func mapsUsers(kind string) bool {
 	return makesNamespaces()
 }
 
-// makesNamespaces tries once to make namespaces as an ordinary user. It must be called before
+// makesNamespaces reports whether an ordinary user can make namespaces, and tries this once. Call it before
 // [dumps.Refuse]: after that, a process cannot make any.
 var makesNamespaces = sync.OnceValue(func() bool {
 	probe := exec.Command("/bin/true")

@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/access"
 )
 
-// TestMain makes the test binary the holder of a room when a runner under test starts
-// it as one, and an attacker when a task does.
+// TestMain makes the test binary hold a room when a runner under test starts it for that, and makes it the attacker
+// when a task runs it.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "inside" {
 		if err := runner.Inside(os.Args[2:]); err != nil {
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// attack tries system calls that no task may make, and names those that worked.
+// attack tries system calls that no task may make, and prints the ones that worked.
 func attack() {
 	var sets [2]unix.CapUserData
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
@@ -80,14 +80,14 @@ func attack() {
 	fmt.Println("done")
 }
 
-// clonesAnew is nil if a user namespace can be made by the call whose flags no filter sees.
+// clonesAnew returns nil if clone3 makes a user namespace. A filter cannot see the flags of clone3.
 func clonesAnew() error {
 	arguments := struct{ flags, pidfd, childTID, parentTID, exitSignal, stack, stackSize, tls uint64 }{flags: unix.CLONE_NEWUSER, exitSignal: uint64(unix.SIGCHLD)}
 	pid, _, errno := unix.RawSyscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&arguments)), unsafe.Sizeof(arguments), 0)
 	if errno != 0 {
 		return errno
 	}
-	if pid == 0 { // the child, in which nothing of Go may run
+	if pid == 0 { // the child, which may not use the Go runtime
 		unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
 	}
 	_, _ = unix.Wait4(int(pid), nil, 0, nil)
@@ -96,7 +96,7 @@ func clonesAnew() error {
 
 func opensSocket(family int) error {
 	fd, err := unix.Socket(family, unix.SOCK_STREAM, 0)
-	if err == unix.ESOCKTNOSUPPORT { // the family is there
+	if err == unix.ESOCKTNOSUPPORT { // the kernel has the family
 		return nil
 	}
 	if err == nil {
@@ -105,7 +105,7 @@ func opensSocket(family int) error {
 	return err
 }
 
-// kills is nil if the first process of the room is gone after a SIGKILL.
+// kills returns nil if the first process of the room has ended after a SIGKILL.
 func kills() error {
 	_ = unix.Kill(1, unix.SIGKILL)
 	if unix.Kill(1, 0) == unix.ESRCH {
@@ -115,7 +115,7 @@ func kills() error {
 }
 
 func is(e error) error {
-	if e == unix.Errno(0) || e == unix.EFAULT || e == unix.EINVAL { // the kernel went in
+	if e == unix.Errno(0) || e == unix.EFAULT || e == unix.EINVAL { // the kernel accepted the call
 		return nil
 	}
 	return e
@@ -138,8 +138,8 @@ func writes(path string) error {
 	return err
 }
 
-// strangers is a bench whose tasks run apart, as users of a range; nil where this
-// machine has not what it takes.
+// strangers returns a bench whose tasks run apart, as users of a range. It skips the test if the machine cannot do
+// this.
 func strangers(t *testing.T, change func(*runner.Config)) *bench {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -162,14 +162,14 @@ func strangers(t *testing.T, change func(*runner.Config)) *bench {
 	return b
 }
 
-// of makes a program one of an account's jobs.
+// of sets the account and the job of a program.
 func of(account messages.Name, job messages.JobID, p messages.Program) messages.Program {
 	p.Account, p.Job = account, job
 	return p
 }
 
-// openDir is a directory that all may use and that holds the attacker, though what is
-// above it is root's alone.
+// openDir returns a directory that all users may use, with the attacker in it. Only root may use the directories
+// above it.
 func openDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -194,9 +194,8 @@ func openDir(t *testing.T) string {
 	return dir
 }
 
-// TestTasksHaveNoPowers: no task has capabilities, or makes the calls that administrators
-// make, whether it runs as another user, in namespaces, without network, or, where the
-// site says so, as the site's own user: root, here.
+// TestTasksHaveNoPowers runs the attacker in tasks of several kinds: as other users, in namespaces, without network,
+// and as the site's own user, here root. No task may have capabilities, or succeed with calls of administrators.
 func TestTasksHaveNoPowers(t *testing.T) {
 	public := "/var/tmp"
 	dir, err := os.MkdirTemp(public, "candor")
@@ -229,10 +228,10 @@ func TestTasksHaveNoPowers(t *testing.T) {
 				t.Fatalf("%+v: %s", f, b.read(s, true))
 			}
 			got := b.read(s, false)
-			if name == "as root" || name == "users alone" { // where clone3 starts tasks in control groups, and no room refuses
+			if name == "as root" || name == "users alone" { // clone3 starts tasks in control groups there, and no room refuses it
 				got = strings.Replace(got, "it worked: user namespace by clone3\n", "", 1)
 			}
-			if name == "as root" { // who may open what root may
+			if name == "as root" { // root may open these
 				got = strings.NewReplacer("it worked: control groups\n", "", "it worked: unified groups\n", "", "it worked: /proc/sysrq-trigger\n", "",
 					"it worked: become root\n", "", "it worked: kill the holder\n", "", "it worked: /dev/mem\n", "").Replace(got)
 			}
@@ -243,8 +242,8 @@ func TestTasksHaveNoPowers(t *testing.T) {
 	}
 }
 
-// TestUsersPassThroughTheState: where tasks have users and no namespaces, as in a
-// container, they run in directories below the site's state, and see nothing of it.
+// TestUsersPassThroughTheState runs tasks as other users without namespaces, as in a container. They must be able to
+// use working directories below the site's state, and must not be able to read the state.
 func TestUsersPassThroughTheState(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
@@ -267,8 +266,8 @@ func TestUsersPassThroughTheState(t *testing.T) {
 	}
 }
 
-// TestAccountsAreApart: a task of one account finds nothing of another's: processes,
-// shared memory, temporary files, working directories, output, or the site's state.
+// TestAccountsAreApart checks that a task cannot find processes, shared memory, temporary files, working directories
+// or output of another account, or the site's state.
 func TestAccountsAreApart(t *testing.T) {
 	b := strangers(t, nil)
 	secret := filepath.Join(filepath.Dir(b.dir), "creds")
@@ -280,10 +279,10 @@ func TestAccountsAreApart(t *testing.T) {
 		t.Fatalf("%q %q", got, b.read(ann, true))
 	}
 	lanes := b.dir + "/jobs/ann"
-	if !b.can(messages.AbilityFreeze) { // where there are no control groups
+	if !b.can(messages.AbilityFreeze) { // these files exist without control groups
 		lanes += "/7"
 	}
-	for _, file := range []string{lanes + "/lane1.dir/file", lanes + "/lane1.out", b.dir + "/jobs/ann/7"} { // or nothing is tried below
+	for _, file := range []string{lanes + "/lane1.dir/file", lanes + "/lane1.out", b.dir + "/jobs/ann/7"} { // or the loop tests nothing
 		if _, err := os.Stat(file); err != nil {
 			t.Fatal(err)
 		}
@@ -320,11 +319,11 @@ func TestAccountsAreApart(t *testing.T) {
 	ann.wait()
 }
 
-// TestTemporaryDirectoriesAreBounded: what a task keeps in /tmp ends it, and who shares
-// that with it, and nobody else; the account's next task finds an empty one.
+// TestTemporaryDirectoriesAreBounded fills /tmp in a task. The runner must end the task and the tasks that share this
+// /tmp, and no others. The account's next task must find an empty /tmp.
 func TestTemporaryDirectoriesAreBounded(t *testing.T) {
 	b := strangers(t, func(c *runner.Config) { c.DirLimit, c.CheckEvery = 2<<20, 10*time.Millisecond })
-	work, err := os.MkdirTemp("/var/tmp", "candor") // which others may pass through
+	work, err := os.MkdirTemp("/var/tmp", "candor") // other users may pass through it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -351,9 +350,8 @@ func TestTemporaryDirectoriesAreBounded(t *testing.T) {
 	}
 }
 
-// TestTheNodesEnvironmentIsNoTasks: a task of another user finds nothing of the
-// environment that the node was started with, neither its home, user and path nor what else
-// is in there.
+// TestTheNodesEnvironmentIsNoTasks checks that a task of another user has no variable of the node's environment: no
+// home, user or path, and nothing else.
 func TestTheNodesEnvironmentIsNoTasks(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
@@ -363,7 +361,7 @@ func TestTheNodesEnvironmentIsNoTasks(t *testing.T) {
 	}
 	t.Setenv("PATH", "/of-the-node:"+os.Getenv("PATH"))
 	for _, user := range []string{"100000-165535", "nobody", "account"} {
-		dir, err := os.MkdirTemp("/var/tmp", "candor") // which others may pass through
+		dir, err := os.MkdirTemp("/var/tmp", "candor") // other users may pass through it
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -380,9 +378,8 @@ func TestTheNodesEnvironmentIsNoTasks(t *testing.T) {
 	}
 }
 
-// TestWorkingDirectoriesAreTheirOwners: a directory below one that is root's alone is
-// used by the account that its access list names, and by nobody else; the site's state
-// by nobody.
+// TestWorkingDirectoriesAreTheirOwners checks that only the account that an access list names can use a directory
+// below one of root, and that no account can use the site's state.
 func TestWorkingDirectoriesAreTheirOwners(t *testing.T) {
 	b := strangers(t, nil)
 	closed := t.TempDir()
@@ -436,8 +433,8 @@ func number32(t *testing.T, s string) uint32 {
 	return uint32(n)
 }
 
-// TestMissingInterpreterOfAScriptIsNamed also where the task's user cannot enter the
-// directory of the site, which has the script.
+// TestMissingInterpreterOfAScriptIsNamed checks that the error names a missing interpreter, even if the task's user
+// cannot enter the directory of the site, where the script is.
 func TestMissingInterpreterOfAScriptIsNamed(t *testing.T) {
 	b := strangers(t, nil)
 	f := b.start(of("alice", 7, messages.Program{Script: "#!/no/such\n"})).wait()
@@ -446,11 +443,11 @@ func TestMissingInterpreterOfAScriptIsNamed(t *testing.T) {
 	}
 }
 
-// TestNumberIsAnothersNow: a job that has the number of another account's job, in one run of
-// the node, has nothing of that.
+// TestNumberIsAnothersNow runs two jobs of different accounts with the same number in one run of the node. The second
+// job must not see files of the first.
 func TestNumberIsAnothersNow(t *testing.T) {
 	b := strangers(t, nil)
-	b.start(of("ann", 6, sh("true"))).wait() // stage 0, which start would number anew
+	b.start(of("ann", 6, sh("true"))).wait() // stage 0, for which start would choose a new number
 	script := messages.Program{Script: "echo of ann; ls\n", Tasks: 9}
 	hers := b.start(of("ann", 7, script))
 	hers.wait()
@@ -470,9 +467,9 @@ func TestNumberIsAnothersNow(t *testing.T) {
 	}
 }
 
-// openState is a state directory with a file that any user may read, below directories that the
-// user as whom all tasks of a node run may change; b is that node. Not below /tmp, of which rooms
-// have their own.
+// openState makes a state directory with a file that any user may read, below directories that the user of all tasks
+// may change. It returns a bench of a node with that state. The directories are not below /tmp, because rooms have
+// their own /tmp.
 func openState(t *testing.T, change func(c *runner.Config, state string)) (b *bench, state string) {
 	t.Helper()
 	home, err := os.MkdirTemp("/var/lib", "candor-home-")
@@ -504,8 +501,8 @@ func openState(t *testing.T, change func(c *runner.Config, state string)) (b *be
 	return b, state
 }
 
-// TestTheWayToTheStateStays: where tasks may change the directory that holds what leads to the
-// state of the site, none moves that away, to see the state under a new name in the next room.
+// TestTheWayToTheStateStays lets tasks change the directory above the state of the site. No task may be able to move
+// the state away to see it under a new name in the next room.
 func TestTheWayToTheStateStays(t *testing.T) {
 	b, state := openState(t, nil)
 	local := filepath.Dir(state)
@@ -524,8 +521,8 @@ func TestTheWayToTheStateStays(t *testing.T) {
 	}
 }
 
-// TestALinkHidesTheState as well as a path without links: whoever names the directory to which
-// the link leads finds nothing, and runs no task there.
+// TestALinkHidesTheState hides the state by a path with a link. A task that names the directory to which the link
+// leads must find nothing, and must not be able to run there.
 func TestALinkHidesTheState(t *testing.T) {
 	b, state := openState(t, func(c *runner.Config, state string) {
 		link := filepath.Join(t.TempDir(), "link")
@@ -547,7 +544,8 @@ func TestALinkHidesTheState(t *testing.T) {
 	}
 }
 
-// TestScriptsRunFromNoexec: a hardened mount keeps no script from running, with what its first line says.
+// TestScriptsRunFromNoexec checks that a script on a mount with noexec still runs, with the interpreter of its first
+// line.
 func TestScriptsRunFromNoexec(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOEXEC, "size=10m"); err != nil {

@@ -12,8 +12,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// containers are programs that need namespaces: what each is to print. The second one makes the calls of Apptainer as
-// an ordinary user: a user and a mount namespace, an overlay, binds, and another root.
+// containers are programs that need namespaces, and the text that each must print. The second one makes the calls
+// that Apptainer makes as an ordinary user: it makes a user and a mount namespace, an overlay, binds, and another
+// root.
 var containers = []struct{ needs, script, prints string }{
 	{"unshare", `unshare -U -r -m sh -ec 'id -u; mount -t tmpfs none /mnt; mount --bind . /mnt; touch /mnt/here'; ls`, "0 here"},
 	{"unshare", `unshare -U -r -m sh -ec '
@@ -27,7 +28,8 @@ func allowing(allow bool) func(*runner.Config) {
 	return func(c *runner.Config) { c.Namespaces = allow }
 }
 
-// TestContainersInTasks: programs that run containers run in tasks where the site allows namespaces, and not elsewhere.
+// TestContainersInTasks runs these programs in tasks. They must work if the site allows namespaces, and fail if it
+// does not.
 func TestContainersInTasks(t *testing.T) {
 	for _, allow := range []bool{false, true} {
 		b := strangers(t, allowing(allow))
@@ -55,12 +57,13 @@ func TestContainersInTasks(t *testing.T) {
 	}
 }
 
-// TestNamespacesOpenNothing: a task that is all-powerful in namespaces of its own reaches nothing outside of them.
+// TestNamespacesOpenNothing checks that a task with all capabilities in its own namespaces reaches nothing outside of
+// them.
 func TestNamespacesOpenNothing(t *testing.T) {
 	b := strangers(t, allowing(true))
 	state := filepath.Dir(b.dir)
 	secret := filepath.Join(state, "secret")
-	for _, dir := range []string{state, filepath.Dir(state)} { // so that nothing but the cover hides it
+	for _, dir := range []string{state, filepath.Dir(state)} { // so that only the mount over it hides it
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// BenchmarkContainment is what it costs to start a task under each protection.
+// BenchmarkContainment measures the start of a task under each kind of protection.
 func BenchmarkContainment(b *testing.B) {
 	if os.Geteuid() != 0 {
 		b.Skip("needs root")

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// holeAt looks for a hole at a position of an output. data is the end of the hole, and hole is
-// where the next one begins. Without holes, they are the position and the size.
+// holeAt looks for a hole in an output, from a position on. data is where the data after it begin, and hole is where
+// the next hole begins. Without holes, data is the position and hole is the size.
 func holeAt(file *os.File, from, size int64) (data, hole int64) {
 	data, hole = from, size
 	fd := int(file.Fd())
@@ -43,7 +43,7 @@ func readKept(file *os.File, from, size int64, most int, holes bool) (reply mess
 		if n == 0 && err != nil {
 			return messages.LogsReply{Next: data, Missing: data - began}, err
 		}
-		// A part that was cut since then reads as zeros.
+		// If a part was cut after that look, it reads as zeros.
 		if holes = holes || bytes.IndexByte(buffer[:n], 0) >= 0; holes {
 			now, until := holeAt(file, data, size)
 			if now > data {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestFirstCutWhileOutputIsRead: an output that was whole when the reader looked is cut
-// before it is read. The reader is told of the loss, and sees no zeros.
+// TestFirstCutWhileOutputIsRead cuts an output between the look for holes and the read. The reader must be told of
+// the loss, and must not see zeros.
 func TestFirstCutWhileOutputIsRead(t *testing.T) {
 	const block, size = 16 << 10, 64 << 10
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))

@@ -19,9 +19,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Discover finds what this machine has: the processors and the memory that this process may use,
-// and the GPUs that a program of the site prints, or, if program is empty, those that nvidia-smi and
-// rocm-smi list, as far as they are installed.
+// Discover finds what this machine has: the processors and the memory that this process may use, and the GPUs.
+// program is a program of the site that prints the GPUs. If it is empty, nvidia-smi and rocm-smi list them, if they
+// are installed.
 func Discover(program string) (m Machine, err error) {
 	m = Machine{CPUs: Processors(), Memory: Memory()}
 	if program != "" {
@@ -48,7 +48,7 @@ func Memory() int64 {
 	return most
 }
 
-// answersWithin is how long a program that tells of GPUs may take.
+// answersWithin bounds the run time of a program that lists GPUs.
 const answersWithin = 30 * time.Second
 
 // output runs a program and returns what it prints, at most within answersWithin.
@@ -126,7 +126,7 @@ func parseAMD(text []byte) (list []GPU) {
 			switch strings.ToLower(name) {
 			case "unique id":
 				if id, ok := strings.CutPrefix(value, "0x"); ok {
-					g.ID = "GPU-" + id // as ROCR_VISIBLE_DEVICES has it
+					g.ID = "GPU-" + id // the form that ROCR_VISIBLE_DEVICES uses
 				}
 			case "card series":
 				g.Type = typeOf(value)
@@ -138,8 +138,8 @@ func parseAMD(text []byte) (list []GPU) {
 	return list
 }
 
-// Check runs a program of the site's that says whether the GPU works, with the GPU's index and UUID as arguments. It returns what
-// is wrong, the first line that the program printed; "": the GPU works.
+// Check runs a program of the site that tests the GPU, with the GPU's index and UUID as arguments. It returns the
+// first line that the program printed about a fault; "": the GPU works.
 func (g *GPU) Check(program string) string {
 	text, err := output(program, strconv.Itoa(g.Index), g.ID)
 	if err == nil {
@@ -162,8 +162,8 @@ func nvidiaGPUs() []GPU {
 	return parseNvidia(string(text), minorOf)
 }
 
-// parseNvidia reads lines such as "0, GPU-1f2e, NVIDIA A100-SXM4-80GB, 81920 MiB". minor is the number of the file of a
-// GPU with a UUID, which need not be its index.
+// parseNvidia reads lines such as "0, GPU-1f2e, NVIDIA A100-SXM4-80GB, 81920 MiB". minor returns the number of a
+// GPU's device file from its UUID; this number may differ from the index.
 func parseNvidia(text string, minor func(uuid string) (int, bool)) (list []GPU) {
 	for line := range strings.Lines(text) {
 		fields := strings.Split(line, ",")

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestNvidiaIsRead: the forms are those of nvidia-smi's page; the number of a file need not be the index.
+// TestNvidiaIsRead reads the formats that the page of nvidia-smi shows. The number of a device file may differ from
+// the index.
 func TestNvidiaIsRead(t *testing.T) {
 	text := "0, GPU-a, NVIDIA A100-SXM4-80GB, 81920 MiB\n1, GPU-b, Tesla V100-PCIE-16GB, [N/A]\nNo devices were found\n"
 	got := parseNvidia(text, func(uuid string) (int, bool) { return 3, uuid == "GPU-a" })
@@ -18,7 +19,7 @@ func TestNvidiaIsRead(t *testing.T) {
 	}
 }
 
-// TestAMDIsRead: both versions of rocm-smi's words are read.
+// TestAMDIsRead reads the output of two versions of rocm-smi.
 func TestAMDIsRead(t *testing.T) {
 	got := parseAMD([]byte(`{"card1": {"Unique ID": "0x62ff", "Card series": "AMD Instinct MI250X"}, "card0": {"Unique ID": "N/A", "Card Series": "Radeon Pro VII"}, "system": {"Driver version": "6.1"}}`))
 	want := []GPU{{Index: 0, Type: "pro", AMD: true}, {Index: 1, ID: "GPU-62ff", Type: "mi250x", AMD: true}}
@@ -36,7 +37,8 @@ func scriptFile(t *testing.T, body string) string {
 	return file
 }
 
-// TestAProgramOfTheSiteSaysWhichGPUsThereAre: its list is what the machine has; what cannot be meant has a sentence.
+// TestAProgramOfTheSiteSaysWhichGPUsThereAre reads GPUs from a site's program, and checks that wrong output gives a
+// clear error.
 func TestAProgramOfTheSiteSaysWhichGPUsThereAre(t *testing.T) {
 	m, err := Discover(scriptFile(t, `echo '[{"index": 3, "uuid": "GPU-a", "type": "a100", "files": ["/dev/nvidia3"]}, {"index": 4, "amd": true}]'`))
 	want := []GPU{{Index: 3, ID: "GPU-a", Type: "a100", Files: []string{"/dev/nvidia3"}}, {Index: 4, AMD: true}}
@@ -60,7 +62,7 @@ func TestAProgramOfTheSiteSaysWhichGPUsThereAre(t *testing.T) {
 	}
 }
 
-// TestAHealthProgramSaysWhatIsWrong: with its first line.
+// TestAHealthProgramSaysWhatIsWrong checks that Check returns the first line of the program.
 func TestAHealthProgramSaysWhatIsWrong(t *testing.T) {
 	g := GPU{Index: 2, ID: "GPU-b"}
 	for body, want := range map[string]string{"exit 0": "", "echo $1 $2 is hot; echo more; exit 1": "2 GPU-b is hot", "exit 1": "exit status 1"} {
@@ -70,7 +72,8 @@ func TestAHealthProgramSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestDiscoverAsksTheProgram: what a program called nvidia-smi says is what the machine has; one that fails has none.
+// TestDiscoverAsksTheProgram runs a script named nvidia-smi, and checks that Discover returns its GPUs, and none if
+// the script fails.
 func TestDiscoverAsksTheProgram(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

@@ -17,10 +17,10 @@ import (
 type measuring struct {
 	underWay bool
 	next     time.Time // earliest time of the next measurement
-	unread   bool      // the last measure did not see everything
+	unread   bool      // the last measurement did not see everything
 	bytes    int64     // bytes in its own directory, as last measured
 	shared   int64     // bytes in its shared temporary directories, as last measured
-	// By how much both had grown at the last survey.
+	// How much bytes and shared had grown at the last survey.
 	grew, sharedGrew int64
 }
 
@@ -69,8 +69,8 @@ func (t *process) measureAgain() {
 	}
 }
 
-// measure measures the disk space of a running task, in its own directory if it has one and in
-// the files of its room. It ends the task if it keeps too much.
+// measure measures the disk space that a running task uses: its own directory, if it has one, and the files of its
+// room. It ends the task if it uses too much.
 func (t *process) measure(dir string, processes []int) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -150,11 +150,11 @@ func tooMuch(u tree.Usage, limit int64) string {
 	return "ended because what is in its directory cannot be measured: " + u.Unread.Error()
 }
 
-// settleDir checks the directory of an ended task. It removes everything if the task was ended for it, if it is too much, or
-// if it cannot be measured even after the directory's owner was given all rights on it.
+// settleDir checks the directory of an ended task. It removes the files if the task was ended because of its disk
+// space, if they exceed the limit, or if they cannot be measured even after the owner was given all rights on them.
 func (p *Processes) settleDir(dir string, f *messages.Finished) {
 	limit := p.config.DirLimit
-	if f.Outcome == messages.OutOfDisk { // it was ended to free the space
+	if f.Outcome == messages.OutOfDisk { // the task was ended to free the space
 		p.store.discard(dir)
 		return
 	}
@@ -164,7 +164,7 @@ func (p *Processes) settleDir(dir string, f *messages.Finished) {
 	u := meter.Usage()
 	if u.Bytes <= limit && u.Unread == nil {
 		p.store.noteLeft(f.Attempt.Task.Job, u.Bytes)
-		if p.config.Mapped == MappedRange { // the agent, which is in no namespace, stores it
+		if p.config.Mapped == MappedRange { // the agent, which is outside of the namespace, stores it
 			_ = tree.Give(dir, os.Getuid(), os.Getgid())
 		}
 		return

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestAStalledDiskHidesNoTask: a measure that waited for the disk is repeated after the same time,
-// and one that used a processor after four times what it used. (Once five seconds of a stalled disk
-// hid for twenty seconds what a task wrote.)
+// TestAStalledDiskHidesNoTask checks the pause after a measurement: as long as the measurement if it waited for the
+// disk, and four times its processor time if it used a processor. (Once a disk stalled for five seconds, and the
+// files of a task were not measured for twenty.)
 func TestAStalledDiskHidesNoTask(t *testing.T) {
 	for _, c := range []struct{ took, used, rest time.Duration }{
 		{5 * time.Second, time.Millisecond, 5 * time.Second},

@@ -1,14 +1,13 @@
 // Package runner turns tasks that a node was granted into processes.
 //
-// [Processes] runs real ones: each in a session of its own, with a clean
-// environment, a working directory, its output straight in files, a time limit
-// and a bound on what it may write; [Instant] ends every task at once, to
-// measure the rest of the site.
+// [Processes] runs real processes. Each task has its own session, a clean environment, a working directory, output
+// files to which it writes directly, a time limit and a bound on its disk space. [Instant] ends every task at once,
+// to measure the rest of the site.
 //
 // # What a task finds
 //
 // Its environment is a small base (PATH, HOME, USER, LOGNAME, SHELL, LANG,
-// TMPDIR), over it the variables of the job, and over those:
+// TMPDIR), then the variables of the job, which replace those of the base, and then:
 //
 //	CANDOR_SITE         the site
 //	CANDOR_NODE         the node it runs on
@@ -17,78 +16,71 @@
 //	CANDOR_PAYER        account that pays for the job
 //	CANDOR_MARKET       market of the job
 //	CANDOR_STAGE        name of the stage
-//	CANDOR_TASK         position of the task in the stage, from 0; of a rerun: in the first job
-//	CANDOR_TASKS        number of tasks of the stage; of a rerun: of the first job's
+//	CANDOR_TASK         position of the task in the stage, from 0; in a rerun: its position in the first job
+//	CANDOR_TASKS        number of tasks of the stage; in a rerun: the number in the first job
 //	CANDOR_ATTEMPT      which attempt of the task this is, from 1
 //	CANDOR_ARRAY_INDEX  array index of the task
-//	CANDOR_LEASE        what candor task alive asks (package lease)
-//	CANDOR_PROXY        the token by which commands in the task ask the site (package proxy); not where tasks are private
+//	CANDOR_LEASE        the file that candor task alive reads (package lease)
+//	CANDOR_PROXY        the token for requests to the site (package proxy); not if tasks are private
 //	PWD                 the working directory
 //
-// Files are made without the permissions of the job's umask, by default 022.
-// No signal is ignored or blocked, 1,024 files may be open and 8 MiB of memory locked unless the task asks the
-// kernel for more, and scheduling policy, priorities and other limits are the usual ones, whoever started the node.
-// The processors are the node's.
-// Standard input is /dev/null, unless the task is interactive: then its input and output
-// are a stream or a terminal, and nothing of them is kept. The working directory is the job's, or a fresh
-// one of the task's own, which is removed at the end if it is empty. The stage's
-// inputs have been copied there, and compared with their digests. A script
-// is run by the interpreter that its first line names, without one by /bin/sh.
+// The job's umask, by default 022, applies to new files. No signal is ignored or blocked. A task may open 1,024 files
+// and lock 8 MiB of memory; it can ask the kernel for more. Scheduling policy, priorities and other limits have the
+// usual values, whoever started the node. A task may use the processors of the node. Standard input is /dev/null,
+// unless the task is interactive: then its input and output are a stream or a terminal, and the node keeps no copy of
+// them. The working directory is the directory that the job names, or else a new one for this task, which is removed
+// at the end if it is empty. The runner has copied the stage's inputs there and checked their digests. The first line
+// of a script names its interpreter; without such a line, /bin/sh runs the script.
 //
 // # How a task ends
 //
-// At its time limit, or when it is stopped, every process of its session gets
-// SIGTERM, and SIGKILL when the grace is over. When the first process of a
-// task exits, what is left of the task is killed: all of its cell, where the
-// machine has control groups (see package cell), else its process group, and then, in
-// its room or in an executor without rooms, what had left its session: by the task's
-// variables in its environment. A process that hides these ends when the last task of the
-// room, or else of the executor, has ended. What a runner that was killed left running,
-// the next one ends before it begins.
+// At its time limit, or when it is stopped, every process of its session gets SIGTERM, and SIGKILL when the grace is
+// over. When the first process of a task exits, the rest of the task is killed. Where the machine has control groups,
+// this is everything in its cell (see package cell). Elsewhere it is the process group, and then, in a room or in an
+// executor without rooms, the processes that left the session: they are found by the task's variables in their
+// environment. A process that hides these variables ends with the last task of its room, or else of the executor. If
+// a runner is killed, the next runner first ends the processes that were left.
 //
 // # Limits and suspension
 //
-// Memory, processes and processor time are bounded where the machine can; what
-// ran out is said in the attempt's Detail. What a task keeps on the disk is bounded
-// everywhere: package tree measures it while the task runs and when it has ended. A suspended
-// task is frozen with all its processes, or stopped by signals where there is no freezer; its
-// time limit does not run meanwhile.
+// Memory, processes and processor time are bounded where the machine can do this. The attempt's Detail says what ran
+// out. Disk space is bounded everywhere: package tree measures the files of a task while it runs and when it has
+// ended. A suspended task is frozen with all its processes, or stopped by signals where there is no freezer.
+// Suspended time does not count towards its time limit.
 //
 // # What a task cannot reach
 //
-// The threads that start tasks have given up, for good, what no task is to have:
-// capabilities in every set, new privileges, and the system calls of administrators.
-// Config.User gives each account a user. Config.Apart gives the tasks of an account, or
-// of a job where accounts share a user, a room: namespaces with their own processes,
-// IPC, shared memory and temporary directories, in which Config.Hide is hidden. A process
-// holds a room; threads go in before they fork, so that only the first task waits for it.
-// The root of a room is a copy of the mounts, not the root of its mount namespace: the
-// kernel gives nobody user namespaces there, whichever call asks for one. With Config.Namespaces it is the root, and
-// tasks make user and mount namespaces of their own.
-// Programs of 32 bits do not run. [Config.Contain] takes the best that a machine has.
+// The threads that start tasks have given up for ever what no task may have: capabilities in every set, new
+// privileges, and the system calls of administrators. Config.User gives each account a user. Config.Apart gives the
+// tasks of an account, or of a job where accounts share a user, a room: namespaces with their own processes, IPC,
+// shared memory and temporary directories, in which Config.Hide is hidden. One process keeps the namespaces of a room
+// open. Threads enter the room before they fork, so only the first task waits until the room is made. The root of a
+// room is a copy of the mounts, and not the root of its mount namespace: the kernel then refuses all calls that make
+// user namespaces. With Config.Namespaces it is the root of the mount namespace, and tasks can make user and mount
+// namespaces. 32-bit programs do not run. [Config.Contain] chooses the best protection that the machine has.
 //
 // # What a task cannot delay
 //
-// A process of a task can stop another task that the node is starting for the same account, once that task has the
-// account's user, hold a lease on the program's file, or leave a connection unanswered. So no lock is held
-// while a process is started, a connection is made or a directory is walked, and the thread that starts tasks is the
-// account's own; where it does not get on, another takes its place. A start that takes a minute is given up.
+// A process of a task can hinder the node. It can stop another task of the same account during its start, hold a file
+// lease on the program's file, or leave a connection unanswered. So the runner holds no lock while it starts a
+// process, makes a connection or walks a directory. Each account has its own thread that starts tasks; if that thread
+// hangs, another one takes its place. A start that takes a minute is given up.
 //
 // # Files
 //
 // Under the state directory:
 //
-//	jobs/<account>/<job>/                           of a job; the account may read its output
+//	jobs/<account>/<job>/                           files of a job; the account may read its output
 //	  silent                                        the attempts without any output, one on a line
 //	  <stage>.script                                the script of a stage
 //	  <stage>.<task>.<attempt>.out                  standard output, if there is any
 //	  <stage>.<task>.<attempt>.err                  standard error, if there is any
-//	  <stage>.<task>.<attempt>.dir                  what is left in its own working directory
-//	  lane<n>.{out,err,dir}                         of running tasks, while they are empty
-//	  lane<n>.alive                                 what the task that runs is told of the lease
+//	  <stage>.<task>.<attempt>.dir                  files that are left in its own working directory
+//	  lane<n>.{out,err,dir}                         files of running tasks, while they are empty
+//	  lane<n>.alive                                 tells the running task when the lease ends
 //	jobs/<account>/lane<n>.…                        the same, for all jobs of an account that has a
 //	                                                user of its own, where there are control groups
-//	jobs/.removed-*                                 what is to be removed
+//	jobs/.removed-*                                 directories to be removed
 //
 //	inputs/<digest>                           inputs, put there by the agent
 //	running                                   the sessions of running tasks
@@ -96,26 +88,25 @@
 //	users                                     which account has which user number
 //
 // Output beyond the limit is cut out of the middle of its file while the task runs: the
-// file has a hole there, which readers are told of as missing bytes.
+// file has a hole there, and readers are told how many bytes are missing.
 //
-// What the ended tasks of an account left is measured while tasks of the account run, since they may write there, and
-// bounded by Config.KeptLimit together: the oldest goes first, but nothing whose outputs the agent has still to store.
-// Where less than Config.KeepFree of the disk is free, rooms go that no task uses, and the account that keeps the most
-// loses its oldest; where that is not enough, the tasks that keep the most are killed, and their directories removed. The free
-// space is looked at as often as it may have been used up. If tasks fill the disk faster than they can be measured, all are
-// suspended first, for a second at most.
+// Config.KeptLimit bounds the files of the ended tasks of one account together. They are measured while tasks of the
+// account run, because these may write there. Above the limit the oldest files are removed first, but not while the
+// agent must still store outputs of that task. If less than Config.KeepFree of the disk is free, the runner removes
+// rooms that no task uses, and the oldest files of the account that keeps the most. If that is not enough, it kills
+// the tasks that use the most space and removes their directories. It reads the free space as often as tasks could
+// have used it up. If tasks fill the disk faster than they can be measured, all are suspended first, for at most a
+// second.
 //
-// The names are the whole index: output stays readable after a restart of the
-// agent. While a task runs, its output has the name of its lane, which a task
-// of the same job or account had before, until something is found in it, within
-// Config.CheckEvery; its own working directory has that name until the end.
-// Only the directories of the latest jobs are kept.
+// There is no other index than these names, so output stays readable after a restart of the agent. A lane is a place
+// for one running task; tasks of the same job or account use it one after the other. The output of a running task has
+// the name of its lane while it is empty; a check every Config.CheckEvery renames it. The task's own working
+// directory has the lane's name until the task ends. Only the directories of the latest jobs are kept.
 //
 // # Cost
 //
-// A task costs its fork, exec and wait, some twenty cheap system calls that
-// make no file and remove none unless it writes something, and no goroutine where its program
-// and files are there already. Each room has one thread that starts its tasks; it waits in the kernel,
-// and nobody waits for it. The kernel signals ends through file descriptors of processes, which one goroutine
-// polls together. What is the same for all tasks of a stage is worked out once.
+// A task costs its fork, exec and wait, and some twenty cheap system calls. No file is made or removed unless the
+// task writes something. No goroutine is needed if its program and files are there already. Each room has one thread
+// that starts its tasks; nothing else waits for that thread. The kernel reports the end of a process through a file
+// descriptor; one goroutine polls all of them. Data that all tasks of a stage share are computed once.
 package runner

@@ -10,14 +10,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// ends tells when processes exit: their descriptors are polled together, by one goroutine.
+// ends calls a function when a process exits. One goroutine polls the descriptors of all processes.
 type ends struct {
-	file *os.File // the poll
+	file *os.File // the poll descriptor
 	conn syscall.RawConn
 	fd   int // descriptor of file
 
 	mu   sync.Mutex
-	then map[int32]func() // by the process's descriptor
+	then map[int32]func() // by the descriptor of the process
 }
 
 func openEnds() (*ends, error) {
@@ -38,7 +38,7 @@ func openEnds() (*ends, error) {
 
 func (e *ends) close() error { return e.file.Close() }
 
-// await has then called when a process has exited, and leaves the process to be reaped.
+// await arranges that then is called when a process has exited. The process must still be reaped.
 func (e *ends) await(c child, then func()) {
 	if c.fd >= 0 {
 		e.mu.Lock()
@@ -65,7 +65,7 @@ func (e *ends) take(fd int32) func() {
 	return then
 }
 
-// listen waits for ends until the file is closed.
+// listen waits for processes to exit, until the file is closed.
 func (e *ends) listen() {
 	var events [16]unix.EpollEvent
 	for {

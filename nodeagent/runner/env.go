@@ -41,8 +41,8 @@ func inherited(name, otherwise string) string {
 	return name + "=" + otherwise
 }
 
-// programEnv returns a base environment with the variables that all tasks of a program share. Each name occurs only once,
-// because with two values it would depend on the C library which one a task sees.
+// programEnv returns a base environment with the variables that all tasks of a program share. Each name occurs only
+// once: with two values, the C library would decide which one a task sees.
 func (c *Config) programEnv(p *messages.Program, base []string) ([]string, error) {
 	e := environment{at: map[string]int{}}
 	for _, v := range base {
@@ -106,8 +106,7 @@ func (e *environment) setShape(p *messages.Program, all int64) {
 // cannot set them.
 var perTask = [...]string{"CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_ARRAY_INDEX", "CANDOR_NODES", "CANDOR_NODELIST", messages.StepsVariable, lease.Variable, proxy.Variable, "PWD"}
 
-// taskEnv adds a task's own variables to its program's environment. alive is its file of package
-// lease.
+// taskEnv adds a task's own variables to the variables of its program. alive is the task's file of package lease.
 func taskEnv(shared []string, homeless bool, task *Task, alive, dir string) []string {
 	env := make([]string, len(shared), len(shared)+len(perTask)+1)
 	copy(env, shared)
@@ -136,13 +135,13 @@ func proxyEnv(env []string, key proxy.Key, task *Task) []string {
 	return append(env, proxy.Variable+"="+key.Value(task.Program.Account, task.Attempt))
 }
 
-// environment is a list of "NAME=value" in which each name is once.
+// environment is a list of "NAME=value". Each name occurs once.
 type environment struct {
 	list []string
 	at   map[string]int
 }
 
-// set sets a variable, unless each task has its own.
+// set sets a variable, except one of perTask.
 func (e *environment) set(name, value string) {
 	if slices.Contains(perTask[:], name) {
 		return

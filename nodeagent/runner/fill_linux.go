@@ -13,17 +13,19 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// A task can make 200,000 empty files a second, which count as 3 GB. Measuring who fills the disk takes longer than filling
-// the rest of it, the more so while the processors are busy. So when the disk is almost full, all tasks are suspended first: then
-// nobody writes while it is measured which tasks keep the most. These are ended, and the others resumed.
+// A task can make 200,000 empty files a second, which count as 3 GB. To measure which task fills the disk takes
+// longer than to fill the rest of it, above all while the processors are busy. So when the disk is almost full, all
+// tasks are suspended first. Nobody writes while the runner measures which tasks use the most space. It ends these
+// tasks, and resumes the others.
 
-// brakeFor bounds how long tasks are suspended for that. What was found until then counts.
+// brakeFor bounds how long all tasks are suspended for a survey. After that the runner decides with the measurements
+// that it has.
 const brakeFor = time.Second
 
-// lateBy is how long tasks may write until they stand still, because the processors are busy.
+// lateBy is how long tasks may still write until they are suspended, because the processors are busy.
 const lateBy = 100 * time.Millisecond
 
-// speed is how fast the disk has filled since the last look, in bytes per nanosecond; at most as fast as a disk may fill. The
+// speed returns how fast the disk has filled since the last look, in bytes per nanosecond, at most fastest. The
 // caller holds p.following.
 func (p *Processes) speed(free int64, now time.Time) float64 {
 	fell, passed := p.looked.free-free, max(now.Sub(p.looked.at), time.Millisecond)
@@ -31,8 +33,9 @@ func (p *Processes) speed(free int64, now time.Time) float64 {
 	return min(max(float64(fell)/float64(passed), 0), fastest)
 }
 
-// stopFilling ends the tasks that keep the most if the disk is almost full, or will be before they could be suspended. If it has
-// filled further since they were last suspended, it suspends them until they are measured. The caller holds p.following.
+// stopFilling ends the tasks that use the most space if the disk is almost full, or would be before they could be
+// suspended. If less is free than after the last suspension, it first suspends all tasks until they are measured. The
+// caller holds p.following.
 func (p *Processes) stopFilling(free int64, now time.Time) {
 	written := int64(p.speed(free, now) * float64(lateBy))
 	if free-written >= leastFree(p.config.KeepFree) {
@@ -62,16 +65,16 @@ func (p *Processes) endFillers(fast bool) {
 	defer p.tasks.Done()
 	p.survey(time.Now().Add(brakeFor))
 	p.endLargest(fast)
-	p.following.Lock() // nobody suspends them again before all are resumed
+	p.following.Lock() // so that nobody suspends tasks again before all are resumed
 	defer p.following.Unlock()
-	p.acted.braked, p.acted.resumed = freeBytes(p.config.Dir), time.Now() // some was written until they stood still
+	p.acted.braked, p.acted.resumed = freeBytes(p.config.Dir), time.Now() // tasks wrote a little more until they were suspended
 	p.mu.Lock()
 	p.braking = false
 	p.mu.Unlock()
 	p.brake(false)
 }
 
-// brake suspends all tasks for a moment, or lets them go on.
+// brake suspends all tasks for a moment, or resumes them.
 func (p *Processes) brake(yes bool) {
 	all := p.tasksNow()
 	var begun []*process
@@ -94,7 +97,7 @@ func (t *process) brake(yes bool) bool {
 		return false
 	}
 	t.braked = yes
-	if t.child.pid == 0 || t.over { // begun looks at it
+	if t.child.pid == 0 || t.over { // begun suspends it later
 		return false
 	}
 	if yes && !t.suspended {
@@ -104,10 +107,10 @@ func (t *process) brake(yes bool) bool {
 	return t.beginFreeze()
 }
 
-// survey measures what all tasks keep, until a time.
+// survey measures the disk space of all tasks, until a given time.
 func (p *Processes) survey(until time.Time) {
 	goOn := func() bool { return time.Now().Before(until) && !p.closing() }
-	temporary := map[*room]func() tree.Usage{} // each is measured once
+	temporary := map[*room]func() tree.Usage{} // each room is measured once
 	var walks sync.WaitGroup
 	for _, t := range p.tasksNow() {
 		t.mu.Lock()
@@ -127,7 +130,8 @@ func (p *Processes) survey(until time.Time) {
 	walks.Wait()
 }
 
-// surveyed records what a task keeps; whole: all of it was measured. What cannot be read counts as too much.
+// surveyed records the disk space of a task. whole says that all of it was measured. If something cannot be read, the
+// task counts as using too much.
 func (t *process) surveyed(own, shared tree.Usage, whole bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -143,17 +147,17 @@ func (t *process) surveyed(own, shared tree.Usage, whole bool) {
 	t.measuring.grew, t.measuring.sharedGrew = t.measuring.bytes-before.bytes, t.measuring.shared-before.shared
 }
 
-// filler is a task that keeps much on the disk, or the tasks that share temporary directories which do.
+// filler is a task that uses much disk space, or the tasks that share such temporary directories.
 type filler struct {
 	tasks []*process
-	room  *room // room with the temporary directories; nil: a task's own directory
+	room  *room // room with the temporary directories; nil: the files are in a task's own directory
 	bytes int64
-	grew  int64 // since the measurement before the last survey
+	grew  int64 // growth since the measurement before the last survey, in bytes
 }
 
-// endLargest ends the tasks that keep the most on a disk that is almost full, until they keep together what is missing; only
-// one while space becomes free. On a disk that fills fast, it ends the one that grew the most. It kills them, because they
-// could continue to write if they were asked to end.
+// endLargest ends the tasks that use the most space on an almost full disk, until their files together make up for
+// the missing space. While space becomes free, it ends only one. On a disk that fills fast, it ends the task that
+// grew the most. It kills tasks, because they could go on writing after SIGTERM.
 func (p *Processes) endLargest(fast bool) {
 	reserve, free := p.config.KeepFree, freeBytes(p.config.Dir)
 	if !fast && free >= leastFree(reserve) {
@@ -179,7 +183,7 @@ func (p *Processes) endLargest(fast bool) {
 	}
 }
 
-// fillers returns who keeps at least leastEnded bytes.
+// fillers returns the tasks and rooms that use at least leastEnded bytes.
 func (p *Processes) fillers() (all []*filler) {
 	rooms := map[*room]*filler{}
 	for _, t := range p.tasksNow() {
@@ -201,7 +205,7 @@ func (p *Processes) fillers() (all []*filler) {
 	return all
 }
 
-// endsNow reports whether the task was told to end without a grace. The caller holds t.mu.
+// endsNow reports whether the task was told to end at once. The caller holds t.mu.
 func (t *process) endsNow() bool { return t.ending && t.grace <= 0 }
 
 func (p *Processes) endFiller(f *filler) {
@@ -218,7 +222,7 @@ func (p *Processes) endFiller(f *filler) {
 	}
 }
 
-// freeing reports whether space becomes free: files are being removed, or tasks that kept many end.
+// freeing reports whether space becomes free: files are being removed, or tasks with many files end.
 func (p *Processes) freeing() bool {
 	if p.store.isRemoving() || p.rooms != nil && p.rooms.removing.Load() > 0 {
 		return true

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestAllAreSuspendedWhileItIsMeasuredWhoFillsTheDisk: when the disk is almost full, all tasks are suspended first. The one that
-// filled it is ended, and the other goes on.
+// TestAllAreSuspendedWhileItIsMeasuredWhoFillsTheDisk runs two tasks on a disk that becomes almost full. Both must be
+// suspended; then the task that filled the disk must be ended, and the other one must go on.
 func TestAllAreSuspendedWhileItIsMeasuredWhoFillsTheDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount a small disk")

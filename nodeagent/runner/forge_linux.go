@@ -10,30 +10,29 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// forge starts tasks on confined threads: on the thread of the task's cell if the cell has one, and
-// otherwise on one thread for all tasks of a room. That thread waits in the kernel and not in the
-// Go runtime, which would wake it through other threads. The processes of an account can delay only
-// the start of the account's own tasks: a thread that hangs is abandoned, and another takes its
-// place.
+// forge starts tasks on confined threads: on the thread of the task's cell if the cell has one, and otherwise on one
+// thread for all tasks of a room. That thread waits in the kernel, because the Go runtime would wake it through other
+// threads. The processes of an account can delay only the account's own starts: a thread that hangs is abandoned, and
+// another one takes its place.
 type forge struct {
-	may  callRules // calls that its thread needs to start tasks
-	bell int       // an event descriptor: there is work, or the forge is closed
+	may  callRules // refused calls that its thread needs to start tasks
+	bell int       // an event descriptor that wakes the thread: there is work, or the forge is closed
 
 	mu       sync.Mutex
 	work     []func(*anvil)
 	closed   bool
-	thread   int       // the number of the thread that serves
-	since    time.Time // when it began its present work; zero: it waits for work
+	thread   int       // number of the thread that works now
+	since    time.Time // when it began its present work; zero: it has none
 	watching bool
 }
 
 // patience is how long a thread may take for one start before another takes its place.
 const patience = 100 * time.Millisecond
 
-// anvil is a thread's state, touched by that thread only.
+// anvil is the state of one thread. Only that thread uses it.
 type anvil struct {
 	confined bool
-	room     *room // the room whose namespaces it is in; nil: this process's
+	room     *room // the room that the thread is in; nil: none
 }
 
 func newForge(may callRules) (f *forge, err error) {
@@ -45,7 +44,7 @@ func newForge(may callRules) (f *forge, err error) {
 	return f, nil
 }
 
-// serve does the work of a thread, until the forge is closed or another has its place.
+// serve does the work of a thread, until the forge is closed or another thread has taken its place.
 func (f *forge) serve(thread int) {
 	a, counter := new(anvil), make([]byte, len(more))
 	for {
@@ -61,7 +60,7 @@ func (f *forge) serve(thread int) {
 	}
 }
 
-// next returns the next work of a thread; nil: wait for the bell.
+// next returns the next work for a thread. nil: wait for the bell. over: the thread must end.
 func (f *forge) next(thread int) (do func(*anvil), over bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,7 +81,7 @@ func (f *forge) next(thread int) (do func(*anvil), over bool) {
 	return nil, false
 }
 
-// watch gives the place of a thread that does not get on to another one.
+// watch starts another thread if the present one takes too long.
 func (f *forge) watch() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -104,12 +103,12 @@ func (f *forge) close() {
 	f.wakeThread()
 }
 
-// more is a number that is not 0, as the kernel's events count.
+// more is the number 1 in the form that an event descriptor needs: writing it wakes the thread.
 var more = [8]byte{1}
 
 func (f *forge) wakeThread() { _, _ = unix.Write(f.bell, more[:]) }
 
-// post calls do on the forge's thread, in the order of the calls to post.
+// post calls do on the forge's thread, in the order in which the callers posted.
 func (f *forge) post(do func(*anvil)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -123,9 +122,9 @@ func (f *forge) post(do func(*anvil)) {
 	}
 }
 
-// begin calls start on a confined thread, inside the cell and the namespaces of a room. If that
-// fails, it calls start elsewhere, with the error. It does not wait. f is the forge of tasks
-// without rooms.
+// begin calls start on a confined thread, inside the cell and the namespaces of a room, and does not wait for it. If
+// the thread cannot be prepared, it calls start with the error on another thread. f is the forge of tasks without
+// rooms.
 func (f *forge) begin(c *cell.Cell, r *room, asRoot bool, start func(error)) {
 	if !c.Threaded() {
 		own, err := f, error(nil)
@@ -136,7 +135,7 @@ func (f *forge) begin(c *cell.Cell, r *room, asRoot bool, start func(error)) {
 			}
 		}
 		own.post(func(a *anvil) {
-			if a.room != r { // a new thread cannot find the control groups once it is in the room
+			if a.room != r { // a new thread cannot find the control groups after it has entered the room
 				if err := r.sum.Enter(); err != nil {
 					start(messages.Errorf(messages.Unavailable, "the group of the account: %v", err))
 					return
@@ -156,7 +155,7 @@ func (f *forge) begin(c *cell.Cell, r *room, asRoot bool, start func(error)) {
 	})
 }
 
-// ownForge returns the forge of the room's tasks.
+// ownForge returns the forge for the tasks of the room.
 func (r *room) ownForge(may callRules) (_ *forge, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,7 +165,7 @@ func (r *room) ownForge(may callRules) (_ *forge, err error) {
 	return r.forge, err
 }
 
-// run calls start as begin does, and waits for its end.
+// run calls start like begin, and waits until start returns.
 func (f *forge) run(c *cell.Cell, r *room, asRoot bool, start func() error) error {
 	done := make(chan error, 1)
 	f.begin(c, r, asRoot, func(err error) {
@@ -182,7 +181,7 @@ func (f *forge) run(c *cell.Cell, r *room, asRoot bool, start func() error) erro
 // kernel's default. The executor gives its own timers more.
 const usualSlack = 50_000
 
-// prepare confines the thread and goes into a room.
+// prepare confines the thread and enters a room.
 func (a *anvil) prepare(r *room, asRoot bool, may callRules) error {
 	if !a.confined {
 		err := confine(may)
@@ -190,7 +189,7 @@ func (a *anvil) prepare(r *room, asRoot bool, may callRules) error {
 			err = filterCalls(may)
 		}
 		if err == nil {
-			err = unix.Unshare(unix.CLONE_FS) // needed to change its mount namespace
+			err = unix.Unshare(unix.CLONE_FS) // the thread needs this to change its mount namespace
 		}
 		if err != nil {
 			return messages.Errorf(messages.Unavailable, "the task could not be contained: %v", err)
@@ -198,7 +197,7 @@ func (a *anvil) prepare(r *room, asRoot bool, may callRules) error {
 		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, usualSlack, 0, 0, 0)
 		a.confined = true
 	}
-	if a.room == r { // either all tasks have rooms or none has: no thread has to go back
+	if a.room == r { // tasks have rooms either always or never, so no thread must leave a room
 		return nil
 	}
 	if err := r.enter(); err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestForgeClosesItsBellOnce: a second close would be of a file that somebody else has opened meanwhile.
+// TestForgeClosesItsBellOnce checks that the descriptor is closed once. A second close could close a file that was
+// opened meanwhile with the same number.
 func TestForgeClosesItsBellOnce(t *testing.T) {
 	f, err := newForge(callRules{})
 	if err != nil {

@@ -6,10 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The reserve of a node's disk is for the site's replicas, whose books are on the same disk: below
-// 256 MiB of free space they refuse commands. Below the reserve a node removes files of ended
-// tasks. Below three quarters of it, the node claims no tasks. Below five eighths, it ends the task
-// that keeps the most.
+// The reserve of a node's disk is for the site's replicas, whose books are on the same disk; they refuse commands if
+// less than 256 MiB are free. If less than the reserve is free, a node removes files of ended tasks. Below three
+// quarters of the reserve it claims no tasks. Below five eighths it ends the tasks that use the most space.
 const (
 	leastReserve = 512 << 20
 	mostReserve  = 8 << 30
@@ -18,28 +17,30 @@ const (
 	keptShare    = 10
 )
 
-// wantedFree returns how much should be free after space was freed.
+// wantedFree returns how much space should be free after files were removed.
 func wantedFree(reserve int64) int64 { return reserve + reserve/8 }
 
 // leastFree returns the free space below which tasks are ended.
 func leastFree(reserve int64) int64 { return reserve / 8 * 5 }
 
-// fastest is how fast a disk may fill, in bytes per nanosecond. soonest is the least time between two checks.
+// fastest is the highest assumed speed at which a disk fills, in bytes per nanosecond. soonest is the shortest time
+// between two checks.
 const (
 	fastest = 4
 	soonest = 10 * time.Millisecond
 )
 
-// Soon returns how long there is certainly more free on the disk of a directory than a number of
-// bytes: soonest at least, most at most.
+// Soon returns for how long more than some bytes will certainly stay free on the disk of a directory. The result is
+// between soonest and most.
 func Soon(dir string, bytes int64, most time.Duration) time.Duration {
 	return min(max(time.Duration((freeBytes(dir)-bytes)/fastest), soonest), most)
 }
 
-// Takes returns the free space below which a node takes no tasks, in bytes.
+// Takes returns the least free space with which a node claims tasks, in bytes.
 func Takes(reserve int64) int64 { return reserve / 4 * 3 }
 
-// Full reports whether a node takes no tasks because its disk is almost full; was: it took none before.
+// Full reports whether a node must claim no tasks because its disk is almost full. was is the last result: the node
+// claims tasks again only after more space has become free.
 func Full(dir string, reserve int64, was bool) bool {
 	enough := Takes(reserve)
 	if was {
@@ -57,9 +58,9 @@ func Reserve(dir string, configured int64) int64 {
 	return min(max(sizeOf(dir)/reserveShare, leastReserve), mostReserve)
 }
 
-// freeBytes returns how much a process without privileges may still write on the disk of a
-// directory. A free inode counts as its share of the disk, as in package tree. If the system does
-// not answer, the result is large, so that nothing is done.
+// freeBytes returns how many bytes a process without privileges can still write on the disk of a directory. Free
+// inodes count too: an inode counts as its share of the disk, as in package tree. If the system does not answer, the
+// result is large, so that no task is ended.
 func freeBytes(dir string) int64 {
 	var s unix.Statfs_t
 	if unix.Statfs(dir, &s) != nil {

@@ -14,32 +14,32 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// handles is a file of the running sessions, mapped into memory: recording a session needs no
-// system call, and the file outlives this process. If there are no cells, the next process with
-// this state directory finds the sessions that this one left running, and ends them.
+// handles is a file that lists the running sessions. It is mapped into memory, so recording a session needs no system
+// call, and the file outlives this process. Without cells, the next process with this state directory reads in it
+// which sessions are left, and ends them.
 type handles struct {
 	mu   sync.Mutex
-	data []byte // nil: cannot be mapped, nothing is noted
-	free []int  // records that are not in use
-	next int    // the first record that was never used
+	data []byte // nil: the file cannot be mapped, and nothing is recorded
+	free []int  // positions of unused records
+	next int    // position of the first record that was never used
 }
 
-// A record is a session: the number of its first process, and when this process began, in ticks since
-// boot; 0 means no session. The file begins with the identifier of the boot.
+// A record is one session: the number of its first process, and when that process began, in ticks since boot; 0 means
+// no session. The file begins with the identifier of the boot.
 const (
 	bootSize    = 36
 	handleSize  = 16
 	maxHandles  = 1 << 16
 	handlesSize = bootSize + maxHandles*handleSize
 	handlesFile = "running"
-	ticks       = 100 // clock ticks in a second, as the kernel reports times
-	// sameStart is how many ticks a session's start may differ from the recorded time, which is a
-	// moment later.
+	ticks       = 100 // clock ticks in a second; the kernel reports times in ticks
+	// sameStart is the largest difference, in ticks, between a session's start and the recorded time, which is taken
+	// a moment later.
 	sameStart = 2 * ticks
 )
 
-// openHandles ends the sessions that an earlier run left, and begins an empty file. Marks
-// are variables that the environment of every task of the node has.
+// openHandles ends the sessions that an earlier run left, and empties the file. Marks are variables in the
+// environment of every task of the node.
 func openHandles(dir string, marks ...string) *handles {
 	h := new(handles)
 	boot := boottime.Boot()
@@ -51,7 +51,7 @@ func openHandles(dir string, marks ...string) *handles {
 		return h
 	}
 	defer unix.Close(fd)
-	if unix.Ftruncate(fd, handlesSize) != nil { // grows by a hole
+	if unix.Ftruncate(fd, handlesSize) != nil { // the file grows by a hole
 		return h
 	}
 	data, err := unix.Mmap(fd, 0, handlesSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
@@ -67,10 +67,9 @@ func openHandles(dir string, marks ...string) *handles {
 	return h
 }
 
-// endAll kills the recorded sessions that still exist. The start of a session's first process
-// identifies it. If that process has ended, the number may have been reused by another process,
-// which began its own session and ended too, as the parent of a daemon does. Of such a session only
-// the processes with a task's environment are killed.
+// endAll kills the recorded sessions that still exist. The start of a session's first process identifies it. If that
+// process has ended, the number may have been reused by another process, which began its own session and ended too,
+// as the parent of a daemon does. In such a session, only processes with a task's environment are killed.
 func endAll(records []byte, marks []string) {
 	left := map[int]int64{}
 	for ; len(records) > 0; records = records[handleSize:] {
@@ -85,7 +84,7 @@ func endAll(records []byte, marks []string) {
 		switch now, alive := startOf(strconv.Itoa(pid)); {
 		case !alive:
 			endOrphans(pid, marks)
-		case now > began || now < began-sameStart: // the number is another's now
+		case now > began || now < began-sameStart: // another process has the number now
 		default:
 			unix.Kill(-pid, unix.SIGKILL)
 			signalSession(pid, unix.SIGKILL)
@@ -93,8 +92,7 @@ func endAll(records []byte, marks []string) {
 	}
 }
 
-// endOrphans kills the processes of a session without a first process that have
-// all marks in their environment.
+// endOrphans kills the processes of a session whose first process has ended, if their environment has all marks.
 func endOrphans(session int, marks []string) {
 	if len(marks) == 0 {
 		return
@@ -106,13 +104,13 @@ func endOrphans(session int, marks []string) {
 	})
 }
 
-// marked reports whether a process has all marks in its environment.
+// marked reports whether the environment of a process has all marks.
 func marked(pid int, marks []string) bool {
 	env, _ := variablesOf(pid)
 	return bears(env, marks)
 }
 
-// variablesOf returns the variables of a process; none while it executes a program.
+// variablesOf returns the environment of a process. It is empty for a moment while the process executes a program.
 func variablesOf(pid int) ([]string, error) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if len(b) == 0 {
@@ -126,7 +124,7 @@ func bears(env, marks []string) bool {
 	return !slices.ContainsFunc(marks, func(m string) bool { return !slices.Contains(env, m) })
 }
 
-// note remembers a session until forget.
+// note records a session until forget is called, and returns its position.
 func (h *handles) note(session int) (at int) {
 	var now unix.Timespec
 	unix.ClockGettime(unix.CLOCK_BOOTTIME, &now)

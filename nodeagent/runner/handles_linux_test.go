@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestLeftoversAreEndedByHandle: the sessions noted by a runner that was killed
-// are ended by the next, and nobody else's.
+// TestLeftoversAreEndedByHandle kills a runner, and checks that the next one ends the sessions that it recorded, and
+// no others.
 func TestLeftoversAreEndedByHandle(t *testing.T) {
 	dir := t.TempDir()
 	start := func() *exec.Cmd {
@@ -38,7 +38,7 @@ func TestLeftoversAreEndedByHandle(t *testing.T) {
 	}
 	h.note(left.Process.Pid)
 	h.forget(h.note(over.Process.Pid))
-	at := h.note(reused.Process.Pid) // as if its number had been another's before
+	at := h.note(reused.Process.Pid) // as if another process had had its number before
 	record := h.data[bootSize+at*handleSize+8:]
 	binary.LittleEndian.PutUint64(record, binary.LittleEndian.Uint64(record)-100*sameStart)
 	if err := h.close(); err != nil {
@@ -58,7 +58,7 @@ func TestLeftoversAreEndedByHandle(t *testing.T) {
 	}
 }
 
-// TestHandlesOfAnotherBoot are not touched.
+// TestHandlesOfAnotherBoot checks that sessions recorded before the last boot are not ended.
 func TestHandlesOfAnotherBoot(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command("sleep", "1000")
@@ -83,9 +83,8 @@ func TestHandlesOfAnotherBoot(t *testing.T) {
 	}
 }
 
-// TestSessionOfADaemonIsNotEnded: where the first process of a noted session has
-// ended, its number may have been that of the parent of a daemon since. Only what
-// has a task's environment is ended.
+// TestSessionOfADaemonIsNotEnded records a session whose first process has ended. A daemon's parent may have had the
+// same number since then. So only processes with a task's environment may be ended.
 func TestSessionOfADaemonIsNotEnded(t *testing.T) {
 	dir := t.TempDir()
 	mark := "CANDOR_NODE=" + filepath.Base(dir)

@@ -18,8 +18,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// can reports whether this machine has an ability; what a test asks of a node
-// that has not is said in its log.
+// can reports whether this machine has an ability. If not, the test's log says what is not tested.
 func (b *bench) can(ability messages.Name) bool {
 	if slices.Contains(b.Abilities(), ability) {
 		return true
@@ -57,7 +56,8 @@ func TestMemoryHogIsReported(t *testing.T) {
 	}
 }
 
-// TestKilledProcessOfATaskThatEndsWell: a process of a task was ended by the memory limit, and its script ends with 0.
+// TestKilledProcessOfATaskThatEndsWell runs a script that ends with 0 although the memory limit killed one of its
+// processes.
 func TestKilledProcessOfATaskThatEndsWell(t *testing.T) {
 	b := newBench(t, nil)
 	if !b.can(messages.AbilityMemory) {
@@ -81,8 +81,8 @@ func TestKilledProcessOfATaskThatEndsWell(t *testing.T) {
 	}
 }
 
-// TestTheMostMemoryBoundsWhoAsksForNone: the most of a class bounds a task of which
-// neither its stage, its class nor its node says how much memory it has.
+// TestTheMostMemoryBoundsWhoAsksForNone checks that MostMemory of a class bounds a task if neither its stage, its
+// class nor its node sets a limit.
 func TestTheMostMemoryBoundsWhoAsksForNone(t *testing.T) {
 	b := newBench(t, func(c *runner.Config) { c.MostMemory = map[messages.Name]int64{"cpu": 32 << 20} })
 	if !b.can(messages.AbilityMemory) {
@@ -106,13 +106,13 @@ func TestDirectoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestDirectoryLimitIsNotFooled: no form of a directory hides what is in it, nor does a file
-// without a name, a directory that the task closed, or an end before anybody looks.
+// TestDirectoryLimitIsNotFooled checks that a task cannot hide files from the limit: in any form of directory, in a
+// file without a name, in a directory that it closed, or by an end before the first measurement.
 func TestDirectoryLimitIsNotFooled(t *testing.T) {
 	const fill = "head -c 3000000 /dev/zero"
 	for name, c := range map[string]struct {
 		script string
-		unseen bool // nobody looks while it runs
+		unseen bool // the task ends before the first measurement
 	}{
 		"a path beyond PATH_MAX": {script: "n=$(printf '%0250d' 0); (for i in $(seq 30); do mkdir $n && cd -P $n; done) 2>/dev/null; mkdir z; " + fill + " >z/file; exec sleep 1000"},
 		"many empty files":       {script: "for i in $(seq 30); do mkdir $i; touch $i/$(seq -s \" $i/\" 30 | tr -d '\"'); done; exec sleep 1000"},
@@ -137,8 +137,8 @@ func TestDirectoryLimitIsNotFooled(t *testing.T) {
 	}
 }
 
-// TestEscapeeEndsWithItsTask: neither another session nor the death of its
-// parents takes a process out of its task.
+// TestEscapeeEndsWithItsTask checks that a process which left its session and whose parents have ended still ends
+// with its task.
 func TestEscapeeEndsWithItsTask(t *testing.T) {
 	b := newBench(t, nil)
 	if !b.can(messages.AbilityFreeze) {
@@ -151,9 +151,8 @@ func TestEscapeeEndsWithItsTask(t *testing.T) {
 	ends(t, pidOf(t, b.read(s, false)))
 }
 
-// TestEscapeeEndsWithItsRoom: the same without control groups, where namespaces hold the
-// account's tasks together: what is known by its environment ends with its task, what
-// hides it with the last task of the room.
+// TestEscapeeEndsWithItsRoom checks the same without control groups, in a room. A process that is known by its
+// environment must end with its task, and one that hides it with the last task of the room.
 func TestEscapeeEndsWithItsRoom(t *testing.T) {
 	b := strangers(t, func(c *runner.Config) { c.NoCells = true })
 	other := b.start(sh("exec sleep 1000"))
@@ -172,7 +171,7 @@ func TestEscapeeEndsWithItsRoom(t *testing.T) {
 	isGone(t, "1234.6")
 }
 
-// isGone waits until no process has an argument.
+// isGone waits until no process has this argument.
 func isGone(t *testing.T, argument string) {
 	t.Helper()
 	await.Until(t, "no process has the argument "+argument, func() bool {
@@ -187,9 +186,8 @@ func isGone(t *testing.T, argument string) {
 	})
 }
 
-// TestLinksInPlaceOfOutputAreNotFollowed: a task that has the node's user puts links to
-// another file in place of its output and its directory, and the node reads and writes
-// no such file for it.
+// TestLinksInPlaceOfOutputAreNotFollowed runs a task as the node's user that puts links to another file in place of
+// its output and its directory. The node must not read or write that file.
 func TestLinksInPlaceOfOutputAreNotFollowed(t *testing.T) {
 	outside := t.TempDir()
 	secret := filepath.Join(outside, "secret")
@@ -199,7 +197,7 @@ func TestLinksInPlaceOfOutputAreNotFollowed(t *testing.T) {
 	b := newBench(t, func(c *runner.Config) { c.OutputLimit = 4 })
 	s := b.start(sh("echo said; for f in ../*.out; do ln -sf " + secret + " $f; done; for i in 0 1 2; do ln -sf " + secret + " ../$i.script; done; ln -s " + outside + " ../out"))
 	s.wait()
-	for range 2 { // what the first task left is where the second finds its lane
+	for range 2 { // the second task uses the lane of the first
 		reply, err := b.ReadLog(t.Context(), messages.LogsRequest{Attempt: s.attempt})
 		if strings.Contains(string(reply.Data), "secret") {
 			t.Errorf("the log is %q: %v", reply.Data, err)
@@ -216,9 +214,9 @@ func TestLinksInPlaceOfOutputAreNotFollowed(t *testing.T) {
 	}
 }
 
-// TestTasksInheritNoFiles: what whoever started the node has open is not open to tasks.
+// TestTasksInheritNoFiles checks that files which the node inherited are not open in tasks.
 func TestTasksInheritNoFiles(t *testing.T) {
-	fd, err := unix.Open("/proc/self/status", unix.O_RDONLY, 0) // stays open at exec
+	fd, err := unix.Open("/proc/self/status", unix.O_RDONLY, 0) // it stays open over an exec
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +230,7 @@ func TestTasksInheritNoFiles(t *testing.T) {
 }
 
 func TestTasksRunAsOthersWhoseFilesTheyCannotRead(t *testing.T) {
-	dir, err := os.MkdirTemp("/var/tmp", "candor") // which others may pass through
+	dir, err := os.MkdirTemp("/var/tmp", "candor") // other users may pass through it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +270,7 @@ func TestSuperUserIsRefused(t *testing.T) {
 	}
 }
 
-// TestHoldAndResume: a thousand times; what the task counts, it counts once.
+// TestHoldAndResume suspends and resumes a task a thousand times. The task counts, and must not count anything twice.
 func TestHoldAndResume(t *testing.T) {
 	for _, l := range []cell.Limits{{}, {Pids: 100}} {
 		holdsAndResumes(t, l)
@@ -295,13 +293,14 @@ func holdsAndResumes(t *testing.T, l cell.Limits) {
 	}
 }
 
-// TestHeldTaskMakesNoProgress, and is stopped without having to be let go.
+// TestHeldTaskMakesNoProgress checks that a suspended task makes no progress, and can be stopped without being
+// resumed.
 func TestHeldTaskMakesNoProgress(t *testing.T) {
 	b := newBench(t, nil)
 	s := b.start(sh("while :; do echo; done"))
-	for b.read(s, false) == "" { // until it has begun
+	for b.read(s, false) == "" { // until the task has started
 	}
-	s.Suspend(true) // at once, or as soon as the runner knows that it has begun
+	s.Suspend(true) // immediately, or as soon as the runner knows that the task has started
 	for until := time.Now().Add(patience); ; {
 		before := b.read(s, false)
 		b.start(sh("sleep 0.05")).wait()
@@ -318,7 +317,7 @@ func TestHeldTaskMakesNoProgress(t *testing.T) {
 	}
 }
 
-// TestTimeLimitWaitsWhileSuspended: the time in which a task was suspended does not count.
+// TestTimeLimitWaitsWhileSuspended checks that suspended time does not count towards the time limit.
 func TestTimeLimitWaitsWhileSuspended(t *testing.T) {
 	b := newBench(t, nil)
 	inTime(t, 300*time.Millisecond, func(limit time.Duration) bool {
@@ -326,7 +325,7 @@ func TestTimeLimitWaitsWhileSuspended(t *testing.T) {
 		p.TimeLimit = messages.Duration(limit)
 		s := b.start(p)
 		s.Suspend(true)
-		b.start(sh("true")).wait() // by now the other is suspended, if it was not yet to be ended
+		b.start(sh("true")).wait() // after this the other task is certainly suspended, unless its time was over
 		if time.Since(began) >= limit {
 			s.Stop(0)
 			s.wait()

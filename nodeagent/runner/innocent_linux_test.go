@@ -9,15 +9,15 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// TestNextTaskHasItsMemory: what a task left in shared memory counts against no task of
-// another account, nor for ever more of it than one task may have.
+// TestNextTaskHasItsMemory checks that shared memory that a task left does not count for a task of another account,
+// and that an account's shared memory never holds more than the limit of one task.
 func TestNextTaskHasItsMemory(t *testing.T) {
 	b := strangers(t, func(c *runner.Config) { c.Limits.Memory = 64 << 20 })
 	if !b.can(messages.AbilityMemory) {
 		t.Skip("needs control groups that bound memory")
 	}
 	const fill = "head -c 48m /dev/zero >/dev/shm/$CANDOR_TASK"
-	keeps := b.start(of("ann", 7, sh(fill+"; echo up; exec sleep 1000"))) // and with it what is shared
+	keeps := b.start(of("ann", 7, sh(fill+"; echo up; exec sleep 1000"))) // the process keeps its shared memory
 	b.read(keeps, false)
 	for task, want := range []string{"ann", "bob", "ann"} {
 		if want == "bob" {
@@ -35,8 +35,8 @@ func TestNextTaskHasItsMemory(t *testing.T) {
 	keeps.wait()
 }
 
-// TestNextTaskIsUnharmed: however a task's cell is killed, the tasks that follow
-// on its node run as if it had not been there.
+// TestNextTaskIsUnharmed kills a task's cell in several ways, and checks that the next tasks on the node run
+// normally.
 func TestNextTaskIsUnharmed(t *testing.T) {
 	stubborn := "trap '' TERM; echo up; while :; do sleep 1000 & wait; done"
 	limited := sh(stubborn)
@@ -55,7 +55,7 @@ func TestNextTaskIsUnharmed(t *testing.T) {
 		{"kills its group", sh(`for at in /sys/fs/cgroup/unified /sys/fs/cgroup; do
 			test -e $at/cgroup.procs && echo 1 >$at$(sed -n s/^0:://p /proc/self/cgroup)/cgroup.kill; done; exec sleep 1`), nil},
 	} {
-		for _, pids := range []int64{0, 100} { // which are served by different kinds of cells
+		for _, pids := range []int64{0, 100} { // each value uses another kind of cell
 			b := newBench(t, func(c *runner.Config) { c.Limits.Pids, c.Grace = pids, 20*time.Millisecond })
 			s := b.start(c.program)
 			if c.end != nil {

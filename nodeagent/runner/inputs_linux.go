@@ -74,7 +74,7 @@ func copyInto(root *os.Root, name string, mode os.FileMode, from io.Reader, as *
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// makeParents makes the directories that lead to an input.
+// makeParents makes the directories above an input.
 func makeParents(root *os.Root, dir string, as *syscall.Credential) error {
 	if dir == "." {
 		return nil

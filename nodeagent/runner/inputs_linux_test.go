@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// input puts a file where the agent would.
+// input puts a file where the agent would put an input.
 func (b *bench) input(name, content string) messages.File {
 	b.t.Helper()
 	f := messages.File{Name: name, Size: int64(len(content)), Digest: fmt.Sprintf("%x", sha256.Sum256([]byte(content)))}
@@ -25,8 +25,8 @@ func (b *bench) input(name, content string) messages.File {
 	return f
 }
 
-// Each task has inputs of its own, which it may change; what it leaves is found
-// where KeptDir says.
+// TestInputsArePlaced checks that each task has its own copies of the inputs, which it may change, and that its files
+// are at KeptDir after its end.
 func TestInputsArePlaced(t *testing.T) {
 	b := newBench(t, nil)
 	p := sh("cat in/deep/data && ./tool && echo more >> in/deep/data && ! test -x in/deep/data")
@@ -48,7 +48,7 @@ func TestInputsArePlaced(t *testing.T) {
 	}
 }
 
-// Without its inputs, as they should be, no process is started.
+// TestInputsAreChecked checks that no process is started if an input is missing or damaged.
 func TestInputsAreChecked(t *testing.T) {
 	b := newBench(t, nil)
 	damaged := b.input("damaged", "whole")

@@ -18,35 +18,35 @@ import (
 
 // inside describes what the holder of a room sets up.
 type inside struct {
-	Hide    []string            // directories that tasks are not to see
-	Show    []string            // parts of Hide that they may see
+	Hide    []string            // directories to hide from tasks
+	Show    []string            // parts of Hide that tasks may see
 	Temp    string              // directory with a subdirectory for each of access.Temporary
 	As      *syscall.Credential // the user of tasks; nil: this process's user
 	Network bool                // the room has a network of its own
 	// Namespaces: tasks may make user namespaces.
 	Namespaces bool
-	Shared     int64 // bytes that its shared memory may hold; 0: as the kernel says
+	Shared     int64 // limit of its shared memory, in bytes; 0: the kernel's default
 }
 
-// sharedMemory is a file system of the room's own.
+// sharedMemory is where the room mounts a file system for shared memory.
 const sharedMemory = "/dev/shm"
 
-// The room has a file system for its own terminals, and a limit for their number, so that no task
-// uses up the terminals of the machine.
+// A room has a file system for its own terminals, with a limit, so that no task can use up the terminals of the
+// machine.
 const (
 	terminals     = "/dev/pts"
 	terminalsMost = "ptmxmode=0666,mode=0620,max=256"
 )
 
-// coverLimits bound the file system that covers a hidden one. It holds the directories on the way
-// to what stays visible. Tasks with this process's user could write there.
+// coverLimits are the mount options of the file system that covers a hidden directory. It holds only the directories
+// on the way to visible parts. They limit its size, because tasks with this process's user could write there.
 const coverLimits = "mode=0755,size=64k,nr_inodes=16384"
 
-// roomReady is the message of a holder after everything is set up.
+// roomReady is the message that the holder of a room sends when the room is set up.
 const roomReady = "ready"
 
-// Inside returns the program of Config.Inside: it sets up the namespaces in which it was started,
-// as its standard input says first, and holds them until that ends.
+// Inside is the program of Config.Inside. It sets up the namespaces in which it was started, as the first line of its
+// standard input describes, and keeps them until its standard input ends.
 func Inside(args []string) error {
 	if os.Getpid() != 1 || len(args) > 0 {
 		return messages.Errorf(messages.Invalid, "is started by an executor, in namespaces, not by hand")
@@ -68,10 +68,10 @@ func Inside(args []string) error {
 		return err
 	}
 	_, err := io.Copy(io.Discard, os.Stdin)
-	return err // after that the kernel ends all processes inside
+	return err // then the kernel ends all processes inside
 }
 
-// reapOrphans collects processes whose parents ended before them.
+// reapOrphans waits for processes whose parents ended before them.
 func reapOrphans(came <-chan os.Signal) {
 	for range came {
 		for {
@@ -84,7 +84,7 @@ func reapOrphans(came <-chan os.Signal) {
 }
 
 func (w *inside) setUp() error {
-	// Later mounts outside become visible inside, but mounts inside do not become visible outside.
+	// Later mounts outside become visible inside, but not the other way round.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return os.NewSyscallError("mount", err)
 	}
@@ -114,17 +114,16 @@ func (w *inside) setUp() error {
 		}
 	}
 	if w.Network {
-		loopbackUp() // a task may do without
+		loopbackUp() // tasks can work without it
 	}
 	w.boundIPC()
 	protectGroups()
 	return mount("proc", "/proc", "")
 }
 
-// boundIPC bounds what can outlive tasks in the room's IPC namespace. Segments of shared memory
-// together get the same limit as the room's other shared memory, or half of the machine's memory.
-// Queues get 16 MiB, semaphores 32,000. If settings cannot be written on this machine, the kernel's
-// defaults apply.
+// boundIPC bounds the objects in the room's IPC namespace that can outlive tasks. All segments of shared memory
+// together get the limit of the room's other shared memory, or half of the machine's memory. Queues get 16 MiB, and
+// semaphores 32,000. If the settings cannot be written on this machine, the kernel's defaults apply.
 func (w *inside) boundIPC() {
 	most := w.Shared
 	if most == 0 {
@@ -142,10 +141,9 @@ func (w *inside) boundIPC() {
 	}
 }
 
-// enterCopy makes a copy of all mounts at a directory, and makes the copy the root of this process.
-// The kernel creates no user namespace for a process whose root differs from the root of its mount
-// namespace, whichever call asks for one. If tasks may have user namespaces, the copy becomes the
-// root of the mount namespace.
+// enterCopy makes a copy of all mounts at a directory, and makes the copy the root of this process. The kernel lets
+// no process make a user namespace if its root differs from the root of its mount namespace. If tasks may have user
+// namespaces, the copy becomes the root of the mount namespace.
 func enterCopy(at string, namespaces bool) error {
 	fd, err := clone("/")
 	if err != nil {
@@ -178,7 +176,7 @@ func pivot(at string) error {
 	return os.NewSyscallError("chdir", unix.Chdir("/"))
 }
 
-// coverTemp gives the room its own temporary directories. Their files may be inside the machine's
+// coverTemp gives the room its own temporary directories. The files in them may be kept inside the machine's
 // temporary directories.
 func (w *inside) coverTemp() error {
 	own := make([]int, len(access.Temporary))
@@ -198,10 +196,9 @@ func (w *inside) coverTemp() error {
 	return nil
 }
 
-// pin mounts directories on themselves, if they are on the way to a hidden directory and tasks
-// could move or replace them: a mount point cannot be renamed or removed. Otherwise a task could
-// move one, so that the next room hides another directory in its place and shows the state of the
-// site under a new name.
+// pin mounts a directory on itself if it is on the way to a hidden directory and tasks could move or replace it: a
+// mount point cannot be renamed or removed. Without this, a task could move the directory. The next room would then
+// hide another directory in its place, and show the state of the site under a new name.
 func (w *inside) pin() error {
 	for _, hidden := range w.Hide {
 		for at := 1; at < len(hidden); at++ {
@@ -214,7 +211,7 @@ func (w *inside) pin() error {
 			}
 			fd, err := clone(dir)
 			if errors.Is(err, unix.ENOENT) {
-				break // it is inside a temporary directory that the room replaces
+				break // it is inside a temporary directory, which the room replaces
 			}
 			if err != nil {
 				return err
@@ -229,7 +226,7 @@ func (w *inside) pin() error {
 	return nil
 }
 
-// cover puts the room's own directories over the shared ones.
+// cover mounts the room's own directories over the shared ones.
 func (w *inside) cover() error {
 	if _, err := os.Stat(sharedMemory); err == nil {
 		limits := "mode=1777"
@@ -249,8 +246,8 @@ func (w *inside) cover() error {
 	return nil
 }
 
-// ownTerminals gives the room its own terminals. If the kernel refuses, the machine's terminals
-// stay visible. The group "tty" does not exist in a user namespace with one user.
+// ownTerminals gives the room its own terminals. If the kernel refuses, the machine's terminals stay visible. A user
+// namespace with one user has no group "tty".
 func ownTerminals() {
 	if mount("devpts", terminals, terminalsMost+",gid=5") != nil {
 		_ = mount("devpts", terminals, terminalsMost)
@@ -259,7 +256,7 @@ func ownTerminals() {
 
 func mount(kind, at, data string) error {
 	flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV)
-	if kind == "devpts" { // its files are devices
+	if kind == "devpts" { // the files of this kind are devices
 		flags = unix.MS_NOSUID | unix.MS_NOEXEC
 	}
 	if kind == "proc" {
@@ -271,14 +268,13 @@ func mount(kind, at, data string) error {
 	return nil
 }
 
-// protectGroups makes the control groups' files read-only, which the user of an
-// unprivileged node may own.
+// protectGroups makes the files of control groups read-only. On an unprivileged node the tasks' user may own them.
 func protectGroups() {
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
 	_ = unix.MountSetattr(unix.AT_FDCWD, "/sys/fs/cgroup", unix.AT_RECURSIVE, &attr)
 }
 
-// clone opens a mount of a directory, which can be put anywhere.
+// clone opens a copy of the mount of a directory. The copy can be mounted anywhere.
 func clone(path string) (int, error) {
 	fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
 	if err != nil {
@@ -287,14 +283,14 @@ func clone(path string) (int, error) {
 	return fd, nil
 }
 
-// cloneOpen does what [clone] does, for an open directory.
+// cloneOpen does the same as [clone] for an open directory.
 func cloneOpen(dir int) (int, error) {
 	fd, err := unix.OpenTree(dir, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_EMPTY_PATH)
 	return fd, os.NewSyscallError("open tree", err)
 }
 
-// show makes a directory visible at its path for the user as whom tasks run, and closes fd, which
-// [clone] made. Directories above it that the user may not enter are covered.
+// show mounts fd, which [clone] returned, at its path, where the user of tasks can see it, and closes fd. It covers
+// directories above it that the user may not enter.
 func show(path string, fd int, as *syscall.Credential) error {
 	defer unix.Close(fd)
 	if sameAs(path, fd, as) {
@@ -310,8 +306,8 @@ func show(path string, fd int, as *syscall.Credential) error {
 	return os.NewSyscallError("move mount", err)
 }
 
-// coverClosed covers the first directory on the way to a path that the user cannot pass, or that is
-// missing and cannot be made.
+// coverClosed covers the first directory on the way to a path that the user may not enter, or that is missing and
+// cannot be made.
 func coverClosed(path string, as *syscall.Credential) error {
 	for at := 1; at < len(path); at++ {
 		if path[at] != filepath.Separator {
@@ -320,7 +316,7 @@ func coverClosed(path string, as *syscall.Credential) error {
 		dir := path[:at]
 		err := mayEnter(dir, as)
 		if err == unix.ENOENT {
-			return nil // it is below the cover
+			return nil // its cover is there already
 		}
 		if err != nil {
 			return mount("tmpfs", dir, coverLimits)
@@ -329,7 +325,7 @@ func coverClosed(path string, as *syscall.Credential) error {
 	return nil
 }
 
-// sameAs reports whether the user finds at a path what fd is.
+// sameAs reports whether the user finds at a path the file that fd has open.
 func sameAs(path string, fd int, as *syscall.Credential) bool {
 	var want, have unix.Stat_t
 	if unix.Fstat(fd, &want) != nil {
@@ -339,7 +335,7 @@ func sameAs(path string, fd int, as *syscall.Credential) bool {
 	return err == nil && have.Dev == want.Dev && have.Ino == want.Ino
 }
 
-// loopbackUp lets the processes of the room talk to one another.
+// loopbackUp starts the loopback network, so that the processes of the room can talk to each other.
 func loopbackUp() {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Instant is a [Runner] whose tasks end well at the moment they start. Clock
-// is the time it reports; nil: the wall clock.
+// Instant is a [Runner] whose tasks end successfully as soon as they start. Clock returns the time for its reports;
+// nil: the wall clock.
 type Instant struct {
 	Clock func() messages.Time
 }
@@ -26,7 +26,7 @@ func (r Instant) Start(task Task, done func(messages.Finished)) Process {
 // Close does nothing.
 func (Instant) Close() error { return nil }
 
-// ended is a process that is over.
+// ended is a process that has ended.
 type ended struct{}
 
 func (ended) Stop(time.Duration) {}

@@ -9,17 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A task starts with limits, priorities and a rank for the kernel's memory killer that do not
-// depend on how the site was started: from a shell with `ulimit`, `chrt` or `ionice`, or by a unit
-// with Nice and OOMScoreAdjust. They equal the defaults of a systemd service. The hard limits stay
-// as the node has them, except for priorities, with which a task could keep the node from running.
-// The set of processors stays too: with it an operator gives a node a part of a machine.
+// A task starts with limits, priorities and a rank for the kernel's memory killer that do not depend on how the site
+// was started: from a shell with `ulimit`, `chrt` or `ionice`, or by a unit with Nice and OOMScoreAdjust. The values
+// are the defaults of a systemd service. Hard limits stay as the node has them, except for priorities: with those a
+// task could stop the node from running. The set of processors stays too: an operator can use it to give a node a
+// part of a machine.
 
-// limited is a limit that a task must have instead of this process's limit.
+// limited is a limit for tasks that differs from this process's limit.
 type limited struct {
 	resource uintptr
 	limit    unix.Rlimit
-	hard     bool // it cannot ask for more
+	hard     bool // tasks cannot raise it
 }
 
 // usualLimits are the limits of a login session. A task may ask the kernel for more open files; the
@@ -34,7 +34,7 @@ var usualLimits = []limited{
 	{resource: unix.RLIMIT_AS, limit: unix.Rlimit{Cur: unix.RLIM_INFINITY}},
 	{resource: unix.RLIMIT_NOFILE, limit: unix.Rlimit{Cur: 1024}},
 	{resource: unix.RLIMIT_LOCKS, limit: unix.Rlimit{Cur: unix.RLIM_INFINITY}},
-	{resource: unix.RLIMIT_NPROC, limit: unix.Rlimit{Cur: unix.RLIM_INFINITY}}, // the task's cell bounds them
+	{resource: unix.RLIMIT_NPROC, limit: unix.Rlimit{Cur: unix.RLIM_INFINITY}}, // the task's cell limits the number of processes
 	{resource: unix.RLIMIT_MEMLOCK, limit: unix.Rlimit{Cur: 8 << 20}},
 	{resource: unix.RLIMIT_SIGPENDING, limit: unix.Rlimit{Cur: unix.RLIM_INFINITY}},
 	{resource: unix.RLIMIT_MSGQUEUE, limit: unix.Rlimit{Cur: 800 << 10}},
@@ -43,7 +43,7 @@ var usualLimits = []limited{
 	{resource: unix.RLIMIT_NICE, limit: unix.Rlimit{Cur: 0}, hard: true},
 }
 
-// taken are limits of this process that a task must not have, with the values that it gets instead.
+// taken are the limits that tasks must not inherit from this process, with the values that they get instead.
 var taken = sync.OnceValue(func() (found []*limited) {
 	for _, l := range usualLimits {
 		var own unix.Rlimit
@@ -54,16 +54,16 @@ var taken = sync.OnceValue(func() (found []*limited) {
 		if l.hard {
 			l.limit.Max = l.limit.Cur
 		}
-		if l.limit != own || l.resource == unix.RLIMIT_NOFILE { // the Go runtime raises this limit at any time
+		if l.limit != own || l.resource == unix.RLIMIT_NOFILE { // the Go runtime can raise this limit at any time
 			found = append(found, &l)
 		}
 	}
 	return found
 })
 
-// ranks is what the function rank has to undo.
+// ranks is what the function rank must reset.
 var ranks = sync.OnceValue(func() (found struct{ nice, killer, policy, disk, persona bool }) {
-	const noNice = 20 // as the kernel counts
+	const noNice = 20 // the value for nice 0 in the kernel's form
 	policy, _, errno := unix.RawSyscall(unix.SYS_SCHED_GETSCHEDULER, 0, 0, 0)
 	found.policy = errno == 0 && policy != usualPolicy
 	disk, _, errno := unix.RawSyscall(unix.SYS_IOPRIO_GET, ofProcess, 0, 0)
@@ -73,17 +73,17 @@ var ranks = sync.OnceValue(func() (found struct{ nice, killer, policy, disk, per
 	nice, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	found.nice = err == nil && nice != noNice
 	killer, err := os.ReadFile("/proc/self/oom_score_adj")
-	// Only a child that has given up the node's files knows the number of the file that it opens.
+	// Only a child that has closed the node's files knows the number of the next file that it opens.
 	found.killer = err == nil && !bytes.Equal(killer, []byte("0\n")) && unix.CloseRange(1<<30, 1<<30, 0) == nil
 	return found
 })
 
-// Numbers of the kernel's that package unix has not.
+// Constants of the kernel that package unix lacks.
 const (
 	usualPolicy = 0          // SCHED_OTHER
 	ofProcess   = 1          // IOPRIO_WHO_PROCESS
-	diskClass   = 13         // the bits below the class of a priority for disks; class 0: as the processor's
-	askPersona  = 0xffffffff // asks personality, and changes nothing
+	diskClass   = 13         // bits below the class in a disk priority; class 0: follow the processor priority
+	askPersona  = 0xffffffff // argument of personality that only reads it
 )
 
 var (
@@ -91,13 +91,14 @@ var (
 	noKiller   = []byte("0")
 )
 
-// rank gives the child the usual priority and rank, as far as this process may; it has given up the node's files.
+// rank adds steps that reset the priority and rank of the child, as far as this process may. The child has closed the
+// node's files before.
 func (p *plan) rank() {
 	r := ranks()
-	if r.persona { // setarch
+	if r.persona { // set with setarch
 		p.may(unix.SYS_PERSONALITY, 0)
 	}
-	if r.policy { // before the priority, because after it the process may belong to another user
+	if r.policy { // before the priority: afterwards the process may belong to another user
 		p.may(unix.SYS_SCHED_SETSCHEDULER, 0, usualPolicy, uintptr(unsafe.Pointer(&p.priority)))
 	}
 	if r.disk {
@@ -107,7 +108,7 @@ func (p *plan) rank() {
 		p.may(unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0, 0)
 	}
 	if r.killer {
-		const opened = 3 // the number after input, output and error
+		const opened = 3 // the number after standard input, output and error
 		at := unix.AT_FDCWD
 		p.may(unix.SYS_OPENAT, uintptr(at), uintptr(unsafe.Pointer(&killerFile[0])), unix.O_WRONLY, 0)
 		p.may(unix.SYS_WRITE, opened, uintptr(unsafe.Pointer(&noKiller[0])), 1)

@@ -10,7 +10,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// TestTasksStartAlike: limits, priority and rank for the kernel's killer are the usual ones, however the site was started.
+// TestTasksStartAlike starts a site with unusual limits and priorities, and checks that its tasks have the usual
+// limits, priority and rank for the kernel's memory killer.
 func TestTasksStartAlike(t *testing.T) {
 	const mark = "CANDOR_TEST_LIMITS"
 	if os.Geteuid() != 0 {
@@ -41,7 +42,7 @@ func TestTasksStartAlike(t *testing.T) {
 	}
 }
 
-// TestUmaskIsTheSubmitters: files of a task are made without what the job says, whoever started the site.
+// TestUmaskIsTheSubmitters checks that a task's umask is the job's, whatever umask the site was started with.
 func TestUmaskIsTheSubmitters(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o007))
 	for mask, want := range map[string]string{"": "0022\n644\n", "077": "0077\n600\n", "000": "0000\n666\n"} {

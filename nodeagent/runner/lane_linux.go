@@ -12,23 +12,22 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// lane is two output files and a working directory, which tasks use one after the other as long as
-// nothing is written there. If a task wrote to one of them, that one gets the attempt's name, and a
-// new one is made for the next task. Making and removing three of them for every task would cost
-// more than the process: ext4 checks each recently removed inode before it makes the next.
+// lane is two output files and a working directory. Tasks use it one after the other as long as they write nothing
+// there. If a task writes to one of the three, that one gets the attempt's name, and the next task gets a new one. To
+// make and remove the three for every task would cost more than the process: ext4 checks each recently removed inode
+// before it makes the next.
 type lane struct {
 	of    *lanes
-	base  string        // common beginning of its paths
-	fresh bool          // nobody used it yet in this run of the agent
+	base  string        // common beginning of its three paths
+	fresh bool          // no task of this run of the agent has used it
 	dir   bool          // its directory exists and is empty
-	since unix.Timespec // last change of the directory, if it exists
+	since unix.Timespec // time of the directory's last change, if it exists
 	// files are its output files, held open from one task to the next; -1: not open.
 	files [len(endings)]int
-	alive *os.File // file that tells its task the lease; nil: not open
+	alive *os.File // the file of package lease for the task; nil: not open
 }
 
-// maxOpen bounds the lanes whose files are held open while no task uses them, between an
-// end and the next start.
+// maxOpen bounds how many lanes keep their files open while no task uses them, between an end and the next start.
 const maxOpen = 64
 
 var endings = [...]string{".out", ".err"}
@@ -38,7 +37,7 @@ type lanes struct {
 	dir string
 
 	mu   sync.Mutex
-	free []*lane // lanes without a task
+	free []*lane // lanes that no task uses
 	made int
 }
 
@@ -55,7 +54,7 @@ func (k *lanes) take() *lane {
 	return &lane{of: k, base: filepath.Join(k.dir, "lane"+strconv.Itoa(k.made)), fresh: true, files: [len(endings)]int{-1, -1}}
 }
 
-// ready reports whether the next task finds its lane open.
+// ready reports whether the next task finds a lane with open files.
 func (k *lanes) ready() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -81,9 +80,9 @@ func (k *lanes) closeFiles() {
 	}
 }
 
-// lanesFor returns the lanes of all jobs of the account, if no other account has its user and if no
-// process of a task survives it, which could write to the next task's output. Otherwise it returns
-// the lanes of the job.
+// lanesFor returns the lanes of all jobs of the account, if two conditions hold: no other account has its user, and
+// no process of a task survives the task, because it could write to the next task's output. Otherwise it returns the
+// lanes of the job.
 func (s *store) lanesFor(j *job, p *program) *lanes {
 	if p == nil || p.as == nil || !s.shares {
 		return &j.lanes
@@ -107,10 +106,10 @@ func (l *lane) open(i int) (fd int, err error) {
 	return l.files[i], err
 }
 
-// flags returns the flags to open a file of the lane. Truncated content is written to the disk at
-// once when the file is closed.
+// flags returns the flags with which a file of the lane is opened. After a truncation, the kernel writes the content
+// to the disk when the file is closed.
 func (l *lane) flags() int {
-	if l.fresh { // there may be files from before a restart
+	if l.fresh { // the file may be from before a restart
 		return unix.O_CREAT | unix.O_TRUNC
 	}
 	return unix.O_CREAT
@@ -125,14 +124,14 @@ func (l *lane) close() {
 	}
 }
 
-// workingDir returns the lane's directory, empty and owned by the user as whom the job's tasks run.
+// workingDir returns the lane's directory. It is empty, and belongs to the user as whom the job's tasks run.
 func (l *lane) workingDir(as *syscall.Credential) (string, error) {
 	dir := l.base + dirEnding
 	if l.dir {
 		return dir, nil
 	}
 	err := unix.Mkdir(dir, privateDirs)
-	if err == unix.EEXIST { // left from before a restart
+	if err == unix.EEXIST { // it is from before a restart
 		if err = tree.Remove(dir); err == nil {
 			err = os.Mkdir(dir, privateDirs)
 		}
@@ -145,39 +144,38 @@ func (l *lane) workingDir(as *syscall.Credential) (string, error) {
 	return dir, err
 }
 
-// keepDir gives the lane's directory the name of the attempt that used it from
-// an instant of [coarse] on, if there is anything in it, and reports whether it did.
+// keepDir renames the lane's directory to the attempt that used it, if it is not empty, and reports whether it did.
+// from is the time by [coarse] when the attempt began.
 func (l *lane) keepDir(base string, from unix.Timespec) (kept bool) {
 	if !l.dir {
 		return false
 	}
-	// If the last change is from before, nothing has been added or removed since. Nobody can set
-	// the time of a change; the kernel's time goes back only if its clock does.
+	// If the last change is older, nothing has been added or removed. Nobody can set the time of a change, and the
+	// kernel's time goes back only with its clock.
 	dir := l.base + dirEnding
 	at, mode := changed(dir)
 	if at == l.since && at.Nano() < from.Nano() {
 		return false
 	}
 	if isEmpty(dir) {
-		if l.since = at; mode != privateDirs { // the next task needs the same permissions as this one had
+		if l.since = at; mode != privateDirs { // this task may have changed the permissions that the next one needs
 			l.dir = unix.Rmdir(dir) != nil
 		}
 		return false
 	}
 	l.dir = false
-	_ = tree.Remove(base + dirEnding) // left by an earlier site with the same numbers
+	_ = tree.Remove(base + dirEnding) // it is from an earlier site whose jobs had the same numbers
 	return unix.Rename(dir, base+dirEnding) == nil
 }
 
-// changed returns when something in a directory last changed, and the permissions on it; zeros if
-// it is gone.
+// changed returns the time of a directory's last change, and its permissions; zeros if it is gone.
 func changed(dir string) (at unix.Timespec, mode uint32) {
 	var info unix.Stat_t
 	_ = unix.Lstat(dir, &info)
 	return info.Ctim, info.Mode &^ unix.S_IFMT
 }
 
-// coarse returns the time by the clock that changes of files are noted by.
+// coarse returns the time of the clock that the kernel uses for changes of files.
 func coarse() (now unix.Timespec) {
 	_ = unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now)
 	return now
@@ -198,8 +196,8 @@ func isEmpty(dir string) bool {
 	return names == 0
 }
 
-// openFile opens a file of a job's directory. A task that runs as the node's user may have put
-// something else in its place: so a link is not followed, and only a plain file is opened.
+// openFile opens a file of a job's directory. A task that runs as the node's user may have put something else in its
+// place. So openFile follows no link, and opens only a plain file.
 func openFile(path string, flags int) (int, error) {
 	for {
 		fd, err := unix.Open(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, privateFiles)
@@ -240,8 +238,8 @@ func OpenRoot(dir string) (*os.Root, error) {
 	return job.OpenRoot(filepath.Base(dir))
 }
 
-// openOutput opens the task's output for reading. Once the task has left its
-// lane, the lane's files are others'.
+// openOutput opens the task's output for reading. After the task has left its lane, the lane's files belong to other
+// tasks.
 func (t *process) openOutput(i int) (*os.File, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -255,8 +253,8 @@ func (t *process) enterLane(of *lanes) {
 	t.lane = l
 }
 
-// leaveLane gives files with output the attempt's name, and frees the lane. It reports whether the
-// task left anything in a directory of its own.
+// leaveLane renames files with output to the attempt, and frees the lane. It reports whether the task left files in
+// its own directory.
 func (t *process) leaveLane(j *job) (left bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -265,9 +263,9 @@ func (t *process) leaveLane(j *job) (left bool) {
 	left = t.lane.keepDir(t.base, t.from)
 	t.lane.fresh = false
 	if t.silent() {
-		j.note(filepath.Base(t.base)) // if it fails, an empty output is reported as not found
+		j.note(filepath.Base(t.base)) // if this fails, the empty output counts as not found
 	} else {
-		t.lane.close() // written files belong to the attempt now
+		t.lane.close() // files with output belong to the attempt now
 	}
 	t.lane.of.leave(t.lane)
 	t.lane = nil

@@ -13,28 +13,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// launch is one start of a program. Between the change of user and the execution of the program
-// the processes of an account may stop the child, and the file that is executed may have a lease:
-// the start then waits. So its child holds nothing but its own thread, no lock of this process
-// (package syscall has one for all starts, and keeps the garbage collector waiting) and no file.
-// vfork reads the fields up to errno by their offsets.
+// launch is one start of a program. After the child has changed its user and before it executes the program, other
+// processes of the account can stop it. A lease on the program's file can delay it too. So while a start waits, it
+// holds only its own thread, but no file and no lock of this process. (Package syscall has one lock for all starts,
+// and delays the garbage collector.) vfork reads the fields up to errno by their offsets.
 type launch struct {
 	call  [6]uintptr // the system call that makes the child, with its arguments
 	steps *step
-	count uintptr // number of steps
-	errno uintptr // why a step failed
+	count uintptr // number of steps of the child
+	errno uintptr // error of the step that failed
 
 	pidfd atomic.Int32 // written by the kernel when it makes the child
-	pid   atomic.Int32 // process of the child that executed the program; 0: none
+	pid   atomic.Int32 // number of the child that executed the program; 0: none
 	mu    sync.Mutex
 	ended bool // the child has executed the program, or failed
-	late  bool // it was told to end before it began
+	late  bool // it was told to end before it had started
 
-	noClone3 bool         // the program must not have clone3
-	affinity *unix.CPUSet // the processors of the program; nil: all
+	noClone3 bool         // clone3 must fail in the program
+	affinity *unix.CPUSet // the program's processors; nil: all
 
-	// The kernel and the child get the addresses of these. They are fields because a launch is in the
-	// heap: a goroutine's stack may move before the call is made.
+	// The kernel and the child get the addresses of these fields. They are part of the launch, which is on the heap:
+	// a goroutine's stack may move before the call is made.
 	args  cloneArgs
 	stack [childStack]byte // stack of the child
 }
@@ -45,8 +44,8 @@ type step struct {
 	must uintptr // nonzero: the child ends if this call fails
 }
 
-// vfork makes a child that shares the memory of this process until it executes a program. It waits
-// for that outside of the Go runtime. The result is negative if no child could be made.
+// vfork makes a child that shares the memory of this process until it executes a program. While it waits, the Go
+// runtime does not count its thread. The result is negative if no child could be made.
 func vfork(l *launch) (pid uintptr)
 
 func newLaunch() *launch {
@@ -55,7 +54,7 @@ func newLaunch() *launch {
 	return l
 }
 
-// errLate is the error of a start that took too long, or that nobody needed any more.
+// errLate is the error of a start that took too long, or that was no longer wanted.
 var errLate = errors.New("it was not executed in time: a process of the same account stopped it, or has a lease on its file, or the file system does not answer")
 
 // kill ends the child unless it has executed the program.
@@ -66,31 +65,31 @@ func (l *launch) kill() {
 	l.late = true
 	switch fd := l.pidfd.Load(); {
 	case l.ended:
-	case fd < 0: // the child is about to be made
+	case fd < 0: // the child will be made in a moment
 		time.AfterFunc(pause, l.kill)
 	default:
 		_ = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0)
 	}
 }
 
-// drop ends a launch that never was.
+// drop cancels a launch whose child will not be made.
 func (l *launch) drop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended = true
 }
 
-// childStack is the size of a child's stack in bytes: it calls nothing.
+// childStack is the size of a child's stack, in bytes. It is small, because the child calls no functions.
 const childStack = 4096
 
-// kernelSignals is how many signals there are, and their set's size in bytes.
+// kernelSignals is the number of signals, and the size of a set of signals in bytes.
 const (
 	kernelSignals = 64
 	signalSetSize = 8
 )
 
-// spawn executes a program. sys says whether in a new session, with a terminal, in a control group,
-// and as which user. files are its standard input, output and error.
+// spawn executes a program. sys says whether it gets a new session, a terminal or a control group, and its user.
+// files are its standard input, output and error.
 func (l *launch) spawn(path string, argv, env []string, dir string, umask uint32, files []uintptr, sys *syscall.SysProcAttr) (child, error) {
 	p, err := l.newPlan(path, argv, env, dir, umask, files, sys)
 	if err != nil {
@@ -105,8 +104,8 @@ func (l *launch) spawn(path string, argv, env []string, dir string, umask uint32
 	return c, err
 }
 
-// A script that was just written may be open in the child of another start, until that child closes
-// the node's files.
+// A script that was just written may be open in the child of another start, until that child closes the node's files.
+// The kernel then refuses to execute it.
 const (
 	busyTries = 50
 	busyPause = 2 * time.Millisecond
@@ -130,8 +129,7 @@ func (l *launch) try(p *plan, sys *syscall.SysProcAttr) (child, error) {
 	return l.outcome(pid)
 }
 
-// run makes the child with all signals blocked: one that came would run a handler of this process
-// in the child.
+// run makes the child with all signals blocked. Otherwise a signal could run a handler of this process in the child.
 func (l *launch) run() uintptr {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -142,7 +140,7 @@ func (l *launch) run() uintptr {
 	return pid
 }
 
-// outcome returns the child, if it executes the program now.
+// outcome returns the child if it has executed the program.
 func (l *launch) outcome(pid int) (child, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -175,7 +173,7 @@ type cloneArgs struct {
 	flags, pidfd, childTid, parentTid, exitSignal, stack, stackSize, tls, setTid, setTidSize, cgroup uint64
 }
 
-// plan is the steps of a child, with the memory that they read.
+// plan is the list of a child's steps, with the memory that the steps read.
 type plan struct {
 	steps     []step
 	path, dir *byte
@@ -183,7 +181,7 @@ type plan struct {
 	groups    []uint32
 	action    [4]uint64 // the default action for a signal
 	mask      uint64    // empty set of signals
-	priority  int32     // priority of the usual policy: none
+	priority  int32     // priority for the usual policy: 0
 }
 
 func (l *launch) newPlan(path string, argv, env []string, dir string, umask uint32, files []uintptr, sys *syscall.SysProcAttr) (p *plan, err error) {
@@ -197,7 +195,7 @@ func (l *launch) newPlan(path string, argv, env []string, dir string, umask uint
 		return nil, syscall.EINVAL
 	}
 	p.own(files, sys)
-	if l.affinity != nil { // a control group may say so too, and be there or not
+	if l.affinity != nil { // the control group may bound the processors too, but there may be none
 		p.may(unix.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(*l.affinity), uintptr(unsafe.Pointer(l.affinity)))
 	}
 	p.may(unix.SYS_UMASK, uintptr(umask))
@@ -222,12 +220,12 @@ func (p *plan) add(must uintptr, call ...uintptr) {
 func (p *plan) must(call ...uintptr) { p.add(1, call...) }
 func (p *plan) may(call ...uintptr)  { p.add(0, call...) }
 
-// own adds the steps that the child makes with the node's rights: first it closes the node's files.
+// own adds the steps that need the node's rights. The first one closes the node's files.
 func (p *plan) own(files []uintptr, sys *syscall.SysProcAttr) {
 	for to, fd := range files {
 		p.must(unix.SYS_DUP3, fd, uintptr(to), 0)
 	}
-	p.may(unix.SYS_CLOSE_RANGE, uintptr(len(files)), math.MaxUint32, 0) // an older kernel closes them when it executes
+	p.may(unix.SYS_CLOSE_RANGE, uintptr(len(files)), math.MaxUint32, 0) // an older kernel closes the files at the exec
 	if sys.Setsid {
 		p.must(unix.SYS_SETSID)
 	}
@@ -235,19 +233,19 @@ func (p *plan) own(files []uintptr, sys *syscall.SysProcAttr) {
 		p.must(unix.SYS_IOCTL, uintptr(sys.Ctty), unix.TIOCSCTTY, 1)
 	}
 	signals := ignored()
-	if !sys.UseCgroupFD { // clone3 resets signals that have handlers
+	if !sys.UseCgroupFD { // clone3 has reset signals with handlers
 		signals = allSignals
 	}
 	for _, s := range signals {
 		p.may(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&p.action)), 0, signalSetSize)
 	}
-	p.rank() // with the new limits this could be forbidden
+	p.rank() // after the new limits this could be forbidden
 	for _, l := range taken() {
 		p.may(unix.SYS_PRLIMIT64, 0, l.resource, uintptr(unsafe.Pointer(&l.limit)))
 	}
 }
 
-// become makes the child the task's user.
+// become adds the steps that make the child the task's user.
 func (p *plan) become(as *syscall.Credential) {
 	if as == nil {
 		return

@@ -12,27 +12,28 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A port of the machine's network is anybody's: a connection for a task's owner goes to a listener of the
-// task alone. Another account may take a port before a task does, or as soon as the task gives it up.
+// Every process can listen at a port of the machine's network. A connection for a task's owner must only reach a
+// listener of the task. Another account may take a port before the task does, or as soon as the task gives it up.
 
-// listener is a socket as /proc/net lists it.
+// listener is a socket in a table of /proc/net.
 type listener struct {
 	uid   uint32
 	inode uint64
 }
 
-// Columns of /proc/net/tcp, and states there.
+// Columns and states in /proc/net/tcp.
 const (
 	localColumn, remoteColumn, stateColumn, uidColumn, inodeColumn = 1, 2, 3, 7, 9
 
 	established, listening = "01", "0A"
 )
 
-// everywhere and loopback are addresses in /proc/net/tcp and tcp6, as little-endian machines write them.
+// everywhere and loopback are the addresses 0.0.0.0 and 127.0.0.1, and their forms of version 6, as /proc/net/tcp and
+// tcp6 show them on little-endian machines.
 var (
 	everywhere = map[int]string{unix.AF_INET: "00000000", unix.AF_INET6: strings.Repeat("0", 32)}
 	loopback   = map[int]string{unix.AF_INET: "0100007F", unix.AF_INET6: strings.Repeat("0", 24) + "01000000"}
-	mapped     = strings.Repeat("0", 16) + "FFFF0000" + "0100007F" // the loopback of version 4 in tcp6
+	mapped     = strings.Repeat("0", 16) + "FFFF0000" + "0100007F" // 127.0.0.1 in tcp6
 )
 
 // listenersAt returns the sockets that a connection to a port of the loopback would reach.
@@ -54,7 +55,7 @@ func portText(port int) string {
 	return ":" + strings.Repeat("0", 4-len(text)) + text
 }
 
-// sockets returns the rows of a table in a state. Those that listen come first, however many others
+// sockets returns the rows of a table that have a state. The table lists listening sockets first, however many others
 // there are.
 func sockets(family int, state string, wanted func(local, remote string) bool) (found []listener) {
 	table := "/proc/thread-self/net/tcp"
@@ -67,7 +68,7 @@ func sockets(family int, state string, wanted func(local, remote string) bool) (
 	}
 	defer file.Close()
 	lines := bufio.NewScanner(file)
-	lines.Scan() // the head
+	lines.Scan() // the header line
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
 		if len(fields) <= inodeColumn || state == listening && fields[stateColumn] != listening {
@@ -85,10 +86,11 @@ func sockets(family int, state string, wanted func(local, remote string) bool) (
 	return found
 }
 
-// errForeign is the error for a port on which another process listens.
+// errForeign is the error for a port at which another process listens.
 var errForeign = messages.Errorf(messages.PermissionDenied, "another process of the node listens there, which is not of the task")
 
-// listens returns who listens at a port; an error if it is nobody, or not the task.
+// listens returns the listeners at a port. It returns an error if there is none, or if one does not belong to the
+// task.
 func (t *process) listens(family, port int) ([]listener, error) {
 	found := listenersAt(family, port)
 	if len(found) == 0 {
@@ -97,11 +99,11 @@ func (t *process) listens(family, port int) ([]listener, error) {
 	return found, t.owns(found)
 }
 
-// owns refuses sockets that do not belong to the task. If no other account has the task's user, the
-// socket must be the user's; otherwise it must belong to the task's processes.
+// owns returns an error if a socket does not belong to the task. If no other account has the task's user, the socket
+// must belong to that user; otherwise it must belong to the task's processes.
 func (t *process) owns(sockets []listener) error {
 	l := newLaunch()
-	if err := t.join(l); err != nil { // so that it has its own cell and session
+	if err := t.join(l); err != nil { // only then are its cell and session its own
 		return err
 	}
 	defer t.part(l)
@@ -119,8 +121,7 @@ func (t *process) owns(sockets []listener) error {
 	return nil
 }
 
-// members returns the processes of a task: the processes in its cell, or without a cell the processes of its
-// session.
+// members returns the processes of a task: the processes in its cell, or, without a cell, in its session.
 func (t *process) members() (all []int) {
 	if inside, known := t.cell.Processes(); known {
 		return inside
@@ -144,9 +145,9 @@ func hasSocket(pid int, inode uint64) bool {
 	})
 }
 
-// reached refuses a connection if the processes that listened before still listen and did not
-// accept it: then nobody else accepted it. A server that accepts only one connection is recognised
-// by that connection.
+// reached returns an error unless the task accepted the connection. If the same processes listen as before, no other
+// process can have accepted it. Otherwise, as with a server that accepts only one connection, the connection itself
+// must belong to the task.
 func (t *process) reached(socket int, family, port int, before []listener) error {
 	if slices.Equal(listenersAt(family, port), before) {
 		return nil
@@ -156,7 +157,7 @@ func (t *process) reached(socket int, family, port int, before []listener) error
 		return err
 	}
 	var mine string
-	var ends []string // both ends as the tables write them
+	var ends []string // both ends of the connection, as the tables show them
 	switch a := own.(type) {
 	case *unix.SockaddrInet4:
 		mine, ends = portText(a.Port), []string{loopback[unix.AF_INET], mapped}

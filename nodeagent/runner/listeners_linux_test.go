@@ -15,7 +15,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// TestPortsAreTheTasksOwn: a connection goes to who listens in the task, and to nobody else who has the port.
+// TestPortsAreTheTasksOwn checks that a connection reaches a listener in the task, and no other process that has the
+// port.
 func TestPortsAreTheTasksOwn(t *testing.T) {
 	for name, make := range map[string]func(*testing.T) *bench{
 		"users and rooms": func(t *testing.T) *bench { return strangers(t, nil) },
@@ -39,7 +40,7 @@ func TestPortsAreTheTasksOwn(t *testing.T) {
 			}
 			defer foreign.Close()
 			for _, address := range []string{"127.0.0.1:0", ":0", "[::1]:0"} {
-				if l, err := net.Listen("tcp", address); err != nil { // without version 6
+				if l, err := net.Listen("tcp", address); err != nil { // no IPv6 here
 					continue
 				} else {
 					_ = l.Close()
@@ -51,7 +52,7 @@ func TestPortsAreTheTasksOwn(t *testing.T) {
 				}
 				streams := 0
 				dial := func(at int) (f *follower, err error) {
-					await.Until(t, "the task has started", func() bool { // it may write before the runner knows its process
+					await.Until(t, "the task has started", func() bool { // it may write before the runner has its process number
 						streams++
 						f = b.follow(server.attempt, fmt.Sprint(streams), "one")
 						f.request.Begin = &messages.StreamBegin{Port: at}

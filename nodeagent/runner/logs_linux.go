@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits of one reading of a log.
+// Limits of one read of a log.
 const (
 	maxLogPiece = 256 << 10 // bytes
 	maxLogWait  = time.Second
@@ -18,7 +18,7 @@ const (
 
 // Owner returns the account of a job that ran here.
 func (p *Processes) Owner(job messages.JobID) (messages.Name, error) {
-	for _, t := range p.tasksNow() { // it may not have a directory yet
+	for _, t := range p.tasksNow() { // its job may not have a directory yet
 		if t.task.Program.Job == job {
 			return t.task.Program.Account, nil
 		}
@@ -36,13 +36,13 @@ func (p *Processes) ReadLog(ctx context.Context, r messages.LogsRequest) (messag
 	ctx, cancel := context.WithTimeout(ctx, min(r.Wait.Std(), maxLogWait))
 	defer cancel()
 	select {
-	case <-task.opened: // now it can be watched
+	case <-task.opened: // the output files exist, so they can be watched
 	case <-task.ended:
 	case <-ctx.Done():
 	}
 	changed, stop := p.watchOutput(task, &r)
 	defer stop()
-	// It may have been written to between the first look and the watch.
+	// The task may have written between the first look and the watch.
 	if reply, task, err = p.readLog(&r); err != nil || task == nil || len(reply.Data) > 0 {
 		return reply, err
 	}
@@ -55,9 +55,8 @@ func (p *Processes) ReadLog(ctx context.Context, r messages.LogsRequest) (messag
 	return reply, err
 }
 
-// watchOutput watches the output of a running task. When it cannot, at the
-// kernel's limit on watched files, the channel never speaks, and the reader
-// waits for the end or its time.
+// watchOutput watches the output of a running task. If the kernel's limit of watched files is reached, the channel
+// gets nothing, and the reader waits until the task or the request's time ends.
 func (p *Processes) watchOutput(t *process, r *messages.LogsRequest) (changed <-chan struct{}, stop func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +67,7 @@ func (p *Processes) watchOutput(t *process, r *messages.LogsRequest) (changed <-
 	return changed, stop
 }
 
-// which returns the position in endings of the output asked for.
+// which returns the index in endings of the requested output.
 func which(r *messages.LogsRequest) int {
 	if r.Stderr {
 		return 1
@@ -76,8 +75,8 @@ func which(r *messages.LogsRequest) int {
 	return 0
 }
 
-// readLog reads the present output. The returned task is nil if it no longer runs; that is checked
-// before reading, so that its last output is not missed.
+// readLog reads the present output. The returned task is nil if it no longer runs. This is checked before the read,
+// so that the last output is not missed.
 func (p *Processes) readLog(r *messages.LogsRequest) (reply messages.LogsReply, task *process, err error) {
 	var file *os.File
 	if task = p.lookup(r.Attempt); task != nil {
@@ -104,8 +103,8 @@ func (p *Processes) readLog(r *messages.LogsRequest) (reply messages.LogsReply, 
 	return reply, task, err
 }
 
-// ranHere reports whether an attempt without this output ran here: it has the
-// other output, or is noted as silent.
+// ranHere reports whether an attempt that lacks this output ran here: its other output exists, or it is listed as
+// silent.
 func (p *Processes) ranHere(a messages.Attempt) bool {
 	base := p.store.base(a)
 	if base == "" {
@@ -119,7 +118,7 @@ func (p *Processes) ranHere(a messages.Attempt) bool {
 	return wasSilent(base)
 }
 
-// readPiece reads one piece of a file. End is true if nothing follows it.
+// readPiece reads one piece of a file. It sets End in the reply if nothing follows the piece.
 func readPiece(file *os.File, r *messages.LogsRequest) (reply messages.LogsReply, err error) {
 	info, err := file.Stat()
 	if err != nil {

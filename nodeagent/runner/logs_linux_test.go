@@ -53,9 +53,8 @@ func TestLogIsReadInPieces(t *testing.T) {
 	}
 }
 
-// TestLogIsFollowed reads while the task writes: it is told what to write
-// next only when the last was seen, so that nothing but a notification can
-// bring the rest.
+// TestLogIsFollowed reads while the task writes. The task writes the next piece only after the reader has the last
+// one, so only a notification can bring the rest.
 func TestLogIsFollowed(t *testing.T) {
 	b := newBench(t, nil)
 	path := filepath.Join(t.TempDir(), "pipe")
@@ -137,7 +136,7 @@ func TestLogsSurviveRestart(t *testing.T) {
 	if got := again.piece(messages.LogsRequest{Attempt: silent.attempt}); len(got.Data) != 0 || !got.End {
 		t.Errorf("the silent one: %+v", got)
 	}
-	// The next task of the job gets nothing of what was there before.
+	// The next task of the job must not see the output of the first.
 	again.tasks = 10
 	s := again.start(sh("ls -A"))
 	s.wait()
@@ -146,8 +145,8 @@ func TestLogsSurviveRestart(t *testing.T) {
 	}
 }
 
-// A job directory of another account is of an earlier life of the site: its
-// output must not be shown to the account that has the number now.
+// TestReusedJobNumber makes a job directory of another account, as from an earlier life of the site. Its output must
+// not be shown to the account whose job has the number now.
 func TestReusedJobNumber(t *testing.T) {
 	b := newBench(t, nil)
 	s := b.start(sh("echo secret"))
@@ -202,8 +201,8 @@ func TestRemovalsAreFinishedAtTheNextStart(t *testing.T) {
 	})
 }
 
-// TestJobsOfAUserShareLanes: a job uses the files that a job before it left empty, and none
-// that the other wrote to, whose directory is not empty, or whose permissions were changed.
+// TestJobsOfAUserShareLanes checks that a job uses the lane files that an earlier job left empty, and not files with
+// output, a directory that is not empty, or one with changed permissions.
 func TestJobsOfAUserShareLanes(t *testing.T) {
 	b := strangers(t, func(c *runner.Config) { c.CheckEvery = 10 * time.Millisecond })
 	first := b.start(of("ann", 7, sh("true")))

@@ -13,46 +13,45 @@ import (
 // Machine is the part of this machine that a node's tasks share. With the zero value nothing is
 // divided, and tasks run wherever the kernel puts them.
 type Machine struct {
-	// CPUs are the numbers of the node's processors, sorted so that neighbours in the list are near
-	// one another.
+	// CPUs are the numbers of the node's processors. Neighbours in the list are also near one another in the machine.
 	CPUs []int `json:"cpus,omitempty"`
-	// Memory is the memory of a task that has all memory of the node, in bytes; 0: no bound.
+	// Memory is the limit of a task that asks for all memory of the node, in bytes; 0: no bound.
 	Memory int64 `json:"memory,omitempty"`
 	GPUs   []GPU `json:"gpus,omitempty"`
 }
 
 // GPU is one GPU of a node.
 type GPU struct {
-	Index int           `json:"index"`          // number by which the site's people know it, in the order of the bus
-	ID    string        `json:"uuid,omitempty"` // identifier that its library uses
+	Index int           `json:"index"`          // number in the order of the bus, which people use
+	ID    string        `json:"uuid,omitempty"` // identifier that the GPU's library uses
 	Type  messages.Name `json:"type,omitempty"`
 	AMD   bool          `json:"amd,omitempty"`
-	// Files open this GPU and no other, such as /dev/nvidia0.
+	// Files are the device files that open this GPU and no other, such as /dev/nvidia0.
 	Files  []string `json:"files,omitempty"`
 	Memory int64    `json:"memory,omitempty"` // bytes
 }
 
 // portion is a task's part of the machine.
 type portion struct {
-	cpus []int // ascending; none: all
+	cpus []int // sorted; none: all processors
 	gpus []GPU
 }
 
-// stock is the machine and who has which part of it. It is safe for concurrent use.
+// stock is the machine, and which parts of it tasks have. It is safe for concurrent use.
 type stock struct {
 	machine Machine
 
 	mu    sync.Mutex
 	loads []int  // number of tasks on each processor; a suspended task keeps its processors
-	taken []bool // the GPUs that some task has, a suspended one too
+	taken []bool // the GPUs that tasks have, suspended tasks too
 }
 
 func newStock(m Machine) *stock {
 	return &stock{machine: m, loads: make([]int, len(m.CPUs)), taken: make([]bool, len(m.GPUs))}
 }
 
-// take gives a task what its program asks for. A GPU is given to one task only. A processor is
-// given twice only if none is free, such as for a task that takes the place of a suspended one.
+// take gives a task the resources that its program asks for. Only one task gets a GPU. Two tasks get the same
+// processor only if none is free, such as when one takes the place of a suspended task.
 func (s *stock) take(p *messages.Program) (*portion, error) {
 	if p.Shape == nil {
 		return nil, nil
@@ -84,8 +83,8 @@ func (s *stock) take(p *messages.Program) (*portion, error) {
 	return got, nil
 }
 
-// nearest returns the positions of n processors: free ones next to one another if possible,
-// otherwise the least used. It returns none if the node has fewer.
+// nearest returns the positions of n processors: free neighbours if possible, otherwise the least used ones. It
+// returns none if the node has fewer than n.
 func (s *stock) nearest(n int) []int {
 	if n <= 0 || n > len(s.loads) {
 		return nil
@@ -95,7 +94,7 @@ func (s *stock) nearest(n int) []int {
 		positions[i] = i
 	}
 	best, room := -1, 0
-	for at := 0; at < len(s.loads); { // the smallest gap that has room, so that larger ones stay
+	for at := 0; at < len(s.loads); { // use the smallest gap with room, so that larger gaps stay
 		end := at
 		for end < len(s.loads) && s.loads[end] == 0 {
 			end++
@@ -112,7 +111,7 @@ func (s *stock) nearest(n int) []int {
 	return positions[:n]
 }
 
-// give takes back a task's part of the machine; nil: nothing.
+// give returns a task's part of the machine to the stock; nil: nothing.
 func (s *stock) give(back *portion) {
 	if back == nil {
 		return
@@ -127,10 +126,11 @@ func (s *stock) give(back *portion) {
 	}
 }
 
-// gpuVariables tell a task its GPUs. A task with sizes gets no values from elsewhere.
+// gpuVariables tell a task its GPUs. A task with sizes gets these variables from nowhere else.
 var gpuVariables = []string{"CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HIP_VISIBLE_DEVICES"}
 
-// variables name the GPUs of a task; held: it can open no others, so that they are numbered from 0.
+// variables returns the variables that name the GPUs of a task. held says that the task can open only these, so that
+// they are numbered from 0.
 func (p *portion) variables(held bool) []string {
 	if p == nil {
 		return nil
@@ -152,7 +152,7 @@ func (p *portion) variables(held bool) []string {
 		"ROCR_VISIBLE_DEVICES=" + strings.Join(rocr, ",")}
 }
 
-// set writes processors as the kernel's lists do: "0-3,8".
+// set writes a list of processors in the form of the kernel: "0-3,8".
 func set(cpus []int) string {
 	var b strings.Builder
 	for i := 0; i < len(cpus); {

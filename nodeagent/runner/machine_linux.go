@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// controllers returns the controllers that dividing the machine needs.
+// controllers returns the controllers that are needed to divide the machine.
 func (m *Machine) controllers() (list []string) {
 	if len(m.CPUs) > 0 {
 		list = append(list, cell.Set)
@@ -20,8 +20,7 @@ func (m *Machine) controllers() (list []string) {
 	return list
 }
 
-// devices returns the list of GPUs that a task with this portion may open and may not open, in the
-// form of [cell.Limits].
+// devices returns the GPUs that a task with this portion may open and may not open, in the form of [cell.Limits].
 func (m *Machine) devices(p *portion) string {
 	text := ""
 	for _, g := range m.GPUs {
@@ -39,7 +38,7 @@ func (m *Machine) devices(p *portion) string {
 	return text
 }
 
-// affinity returns the mask of some processors, as sched_setaffinity has it; nil: of all.
+// affinity returns a mask of the portion's processors for sched_setaffinity; nil: all processors.
 func (p *portion) affinity() *unix.CPUSet {
 	if p == nil || len(p.cpus) == 0 {
 		return nil

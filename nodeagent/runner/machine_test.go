@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestStockGivesNothingTwice: over random starts and ends, no GPU is two tasks' and no processor is while there
-// are others; what is given back is there again.
+// TestStockGivesNothingTwice starts and ends random tasks. No GPU may be given to two tasks, and no processor while
+// another is free. What is given back must be free again.
 func TestStockGivesNothingTwice(t *testing.T) {
 	m := Machine{CPUs: []int{0, 2, 4, 6, 1, 3, 5, 7}}
 	for i := range 4 {
@@ -40,7 +40,7 @@ func TestStockGivesNothingTwice(t *testing.T) {
 			t.Fatalf("%+v for %+v", p, want)
 		}
 		if running = append(running, p); cpus+want.CPUs <= len(m.CPUs) && slices.Max(s.loads) > 1 {
-			// Only processors that were used twice before may still be used twice.
+			// Only processors that two tasks had before may still be used twice.
 			doubled := 0
 			for _, n := range s.loads {
 				doubled += max(0, n-1)
@@ -67,7 +67,8 @@ func TestStockGivesNothingTwice(t *testing.T) {
 	}
 }
 
-// TestStockKeepsNeighbours: a task has processors next to one another, of the smallest gap that has room.
+// TestStockKeepsNeighbours checks that a task gets neighbouring processors, from the smallest gap that is large
+// enough.
 func TestStockKeepsNeighbours(t *testing.T) {
 	s := newStock(Machine{CPUs: []int{0, 1, 2, 3, 4, 5, 6, 7}})
 	take := func(n int) *portion {

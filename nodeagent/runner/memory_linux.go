@@ -9,11 +9,11 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// look records and returns the limit that the task exceeds, usually none.
+// look checks the task's limits. It records and returns the limit that the task exceeds, or "".
 func (t *process) look() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.child.pid == 0 || t.over { // its files are being opened, or moved as it leaves its lane
+	if t.child.pid == 0 || t.over { // its files are being opened, or renamed when it leaves its lane
 		return ""
 	}
 	t.settle()

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Without control groups, nothing keeps track of a task's processes that have left its session. But
-// a process whose parent has ended becomes a child of the room's holder, or of this process. There
-// a task's orphans are found by their environment when the task ends. Orphans that hide their
-// environment are found when nothing else runs that could have started them.
+// Without control groups, nothing keeps a list of a task's processes that have left its session. But when a parent
+// ends, its children become children of the room's holder, or of this process. When the task ends, its orphans are
+// found there by their environment. Orphans that hide their environment are ended when no task runs that could have
+// started them.
 
-// orphanRounds bounds the number of searches for orphans: a process that ends can leave new ones.
+// orphanRounds bounds the number of searches for orphans: a process that ends can leave new orphans.
 const orphanRounds = 100
 
-// endOrphansOf ends the processes that an ended task left behind.
+// endOrphansOf ends the orphans of an ended task.
 func (p *Processes) endOrphansOf(t *process) {
 	if !p.loose {
 		return
@@ -36,9 +36,9 @@ func (p *Processes) endOrphansOf(t *process) {
 	endMarked(list, marks)
 }
 
-// endMarked ends the processes of list whose environment has a task's marks. A process that is
-// executing a program has no environment for a moment, so it is looked at again, a few times.
-// Orphans that hide their environment are not found.
+// endMarked ends the processes of list whose environment has a task's marks. A process that is executing a program
+// has no environment for a moment, so endMarked looks at it again, a few times. It does not find orphans that hide
+// their environment.
 func endMarked(list func() []int, marks []string) {
 	const looks, pause = 10, time.Millisecond
 	for range looks {
@@ -62,7 +62,7 @@ func (p *Processes) endHidden() {
 	}
 	left := func() []int {
 		found := p.adopted()
-		if len(p.tasksNow()) > 0 { // they may belong to these tasks
+		if len(p.tasksNow()) > 0 { // the orphans may belong to these tasks
 			return nil
 		}
 		return found
@@ -70,25 +70,26 @@ func (p *Processes) endHidden() {
 	endEach(left, func(int) bool { return true })
 }
 
-// adopted returns the children of this process that it was handed, and has to reap.
+// adopted returns the orphans that the kernel made children of this process. This process must reap them.
 func (p *Processes) adopted() []int {
-	children := childrenOf(os.Getpid()) // list children before forks: then each listed child of a fork is known there
+	children := childrenOf(os.Getpid()) // list children before forks: then every listed child that this process forked is in forks
 	forked, known := p.forks.pids()
 	if !known {
-		return nil // a later end finds them
+		return nil // the end of a later task finds them
 	}
 	_, session := sessionOf(strconv.Itoa(os.Getpid()))
 	return slices.DeleteFunc(children, func(pid int) bool {
-		if _, of := sessionOf(strconv.Itoa(pid)); forked[pid] || of == session { // a helper of this process's
+		if _, of := sessionOf(strconv.Itoa(pid)); forked[pid] || of == session { // a process that this process started for itself
 			return true
 		}
 		reaped, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
-		return err != nil || reaped == pid // it has ended by itself
+		return err != nil || reaped == pid // it has ended meanwhile
 	})
 }
 
-// forks are the children that this process makes for tasks, from before the kernel makes them until they are
-// reaped. All other children were handed to it. Nobody waits for a start here: one account's may take long.
+// forks are the children that this process makes for tasks, from before the kernel makes them until they are reaped.
+// All other children were given to it by the kernel. No method waits for a start, because the start of one account's
+// task may take long.
 type forks struct {
 	mu  sync.Mutex
 	all map[*launch]bool
@@ -109,7 +110,7 @@ func (f *forks) remove(l *launch) {
 	delete(f.all, l)
 }
 
-// pids returns the children's numbers; known is false if the kernel does not tell one of them.
+// pids returns the numbers of the children. known is false if the kernel does not tell one of them.
 func (f *forks) pids() (all map[int]bool, known bool) {
 	f.mu.Lock()
 	launches := slices.Collect(maps.Keys(f.all))
@@ -125,8 +126,8 @@ func (f *forks) pids() (all map[int]bool, known bool) {
 	return all, true
 }
 
-// number returns the number of the child, as soon as the kernel has made it; 0 if there is none.
-// The kernel writes the descriptor before it lists the child, and opens it a moment later.
+// number returns the process number of the child as soon as the kernel has made it; 0 if there is no child. The
+// kernel writes the descriptor before it lists the child, and opens it a moment later.
 func (l *launch) number() (pid int, known bool) {
 	const tries, pause = 100, time.Millisecond
 	for range tries {
@@ -141,15 +142,15 @@ func (l *launch) number() (pid int, known bool) {
 		if _, after, found := strings.Cut(string(text), "\nPid:"); found {
 			line, _, _ := strings.Cut(after, "\n")
 			pid, err := strconv.Atoi(strings.TrimSpace(line))
-			return max(pid, 0), err == nil // -1: it was reaped
+			return max(pid, 0), err == nil // -1: it was reaped already
 		}
 		time.Sleep(pause)
 	}
 	return 0, false
 }
 
-// endEach ends the processes that list finds and which selects, until list finds none. Processes that they leave behind
-// are found in the next round.
+// endEach ends the processes that list returns and which accepts, until list returns none. Processes that they leave
+// behind are found in the next round.
 func endEach(list func() []int, which func(pid int) bool) {
 	for range orphanRounds {
 		chosen := slices.DeleteFunc(list(), func(pid int) bool { return !which(pid) })
@@ -162,10 +163,10 @@ func endEach(list func() []int, which func(pid int) bool) {
 	}
 }
 
-// killedWithin is how long the end of a process is awaited that was killed.
+// killedWithin is how long endProcess waits for the end of a killed process.
 const killedWithin = time.Second
 
-// endProcess kills a process, unless another process has its number by now, and waits for its end.
+// endProcess kills a process, unless its number belongs to another process by now, and waits for its end.
 func endProcess(pid int, which func(pid int) bool) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -177,8 +178,7 @@ func endProcess(pid int, which func(pid int) bool) {
 	}
 }
 
-// childrenOf returns the processes whose parent is one of a process's threads; none on a kernel
-// that does not say so.
+// childrenOf returns the children of all threads of a process. It returns none if the kernel does not list children.
 func childrenOf(pid int) (all []int) {
 	threads := "/proc/" + strconv.Itoa(pid) + "/task/"
 	entries, err := os.ReadDir(threads)

@@ -19,16 +19,16 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// What a task of these tests may have of memory, and what each leaves behind, in MiB.
+// Memory in MiB: the limit of a task in these tests, and what each task leaves behind.
 const (
-	mayHave = 192 // the race detector takes its part
+	mayHave = 192 // the race detector needs much of it
 	leaves  = 96
-	margin  = 64 // of an account
+	margin  = 64 // of an account, above the limits of its tasks
 )
 
-// leaving are programs that leave something behind that outlives them.
+// leaving are programs that leave memory behind that outlives them.
 var leaving = map[string]func() error{
-	"segment": func() error { // of System V
+	"segment": func() error { // shared memory of System V
 		id, err := unix.SysvShmGet(unix.IPC_PRIVATE, leaves*mib, unix.IPC_CREAT|0o600)
 		if err != nil {
 			return err
@@ -42,7 +42,7 @@ var leaving = map[string]func() error{
 		}
 		return nil
 	},
-	"memfd": func() error { // which a task that runs keeps
+	"memfd": func() error { // kept by a running task
 		fd, err := unix.MemfdCreate("left", 0)
 		if err != nil {
 			return err
@@ -54,14 +54,14 @@ var leaving = map[string]func() error{
 		}
 		return passOn(fd)
 	},
-	"buffers": func() error { // of connections that a task that runs keeps
+	"buffers": func() error { // buffers of connections, kept by a running task
 		fds, err := fillBuffers(leaves*mib, 120)
 		if err != nil {
 			return err
 		}
 		return passOn(fds...)
 	},
-	"keep": func() error { // what the others pass on
+	"keep": func() error { // the task that keeps what the others pass on
 		listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: passed, Net: "unix"})
 		if err != nil {
 			return err
@@ -90,7 +90,7 @@ var leaving = map[string]func() error{
 	},
 }
 
-// passOn gives files to the task that keeps them.
+// passOn sends open files to the task that keeps them.
 func passOn(fds ...int) error {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: passed, Net: "unix"})
 	if err != nil {
@@ -102,7 +102,7 @@ func passOn(fds ...int) error {
 	return err
 }
 
-// fillBuffers sends bytes by so many connections at most that nobody reads from, and returns their ends.
+// fillBuffers sends bytes through connections from which nobody reads, at most so many, and returns their ends.
 func fillBuffers(bytes, most int) (fds []int, err error) {
 	listener, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -139,7 +139,7 @@ func fillBuffers(bytes, most int) (fds []int, err error) {
 	return nil, fmt.Errorf("the kernel does not take %d bytes more", bytes)
 }
 
-// attackerDir is a directory that tasks find and that holds the attacker.
+// attackerDir returns a directory with the attacker that tasks can see.
 func attackerDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "candor")
@@ -153,8 +153,8 @@ func attackerDir(t *testing.T) string {
 	return dir
 }
 
-// leave has a task of ann's run one of them, and reports whether it succeeded. The task also leaves a process, so that no
-// other task gets its cell, which counts what was made there.
+// leave runs one of these programs in a task of ann, and reports whether it succeeded. The task also leaves a
+// process. So no other task gets its cell, which still counts the memory.
 func (b *bench) leave(dir, what string) bool {
 	s := b.start(of("ann", 7, messages.Program{Dir: dir, Command: []string{"sh", "-c", "sleep 1000 >/dev/null 2>&1 & exec " + dir + "/attack delay " + what}}))
 	f := s.wait()
@@ -164,10 +164,11 @@ func (b *bench) leave(dir, what string) bool {
 	return f.ExitCode == 0
 }
 
-// TestMemoryThatOutlivesItsTaskCounts: what tasks leave in memory counts for their account, until its room is gone.
+// TestMemoryThatOutlivesItsTaskCounts checks that memory which tasks leave behind counts for their account until its
+// room is gone.
 func TestMemoryThatOutlivesItsTaskCounts(t *testing.T) {
 	for what, most := range map[string]int{
-		"segment": mayHave / leaves,              // as shared memory, of which a room has as much as a task
+		"segment": mayHave / leaves,              // shared memory: a room may have as much as one task
 		"memfd":   (2*mayHave + margin) / leaves, // two tasks, and the margin of the account
 		"buffers": (2*mayHave + margin) / leaves,
 	} {
@@ -198,7 +199,7 @@ func TestMemoryThatOutlivesItsTaskCounts(t *testing.T) {
 	}
 }
 
-// TestSegmentsOfARoomAreBounded by the room itself, where nothing counts memory.
+// TestSegmentsOfARoomAreBounded checks that the room bounds shared segments where no control group counts memory.
 func TestSegmentsOfARoomAreBounded(t *testing.T) {
 	b := strangers(t, func(c *runner.Config) { c.Limits.Memory, c.NoCells = mayHave*mib, true })
 	dir, left := attackerDir(t), 0
@@ -213,7 +214,7 @@ func TestSegmentsOfARoomAreBounded(t *testing.T) {
 	}
 }
 
-// TestZombiesCount: processes that have ended, and that nobody waits for, count for the account.
+// TestZombiesCount checks that ended processes for which nobody waits count for the account.
 func TestZombiesCount(t *testing.T) {
 	b := strangers(t, nil)
 	if !b.can(messages.AbilityPids) {
@@ -226,7 +227,7 @@ func TestZombiesCount(t *testing.T) {
 	await.Until(t, "another task of the account runs", func() bool { return b.start(of("ann", 7, sh("true"))).wait().ExitCode == 0 })
 }
 
-// TestGroupsOfAccountsGo: the groups of an account are removed with its room.
+// TestGroupsOfAccountsGo checks that the groups of an account are removed with its room.
 func TestGroupsOfAccountsGo(t *testing.T) {
 	before := accountGroups()
 	b := strangers(t, nil)
@@ -237,7 +238,7 @@ func TestGroupsOfAccountsGo(t *testing.T) {
 	await.Until(t, "no more groups than before", func() bool { return accountGroups() <= before })
 }
 
-// accountGroups is how many groups of accounts are there.
+// accountGroups returns the number of groups of accounts.
 func accountGroups() (n int) {
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(_ string, d fs.DirEntry, _ error) error {
 		if d != nil && strings.HasPrefix(d.Name(), "account-") {

@@ -2,26 +2,25 @@ package runner
 
 import "golang.org/x/sys/unix"
 
-// Output above the limit is removed from the middle of its file while the task continues to write:
-// the blocks are freed, and the file has a hole there. Positions in the output do not change for
-// readers. The file alone shows what is missing, even after a restart.
+// If an output is above the limit, blocks in the middle of its file are freed while the task continues to write. The
+// file then has a hole there. Positions in the output do not change for readers. The hole shows what is missing, also
+// after a restart.
 
 // outputs are the files to which an attempt writes. While they are empty they have the lane's
 // names; after that they have the attempt's names. The process's lock guards them.
 type outputs struct {
-	base  string              // common beginning of the attempt's paths
-	limit int64               // bytes that are kept of each output
+	base  string              // common beginning of the paths with the attempt's names
+	limit int64               // bytes to keep of each output
 	tail  bool                // only the end is kept
-	lane  *lane               // nil before and after the task has one
-	named [len(endings)]bool  // by output: the file has the attempt's name
-	lost  [len(endings)]int64 // bytes that are not kept
+	lane  *lane               // nil before the task has a lane, and after it has left it
+	named [len(endings)]bool  // by output: its file has the attempt's name
+	lost  [len(endings)]int64 // by output: bytes that were dropped
 }
 
 // leastBlock is the unit of holes, unless the file system has a larger one.
 const leastBlock = 4096
 
-// settle bounds what the task has written so far, and renames output that is no longer empty to the
-// attempt's name.
+// settle cuts the output so far to the limit. Output that is no longer empty gets the attempt's name.
 func (o *outputs) settle() {
 	for i := range endings {
 		var info unix.Stat_t
@@ -37,7 +36,7 @@ func (o *outputs) settle() {
 	}
 }
 
-// measure looks at output i.
+// measure reads the size of output i.
 func (o *outputs) measure(i int, info *unix.Stat_t) error {
 	if fd := o.lane.files[i]; fd >= 0 {
 		return unix.Fstat(fd, info)
@@ -45,7 +44,7 @@ func (o *outputs) measure(i int, info *unix.Stat_t) error {
 	return unix.Lstat(o.path(i), info)
 }
 
-// path returns where output i is at the moment.
+// path returns the present path of output i.
 func (o *outputs) path(i int) string {
 	if o.named[i] || o.lane == nil {
 		return o.base + endings[i]
@@ -53,13 +52,13 @@ func (o *outputs) path(i int) string {
 	return o.lane.base + endings[i]
 }
 
-// silent reports whether nothing was written.
+// silent reports whether the attempt has written nothing.
 func (o *outputs) silent() bool { return !o.named[0] && !o.named[1] }
 
 // keep is how much of an output is kept at its beginning and at its end, in bytes.
 type keep struct{ head, tail int64 }
 
-// keeps returns the bound of each output.
+// keeps returns how much of each output is kept. block is the unit of holes, in bytes.
 func (o *outputs) keeps(block int64) keep {
 	up := func(n int64) int64 { return max(block, (n+block-1)/block*block) }
 	if o.tail {
@@ -68,8 +67,8 @@ func (o *outputs) keeps(block int64) keep {
 	return keep{up(o.limit / 2), up(o.limit / 2)}
 }
 
-// cut makes the hole in output i that its size requires. If the file system has no holes, output
-// beyond the limit is dropped.
+// cut makes a hole in output i if it is above the limit. If the file system has no holes, output beyond the limit is
+// dropped.
 func (o *outputs) cut(i int, info *unix.Stat_t) {
 	block := max(leastBlock, int64(info.Blksize))
 	k := o.keeps(block)
@@ -102,7 +101,8 @@ func punch(fd int, from, to int64) error {
 	return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, from, to-from)
 }
 
-// cutAgain bounds the output of a task that has ended, to which a task may write that was given the open file.
+// cutAgain cuts the output of an ended task to the limit: another task that was given the open file may still write
+// to it.
 func (c *Config) cutAgain(path string) {
 	var info unix.Stat_t
 	block := int64(leastBlock)

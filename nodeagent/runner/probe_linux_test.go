@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestProbeIsNoAccounts: where tasks run as the users of their accounts, a probe,
-// which is no account's, runs as nobody: it must not fail for lack of a user.
+// TestProbeIsNoAccounts checks a node whose tasks run as the users of their accounts. A probe belongs to no account,
+// and must run as nobody.
 func TestProbeIsNoAccounts(t *testing.T) {
 	c := Config{User: userOfAccount}
 	who, err := c.identity(&messages.Program{Account: messages.SiteAccount})

@@ -22,55 +22,55 @@ type process struct {
 	task   Task
 	done   func(messages.Finished)
 	job    *job
-	cell   *cell.Cell    // nil before it has one
-	has    *portion      // its part of the machine; nil: what others leave
-	room   *room         // nil: it has the namespaces of this process
-	opened chan struct{} // closed when the output files are there
-	ended  chan struct{} // closed when it is forgotten
-	// finished is the report. Only the goroutine that works on the task at the moment may use it.
+	cell   *cell.Cell    // nil until it has one
+	has    *portion      // its part of the machine; nil: any free part
+	room   *room         // nil: it runs in the namespaces of this process
+	opened chan struct{} // closed when the output files exist
+	ended  chan struct{} // closed when it is removed from the runner
+	// finished is the report of its end. Only the goroutine that works on the task at the moment may use it.
 	finished messages.Finished
 
 	mu sync.Mutex
 	outputs
-	from      unix.Timespec    // time before the start, by the clock of files
-	child     child            // zero until it is started
+	from      unix.Timespec    // time just before the start, by the clock of files (coarse)
+	child     child            // zero until its process starts
 	launch    *launch          // launch of the child; nil before the start
-	late      *time.Timer      // ends a start that takes too long
-	guests    sync.WaitGroup   // processes being started in addition to it
+	late      *time.Timer      // timer that ends a start that takes too long
+	guests    sync.WaitGroup   // other processes that are being started in the task
 	joining   map[*launch]bool // launches of the guests
-	note      int              // place of its entry in the notes
-	over      bool             // the child was reaped: its number may be another's now
+	note      int              // position of its record in the handles
+	over      bool             // the child was reaped: its number may belong to another process now
 	ending    bool             // it was told to end
 	asked     bool             // its processes got SIGTERM
-	grace     time.Duration    // the shortest it was given
+	grace     time.Duration    // the shortest grace that it was given
 	why       messages.Outcome
 	suspended bool // it must not run until it is resumed
-	braked    bool // it must not run until it is known who fills the disk
-	freezing  bool // a goroutine brings its processes there
-	frozen    bool // its processes are in the frozen group, or on the way there
+	braked    bool // it must not run while the runner measures who fills the disk
+	freezing  bool // a goroutine moves its processes into the frozen group
+	frozen    bool // its processes are in the frozen group, or on their way
 	halted    bool // signals stopped its processes
 	limit     limit
-	early     limit       // the time to the signal before the time limit
-	kill      *time.Timer // kills it when the grace is over
+	early     limit       // timer of the signal that comes before the time limit
+	kill      *time.Timer // timer that kills it at the end of the grace
 	killAt    time.Time
 	exceeds   string // the limit that it exceeds
 	measuring measuring
-	peak      int64 // largest memory seen by check, bytes
+	peak      int64 // largest memory that check has seen, in bytes
 	program   *program
 	dir       string     // its working directory
 	stream    *stream    // set for an interactive task
 	ours      []*os.File // the runner's ends of the stream's files
 }
 
-// prompt reports whether everything that the task needs is ready, usually because another task of
-// its job has just ended. Starting it then takes no time.
+// prompt reports whether everything that the task needs is ready, usually because another task of its job has just
+// ended. Then its start takes almost no time.
 func (t *process) prompt() bool {
 	p := t.task.Program
 	return len(p.Inputs) == 0 && p.Interactive == nil && !t.runner.loose && t.runner.store.prompt(t.task.Attempt.Task.Job, p)
 }
 
-// begin has the task started; finish follows when its process has exited, and leave, when
-// nothing of it is left.
+// begin starts the task. finish is called when its first process has exited, and leave when all its processes have
+// ended.
 func (t *process) begin() {
 	t.job = t.runner.store.acquire(t.task.Attempt.Task.Job, t.task.Program.Account)
 	t.finished = messages.Finished{Attempt: t.task.Attempt, Started: t.runner.config.Clock()}
@@ -88,7 +88,7 @@ func (t *process) begin() {
 	}
 }
 
-// prepare makes what the process needs and starts it, or returns why it cannot.
+// prepare makes everything that the process needs and starts it. If it cannot, it returns why.
 func (t *process) prepare(p *program) (why string) {
 	t.tellFirst(p.as)
 	dir, err := t.workingDir(p)
@@ -108,7 +108,8 @@ func (t *process) prepare(p *program) (why string) {
 	if t.cell, err = t.runner.cells.Take(t.limits(), t.room.counted()); err != nil {
 		return messages.Detail(err)
 	}
-	// A terminal is the room's. Without a room the files are opened too: on a stream its client hears why.
+	// A terminal belongs to the room. If there is no room, the files are opened all the same: the client of a stream
+	// then hears the error.
 	files, theirs, err := t.openFiles(p)
 	if err = cmp.Or(roomless, err); err == nil && !t.arm() {
 		err = errors.New("stopped")
@@ -136,15 +137,14 @@ func (t *process) prepare(p *program) (why string) {
 	return ""
 }
 
-// startWithin is how long a program may take to be executed once its process is there. The kernel waits for
-// the end of a lease on a file for 45 s by default.
+// startWithin is how long a program may take to be executed after its process exists. By default the kernel waits 45
+// s for the end of a lease on a file.
 const startWithin = time.Minute
 
-// startGrace is how long a start may at least take after the task is no longer wanted: most starts
-// end at once.
+// startGrace is the least time for a start after the task is no longer wanted: most starts end at once.
 const startGrace = time.Second
 
-// giveUp ends a start that takes too long, or that nobody needs any more.
+// giveUp ends a start that takes too long, or that is no longer wanted.
 func (t *process) giveUp() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -155,18 +155,18 @@ func (t *process) giveUp() {
 
 // fail ends a task whose process could not be started.
 func (t *process) fail(p *program, dir string, err error) {
-	t.cell.Retire() // perhaps this cell accepts no process
+	t.cell.Retire() // perhaps the cell accepts no process
 	t.refuse(p.explain(dir, err))
 	t.leave()
 }
 
-// leave ends all that is left of an ended task, keeps its results, and reports its end.
+// leave ends the remaining processes of an ended task, keeps its results, and reports its end.
 func (t *process) leave() {
 	if t.cell != nil {
 		t.runner.cells.Leave(t.cell)
 	}
 	t.runner.stock.give(t.has)
-	if t.room != nil { // before the room: the account's cells end with it
+	if t.room != nil { // do this before leaving the room: the account's cells end with it
 		t.runner.rooms.leave(t.room)
 	}
 	t.finishStream(&t.finished)
@@ -174,13 +174,13 @@ func (t *process) leave() {
 		t.report()
 		return
 	}
-	go func() { // the directory may be large
+	go func() { // the directory may be large, so this takes time
 		t.runner.settleDir(t.base+dirEnding, &t.finished)
 		t.report()
 	}()
 }
 
-// report tells how the task ended, and forgets it.
+// report reports how the task ended, and removes the task.
 func (t *process) report() {
 	p := t.runner
 	t.finished.Lost = t.lost[0] + t.lost[1]
@@ -197,9 +197,8 @@ func (t *process) report() {
 	}()
 }
 
-// refuse reports that there is no process, because none could be started or because the task was
-// stopped before. The reason is also written to the task's error output, where its owner looks for
-// it.
+// refuse reports that the task has no process: none could be started, or the task was stopped before. It also writes
+// the reason to the task's error output, where its owner looks for it.
 func (t *process) refuse(why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -225,8 +224,8 @@ func (t *process) workingDir(p *program) (string, error) {
 	return t.lane.workingDir(p.as)
 }
 
-// openFiles opens the files of the task's process: its stream, or no input and the files of its
-// output. theirs are files that only the process should have open.
+// openFiles opens the files of the task's process: its stream, or an empty input and its output files. Only the
+// process should keep theirs open.
 func (t *process) openFiles(p *program) (files []uintptr, theirs []*os.File, err error) {
 	defer close(t.opened)
 	if t.task.interactive() != nil {
@@ -268,7 +267,7 @@ func (t *process) takeRoom(p *program) (*room, error) {
 	return r, nil
 }
 
-// fork starts the process; on a confined thread.
+// fork starts the process, on a confined thread.
 func (t *process) fork(p *program, dir string, files []uintptr) (child, error) {
 	i := t.task.interactive()
 	sys := &syscall.SysProcAttr{Setsid: true, Credential: p.as, Setctty: i != nil && i.Terminal}
@@ -281,7 +280,7 @@ func (t *process) fork(p *program, dir string, files []uintptr) (child, error) {
 	return t.launch.spawn(path, argv, t.env(p, dir), dir, p.umask, files, sys)
 }
 
-// hold limits what a launch starts to the processors of the task, and to the calls that its site allows.
+// hold limits a launch to the processors of the task and to the system calls that its site allows.
 func (t *process) hold(l *launch) {
 	l.affinity = t.has.affinity()
 	l.noClone3 = t.runner.config.Namespaces && t.runner.forge.may.clones && !t.cell.Threaded()
@@ -294,7 +293,7 @@ func (t *process) env(p *program, dir string) []string {
 	return append(env, t.has.variables(t.runner.cells.Holds(cell.Devices))...)
 }
 
-// limits returns the limits of the node, replaced by the limits of the stage if it has its own.
+// limits returns the limits of the node, replaced by those of the stage where it sets its own.
 func (t *process) limits() cell.Limits {
 	c, p := &t.runner.config, t.task.Program
 	l := c.Limits
@@ -347,7 +346,7 @@ func (t *process) begun(p *program, dir string, c child) {
 	t.runner.ends.await(c, t.finish)
 }
 
-// obey carries out orders from before the task had a process.
+// obey carries out orders that came before the task had a process.
 func (t *process) obey() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -360,8 +359,8 @@ func (t *process) obey() {
 	}
 }
 
-// finish collects the exited process and ends the task. If the task left something that takes time
-// to end, it does so in a goroutine of its own.
+// finish collects the exited process and ends the task. If the end takes time, because processes are left, a separate
+// goroutine does it.
 func (t *process) finish() {
 	t.reap()
 	if t.cell.Clean() && t.stream == nil && !t.runner.loose && !t.joined() {
@@ -369,16 +368,16 @@ func (t *process) finish() {
 		return
 	}
 	go func() {
-		t.guests.Wait() // they are in the cell, so it is not free before
+		t.guests.Wait() // guests are in the cell, so wait for them before the cell is used again
 		t.runner.endOrphansOf(t)
 		t.leave()
 	}()
 }
 
-// Stop ends the task.
+// Stop ends the task: SIGTERM now, and SIGKILL after the grace.
 func (t *process) Stop(grace time.Duration) { t.end(messages.Stopped, grace) }
 
-// end ends the task. The first reason and the earliest kill count.
+// end ends the task for a reason. The first reason counts, and the earliest kill.
 func (t *process) end(why messages.Outcome, grace time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -387,7 +386,7 @@ func (t *process) end(why messages.Outcome, grace time.Duration) {
 		t.lane.untell()
 	}
 	t.grace = min(t.grace, grace)
-	switch { // otherwise prepare or begun looks at ending
+	switch { // in other states prepare or begun looks at ending
 	case t.child.pid != 0 && !t.over:
 		t.ask(grace)
 	case t.launch != nil && !t.over:
@@ -395,10 +394,10 @@ func (t *process) end(why messages.Outcome, grace time.Duration) {
 	}
 }
 
-// ask asks every process of the task to end, once, and kills them when the
-// grace is over. t.mu is held.
+// ask sends SIGTERM to every process of the task, once, and kills them at the end of the grace. The caller holds
+// t.mu.
 func (t *process) ask(grace time.Duration) {
-	if t.toFreeze() { // a frozen process cannot end
+	if t.toFreeze() { // a frozen process cannot handle the signal
 		t.suspended, t.braked = false, false
 		t.freeze()
 	}
@@ -411,13 +410,12 @@ func (t *process) ask(grace time.Duration) {
 		if w := t.task.Program.Signal; w != nil && t.why == messages.Stopped {
 			t.alert(w)
 		}
-		t.signal(unix.SIGTERM, unix.SIGCONT) // a suspended process cannot end by itself
+		t.signal(unix.SIGTERM, unix.SIGCONT) // a stopped process must continue to handle SIGTERM
 	}
 	t.killIn(grace)
 }
 
-// killIn kills the task after a grace period, unless it was already set to be killed earlier. The caller
-// holds t.mu.
+// killIn kills the task after a grace period, unless an earlier kill is set. The caller holds t.mu.
 func (t *process) killIn(grace time.Duration) {
 	at := time.Now().Add(grace)
 	if t.kill != nil && !at.Before(t.killAt) {
@@ -436,9 +434,8 @@ func (t *process) killIn(grace time.Duration) {
 	})
 }
 
-// signal reaches every process of the task's session. The child must not have
-// been reaped: only until then do its number and its session's belong to it.
-// t.mu is held.
+// signal sends signals to every process of the task's session. The child must not have been reaped: after that,
+// another process may get its number. The caller holds t.mu.
 func (t *process) signal(signals ...unix.Signal) {
 	for _, s := range signals {
 		unix.Kill(-t.child.pid, s)
@@ -446,7 +443,7 @@ func (t *process) signal(signals ...unix.Signal) {
 	signalSession(t.child.pid, signals...)
 }
 
-// reap collects the exited child, after killing the rest of its group.
+// reap waits for the exited child, after it has killed the rest of the child's group.
 func (t *process) reap() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -455,7 +452,7 @@ func (t *process) reap() {
 	if t.ending {
 		signalSession(t.child.pid, unix.SIGKILL)
 	}
-	t.runner.notes.forget(t.note) // while the number is still its own
+	t.runner.notes.forget(t.note) // while the number still belongs to the child
 	status, usage := t.child.reap()
 	t.runner.forks.remove(t.launch)
 	if status.Signal() == unix.SIGKILL { // the sender is unknown: the task may have killed its own group
@@ -508,9 +505,8 @@ func (t *process) outcome(f *messages.Finished, status unix.WaitStatus) {
 	}
 }
 
-// exceedsOwn reports whether the peak memory of an ended process is more than this process's peak.
-// The kernel counts the memory of the process that executes a program towards the program's peak,
-// so only a larger peak is the program's own.
+// exceedsOwn reports whether the peak memory of an ended process is larger than this process's peak. The kernel
+// counts memory from before the exec too, which is this process's memory; so only a larger peak is the program's own.
 func (p *Processes) exceedsOwn(peak int64) bool {
 	if peak <= p.ownPeak.Load() {
 		return false

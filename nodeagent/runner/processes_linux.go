@@ -34,42 +34,42 @@ type Processes struct {
 	watch  watcher
 	forge  *forge
 	ends   *ends
-	rooms  *rooms // nil: tasks share this process's namespaces
-	loose  bool   // tasks are in no control groups
-	lacks  error  // why there are no rooms though Config.Apart wants them
-	adopts bool   // orphans of its descendants become children of this process
+	rooms  *rooms // nil: tasks have the namespaces of this process
+	loose  bool   // tasks are not in control groups
+	lacks  error  // why there are no rooms although Config.Apart asks for them
+	adopts bool   // the kernel makes orphans of its descendants its children
 	forks  forks  // processes that it started
 	// freeze is [cell.Cell.Freeze], or a test's replacement.
 	freeze func(c *cell.Cell, frozen bool) (bool, error)
 
-	stock *stock // parts of the machine that tasks have
+	stock *stock // which tasks have which parts of the machine
 
 	ownPeak atomic.Int64 // the largest known memory of this process, in bytes
 
 	following sync.Mutex // held by followSpace, and taken before mu
 
-	until atomic.Int64 // end of the lease as tasks were told, in the time of package boottime
+	until atomic.Int64 // end of the lease that tasks were last told, in the time of package boottime
 
 	mu      sync.Mutex
 	running map[messages.Attempt]*process
 	streams map[streamKey]*stream
 	// keepEnded is how long an ended stream waits for a client.
 	keepEnded time.Duration
-	checks    *time.Timer // checks output, memory and disk
-	wake      alarm       // makes followSpace look at once
-	seldom    bool        // checks are rare, because nothing runs
-	summing   bool        // the space that accounts keep is being measured
+	checks    *time.Timer // timer of the checks of output, memory and disk
+	wake      alarm       // wakes followSpace
+	seldom    bool        // checks are rare, because no task runs
+	summing   bool        // the disk space of accounts is being measured
 	sumNext   time.Time   // earliest time of the next measurement
-	quiet     bool        // the free space is checked rarely, because nothing runs
+	quiet     bool        // the free space is read rarely, because no task runs
 	relieving bool        // space is being freed
-	braking   bool        // tasks are suspended until it is known which fill the disk
-	acted     struct {    // last action of followSpace: free space and time; and those when it last resumed tasks
+	braking   bool        // tasks are suspended until it is known which tasks fill the disk
+	acted     struct {    // free space and time of followSpace's last action, and when it last resumed tasks
 		free    int64
 		at      time.Time
 		braked  int64
 		resumed time.Time
 	}
-	looked struct { // last look of followSpace
+	looked struct { // the last measurement of followSpace
 		free int64
 		at   time.Time
 	}
@@ -77,7 +77,7 @@ type Processes struct {
 	tasks  sync.WaitGroup
 }
 
-// NewProcesses makes a runner on a state directory.
+// NewProcesses makes a runner with a state directory.
 func NewProcesses(c Config) (*Processes, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -99,8 +99,7 @@ func NewProcesses(c Config) (*Processes, error) {
 	}
 	p.notes = openHandles(p.config.Dir, "CANDOR_SITE="+c.Site, "CANDOR_NODE="+c.Node)
 	if p.config.Apart {
-		// Without Private a machine that has no namespaces is served without: its
-		// abilities say so.
+		// Unless Private is set, tasks also run on a machine without namespaces: its abilities tell.
 		if p.rooms, err = openRooms(&p.config, p.store); err != nil {
 			err = messages.Errorf(messages.Unavailable, "tasks cannot have namespaces of their own here: %s", messages.Detail(err))
 			if p.needsRooms() {
@@ -132,7 +131,7 @@ func NewProcesses(c Config) (*Processes, error) {
 	if p.rooms != nil {
 		p.rooms.loose, p.rooms.cells = p.loose, p.cells
 	}
-	go p.store.removeMoved() // nobody waits for it: there may be much
+	go p.store.removeMoved() // in the background, because there may be many files
 	p.config.KeepFree = Reserve(p.config.Dir, p.config.KeepFree)
 	p.config.KeptLimit = cmp.Or(p.config.KeptLimit, max(sizeOf(p.config.Dir)/keptShare, leastKept))
 	p.adopts = p.config.Alone && p.rooms == nil && p.loose && unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil
@@ -145,15 +144,15 @@ func NewProcesses(c Config) (*Processes, error) {
 	return p, nil
 }
 
-// NoExec reports whether nothing can be executed from a state directory. Scripts of jobs run all the same,
-// as arguments of their interpreters; programs in the directories that tasks have there do not.
+// NoExec reports whether files in a state directory cannot be executed. Scripts of jobs run all the same, as
+// arguments of their interpreters, but programs in the tasks' directories do not.
 func NoExec(dir string) bool {
 	var at unix.Statfs_t
 	return unix.Statfs(dir, &at) == nil && at.Flags&unix.MS_NOEXEC != 0
 }
 
-// letThrough allows the users of tasks to pass through, but not to list, the directories above
-// their own. Without namespaces there is no other way for them to get there.
+// letThrough allows the users of tasks to pass through the directories above their own, but not to list them. Without
+// namespaces, tasks can reach their directories only so.
 func (c *Config) letThrough() error {
 	for _, dir := range c.Hide {
 		info, err := os.Stat(dir)
@@ -167,14 +166,14 @@ func (c *Config) letThrough() error {
 	return nil
 }
 
-// keepInherited makes sure that files that this process inherited open are not passed on to
-// processes that it starts: an open descriptor gives access that its user may not have.
+// keepInherited prevents tasks from inheriting files that this process itself inherited open: an open descriptor gives
+// access that its user may not have.
 func keepInherited() error {
 	err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	if err == nil {
 		return nil
 	}
-	entries, err := os.ReadDir("/proc/self/fd") // the kernel is older than 5.11
+	entries, err := os.ReadDir("/proc/self/fd") // kernels older than 5.11
 	for _, e := range entries {
 		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
 			unix.CloseOnExec(fd)
@@ -183,24 +182,23 @@ func keepInherited() error {
 	return err
 }
 
-// Lacks returns why tasks have no namespaces although the configuration asks for them; nil: they
-// have them, or it does not ask.
+// Lacks returns why tasks have no namespaces although the configuration asks for them; otherwise nil.
 func (p *Processes) Lacks() error { return p.lacks }
 
-// needsRooms reports whether nothing but namespaces keeps tasks apart as configured.
+// needsRooms reports whether only namespaces can separate tasks as the configuration asks.
 func (p *Processes) needsRooms() bool {
 	return p.config.Private || p.config.User != "" && !p.config.perAccount()
 }
 
-// cellsName returns a name that no other node on this machine has, though it may be called the
-// same: its state directory is its own.
+// cellsName returns a name that no other node on this machine has. It depends on the state directory, because two
+// nodes can have the same name.
 func cellsName(c *Config) string {
 	h := fnv.New32a()
 	h.Write([]byte(c.Dir))
 	return fmt.Sprintf("%s-%08x", c.Node, h.Sum32())
 }
 
-// Abilities says what can be done to a task here.
+// Abilities returns what the runner can do with tasks on this machine.
 func (p *Processes) Abilities() []messages.Name {
 	all := p.cells.Abilities()
 	if p.config.User != "" {
@@ -219,7 +217,7 @@ func (p *Processes) Abilities() []messages.Name {
 	return all
 }
 
-// Start begins a task. If that takes time, it happens in a goroutine of its own.
+// Start starts a task. If that takes time, a separate goroutine does it.
 func (p *Processes) Start(task Task, done func(messages.Finished)) Process {
 	t := &process{
 		runner: p, task: task, done: done, opened: make(chan struct{}), ended: make(chan struct{}),
@@ -238,7 +236,7 @@ func (p *Processes) Start(task Task, done func(messages.Finished)) Process {
 	return t
 }
 
-// enter notes a task that is about to start.
+// enter adds a task that is about to start.
 func (p *Processes) enter(t *process) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -265,7 +263,7 @@ func (p *Processes) enter(t *process) error {
 	return nil
 }
 
-// leave forgets a task that has ended.
+// leave removes a task that has ended.
 func (p *Processes) leave(t *process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -273,8 +271,8 @@ func (p *Processes) leave(t *process) {
 	close(t.ended)
 }
 
-// check looks at the output and the memory of every running task, and at the disk, and comes
-// again, less often while nothing runs.
+// check checks the output and the memory of every running task, and the disk. It sets a timer for the next check,
+// which is later if no task runs.
 func (p *Processes) check() {
 	p.sweepStreams()
 	for _, t := range p.tasksNow() {
@@ -309,12 +307,10 @@ func (p *Processes) tasksNow() []*process {
 	return slices.Collect(maps.Values(p.running))
 }
 
-// closeWithin is how long Close waits for killed tasks: the kernel may keep a
-// process that waits for a device.
+// closeWithin is how long Close waits for killed tasks. The kernel does not end a process that waits for a device.
 const closeWithin = 10 * time.Second
 
-// Close kills what runs and waits until all of it was reported. Output that
-// was kept stays.
+// Close kills the running tasks, and waits until all ends are reported. Kept output stays.
 func (p *Processes) Close() error {
 	p.mu.Lock()
 	if p.closed {

@@ -20,17 +20,17 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// patience bounds every wait of a test: long enough for a loaded machine,
-// since a test that passes never waits for it.
+// patience bounds every wait of a test. It is long enough for a loaded machine; a test that passes never waits so
+// long.
 const patience = await.Patience
 
-// bench is a runner and what a test does with it.
+// bench is a runner under test, with helpers.
 type bench struct {
 	*runner.Processes
 	t     testing.TB
 	dir   string
 	tasks uint32
-	// stages numbers what is run: a stage always runs the same.
+	// stages gives each program a stage number: all tasks of a stage must run the same program.
 	stages map[string]uint32
 }
 
@@ -100,10 +100,10 @@ func sh(script string) messages.Program {
 	return messages.Program{Command: []string{"sh", "-c", script}}
 }
 
-// read waits for output and returns it.
+// read waits for output of a task and returns it.
 func (b *bench) read(s *started, stderr bool) string {
 	b.t.Helper()
-	for until := time.Now().Add(patience); ; { // one answer waits a second at most
+	for until := time.Now().Add(patience); ; { // a read waits for at most a second
 		r, err := b.ReadLog(context.Background(), messages.LogsRequest{Attempt: s.attempt, Stderr: stderr, Wait: messages.Duration(patience)})
 		if err != nil {
 			b.t.Fatal(err)
@@ -256,8 +256,8 @@ func TestProcessLeadsItsOwnSession(t *testing.T) {
 	}
 }
 
-// inTime repeats a test of what comes a time after the start of a task, with longer times, until
-// the time was enough for the task to begin: try says whether it was.
+// inTime repeats a test in which something happens a set time after the start of a task. try returns false if the
+// task had not begun by then; inTime then doubles the time.
 func inTime(t *testing.T, limit time.Duration, try func(limit time.Duration) bool) {
 	t.Helper()
 	for ; !try(limit); limit *= 2 {
@@ -328,7 +328,7 @@ func TestStop(t *testing.T) {
 			if f := s.wait(); f.Outcome != messages.Stopped || f.ExitCode != c.code {
 				t.Errorf("finished as %+v, want exit code %d", f, c.code)
 			}
-			s.Stop(0) // does nothing
+			s.Stop(0) // no effect
 		})
 	}
 }
@@ -354,7 +354,7 @@ func TestStopAtOnce(t *testing.T) {
 	}
 }
 
-// ends waits until a process is gone, or only a corpse.
+// ends waits until a process has ended, or is a zombie.
 func ends(t *testing.T, pid int) {
 	t.Helper()
 	deadline := time.After(patience)
@@ -404,7 +404,7 @@ func TestStopReachesOtherGroups(t *testing.T) {
 	ends(t, pid)
 }
 
-// logged reads an output to its end, with a mark for each part that is missing.
+// logged reads a whole output. It puts a mark in place of each missing part.
 func (b *bench) logged(s *started, stderr bool) (text string, missing int64) {
 	for next := int64(0); ; {
 		r, err := b.ReadLog(b.t.Context(), messages.LogsRequest{Attempt: s.attempt, Stderr: stderr, Offset: next, Limit: 100_000})
@@ -422,9 +422,8 @@ func (b *bench) logged(s *started, stderr bool) (text string, missing int64) {
 	}
 }
 
-// TestOutputIsCutInTheMiddle: the beginning and the end are kept, what is read says how
-// much is missing, and the disk holds no more than the limit; with OutputTail the end
-// alone is kept.
+// TestOutputIsCutInTheMiddle writes more than the limit. The beginning and the end must be kept, reads must say how
+// much is missing, and the disk must hold no more than the limit. With OutputTail only the end must be kept.
 func TestOutputIsCutInTheMiddle(t *testing.T) {
 	const limit = 1 << 20
 	for _, tail := range []bool{false, true} {
@@ -451,8 +450,8 @@ func TestOutputIsCutInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestOutputIsFollowedAcrossTheCut: who follows while it is cut sees each byte or is told
-// of its loss, and another runner reads the same from the file.
+// TestOutputIsFollowedAcrossTheCut reads an output while it is cut. The reader must get each byte or be told that it
+// is lost, and another runner must read the same from the file.
 func TestOutputIsFollowedAcrossTheCut(t *testing.T) {
 	b := newBench(t, func(c *runner.Config) { c.OutputLimit, c.CheckEvery = 64<<10, 5*time.Millisecond })
 	s := b.start(sh("i=0; while [ $i -lt 60000 ]; do i=$((i+1)); echo line $i; done"))
@@ -475,7 +474,7 @@ func TestOutputIsFollowedAcrossTheCut(t *testing.T) {
 }
 
 func TestMeasures(t *testing.T) {
-	// Memory of this process must not count as the task's.
+	// The memory of this process must not count for the task.
 	ballast := make([]byte, 96<<20)
 	for i := range ballast {
 		ballast[i] = byte(i)
@@ -501,7 +500,7 @@ func TestOldJobsAreRemoved(t *testing.T) {
 	for id := range 5 {
 		b.start(messages.Program{Job: messages.JobID(2 + id), Account: "ann", Command: []string{"echo", "hello"}}).wait()
 	}
-	if err := b.Close(); err != nil { // waits for the removals
+	if err := b.Close(); err != nil { // Close waits for the removals
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(filepath.Join(b.dir, "jobs", "ann"))
@@ -509,7 +508,7 @@ func TestOldJobsAreRemoved(t *testing.T) {
 	for _, e := range entries {
 		left = append(left, e.Name())
 	}
-	// Job 1 was kept while it ran; it is the latest to end.
+	// Job 1 was kept because it ran; it ended last.
 	if want := []string{"1", "6"}; err != nil || !slices.Equal(left, want) {
 		t.Errorf("left %v, %v, want %v", left, err, want)
 	}
@@ -579,7 +578,8 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// TestLeaseIsToldRarely: on a node with short tasks each exchange renews the lease a little.
+// TestLeaseIsToldRarely renews the lease often, by a little each time, as on a node with short tasks. Tasks must be
+// told only some of the times.
 func TestLeaseIsToldRarely(t *testing.T) {
 	now := boottime.Now()
 	for _, c := range []struct {

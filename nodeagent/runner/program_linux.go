@@ -22,10 +22,10 @@ type program struct {
 	env  []string
 	dir  string              // working directory; "": one of each task's own
 	by   string              // the interpreter that the script names; "": none
-	as   *syscall.Credential // nil: as this process
+	as   *syscall.Credential // nil: the user of this process
 
 	umask uint32
-	// homeless: a task's home is its working directory.
+	// homeless: the user has no home, so HOME is the working directory.
 	homeless bool
 }
 
@@ -33,14 +33,13 @@ const (
 	shell        = "/bin/sh"
 	privateFiles = 0o600
 	privateDirs  = 0o700
-	// throughDirs can be passed by users who know the names inside.
+	// throughDirs is the mode of directories that all users can pass but not list.
 	throughDirs = 0o711
-	// groupDirs can be passed by the group alone.
+	// groupDirs is the mode of directories that only the group can pass.
 	groupDirs = 0o710
 )
 
-// newProgram works a program out. The job's directory must be there, for the
-// script to be written to.
+// newProgram computes a program. The job's directory must exist, because a script is written there.
 func (c *Config) newProgram(p *messages.Program, who identity, jobDir string) (*program, error) {
 	if p.Dir != "" && !filepath.IsAbs(p.Dir) {
 		return nil, messages.Errorf(messages.Invalid, "working directory %q: must be an absolute path", p.Dir)
@@ -69,8 +68,8 @@ func (c *Config) newProgram(p *messages.Program, who identity, jobDir string) (*
 	return out, nil
 }
 
-// useScript writes a script to a file and makes it the command. If files of that directory cannot be executed, it starts the
-// script's interpreter directly, as the kernel would.
+// useScript writes a script to a file and makes that file the command. If files there cannot be executed, the command
+// is the script's interpreter, as the kernel would run it.
 func (p *program) useScript(script, file string, noExec bool) error {
 	if err := writeExecutable(file, script); err != nil {
 		return messages.Errorf(messages.Unavailable, "the script could not be written: %v", err)
@@ -95,13 +94,12 @@ func (p *program) useScript(script, file string, noExec bool) error {
 	return nil
 }
 
-// writeExecutable writes a file that can be executed at once. A child forked while the file is open
-// for writing would keep it open, and executing it would fail with "text file busy", so no child is
-// forked in that time.
+// writeExecutable writes a file that can be executed at once. While the file is open for writing, no child is forked:
+// a child would inherit the open file, and executing it would then fail with "text file busy".
 func writeExecutable(file, text string) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	const flags = os.O_CREATE | os.O_EXCL | os.O_WRONLY // through no link that a task made
+	const flags = os.O_CREATE | os.O_EXCL | os.O_WRONLY // follows no link of a task
 	f, err := os.OpenFile(file, flags, privateDirs)
 	if os.IsExist(err) {
 		if err = os.Remove(file); err == nil {
@@ -115,8 +113,7 @@ func writeExecutable(file, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// lookUp finds a command in the PATH of an environment. A name with a slash
-// is taken as it is, from the working directory.
+// lookUp finds a command in the PATH of an environment. A name with a slash is a path from the working directory.
 func lookUp(command string, env []string) (string, error) {
 	if command == "" {
 		return "", messages.Errorf(messages.Invalid, "command: its first word must not be empty")
@@ -139,11 +136,11 @@ func executable(file string) bool {
 	return err == nil && info.Mode().IsRegular() && unix.Access(file, unix.X_OK) == nil
 }
 
-// isRoot reports whether tasks run as the super-user.
+// isRoot reports whether tasks of the program run as the super-user.
 func (p *program) isRoot() bool { return p.as == nil && unix.Geteuid() == 0 }
 
-// explain says why a program could not be executed. It looks at the files itself, because the
-// kernel's error does not tell which file it means.
+// explain returns why a program could not be executed. It looks at the files itself, because the kernel's error does
+// not name the file.
 func (p *program) explain(dir string, err error) string {
 	if contained, ok := errors.AsType[*messages.Error](err); ok {
 		return contained.Message
@@ -155,7 +152,7 @@ func (p *program) explain(dir string, err error) string {
 		return "directory " + dir + ": " + reasonOf(dirErr)
 	case !info.IsDir():
 		return dir + " is not a directory"
-	case p.dir == "": // the task's own directory, which the node made for the task
+	case p.dir == "": // the task's own directory
 	case mayEnter(dir, p.as) != nil && p.as != nil:
 		return fmt.Sprintf("directory %s: user %d, who runs the job's tasks, may not enter the directory; its owner can allow this: setfacl -m u:%d:rwx %s", dir, p.as.Uid, p.as.Uid, dir)
 	case mayEnter(dir, p.as) != nil:
@@ -164,7 +161,7 @@ func (p *program) explain(dir string, err error) string {
 	return p.explainFile(dir, err)
 }
 
-// explainFile says why the kernel did not execute the program's file.
+// explainFile returns why the kernel did not execute the program's file.
 func (p *program) explainFile(dir string, err error) string {
 	file := p.path
 	if !filepath.IsAbs(file) {
@@ -196,10 +193,10 @@ func (p *program) explainFile(dir string, err error) string {
 	return "command " + p.path + ": " + reasonOf(err)
 }
 
-// interpreterOf returns the interpreter that the first line of a file names, "" if none or if the
-// task's user may not read the file.
+// interpreterOf returns the interpreter in the first line of a file, or "" if there is none or the task's user may
+// not read the file.
 func interpreterOf(file string, as *syscall.Credential) string {
-	line, n := make([]byte, 256), 0 // the kernel looks at no more
+	line, n := make([]byte, 256), 0 // the kernel reads no more than this
 	err := asUser(as, func() error {
 		fd, err := unix.Open(file, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		if err == nil {
@@ -214,14 +211,14 @@ func interpreterOf(file string, as *syscall.Credential) string {
 	return interpreterIn(string(line[:max(n, 0)]))
 }
 
-// interpreterIn returns the interpreter that the first line of a text names, "" if none.
+// interpreterIn returns the interpreter in the first line of a text; "" if there is none.
 func interpreterIn(text string) string {
 	name, _ := interpreterAndWord(text)
 	return name
 }
 
-// interpreterAndWord returns the interpreter that the first line of a text names, and what follows
-// in the line: to the kernel one word.
+// interpreterAndWord returns the interpreter in the first line of a text, and the rest of that line, which the kernel
+// passes as one argument.
 func interpreterAndWord(text string) (name, word string) {
 	rest, is := strings.CutPrefix(text, "#!")
 	if !is {
@@ -237,7 +234,7 @@ func interpreterAndWord(text string) (name, word string) {
 	return first[:at], strings.TrimLeft(first[at:], blank)
 }
 
-// reasonOf returns the system's text for an error, without the names that the caller adds.
+// reasonOf returns the system's text for an error, without path names, which the caller adds.
 func reasonOf(err error) string {
 	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		if number == syscall.EPERM || number == syscall.EACCES {

@@ -22,49 +22,49 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// room is the set of namespaces that the tasks of one account share; if accounts have no users of
-// their own, the tasks of one job. The namespaces are of processes, IPC, mounts, and with Private
-// of the network. A process holds them; when it ends, the kernel ends everything inside.
+// room is a set of namespaces that the tasks of one account share; if accounts have no users of their own, the tasks
+// of one job. They are namespaces of processes, IPC and mounts, and with Private of the network. One process, the
+// holder, keeps them open; when it ends, the kernel ends every process inside.
 type room struct {
 	key    string
 	as     *syscall.Credential // the user of its tasks; nil: this process's user
-	spaces []*os.File          // in the order in which a thread enters them
-	root   *os.File            // root directory of its threads after that
-	hold   io.Closer           // closed, the holder ends
+	spaces []*os.File          // its namespaces, in the order in which a thread enters them
+	root   *os.File            // root directory of a thread that has entered them
+	hold   io.Closer           // closing it ends the holder
 	over   chan struct{}       // closed when the holder has ended
-	holder int                 // process that holds the room
+	holder int                 // process number of the holder
 	temp   string              // its temporary directories
-	sum    *cell.Account       // counts what its tasks have together; nil: nobody does
+	sum    *cell.Account       // control group of its account; nil: none
 
 	made sync.Once
-	err  error // why it could not be made
+	err  error // why the room could not be made
 
 	mu    sync.Mutex
-	shown map[string]bool // working directories that are there
-	forge *forge          // starts its tasks; nil before the first, and where cells have threads
+	shown map[string]bool // working directories that its tasks can see
+	forge *forge          // starts its tasks; nil before the first task, or if cells have their own threads
 
-	users int         // tasks; guarded by rooms.mu
-	idle  *time.Timer // while there are none; guarded by rooms.mu
+	users int         // number of tasks; guarded by rooms.mu
+	idle  *time.Timer // timer that runs while there are none; guarded by rooms.mu
 }
 
-// rooms of a node.
+// rooms are the rooms of a node.
 type rooms struct {
 	config *Config
-	loose  bool // processes in a room are in no control groups
+	loose  bool // processes in rooms are not in control groups
 	cells  *cell.Cells
 
 	mu   sync.Mutex
 	open map[string]*room
 
-	closing  sync.WaitGroup // rooms that are closing after their last task
-	removing atomic.Int64   // rooms that are closing, or whose temporary directories are being removed
+	closing  sync.WaitGroup // rooms that are being closed after their last task
+	removing atomic.Int64   // number of rooms that are closing, or whose temporary directories are being removed
 }
 
-// linger is how long a room stays without a task: making one takes some milliseconds.
+// linger is how long a room stays without a task: making a room takes some milliseconds.
 const linger = 10 * time.Second
 
-// spaces returns the namespaces of a room. The mount namespace comes last: a thread finds another
-// /proc there.
+// spaces returns the namespaces of a room. The mount namespace is the last one, because a thread sees another /proc
+// after entering it.
 func (c *Config) spaces() (names []string, flags uintptr) {
 	names, flags = []string{"ipc", "pid", "mnt"}, unix.CLONE_NEWIPC|unix.CLONE_NEWPID|unix.CLONE_NEWNS
 	if c.Private {
@@ -73,7 +73,7 @@ func (c *Config) spaces() (names []string, flags uintptr) {
 	return names, flags
 }
 
-// openRooms finds out whether rooms can be made here, by making one. Rooms of an earlier run are only moved away, because
+// openRooms tests whether rooms can be made here, by making one. It only renames rooms of an earlier run, because
 // removing them may take long.
 func openRooms(c *Config, s *store) (*rooms, error) {
 	r := &rooms{config: c, open: map[string]*room{}}
@@ -126,7 +126,7 @@ func (r *room) inside(f func() error) error {
 	return <-failed
 }
 
-// enter moves the calling thread into the room, with all processes that it forks.
+// enter moves the calling thread into the room. Processes that the thread forks are in the room too.
 func (r *room) enter() error {
 	for _, f := range r.spaces {
 		if err := unix.Setns(int(f.Fd()), 0); err != nil {
@@ -139,8 +139,8 @@ func (r *room) enter() error {
 	return os.NewSyscallError("chroot", unix.Chroot("."))
 }
 
-// take returns the room of a key for one more task, which [rooms.leave] gives back.
-// A new one shows these directories of the node's.
+// take returns the room of a key for one more task, and makes it if needed. A new room shows the directories in show.
+// Give the room back with [rooms.leave].
 func (r *rooms) take(key string, as *syscall.Credential, show []string) (*room, error) {
 	r.mu.Lock()
 	found := r.open[key]
@@ -158,7 +158,7 @@ func (r *rooms) take(key string, as *syscall.Credential, show []string) (*room, 
 	}
 	r.mu.Unlock()
 	found.made.Do(func() {
-		if found.err = r.make(found, show); found.holder == 0 { // otherwise nobody would announce its end
+		if found.err = r.make(found, show); found.holder == 0 { // without a holder, nothing would report the room's end
 			close(found.over)
 		}
 	})
@@ -169,7 +169,7 @@ func (r *rooms) take(key string, as *syscall.Credential, show []string) (*room, 
 	return found, nil
 }
 
-// counted returns the group of the room's account; nil: there is none.
+// counted returns the control group of the room's account; nil: there is none.
 func (r *room) counted() *cell.Account {
 	if r == nil {
 		return nil
@@ -177,7 +177,7 @@ func (r *room) counted() *cell.Account {
 	return r.sum
 }
 
-// ended reports whether the holder has ended by itself.
+// ended reports whether the holder has ended unexpectedly.
 func (r *room) ended() bool {
 	select {
 	case <-r.over:
@@ -187,13 +187,13 @@ func (r *room) ended() bool {
 	}
 }
 
-// leave gives a room back. Without a task it stays a while, unless another took its place.
+// leave gives a room back. A room without tasks stays for a while, unless replace was called for it.
 func (r *rooms) leave(left *room) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left.users--
 	if left.users == 0 && r.loose && len(childrenOf(left.holder)) > 0 && r.open[left.key] == left {
-		delete(r.open, left.key) // the last task left something, which ends with the room
+		delete(r.open, left.key) // the last task left something that only the room's end removes
 	}
 	switch {
 	case left.users > 0:
@@ -205,7 +205,7 @@ func (r *rooms) leave(left *room) {
 	}
 }
 
-// replace makes the next task of the room's key get a new room. This room ends with its last task.
+// replace makes the next task of the room's key get a new room. The old room ends with its last task.
 func (r *rooms) replace(full *room) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -214,8 +214,8 @@ func (r *rooms) replace(full *room) {
 	}
 }
 
-// retireFull removes unused rooms whose temporary directories hold more than a number of bytes, and reports whether there
-// are such rooms.
+// retireFull removes unused rooms whose temporary directories hold more than some bytes, and reports whether there
+// were any.
 func (r *rooms) retireFull(bytes int64) (any bool) {
 	r.mu.Lock()
 	var idle []*room
@@ -236,7 +236,7 @@ func (r *rooms) retireFull(bytes int64) (any bool) {
 	return any
 }
 
-// retire removes a room that nobody came back to.
+// retire removes a room that no task has used for linger.
 func (r *rooms) retire(left *room) {
 	r.mu.Lock()
 	unused := left.users == 0 && r.open[left.key] == left
@@ -250,7 +250,7 @@ func (r *rooms) retire(left *room) {
 	}
 }
 
-// remove removes a room, even if processes are in it.
+// remove removes a room, and ends processes in it.
 func (r *rooms) remove(gone *room) {
 	r.mu.Lock()
 	if r.open[gone.key] == gone {
@@ -271,11 +271,11 @@ func (r *rooms) close() error {
 		one.close(&r.removing)
 	}
 	r.closing.Wait()
-	_ = tree.RemoveWithin(r.tempDir(), removeAtEnd) // the next run removes what is left
+	_ = tree.RemoveWithin(r.tempDir(), removeAtEnd) // the next run removes the rest
 	return nil
 }
 
-// removeAtEnd bounds how long the end of a runner waits for the removal of temporary files.
+// removeAtEnd bounds the time in which a closing runner removes temporary files.
 const removeAtEnd = 2 * time.Second
 
 func (r *rooms) tempDir() string { return filepath.Join(r.config.Dir, "rooms") }
@@ -309,7 +309,7 @@ func (r *rooms) make(one *room, show []string) (err error) {
 		return err
 	}
 	one.hold = hold
-	_, _ = hold.Write(plan) // not as an argument, which tasks could read; if this fails, the holder reports why
+	_, _ = hold.Write(plan) // not as an argument, because tasks could read it; if this fails, the holder reports why
 	answer, _ := io.ReadAll(io.LimitReader(ready, int64(len(roomReady))))
 	if string(answer) != roomReady {
 		err := errors.Join(hold.Close(), cmd.Wait())
@@ -324,8 +324,8 @@ func (r *rooms) make(one *room, show []string) (err error) {
 	return err
 }
 
-// shared returns the limit of a room's shared memory, in bytes: as much as one task may have,
-// because it outlives the tasks that filled it; 0: no bound.
+// shared returns the limit of a room's shared memory, in bytes; 0: no bound. It is the limit of one task, because
+// shared memory outlives the tasks that fill it.
 func (c *Config) shared() int64 {
 	most := c.Limits.Memory
 	for _, m := range c.MostMemory {
@@ -355,7 +355,8 @@ func (r *rooms) makeTemp() (string, error) {
 	return temp, err
 }
 
-// close ends all processes in the room, and the room. removing is one less when its temporary directories are gone.
+// close ends all processes in the room and removes the room. It subtracts 1 from removing when the room's temporary
+// directories are gone.
 func (r *room) close(removing *atomic.Int64) {
 	if r.forge != nil {
 		r.forge.close()
@@ -366,7 +367,7 @@ func (r *room) close(removing *atomic.Int64) {
 	if r.over != nil {
 		<-r.over
 	}
-	_ = r.sum.Close() // the next run removes what is left
+	_ = r.sum.Close() // the next run removes the rest
 	_ = closeAll(r.spaces)
 	if r.root != nil {
 		_ = r.root.Close()
@@ -374,7 +375,7 @@ func (r *room) close(removing *atomic.Int64) {
 	go func() {
 		defer removing.Add(-1)
 		if r.temp != "" {
-			_ = tree.Remove(r.temp) // the next run removes what is left
+			_ = tree.Remove(r.temp) // the next run removes the rest
 		}
 	}()
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestRoomsThatNobodyUsesGoFirst: of the rooms without tasks, those go whose temporary directories hold much.
+// TestRoomsThatNobodyUsesGoFirst fills the temporary directories of rooms. Rooms without tasks that hold much must be
+// removed, and no others.
 func TestRoomsThatNobodyUsesGoFirst(t *testing.T) {
 	gone := make(chan struct{})
 	close(gone)

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// twoGPUs is a machine with two GPUs, whose files every machine has.
+// twoGPUs gives the node two GPUs. Their device files exist on every machine.
 func twoGPUs(c *runner.Config) {
 	c.Machine.GPUs = []runner.GPU{{Index: 0, ID: "GPU-a", Type: "a100", Files: []string{"/dev/zero"}}, {Index: 1, ID: "GPU-b", Type: "a100", Files: []string{"/dev/full"}}}
 }
@@ -23,8 +23,8 @@ func shaped(script string, shape messages.Resources) messages.Program {
 	return p
 }
 
-// TestTasksSeeTheirOwnGPUs: two tasks that run at once on a node with two GPUs see different ones, and a third finds
-// none free until one has ended.
+// TestTasksSeeTheirOwnGPUs runs three tasks on a node with two GPUs. Two tasks must see different GPUs, and the third
+// must find none until one of them has ended.
 func TestTasksSeeTheirOwnGPUs(t *testing.T) {
 	b, gate := newBench(t, func(c *runner.Config) {
 		twoGPUs(c)
@@ -62,7 +62,8 @@ func TestTasksSeeTheirOwnGPUs(t *testing.T) {
 	}
 }
 
-// TestTasksOpenTheirOwnGPUs: where control groups hold devices, a task opens the files of its own GPU alone.
+// TestTasksOpenTheirOwnGPUs checks, where control groups limit devices, that a task can open only the files of its
+// own GPU.
 func TestTasksOpenTheirOwnGPUs(t *testing.T) {
 	probe := cell.Open("test-devices-"+filepath.Base(t.TempDir()), cell.Devices)
 	holds := probe.Holds(cell.Devices)
@@ -82,14 +83,15 @@ func TestTasksOpenTheirOwnGPUs(t *testing.T) {
 			t.Errorf("case %d: a task with %d GPUs opens %q, want %q", i, c.gpus, got, c.want)
 		}
 	}
-	plain := b.start(sh(open)) // as before there were shapes
+	plain := b.start(sh(open)) // a task without sizes
 	plain.wait()
 	if got := strings.TrimSpace(b.read(plain, false)); got != "zero full null" {
 		t.Errorf("a task without a shape opens %q", got)
 	}
 }
 
-// TestTasksSeeTheirShape: nproc, the threads of OpenMP and Go, and what a task asks of its processors are of the shape.
+// TestTasksSeeTheirShape checks that nproc, the thread counts of OpenMP and Go, and the variables of a task match the
+// processors of its shape.
 func TestTasksSeeTheirShape(t *testing.T) {
 	var all []int
 	b := newBench(t, func(c *runner.Config) {

@@ -14,7 +14,7 @@ type child struct {
 	fd  int // becomes readable when the process exits; -1 if the kernel has no such descriptors
 }
 
-// exited returns when a process has exited, and leaves it to be reaped.
+// exited returns when a process has exited. The process must still be reaped.
 func exited(pid int) {
 	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}
@@ -29,8 +29,8 @@ func (c child) reap() (status unix.WaitStatus, usage unix.Rusage) {
 	}
 }
 
-// signalSession signals the processes of a session that left its first
-// process group; the session's first process must not have been reaped.
+// signalSession signals the processes of a session that are not in its first process group. The session's first
+// process must not have been reaped.
 func signalSession(session int, signals ...unix.Signal) {
 	eachMember(session, func(pid, group int) {
 		if group != session {
@@ -58,8 +58,8 @@ func eachMember(session int, f func(pid, group int)) {
 	}
 }
 
-// signalMember signals a process if it still belongs to a session: another process may have its
-// number since it was read.
+// signalMember signals a process if it still belongs to a session: its number may belong to another process since it
+// was read.
 func signalMember(pid, session int, signals []unix.Signal) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -73,7 +73,7 @@ func signalMember(pid, session int, signals []unix.Signal) {
 	}
 }
 
-// sessionOf reads a process's group and session, zeros if it is gone.
+// sessionOf returns a process's group and session; zeros if the process is gone.
 func sessionOf(pid string) (group, session int) {
 	const groupAt, sessionAt = 2, 3
 	fields := statOf(pid)
@@ -85,7 +85,7 @@ func sessionOf(pid string) (group, session int) {
 	return group, session
 }
 
-// startOf reads when a process began, in ticks since boot.
+// startOf returns when a process began, in ticks since boot.
 func startOf(pid string) (began int64, alive bool) {
 	const startAt = 19
 	fields := statOf(pid)
@@ -96,8 +96,8 @@ func startOf(pid string) (began int64, alive bool) {
 	return began, err == nil
 }
 
-// statOf returns what the kernel says of a process after its name (which may contain anything):
-// state, parent, group, session and more; nil if the process is gone.
+// statOf returns the fields of /proc/PID/stat after the name (which may contain any character): state, parent, group,
+// session and more; nil if the process is gone.
 func statOf(pid string) []string {
 	b, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {

@@ -22,45 +22,43 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// store keeps the directories of jobs: it makes one when the first task of a
-// job comes, and removes the oldest ones without a running task beyond a
-// bound.
+// store keeps the directories of jobs. It makes a directory when the first task of a job comes. Above a bound, it
+// removes the oldest directories without a running task.
 type store struct {
 	config *Config
 	dir    string // <state directory>/jobs
-	shares bool   // jobs of an account share lanes
+	shares bool   // all jobs of an account use the same lanes
 
 	mu       sync.Mutex
 	jobs     map[messages.JobID]*job
-	accounts map[messages.Name]*lanes // used if jobs of an account share lanes
-	idle     *list.List               // *job without running tasks, longest idle first
-	changed  map[messages.Name]bool   // accounts with tasks that ran since their last measurement
+	accounts map[messages.Name]*lanes // lanes of accounts, if shares is set
+	idle     *list.List               // jobs without running tasks, longest idle first
+	changed  map[messages.Name]bool   // accounts with a task that ran since their last measurement
 	held     map[messages.Attempt]bool
-	left     int      // jobs whose last task has ended since files were closed
-	moved    []string // moved directories that must be removed
-	removing int      // directories that are being removed
+	left     int      // jobs whose last task has ended and whose files may still be open
+	moved    []string // renamed directories that must be removed
+	removing int      // number of directories that are being removed
 }
 
 type job struct {
 	id      messages.JobID
 	account messages.Name
 	dir     string
-	active  int           // running tasks; guarded by store.mu
-	kept    int64         // bytes that ended tasks keep, when that was measured; guarded by store.mu
+	active  int           // number of running tasks; guarded by store.mu
+	kept    int64         // bytes that its ended tasks kept at the last measurement; guarded by store.mu
 	idle    *list.Element // element of store.idle; guarded by store.mu
 
-	mu       sync.Mutex // held while the directory or a program is made
-	made     bool       // the directory is there
+	mu       sync.Mutex // held while its directory or a program is made
+	made     bool       // its directory exists
 	lanes    lanes
-	programs map[uint32]*program // by stage
-	notes    *os.File            // see note; nil while it is not open
+	programs map[uint32]*program // programs by stage
+	notes    *os.File            // the file silentFile; nil while it is not open
 }
 
-// removedPrefix marks a directory that is being removed, or will be.
+// removedPrefix is the prefix of directories that are being removed, or will be.
 const removedPrefix = ".removed-"
 
-// openStore takes stock of the directories that are there, and finishes the
-// removals that an earlier run left undone.
+// openStore lists the existing directories, and finishes the removals that an earlier run left.
 func openStore(c *Config) (*store, error) {
 	s := &store{config: c, dir: jobsDir(c.Dir), jobs: map[messages.JobID]*job{}, accounts: map[messages.Name]*lanes{}, idle: list.New(),
 		changed: map[messages.Name]bool{}, held: map[messages.Attempt]bool{}}
@@ -81,14 +79,14 @@ func openStore(c *Config) (*store, error) {
 	return s, nil
 }
 
-// found is a job that has a directory.
+// found is a job whose directory exists.
 type found struct {
 	id      messages.JobID
 	account messages.Name
 	changed int64
 }
 
-// known returns the jobs that have a directory, longest unchanged first.
+// known returns the jobs whose directories exist, longest unchanged first.
 func (s *store) known(entries []fs.DirEntry) (all []found) {
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), removedPrefix) {
@@ -117,12 +115,12 @@ func (s *store) add(id messages.JobID, account messages.Name) *job {
 	return j
 }
 
-// acquire keeps a job's directory from being removed until release.
+// acquire returns a job whose directory is not removed until release.
 func (s *store) acquire(id messages.JobID, account messages.Name) *job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j := s.jobs[id]
-	if j != nil && j.account != account { // the number was used by an earlier site, whose files belong to nobody now
+	if j != nil && j.account != account { // another account had the number in an earlier site; nobody owns its files now
 		s.drop(j)
 		j = nil
 	}
@@ -138,7 +136,7 @@ func (s *store) acquire(id messages.JobID, account messages.Name) *job {
 	return j
 }
 
-// hold keeps an attempt's files from being removed until letGo.
+// hold keeps an attempt's files from being removed until letGo is called.
 func (s *store) hold(a messages.Attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +155,7 @@ func (s *store) isHeld(a messages.Attempt) bool {
 	return s.held[a]
 }
 
-// takeChanged returns the accounts with tasks that run, or ran since the last call.
+// takeChanged returns the accounts with a task that runs, or that ran since the last call.
 func (s *store) takeChanged() []messages.Name {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +169,7 @@ func (s *store) takeChanged() []messages.Name {
 	return all
 }
 
-// accountsThatKeep returns the accounts that keep no less than least bytes, the account with the most bytes first.
+// accountsThatKeep returns the accounts that keep at least least bytes, the largest first.
 func (s *store) accountsThatKeep(least int64) []messages.Name {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,14 +201,14 @@ func (s *store) jobsOf(account messages.Name) (all []*job) {
 	return all
 }
 
-// noteKept records the bytes that the ended tasks of a job keep.
+// noteKept records how many bytes the ended tasks of a job keep.
 func (s *store) noteKept(j *job, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j.kept = bytes
 }
 
-// noteLeft notes that a task of a job has left more bytes, which will be measured later.
+// noteLeft adds bytes that an ended task of a job left. The next measurement replaces the sum.
 func (s *store) noteLeft(id messages.JobID, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,15 +217,15 @@ func (s *store) noteLeft(id messages.JobID, bytes int64) {
 	}
 }
 
-// noteRemoved notes that bytes of such files were removed.
+// noteRemoved subtracts bytes that were removed from a job's files.
 func (s *store) noteRemoved(j *job, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j.kept = max(0, j.kept-bytes)
 }
 
-// dropIdle removes a job unless a task of it runs or has outputs that may not be stored yet, and returns how
-// much that kept.
+// dropIdle removes a job, unless a task of it runs or has outputs that may not be stored yet. It returns how many
+// bytes the job kept.
 func (s *store) dropIdle(j *job) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,8 +241,7 @@ func (s *store) dropIdle(j *job) int64 {
 	return j.kept
 }
 
-// drop forgets a job and moves its directory out of the way, at the latest when its last task has
-// ended. s.mu is held.
+// drop removes a job, and renames its directory for removal when its last task has ended. The caller holds s.mu.
 func (s *store) drop(j *job) {
 	if j == nil {
 		return
@@ -261,8 +258,7 @@ func (s *store) drop(j *job) {
 	s.move(j.dir)
 }
 
-// release lets a job's directory go, and reports whether there is something beyond the bound
-// to be removed.
+// release ends the use of a job's directory. It reports whether there are directories to remove.
 func (s *store) release(j *job) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -280,10 +276,10 @@ func (s *store) release(j *job) bool {
 	return len(s.moved) > 0
 }
 
-// mostLeft bounds the jobs without a running task that have open files.
+// mostLeft bounds how many jobs without a running task have open files.
 const mostLeft = 64
 
-// closeIdle closes open files that no task uses. A start that follows soon still finds them open.
+// closeIdle closes open files that no task uses. A task that starts soon still finds them open.
 func (s *store) closeIdle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -301,15 +297,14 @@ func (s *store) close() {
 	}
 }
 
-// surplus forgets the jobs beyond the bound and moves their directories out
-// of the way. s.mu is held.
+// surplus drops the jobs above the bound, and renames their directories for removal. The caller holds s.mu.
 func (s *store) surplus() {
 	for s.idle.Len() > s.config.KeepJobs {
 		s.drop(s.idle.Front().Value.(*job))
 	}
 }
 
-// move gives a directory a name under which it can be removed without the lock. s.mu is held.
+// move renames a directory, so that it can be removed without the lock. The caller holds s.mu.
 func (s *store) move(dir string) {
 	to := filepath.Join(s.dir, removedPrefix+strconv.FormatInt(time.Now().UnixNano(), 36)+"-"+filepath.Base(dir))
 	if os.Rename(dir, to) == nil {
@@ -317,15 +312,14 @@ func (s *store) move(dir string) {
 	}
 }
 
-// discard has a directory removed, at the latest when the job is released.
+// discard removes a directory in the background, at the latest when the job is released.
 func (s *store) discard(dir string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.move(dir)
 }
 
-// removeMoved removes directories that were moved aside. If it fails for one, it tries again the
-// next time.
+// removeMoved removes the renamed directories. It tries a directory again in the next call if its removal fails.
 func (s *store) removeMoved() {
 	s.mu.Lock()
 	dirs := s.moved
@@ -341,15 +335,15 @@ func (s *store) removeMoved() {
 	}
 }
 
-// isRemoving reports whether directories are being removed, or will be.
+// isRemoving reports whether any directory is being removed, or will be.
 func (s *store) isRemoving() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.removing > 0 || len(s.moved) > 0
 }
 
-// program makes the job's directory and computes the program, once. A failure is not remembered:
-// something that was missing may be there next time.
+// program makes the job's directory and computes the program, once. After an error it tries again in the next call:
+// something that was missing may be there then.
 func (s *store) program(j *job, p *messages.Program) (*program, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -373,8 +367,8 @@ func (s *store) program(j *job, p *messages.Program) (*program, error) {
 	return made, err
 }
 
-// prompt reports whether a program is already computed, and a lane for its next task is open, so that the task can start at
-// once.
+// prompt reports whether the next task can start at once: its program is computed, and a lane with open files is
+// free.
 func (s *store) prompt(id messages.JobID, p *messages.Program) bool {
 	s.mu.Lock()
 	j := s.jobs[id]
@@ -387,7 +381,7 @@ func (s *store) prompt(id messages.JobID, p *messages.Program) bool {
 	return made != nil && s.lanesFor(j, made).ready()
 }
 
-// makeDir makes the directory of a job in its account's directory, unless it exists.
+// makeDir makes the directory of a job in its account's directory, if it does not exist.
 func (s *store) makeDir(j *job, as *syscall.Credential) error {
 	if strings.HasPrefix(j.account, ".") || strings.Contains(j.account, "/") {
 		return messages.Errorf(messages.Invalid, "account %q: must not begin with a dot, or have a slash", j.account)
@@ -407,8 +401,8 @@ func (s *store) makeDir(j *job, as *syscall.Credential) error {
 	return err
 }
 
-// makeAccountDir makes the directory of an account, which only the account's user can enter. Rooms
-// show only that directory; without rooms, the directory's group has the same effect.
+// makeAccountDir makes the directory of an account, which only the account's user can enter. A room shows only that
+// directory; without rooms, the directory's group keeps other accounts out.
 func (c *Config) makeAccountDir(dir string, as *syscall.Credential) error {
 	err := os.Mkdir(dir, privateDirs)
 	if err == nil && as != nil {
@@ -420,10 +414,10 @@ func (c *Config) makeAccountDir(dir string, as *syscall.Credential) error {
 	return err
 }
 
-// silentFile lists the attempts without output, one on each line.
+// silentFile is the name of the file that lists the attempts without output, one on each line.
 const silentFile = "silent"
 
-// note notes an attempt that left no output.
+// note lists an attempt that left no output in silentFile.
 func (j *job) note(name string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -438,7 +432,7 @@ func (j *job) note(name string) error {
 	return err
 }
 
-// closeFiles closes what is open only while tasks run.
+// closeFiles closes the files that only running tasks need.
 func (j *job) closeFiles() {
 	j.lanes.closeFiles()
 	j.mu.Lock()
@@ -449,7 +443,7 @@ func (j *job) closeFiles() {
 	}
 }
 
-// wasSilent reports whether an attempt, whose files begin at base, ran here and left no output at all.
+// wasSilent reports whether an attempt ran here and left no output. base is the common beginning of its files' paths.
 func wasSilent(base string) bool {
 	file, err := openToRead(filepath.Join(filepath.Dir(base), silentFile))
 	if err != nil {
@@ -465,8 +459,8 @@ func wasSilent(base string) bool {
 	return false
 }
 
-// makeDir makes a directory that nobody else can list. If tasks run as other users, they may pass
-// through it to their own files.
+// makeDir makes a directory that other users cannot list. If tasks run as other users, these may pass through it to
+// their own files.
 func (c *Config) makeDir(dir string) error {
 	if err := os.MkdirAll(dir, privateDirs); err != nil || c.User == "" {
 		return err
@@ -474,7 +468,7 @@ func (c *Config) makeDir(dir string) error {
 	return errors.Join(os.Chmod(c.Dir, throughDirs), os.Chmod(dir, throughDirs))
 }
 
-// base returns the common beginning of the paths of an attempt's files; "": the job is not known.
+// base returns the common beginning of the paths of an attempt's files; "": unknown job.
 func (s *store) base(a messages.Attempt) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -490,7 +484,7 @@ func jobDir(jobs string, account messages.Name, id messages.JobID) string {
 	return filepath.Join(jobs, dirOf(account), id.String())
 }
 
-// unnamed is the directory of jobs of nobody, which no account is called.
+// unnamed is the name of the directory for jobs without an account. No account can have this name.
 const unnamed = "-"
 
 func dirOf(account messages.Name) string { return cmp.Or(account, unnamed) }

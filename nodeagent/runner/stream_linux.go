@@ -16,41 +16,41 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// stream is the input and output of one process, or of a connection, between the process
-// and the requests of a client. It keeps a bounded part of each direction: a process whose
-// client is slow waits in its write, and a client whose process is slow waits for room.
+// stream carries the input and output of one process, or of a connection, between the process and the requests of a
+// client. It buffers a limited part in each direction. If the client is slow, the process waits in its write; if the
+// process is slow, the client waits for space.
 type stream struct {
 	what     messages.Interactive
 	terminal *os.File          // the master of a terminal; nil: there is none
-	send     func(name string) // a signal, to the processes; nil: there are none
-	stop     func()            // ends what the client began; nil: the task's own stream, which ends with the task
+	send     func(name string) // sends a signal to the processes; nil: there are none
+	stop     func()            // ends the command that the client began; nil: the task's own stream, which ends with the task
 
 	mu        sync.Mutex
-	moved     chan struct{} // closed, and replaced, when a field below changes
-	client    string        // the client that uses the stream
-	signalled uint64        // the number of the client's last signal
-	heard     time.Time     // when a client last asked
-	active    time.Time     // when a byte last went in either direction
-	input     []byte        // taken, and not yet given to the process
+	moved     chan struct{} // closed and replaced when a field below changes
+	client    string        // name of the client that uses the stream
+	signalled uint64        // number of the client's last signal
+	heard     time.Time     // time of the client's last request
+	active    time.Time     // time of the last byte in either direction
+	input     []byte        // taken from the client, and not yet given to the process
 	writing   int           // bytes that are being given to the process
-	next      int64         // position of the first byte of input that was not taken
-	ended     bool          // the input has ended
-	deaf      bool          // the process no longer reads
+	next      int64         // position of the next byte of input to take
+	ended     bool          // all input was taken
+	deaf      bool          // the process does not read any more
 	output    source
 	errors    source
 	done      bool // the process has ended
 	code      int
-	gone      bool // no client asks any more
+	gone      bool // the client does not come back
 }
 
-// source is output that was read and that the client has not received.
+// source is an output: bytes that were read from the process and that the client has not received.
 type source struct {
 	at   int64 // position of the first byte of data
 	data []byte
-	over bool // nothing follows data
+	over bool // no more bytes follow data
 }
 
-// maxKept bounds the bytes kept for each direction of a stream.
+// maxKept bounds the buffer for each direction of a stream, in bytes.
 const maxKept = messages.MaxStreamPiece
 
 func newStream(what messages.Interactive) *stream {
@@ -58,13 +58,14 @@ func newStream(what messages.Interactive) *stream {
 	return &stream{what: what, moved: make(chan struct{}), heard: now, active: now}
 }
 
-// move tells all who wait that something has changed. s.mu is held.
+// move wakes all callers of wait. The caller holds s.mu.
 func (s *stream) move() {
 	close(s.moved)
 	s.moved = make(chan struct{})
 }
 
-// wait waits for a change, or for the end of a context. s.mu is held before and after.
+// wait waits until something changes or ctx ends, and returns false if ctx has ended. The caller holds s.mu, which is
+// free meanwhile.
 func (s *stream) wait(ctx context.Context) bool {
 	moved := s.moved
 	s.mu.Unlock()
@@ -77,7 +78,7 @@ func (s *stream) wait(ctx context.Context) bool {
 	}
 }
 
-// pump reads an output until it is over, and waits while too much of it is kept.
+// pump reads an output to its end. It waits while the buffer is full.
 func (s *stream) pump(from io.Reader, to *source) {
 	piece, late := make([]byte, 64<<10), false
 	for {
@@ -94,8 +95,7 @@ func (s *stream) pump(from io.Reader, to *source) {
 		if s.gone {
 			to.data = nil
 		}
-		// Processes that outlive the task may still write; do not wait for them, but read what is
-		// there.
+		// Processes that outlive the task may still write. Do not wait for them, but read the bytes that are there.
 		if f, is := from.(*os.File); is && errors.Is(err, os.ErrDeadlineExceeded) && !late {
 			late, err = true, f.SetReadDeadline(time.Now().Add(lastWords))
 		}
@@ -110,10 +110,10 @@ func (s *stream) pump(from io.Reader, to *source) {
 	}
 }
 
-// lastWords is how long an output may stay open after the end of its task.
+// lastWords is how long an output may stay open after its task has ended.
 const lastWords = 500 * time.Millisecond
 
-// feed gives the process its input until that has ended; end is called then.
+// feed writes the input to the process until the input has ended, and then calls end.
 func (s *stream) feed(to io.Writer, end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,7 +167,7 @@ func (s *stream) exchange(ctx context.Context, r *messages.StreamRequest) (messa
 	return s.reply(r.Poll), nil
 }
 
-// refuses says that the stream is another client's now. s.mu is held.
+// refuses returns an error if another client uses the stream now. The caller holds s.mu.
 func (s *stream) refuses(r *messages.StreamRequest) error {
 	if s.client != r.Client {
 		return messages.Errorf(messages.Conflict, "another client has attached to the task")
@@ -175,7 +175,7 @@ func (s *stream) refuses(r *messages.StreamRequest) error {
 	return nil
 }
 
-// control does what a request asks for, except moving bytes. The caller holds s.mu.
+// control carries out the parts of a request that do not move bytes. The caller holds s.mu.
 func (s *stream) control(r *messages.StreamRequest) {
 	s.heard = time.Now()
 	if s.terminal != nil && r.Rows > 0 && r.Columns > 0 {
@@ -189,11 +189,11 @@ func (s *stream) control(r *messages.StreamRequest) {
 	}
 }
 
-// take takes as much of the input as there is room for, and reports whether all input up to
-// the request's end has been taken. s.mu is held.
+// take takes as much input as there is room for, and reports whether it has all input of the request. The caller
+// holds s.mu.
 func (s *stream) take(r *messages.StreamRequest) bool {
 	end := r.InputAt + int64(len(r.Input))
-	if r.InputAt > s.next || s.ended { // bytes in between were lost, or the input has ended
+	if r.InputAt > s.next || s.ended { // bytes before these are missing, or the input has ended
 		return true
 	}
 	if fresh := end - s.next; fresh > 0 {
@@ -208,7 +208,7 @@ func (s *stream) take(r *messages.StreamRequest) bool {
 		s.move()
 	}
 	if s.next < end {
-		return len(r.Input) > 0 && s.next > r.InputAt // a part is an answer
+		return len(r.Input) > 0 && s.next > r.InputAt // answer the client if some bytes were taken
 	}
 	if r.InputEnd {
 		s.ended = true
@@ -217,15 +217,15 @@ func (s *stream) take(r *messages.StreamRequest) bool {
 	return true
 }
 
-// says reports whether there is something to tell a client. s.mu is held.
+// says reports whether there is something to send to a client. The caller holds s.mu.
 func (s *stream) says() bool {
 	return len(s.output.data) > 0 || len(s.errors.data) > 0 || s.finished()
 }
 
-// finished reports that the process has ended and nothing more is read of it. s.mu is held.
+// finished reports whether the process has ended and all its output was read. The caller holds s.mu.
 func (s *stream) finished() bool { return s.done && s.output.over && s.errors.over }
 
-// reply returns what is ready for the client. The caller holds s.mu.
+// reply returns what is ready for the client. poll says not to wait. The caller holds s.mu.
 func (s *stream) reply(poll bool) messages.StreamReply {
 	r := messages.StreamReply{InputNext: s.next, OutputAt: s.output.at, ErrorsAt: s.errors.at}
 	if poll {
@@ -236,7 +236,7 @@ func (s *stream) reply(poll bool) messages.StreamReply {
 	return r
 }
 
-// drop forgets what a client has received: everything before a position.
+// drop removes the bytes before a position, which the client has received.
 func (o *source) drop(until int64) {
 	if n := min(until-o.at, int64(len(o.data))); n > 0 {
 		o.data = o.data[:copy(o.data, o.data[n:])]
@@ -244,12 +244,12 @@ func (o *source) drop(until int64) {
 	}
 }
 
-// piece returns a copy of the first bytes that are kept.
+// piece returns a copy of the first bytes in the buffer.
 func (o *source) piece() []byte {
 	return append([]byte(nil), o.data[:min(len(o.data), messages.MaxStreamPiece)]...)
 }
 
-// finish notes that the process has ended, and how.
+// finish records that the process has ended, and its exit code.
 func (s *stream) finish(code int, files ...*os.File) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,15 +260,14 @@ func (s *stream) finish(code int, files ...*os.File) {
 	}
 }
 
-// silence reports whether the process has ended, and when a client asked last.
+// silence reports whether the process has ended, and the time of the client's last request.
 func (s *stream) silence() (done bool, heard time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.done, s.heard
 }
 
-// overdue returns why the process of the stream must end; "": it need not. While it is suspended,
-// no time counts.
+// overdue returns why the process of the stream must end; "": it may go on. Suspended time does not count.
 func (s *stream) overdue(suspended bool) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -291,7 +290,7 @@ func (s *stream) overdue(suspended bool) string {
 	return ""
 }
 
-// leave frees the stream's memory.
+// leave frees the stream's buffers.
 func (s *stream) leave() {
 	s.mu.Lock()
 	s.gone = true
@@ -303,9 +302,9 @@ func (s *stream) leave() {
 	}
 }
 
-// process opens the files of a process: theirs are the ends for the process, and ours are the ends
-// to close when the stream is finished. The user as gets the process's ends. A terminal belongs to
-// the room in; nil: to this process.
+// process opens the files of a process. theirs are the ends for the process. ours are the ends to close when the
+// stream has finished. The user as becomes the owner of theirs. A terminal is one of the room in; nil: one of this
+// process's terminals.
 func (s *stream) process(as *syscall.Credential, in *room) (theirs, ours []*os.File, err error) {
 	if s.what.Terminal {
 		theirs, ours, err = s.openTerminal(as, in)
@@ -394,7 +393,7 @@ func newTerminal() (master, slave *os.File, err error) {
 	return master, slave, nil
 }
 
-// give makes the user of a task the owner of a file, so that the task may also open it by name.
+// give makes the user of a task the owner of a file. The task may then also open it by name.
 func give(f *os.File, as *syscall.Credential, mode os.FileMode) {
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -409,7 +408,7 @@ func give(f *os.File, as *syscall.Credential, mode os.FileMode) {
 	})
 }
 
-// resize tells a terminal how large it is, which signals its processes.
+// resize sets the size of a terminal. The kernel then signals the terminal's processes.
 func resize(master *os.File, rows, columns int) {
 	conn, err := master.SyscallConn()
 	if err != nil {

@@ -36,7 +36,7 @@ func (f *follower) ask(change func(*messages.StreamRequest)) messages.StreamRepl
 	return reply
 }
 
-// write gives the process all of a text.
+// write sends a whole text to the process.
 func (f *follower) write(text string, end bool) {
 	for rest := text; rest != "" || end; {
 		reply := f.ask(func(r *messages.StreamRequest) {
@@ -49,7 +49,7 @@ func (f *follower) write(text string, end bool) {
 	}
 }
 
-// read reads until something is in the output, or to the end for "".
+// read reads until the output contains a text, or to the end for "". It returns the exit code.
 func (f *follower) read(until string) (code int) {
 	f.b.t.Helper()
 	for range 100_000 {
@@ -70,13 +70,13 @@ func interactive(script string, i messages.Interactive) messages.Program {
 	return messages.Program{Script: script, Interactive: &i}
 }
 
-// TestStream: input and output of a task go both ways, a repeated request changes nothing,
-// a second client takes the place of the first, and the end says how the task ended.
+// TestStream checks that input and output of a task arrive, that a repeated request has no second effect, that a
+// second client replaces the first, and that the end says how the task ended.
 func TestStream(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(interactive("read a; echo got $a; echo oops >&2; cat; exit 5\n", messages.Interactive{}))
 	first := b.follow(task.attempt, "", "one")
-	for range 2 { // the answer to the first was lost
+	for range 2 { // as if the first answer was lost
 		first.in = 0
 		first.write("x\n", false)
 	}
@@ -95,7 +95,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamOfATaskThatCannotStart: its client hears why, and exit code 127, whatever the task lacks.
+// TestStreamOfATaskThatCannotStart checks that the client gets the reason and exit code 127, whatever the task lacks.
 func TestStreamOfATaskThatCannotStart(t *testing.T) {
 	b := newBench(t, nil)
 	for name, p := range map[string]messages.Program{
@@ -113,8 +113,8 @@ func TestStreamOfATaskThatCannotStart(t *testing.T) {
 	}
 }
 
-// TestStreamIsBounded: a node keeps little of what nobody reads, and takes little of what
-// no process reads.
+// TestStreamIsBounded checks that a node buffers little output that no client reads, and takes little input that no
+// process reads.
 func TestStreamIsBounded(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(interactive("yes & sleep 1000\n", messages.Interactive{}))
@@ -133,15 +133,15 @@ func TestStreamIsBounded(t *testing.T) {
 	<-task.done
 }
 
-// TestExecBesideATask: a command runs with the variables of the task, ends with it, and its
-// exit code is told; a task without a stream of its own can have it too.
+// TestExecBesideATask runs a command next to a task, with and without a stream of the task. It must have the task's
+// variables, report its exit code, and end with the task.
 func TestExecBesideATask(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(messages.Program{Script: "sleep 1000\n"})
 	beside := func(name string, command ...string) *follower {
 		f := b.follow(task.attempt, name, "one")
 		f.request.Begin = &messages.StreamBegin{Command: command}
-		for { // the task may be starting
+		for { // the task may not have started yet
 			if _, err := b.Stream(context.Background(), f.request); messages.KindOf(err) != messages.Unavailable {
 				if err != nil {
 					t.Fatal(err)
@@ -168,7 +168,8 @@ func TestExecBesideATask(t *testing.T) {
 	}
 }
 
-// TestTaskWithoutAClientEnds after its time, and says so.
+// TestTaskWithoutAClientEnds checks that an interactive task ends when its client has been away too long, and that
+// its end says so.
 func TestTaskWithoutAClientEnds(t *testing.T) {
 	b := newBench(t, func(c *runner.Config) { c.CheckEvery = 1e6 })
 	for _, i := range []messages.Interactive{{Linger: 1e6}, {Idle: 1e6}} {
@@ -179,7 +180,7 @@ func TestTaskWithoutAClientEnds(t *testing.T) {
 	}
 }
 
-// TestTerminal: a process has a terminal of the size that its client says.
+// TestTerminal checks that a process gets a terminal of the size that its client sends.
 func TestTerminal(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(interactive("stty size; read x; stty size\n", messages.Interactive{Terminal: true, Rows: 20, Columns: 70}))
@@ -191,8 +192,8 @@ func TestTerminal(t *testing.T) {
 	<-task.done
 }
 
-// TestTerminalsAreTheRoomsOwn: a task's terminal has a name that the task can open, and a task takes no
-// more terminals than its room may have, which are not those of the machine.
+// TestTerminalsAreTheRoomsOwn checks that a task can open its terminal by name, and that it can take only the
+// terminals of its room, not those of the machine.
 func TestTerminalsAreTheRoomsOwn(t *testing.T) {
 	b := strangers(t, nil)
 	task := b.start(interactive("echo by its name >$(tty)\n", messages.Interactive{Terminal: true, Rows: 20, Columns: 70}))
@@ -208,7 +209,7 @@ func TestTerminalsAreTheRoomsOwn(t *testing.T) {
 	}
 }
 
-// TestSignalBeforeTheLimit: the task hears of its time limit before it.
+// TestSignalBeforeTheLimit checks that a task gets the signal that it asked for before its time limit.
 func TestSignalBeforeTheLimit(t *testing.T) {
 	b := newBench(t, nil)
 	inTime(t, 300*time.Millisecond, func(after time.Duration) bool {
@@ -225,8 +226,8 @@ func TestSignalBeforeTheLimit(t *testing.T) {
 	})
 }
 
-// TestSignalOfAStop: a task that asks for a signal hears it when its node ends the task, as
-// it does when the slot goes to others.
+// TestSignalOfAStop checks that a task also gets this signal when the node stops it, as when its slot goes to another
+// job.
 func TestSignalOfAStop(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(messages.Program{Script: "trap '' TERM\ntrap 'exit 9' USR2\necho ready >&2\nwhile :; do sleep 0.01; done\n", Interactive: &messages.Interactive{},
@@ -241,13 +242,13 @@ func TestSignalOfAStop(t *testing.T) {
 	}
 }
 
-// TestSignalOfTheChildren: the script does not hear a signal that is for the rest, as Slurm's
-// steps hear signals and the script does not.
+// TestSignalOfTheChildren sends a signal that is meant for the other processes of a task. The script must not get it:
+// in Slurm, too, the steps get such signals and the script does not.
 func TestSignalOfTheChildren(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(interactive("trap 'exit 9' USR2\nsh -c 'trap \"exit 4\" USR2; echo ready; while :; do sleep 0.01; done'\nexit $?\n", messages.Interactive{}))
 	b.follow(task.attempt, "", "one").read("ready")
-	await.Until(t, "the signal is sent", func() bool { // unless the runner does not know yet that the task runs
+	await.Until(t, "the signal is sent", func() bool { // refused until the runner knows that the task runs
 		_, err := b.Stream(context.Background(), messages.StreamRequest{Attempt: task.attempt, Signal: "USR2", SignalRest: true})
 		return messages.KindOf(err) != messages.Unavailable
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// streamKey names a stream: the stream of a task, or one that a client began next to it.
+// streamKey identifies a stream: the stream of a task (name ""), or one that a client began next to it.
 type streamKey struct {
 	attempt messages.Attempt
 	name    string // "": the task's own
@@ -28,7 +28,7 @@ const (
 	keepRead       = time.Hour       // how long a client with a slow reader may read the end
 )
 
-// Stream answers a client of a task's stream, or of a stream next to a running task.
+// Stream answers a request of a client: for a task's stream, or for a stream next to a running task.
 func (p *Processes) Stream(ctx context.Context, r messages.StreamRequest) (messages.StreamReply, error) {
 	if r.Client == "" {
 		return messages.StreamReply{}, p.signalTask(&r)
@@ -44,11 +44,11 @@ func (p *Processes) Stream(ctx context.Context, r messages.StreamRequest) (messa
 	return s.exchange(ctx, &r)
 }
 
-// stream finds or begins the stream of a request.
+// stream finds the stream of a request, or begins it.
 func (p *Processes) stream(ctx context.Context, r *messages.StreamRequest) (*stream, error) {
 	key := streamKey{r.Attempt, r.Stream}
 	t := p.lookup(r.Attempt)
-	if t != nil && r.Stream == "" { // the task may be starting
+	if t != nil && r.Stream == "" { // the task may not have started yet
 		ctx, cancel := context.WithTimeout(ctx, maxLogWait)
 		defer cancel()
 		select {
@@ -73,8 +73,8 @@ func (p *Processes) stream(ctx context.Context, r *messages.StreamRequest) (*str
 	return nil, messages.Errorf(messages.NotFound, "attempt %d of task %v does not run here, and its stream has ended", r.Attempt.Number, r.Attempt.Task)
 }
 
-// addStream adds a stream. If there are many, it drops the ended stream that nobody has asked for
-// longest. Streams that clients begin next to tasks never prevent a task's own stream.
+// addStream adds a stream. If there are too many, it drops the ended stream whose client has been silent for longest.
+// Streams next to tasks never prevent a task's own stream.
 func (p *Processes) addStream(key streamKey, s *stream) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +95,7 @@ func (p *Processes) addStream(key streamKey, s *stream) error {
 	return nil
 }
 
-// makeRoom forgets a stream that has ended, and reports whether there was one. p.mu is held.
+// makeRoom drops an ended stream, and reports whether there was one. The caller holds p.mu.
 func (p *Processes) makeRoom() bool {
 	var oldest streamKey
 	var since time.Time
@@ -113,11 +113,11 @@ func (p *Processes) makeRoom() bool {
 	return true
 }
 
-// dropStream forgets a stream.
+// dropStream removes a stream.
 func (p *Processes) dropStream(key streamKey) {
 	p.mu.Lock()
 	s := p.streams[key]
-	if s != nil && key.name == "" && p.running[key.attempt] != nil { // it ends with its task
+	if s != nil && key.name == "" && p.running[key.attempt] != nil { // a task's own stream stays until the task ends
 		s = nil
 	} else {
 		delete(p.streams, key)
@@ -128,8 +128,8 @@ func (p *Processes) dropStream(key streamKey) {
 	}
 }
 
-// finishStream records the end of a stream's process. A client has some time to read the rest, and
-// more while it keeps asking: the client's own reader may be slow.
+// finishStream records the end of a stream's process. A client has keepEnded to read the rest. It has up to keepRead
+// while it keeps asking, because its own reader may be slow.
 func (p *Processes) finishStream(key streamKey, s *stream, code int, files ...*os.File) {
 	s.finish(code, files...)
 	ended := time.Now()
@@ -167,7 +167,7 @@ func (t *process) send(w *messages.EarlySignal) error {
 	return nil
 }
 
-// openStream opens the stream of an interactive task; theirs are the files of its process.
+// openStream opens the stream of an interactive task. theirs are the files for its process.
 func (t *process) openStream(as *syscall.Credential) (theirs []*os.File, err error) {
 	s := newStream(*t.task.interactive())
 	theirs, ours, err := s.process(as, t.room)
@@ -181,7 +181,8 @@ func (t *process) openStream(as *syscall.Credential) (theirs []*os.File, err err
 	return theirs, t.runner.addStream(streamKey{t.task.Attempt, ""}, s)
 }
 
-// finishStream tells the task's client how the task ended, also one that was refused before it had a stream.
+// finishStream tells the task's client how the task ended. A task that was refused before it had a stream gets one
+// for this.
 func (t *process) finishStream(f *messages.Finished) {
 	if t.task.interactive() == nil {
 		return
@@ -206,7 +207,7 @@ func (t *process) finishStream(f *messages.Finished) {
 	t.runner.finishStream(streamKey{t.task.Attempt, ""}, t.stream, code, t.ours...)
 }
 
-// beginStream starts what a client asks for next to a running task.
+// beginStream starts the command or the connection that a client asks for next to a running task.
 func (p *Processes) beginStream(key streamKey, t *process, b *messages.StreamBegin) (*stream, error) {
 	s := newStream(b.Interactive)
 	if err := p.addStream(key, s); err != nil {
@@ -225,8 +226,8 @@ func (p *Processes) beginStream(key streamKey, t *process, b *messages.StreamBeg
 	return s, nil
 }
 
-// joinable returns why nothing can be started next to the task; nil: the task runs. The caller
-// holds t.mu.
+// joinable returns why nothing can be started next to the task; nil: it can, because the task runs. The caller holds
+// t.mu.
 func (t *process) joinable() error {
 	switch {
 	case t.child.pid == 0:
@@ -283,7 +284,7 @@ func (w taskStream) exec(b *messages.StreamBegin) error {
 		case <-over:
 		}
 	}()
-	t.runner.tasks.Add(1) // a room does not end before each process in it was reaped
+	t.runner.tasks.Add(1) // so that the room does not end before its processes are reaped
 	t.runner.ends.await(c, func() {
 		defer t.runner.tasks.Done()
 		unix.Kill(-c.pid, unix.SIGKILL)
@@ -299,8 +300,8 @@ func (w taskStream) exec(b *messages.StreamBegin) error {
 	return nil
 }
 
-// join keeps the task's cell and room while l is started in them. Only the end of the task waits
-// for l, and kills it.
+// join keeps the task's cell and room while l starts a process in them. If the task ends, it kills l and waits for
+// it.
 func (t *process) join(l *launch) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -323,8 +324,8 @@ func (t *process) part(l *launch) {
 	t.guests.Done()
 }
 
-// joined reports whether something is being started next to the task, or its processes are being
-// suspended. Neither begins once the task is over.
+// joined reports whether something is being started next to the task, or its processes are being suspended. Neither
+// begins after the task has ended.
 func (t *process) joined() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -461,7 +462,7 @@ func (t *process) socket(family int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "socket"), nil
 }
 
-// connect connects a socket, while nothing of the task is held: who listens may let this wait.
+// connect connects a socket. It holds nothing of the task meanwhile, because the listener may let it wait.
 func (t *process) connect(socket *os.File, to unix.Sockaddr) error {
 	raw, err := socket.SyscallConn()
 	if err != nil {
@@ -488,7 +489,7 @@ func (t *process) connect(socket *os.File, to unix.Sockaddr) error {
 		if result = err; err == nil && number != 0 {
 			result = unix.Errno(number)
 		} else if err == nil {
-			_, result = unix.Getpeername(int(fd)) // not connected: it was woken without a reason
+			_, result = unix.Getpeername(int(fd)) // not connected yet: it was woken without a reason
 		}
 		return result != unix.ENOTCONN
 	})
@@ -498,7 +499,7 @@ func (t *process) connect(socket *os.File, to unix.Sockaddr) error {
 	return errors.Join(err, result)
 }
 
-// sweepStreams ends what clients started next to tasks and abandoned.
+// sweepStreams ends commands and connections that clients began next to tasks and abandoned.
 func (p *Processes) sweepStreams() {
 	p.mu.Lock()
 	var left []streamKey

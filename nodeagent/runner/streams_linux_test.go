@@ -8,9 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestEndedStreamsAreKept: a stream that has ended is kept while a client asks, whose own
-// reader may be slow, and forgotten once nobody asks; where there are very many, those that
-// have ended make room, and a task always has its own.
+// TestEndedStreamsAreKept checks that an ended stream stays while its client asks, and is dropped when it no longer
+// asks. If there are too many streams, ended ones must be dropped, and a task must always get its own stream.
 func TestEndedStreamsAreKept(t *testing.T) {
 	p := &Processes{keepEnded: 50 * time.Millisecond}
 	attempt := func(n uint32) messages.Attempt { return messages.Attempt{Number: n} }

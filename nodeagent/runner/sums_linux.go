@@ -17,28 +17,28 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// Files of ended tasks stay on the node's disk, and running tasks can still write to them: into a
-// directory that an earlier task of the account left, or to a file that an earlier task passed on.
-// So these files are measured again while tasks of the account run, and the sum for each account is
-// bounded. If free space falls below a reserve, the account that keeps the most loses its oldest
-// files first, and in the end the tasks that keep the most are ended.
+// Files of ended tasks stay on the node's disk, and running tasks can still write to them: into a directory that an
+// earlier task of the account left, or to a file that an earlier task passed on. So these files are measured again
+// while tasks of the account run, and their sum is bounded for each account. If the free space falls below the
+// reserve, the account that keeps the most loses its oldest files first. If that is not enough, the tasks that use
+// the most space are ended.
 
-// How often what has ended is measured, at most, and how often the free space is looked at while nothing runs.
+// The shortest pause between measurements of ended tasks' files, and between looks at the free space while no task
+// runs.
 const (
 	sumEvery  = 4 // times Config.CheckEvery
 	idleEvery = 5 * time.Second
 	sumShare  = 20 // measuring takes at most 1/sumShare of a processor's time
 )
 
-// actAgain is how long to wait before space is freed again, on a disk that does not fill further.
+// actAgain is the pause before space is freed again on a disk that does not become fuller.
 const actAgain = 500 * time.Millisecond
 
-// leastEnded is how much a task has to keep, in bytes, to be ended because the disk is full, and an account to
-// lose its oldest.
+// leastEnded is the least disk space, in bytes, for which a task is ended when the disk is full, and for which an
+// account loses its oldest files.
 const leastEnded = 16 << 20
 
-// startSum measures and bounds what the accounts keep, in a goroutine of its own. The caller holds
-// p.mu.
+// startSum starts sum in a goroutine of its own. The caller holds p.mu.
 func (p *Processes) startSum() {
 	if p.summing || p.closed || time.Now().Before(p.sumNext) {
 		return
@@ -52,7 +52,8 @@ func (p *Processes) startSum() {
 	})
 }
 
-// sum bounds what each account keeps. The result is how long not to measure again.
+// sum measures the files of ended tasks and removes the oldest above each account's limit. It returns the pause
+// before the next measurement.
 func (p *Processes) sum() (rest time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -66,11 +67,11 @@ func (p *Processes) sum() (rest time.Duration) {
 	return max(sumEvery*p.config.CheckEvery, time.Since(began), (sumShare-1)*(threadTime()-used))
 }
 
-// followSpace looks at the free space of the disk until the runner is closed: as often as it may have filled since, however
-// fast. It has a thread of its own, which does not wait for processors on which others compute.
+// followSpace reads the free space of the disk until the runner is closed, as often as tasks could have used it up.
+// It has a thread of its own, which gets a processor even while others compute.
 func (p *Processes) followSpace() {
 	defer p.tasks.Done()
-	runtime.LockOSThread() // for good: the thread ends with this function
+	runtime.LockOSThread() // never unlocked: the thread ends with this function
 	hurry()
 	for wait, goOn := soonest, true; goOn; {
 		p.wake.await(wait)
@@ -79,7 +80,8 @@ func (p *Processes) followSpace() {
 	p.wake.close()
 }
 
-// hurry has the calling thread run before the others of the machine; without the right to do so, as soon as it is its turn.
+// hurry makes the calling thread run before other threads of the machine. Without the right to do this, the thread
+// asks for short turns.
 func hurry() {
 	const fifo, resetOnFork = 1, 1
 	first := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: fifo, Flags: resetOnFork, Priority: 1}
@@ -87,13 +89,14 @@ func hurry() {
 		return
 	}
 	if usual, err := unix.SchedGetAttr(0, 0); err == nil {
-		usual.Runtime = uint64(100 * time.Microsecond) // who asks for short turns waits less for them
+		usual.Runtime = uint64(100 * time.Microsecond) // a thread that asks for short turns waits less
 		_ = unix.SchedSetAttr(0, usual, 0)
 	}
 }
 
-// lookAtSpace looks at the free space once. Below the reserve it acts when there is less than when it acted last; for a disk that
-// others keep full, that is seldom. The result is how long not to look again; goOn: the runner is not closed.
+// lookAtSpace reads the free space once. Below the reserve it frees space if there is less than after its last
+// action; on a disk that others keep full, that is rare. It returns the pause before the next look. goOn is false if
+// the runner is closed.
 func (p *Processes) lookAtSpace() (wait time.Duration, goOn bool) {
 	p.following.Lock()
 	defer p.following.Unlock()
@@ -125,7 +128,7 @@ func (p *Processes) lookAtSpace() (wait time.Duration, goOn bool) {
 	return idleEvery, !p.closed
 }
 
-// alarm wakes a thread that waits. It does not need the Go scheduler for that, which may have to wait for a processor.
+// alarm wakes a thread without the Go scheduler, which may have to wait for a processor.
 type alarm int
 
 func newAlarm() (alarm, error) {
@@ -138,7 +141,7 @@ func newAlarm() (alarm, error) {
 
 func (a alarm) ring() { _, _ = unix.Write(int(a), []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 
-// await waits until it rings, or so long.
+// await waits until the alarm rings, but at most for a duration.
 func (a alarm) await(most time.Duration) {
 	fds := []unix.PollFd{{Fd: int32(a), Events: unix.POLLIN}}
 	if n, _ := unix.Poll(fds, int(most.Milliseconds())); n > 0 {
@@ -148,16 +151,16 @@ func (a alarm) await(most time.Duration) {
 
 func (a alarm) close() { _ = unix.Close(int(a)) }
 
-// relieve frees space until there is more than the reserve. It removes rooms that nobody uses, and
-// files of the accounts that keep the most.
+// relieve frees space until more than the reserve is free. It removes rooms that no task uses, and then files of the
+// accounts that keep the most.
 func (p *Processes) relieve() {
 	reserve := p.config.KeepFree
 	for lack := wantedFree(reserve) - freeBytes(p.config.Dir); lack > 0 && !p.closing(); lack = wantedFree(reserve) - freeBytes(p.config.Dir) {
 		if p.rooms != nil && p.rooms.retireFull(leastEnded) {
-			break // removing a room frees more than anything else
+			break // a room frees more than anything else
 		}
 		freed := int64(0)
-		for _, account := range p.store.accountsThatKeep(leastEnded) { // others did not fill the disk, and would lose their logs
+		for _, account := range p.store.accountsThatKeep(leastEnded) { // other accounts would lose logs for nothing
 			if freed = p.removeOldest(account, min(lack, leastEnded)); freed > 0 {
 				break
 			}
@@ -179,7 +182,7 @@ func (p *Processes) closing() bool {
 	return p.closed
 }
 
-// measureAccount measures what the ended tasks of an account keep, and returns the sum in bytes.
+// measureAccount measures the files of an account's ended tasks, and returns the sum in bytes.
 func (p *Processes) measureAccount(account messages.Name) (sum int64) {
 	meter := tree.NewMeter(math.MaxInt64, func() bool { return !p.closing() })
 	for _, j := range p.store.jobsOf(account) {
@@ -198,9 +201,8 @@ func (p *Processes) measureAccount(account messages.Name) (sum int64) {
 	return sum
 }
 
-// removeOldest removes files of ended tasks of an account, the oldest first, until at least so many
-// bytes are gone. It returns how many it removed. Jobs with running tasks, or with outputs that are
-// not stored yet, come last.
+// removeOldest removes files of an account's ended tasks, the oldest first, until at least some bytes are freed. It
+// returns the number of freed bytes. Jobs with running tasks, or with outputs that are not stored yet, come last.
 func (p *Processes) removeOldest(account messages.Name, bytes int64) (removed int64) {
 	jobs := p.store.jobsOf(account)
 	for _, j := range jobs {
@@ -217,7 +219,7 @@ func (p *Processes) removeOldest(account messages.Name, bytes int64) (removed in
 	return removed
 }
 
-// removeAttempts removes what attempts of a job left that have ended.
+// removeAttempts removes the files of a job's ended attempts, the oldest first.
 func (p *Processes) removeAttempts(j *job, bytes int64) (removed int64) {
 	found := map[messages.Attempt]*kept{}
 	j.eachKept(func(a messages.Attempt, e os.DirEntry) {
@@ -258,13 +260,13 @@ func (p *Processes) removeAttempts(j *job, bytes int64) (removed int64) {
 // kept is the files of an attempt in its job's directory.
 type kept struct {
 	files []string
-	since time.Time // last change
+	since time.Time // time of the last change
 }
 
-// mostKept bounds the attempts of a job that are looked at to find the oldest.
+// mostKept bounds how many attempts of a job are examined to find the oldest ones.
 const mostKept = 1 << 16
 
-// eachKept calls f with each file and directory that an attempt of a job left, or has given its name so far.
+// eachKept calls f with each file and directory that has the name of an attempt of a job.
 func (j *job) eachKept(f func(messages.Attempt, os.DirEntry)) {
 	dir, err := os.Open(j.dir)
 	if err != nil {
@@ -283,7 +285,7 @@ func (j *job) eachKept(f func(messages.Attempt, os.DirEntry)) {
 	}
 }
 
-// attemptOf returns the attempt whose file is called so.
+// attemptOf returns the attempt whose file has a name.
 func attemptOf(job messages.JobID, name string) (a messages.Attempt, is bool) {
 	parts := strings.Split(name, ".")
 	if len(parts) != 4 {
@@ -302,7 +304,7 @@ func attemptOf(job messages.JobID, name string) (a messages.Attempt, is bool) {
 	return a, true
 }
 
-// Confirm says that the node is done with an attempt that has ended: its outputs are stored.
+// Confirm says that the outputs of an ended attempt are stored: its files may be removed.
 func (p *Processes) Confirm(a messages.Attempt) { p.store.letGo(a) }
 
 // Hold keeps the files of an ended attempt until Confirm.

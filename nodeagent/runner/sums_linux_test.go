@@ -19,7 +19,7 @@ import (
 
 const mib = 1 << 20
 
-// keptOf is what is left of the directories of an account, in bytes, as the disk has it.
+// keptOf returns how many bytes the directories of an account take on the disk.
 func (b *bench) keptOf(account string) (sum int64) {
 	_ = filepath.WalkDir(filepath.Join(b.dir, "jobs", account), func(path string, d os.DirEntry, _ error) error {
 		var info unix.Stat_t
@@ -31,10 +31,10 @@ func (b *bench) keptOf(account string) (sum int64) {
 	return sum
 }
 
-// passed is the socket by which a task gives its log and its directory to another one of its account.
+// passed is the socket through which a task passes its open log and directory to another task of its account.
 const passed = "/tmp/passed"
 
-// give gives them away, and leaves the files that they are of.
+// give passes them on, and leaves the files in place.
 func give() error {
 	dir, err := unix.Open(".", unix.O_RDONLY, 0)
 	if err != nil {
@@ -51,7 +51,7 @@ func give() error {
 	return err
 }
 
-// take writes to them when whoever gave them has ended.
+// take receives them, and writes to them after the task that gave them has ended.
 func take() error {
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: passed, Net: "unix"})
 	if err != nil {
@@ -78,7 +78,7 @@ func take() error {
 	if _, err := conn.Write([]byte("x")); err != nil {
 		return err
 	}
-	_, _ = conn.Read(make([]byte, 1)) // until the other has ended
+	_, _ = conn.Read(make([]byte, 1)) // until the other task has ended
 	file, err := unix.Openat(fds[1], "more", unix.O_CREAT|unix.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -98,8 +98,8 @@ func bounded(limit int64) func(*runner.Config) {
 	return func(c *runner.Config) { c.KeptLimit, c.CheckEvery = limit, 10*time.Millisecond }
 }
 
-// TestAccountKeepsNoMoreThanItsSum: jobs leave more than an account may keep; the oldest goes, whatever it is, and
-// nothing of another account.
+// TestAccountKeepsNoMoreThanItsSum leaves more files than an account may keep. The oldest must be removed, and no
+// file of another account.
 func TestAccountKeepsNoMoreThanItsSum(t *testing.T) {
 	b := newBench(t, bounded(3*mib))
 	other := b.start(of("bob", 99, sh("echo mine; head -c 2000000 /dev/urandom >file")))
@@ -122,7 +122,8 @@ func TestAccountKeepsNoMoreThanItsSum(t *testing.T) {
 	}
 }
 
-// TestRunningJobKeepsNoMoreThanTheSum: what the ended tasks of a job left goes though other tasks of it run.
+// TestRunningJobKeepsNoMoreThanTheSum checks that files of a job's ended tasks are removed although other tasks of
+// the job run.
 func TestRunningJobKeepsNoMoreThanTheSum(t *testing.T) {
 	b := newBench(t, bounded(3*mib))
 	long := b.start(sh("echo ready; exec sleep 600"))
@@ -142,8 +143,8 @@ func TestRunningJobKeepsNoMoreThanTheSum(t *testing.T) {
 	long.Stop(0)
 }
 
-// TestLaterTaskCannotFillWhatAnEarlierLeft: what a task writes into the directory of one that has ended counts, and
-// so does what it writes to the log of that one.
+// TestLaterTaskCannotFillWhatAnEarlierLeft lets a task write into the directory and the log of an ended task. Both
+// must count for the account.
 func TestLaterTaskCannotFillWhatAnEarlierLeft(t *testing.T) {
 	const limit = mib / 2
 	for name, keeps := range map[string]int64{"the sum": 3 * mib, "the log": 1 << 40} {
@@ -174,7 +175,8 @@ func TestLaterTaskCannotFillWhatAnEarlierLeft(t *testing.T) {
 	}
 }
 
-// TestOutputsStayUntilTheyAreStored: what the agent has not stored yet is not removed, however much it is.
+// TestOutputsStayUntilTheyAreStored checks that outputs which the agent has not stored yet are not removed, however
+// large they are.
 func TestOutputsStayUntilTheyAreStored(t *testing.T) {
 	b := newBench(t, bounded(mib))
 	p := sh("head -c 2000000 /dev/urandom >file")
@@ -191,7 +193,7 @@ func TestOutputsStayUntilTheyAreStored(t *testing.T) {
 	await.Until(t, "it goes when it is stored", func() bool { return b.keptOf("ann") <= mib })
 }
 
-// smallDisk is a directory that is a disk of 64 MiB, with an inode for each 16 KiB.
+// smallDisk returns a directory with a file system of 64 MiB and one inode for each 16 KiB.
 func smallDisk(t *testing.T) (dir string, free func() int64) {
 	t.Helper()
 	dir = mounted(t, "size=64m,nr_inodes=4096")
@@ -204,7 +206,7 @@ func smallDisk(t *testing.T) (dir string, free func() int64) {
 	}
 }
 
-// mounted is a directory that is a disk of its own.
+// mounted returns a directory with a file system of its own.
 func mounted(t *testing.T, options string) (dir string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -218,8 +220,8 @@ func mounted(t *testing.T, options string) (dir string) {
 	return dir
 }
 
-// TestReserveOfTheDiskStaysFree: below the reserve, the account that keeps the most loses its oldest, and the task that
-// keeps the most is ended where that is not enough.
+// TestReserveOfTheDiskStaysFree fills the disk beyond the reserve. The account that keeps the most must lose its
+// oldest files; and if that is not enough, the task that uses the most space must be ended.
 func TestReserveOfTheDiskStaysFree(t *testing.T) {
 	dir, free := smallDisk(t)
 	b := newBench(t, func(c *runner.Config) { c.Dir, c.KeepFree, c.CheckEvery = dir, 24*mib, 10*time.Millisecond })
@@ -238,7 +240,8 @@ func TestReserveOfTheDiskStaysFree(t *testing.T) {
 	await.Until(t, "the reserve is free again", func() bool { return free() >= 24*mib })
 }
 
-// TestWhoDidNotFillTheDiskKeepsLogs: when something else fills the disk, accounts that keep little lose nothing.
+// TestWhoDidNotFillTheDiskKeepsLogs checks that an account with few files loses none when other programs fill the
+// disk.
 func TestWhoDidNotFillTheDiskKeepsLogs(t *testing.T) {
 	dir, free := smallDisk(t)
 	b := newBench(t, func(c *runner.Config) { c.Dir, c.KeepFree, c.CheckEvery = dir, 24*mib, 10*time.Millisecond })
@@ -247,11 +250,11 @@ func TestWhoDidNotFillTheDiskKeepsLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := free()
-	for job := range messages.JobID(2) { // when the next is removed, all was done for the one before
+	for job := range messages.JobID(2) { // when the next file is removed, everything for the one before is done
 		b.start(of("zed", 60+job, sh("head -c 17825792 /dev/zero >file"))).wait()
 		await.Until(t, "what zed keeps is removed", func() bool { return b.keptOf("zed") < mib })
-		// A file has left its account before its blocks are free, and the next task needs them: with less than 16 MiB,
-		// zed would be one of those who did not fill the disk.
+		// A file no longer counts for its account before the kernel has freed its blocks, which the next task needs.
+		// With less than 16 MiB, zed would count as an account that did not fill the disk.
 		await.Until(t, "its blocks are free", func() bool { return free() > before-mib })
 	}
 	if b.keptOf("bob") < 2*mib {
@@ -259,8 +262,8 @@ func TestWhoDidNotFillTheDiskKeepsLogs(t *testing.T) {
 	}
 }
 
-// TestDiskThatFillsFast: what is bounded otherwise is looked at once in an hour, and a disk that fills fast, by its bytes,
-// by its inodes or in temporary directories, is relieved all the same.
+// TestDiskThatFillsFast makes all other checks rare, once an hour. A disk that fills fast with bytes, with inodes or
+// in temporary directories must still be relieved.
 func TestDiskThatFillsFast(t *testing.T) {
 	for name, c := range map[string]struct{ fill, says string }{
 		"bytes":     {"while :; do head -c 1048576 /dev/zero >>file || sleep .1; done", "this task kept the most there"},

@@ -16,20 +16,20 @@ func (t *process) Suspend(suspended bool) {
 		return
 	}
 	t.suspended = suspended
-	if t.child.pid != 0 && !t.over { // otherwise begun looks at suspended
+	if t.child.pid != 0 && !t.over { // if the task has no process yet, begun does it
 		t.freeze()
 	}
 }
 
-// freeze suspends or resumes the processes in a goroutine of its own: a task that makes processes
-// without end, or one that waits for a device, delays this. The caller holds t.mu.
+// freeze suspends or resumes the processes in a separate goroutine, because it may take long: a task may fork without
+// end, or wait for a device. The caller holds t.mu.
 func (t *process) freeze() {
 	if t.beginFreeze() {
 		go t.refreeze()
 	}
 }
 
-// beginFreeze reports whether refreeze must be called: no other call is under way. The caller holds t.mu.
+// beginFreeze reports whether the caller must call refreeze, because no other call is running. The caller holds t.mu.
 func (t *process) beginFreeze() bool {
 	if t.suspended {
 		t.limit.stop()
@@ -42,13 +42,12 @@ func (t *process) beginFreeze() bool {
 		return false
 	}
 	t.freezing = true
-	t.guests.Add(1) // until then the cell belongs to the task
+	t.guests.Add(1) // the cell belongs to the task until refreeze returns
 	return true
 }
 
-// refreeze brings the processes into the state that was last asked for. It uses the freezer, which
-// a task does not notice, or signals if there is none, which a task may notice. It holds no lock
-// while it waits.
+// refreeze brings the processes into the last requested state. It uses the freezer, which a task does not notice.
+// Without a freezer it uses signals, which a task may notice. It holds no lock while it waits.
 func (t *process) refreeze() {
 	defer t.guests.Done()
 	t.mu.Lock()
@@ -70,7 +69,7 @@ func (t *process) refreeze() {
 		}
 	}
 	t.freezing = false
-	if t.halted && !t.frozen && !t.over { // it was resumed before it was in the freezer
+	if t.halted && !t.frozen && !t.over { // it was resumed before the freezer had it
 		t.halted = false
 		t.signal(unix.SIGCONT)
 	}
@@ -79,8 +78,8 @@ func (t *process) refreeze() {
 // toFreeze reports whether the processes should be suspended. The caller holds t.mu.
 func (t *process) toFreeze() bool { return (t.suspended || t.braked) && !t.over }
 
-// warn sets the time of the signal that the task gets before its time limit, if it asks for
-// one. t.mu is held.
+// warn sets the timer of the signal that the task gets before its time limit, if it asked for one. The caller holds
+// t.mu.
 func (t *process) warn() {
 	w := t.task.Program.Signal
 	if w == nil || t.limit.left <= 0 {
@@ -90,14 +89,14 @@ func (t *process) warn() {
 	t.early.run(func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.early = limit{} // once
+		t.early = limit{} // only once
 		if !t.over && !t.ending {
 			t.alert(w)
 		}
 	})
 }
 
-// alert sends a signal to the processes of the task that should get it. The caller holds t.mu.
+// alert sends the early signal to the processes that should get it. The caller holds t.mu.
 func (t *process) alert(w *messages.EarlySignal) {
 	signal := unix.SignalNum("SIG" + w.Name)
 	switch {
@@ -114,15 +113,15 @@ func (t *process) alert(w *messages.EarlySignal) {
 	}
 }
 
-// limit is a timer that can be paused and continues with the rest of its time.
+// limit is a timer that can be paused, and then continues with the time that is left.
 type limit struct {
 	left  time.Duration // 0: there is no limit
-	from  time.Time     // when it last began to run
+	from  time.Time     // when it was last started or continued
 	over  func()
-	timer *time.Timer // nil while it does not run
+	timer *time.Timer // nil while it is paused
 }
 
-// run continues the timer. over is called when the time is up; nil: the earlier function.
+// run starts or continues the timer. over is called when the time is up; nil: the earlier function is.
 func (l *limit) run(over func()) {
 	if over != nil {
 		l.over = over
@@ -140,5 +139,5 @@ func (l *limit) stop() {
 	}
 	l.timer.Stop()
 	l.timer = nil
-	l.left = max(l.left-time.Since(l.from), 1) // 0 would be none
+	l.left = max(l.left-time.Since(l.from), 1) // 0 would mean no limit
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// TestNobodyWaitsForAFreeze: while the processes of a task cannot be suspended the task takes orders, its output
-// is read, and once they can be it is where the last order wants it.
+// TestNobodyWaitsForAFreeze makes the freezer hang. The task must still take orders, and its output must be readable.
+// When the freezer works again, the task must get into the state of the last order.
 func TestNobodyWaitsForAFreeze(t *testing.T) {
 	p, err := NewProcesses(Config{Site: "home", Node: "n1", Dir: t.TempDir()})
 	if err != nil {
@@ -31,7 +31,7 @@ func TestNobodyWaitsForAFreeze(t *testing.T) {
 	go func() {
 		defer close(ordered)
 		s.Suspend(true)
-		<-asked // the freezer is at it from here
+		<-asked // the freezer hangs from here on
 		s.Suspend(false)
 		s.Suspend(true)
 		s.Suspend(false)

@@ -12,16 +12,17 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// held prints what holds a process, and what it is told: its user, capabilities, filters of calls, processors, limits,
-// control groups, namespaces and variables. Its own number and those of its parents differ, and are left out.
+// held is a script that prints what the kernel enforces on a process, and its variables: user, capabilities, filters
+// of system calls, processors, limits, control groups and namespaces. It leaves out the process number and the
+// parents' numbers, which always differ.
 const held = `grep -E '^(Uid|Gid|Groups|Cap|NoNewPrivs|Seccomp|Cpus_allowed_list|Mems_allowed_list|Umask|SigIgn|SigBlk)' /proc/self/status
 ulimit -a; nice; cat /proc/self/oom_score_adj /proc/self/cgroup
 for n in cgroup ipc mnt net pid user uts; do readlink /proc/self/ns/$n; done
 env | grep -E '^(CANDOR|CUDA|ROCR|OMP|HOME|USER|PATH|TMPDIR|PWD)' | sort; echo end
 `
 
-// TestACommandBesideATaskIsHeldAsTheTaskIs: candor exec, and the ranks of a step on another node, get no more than the
-// task, and are told the same.
+// TestACommandBesideATaskIsHeldAsTheTaskIs runs held in a task, by candor exec, and in the rank of a step on another
+// node, and checks that all three print the same.
 func TestACommandBesideATaskIsHeldAsTheTaskIs(t *testing.T) {
 	gpus := func(c *runner.Config) {
 		twoGPUs(c)

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
-// userOfAccount as [Config.User] means the user of the same name as the account.
+// userOfAccount is a value of [Config.User]: each account has the user with its own name.
 const userOfAccount = "account"
 
 func validUser(s string) error {
@@ -26,8 +26,8 @@ func validUser(s string) error {
 	return nil
 }
 
-// perAccount reports whether no two accounts have one user: then files and processes
-// of different accounts are apart by that alone.
+// perAccount reports whether each account has a user of its own. Then the kernel separates the files and processes of
+// different accounts.
 func (c *Config) perAccount() bool {
 	_, isRange := users.Parse(c.User)
 	return isRange || c.User == userOfAccount
@@ -38,8 +38,8 @@ const nobody = 65534
 
 // identity is the user that a program runs as.
 type identity struct {
-	as         *syscall.Credential // nil: as this process
-	name, home string              // name and home for its environment; no home: the working directory
+	as         *syscall.Credential // nil: the user of this process
+	name, home string              // values for its environment; without a home, HOME is the working directory
 }
 
 // identity finds the user that a program runs as.
@@ -50,7 +50,7 @@ func (c *Config) identity(p *messages.Program) (identity, error) {
 	case c.numbers != nil:
 		n, err := c.numbers.Number(c.Site + "/" + p.Account)
 		return identity{as: &syscall.Credential{Uid: n, Gid: n}, name: p.Account}, err
-	case c.User == userOfAccount && p.Job == 0: // a probe is no account's
+	case c.User == userOfAccount && p.Job == 0: // a probe belongs to no account
 		return identity{as: &syscall.Credential{Uid: nobody, Gid: nobody}, name: "nobody"}, nil
 	case c.User == userOfAccount:
 		return identityOf(p.Account)
@@ -58,8 +58,7 @@ func (c *Config) identity(p *messages.Program) (identity, error) {
 	return identityOf(c.User)
 }
 
-// identityOf looks a user up. The super-user is refused: a job is not to have
-// the power of the node.
+// identityOf looks a user up. It refuses the super-user, because a job must not have the power of the node.
 func identityOf(name string) (identity, error) {
 	found, err := directory.find(name, time.Now())
 	if err != nil {
@@ -79,16 +78,16 @@ func identityOf(name string) (identity, error) {
 	return identity{as: c, name: found.Username, home: found.HomeDir}, nil
 }
 
-// directory holds the users of the system that were recently looked up.
+// directory caches the users of the system that were recently looked up.
 var directory lookups
 
 type lookups struct {
 	mu     sync.Mutex
 	known  map[string]lookup
-	asking map[string]*asking // names that are being looked up
+	asking map[string]*asking // look-ups that are running, by name
 }
 
-// asking is a look-up of a user that is running. Others that want the same user wait for it.
+// asking is a look-up of a user that is running. Other callers that need the same user wait for it.
 type asking struct {
 	done chan struct{}
 	lookup
@@ -101,13 +100,13 @@ type lookup struct {
 	at     time.Time
 }
 
-// lookupLasts is how long a look-up stays valid, and mostLookups how many are kept.
+// lookupLasts is how long a look-up stays valid. mostLookups bounds how many are kept.
 const (
 	lookupLasts = time.Minute
 	mostLookups = 10_000
 )
 
-// find finds a user and its groups. A directory service that is slow for one name delays no other.
+// find finds a user and its groups. If a directory service is slow for one name, other names do not wait.
 func (d *lookups) find(name string, now time.Time) (lookup, error) {
 	d.mu.Lock()
 	if l, ok := d.known[name]; ok && now.Sub(l.at) < lookupLasts {
@@ -141,9 +140,8 @@ func (d *lookups) find(name string, now time.Time) (lookup, error) {
 	return own.lookup, nil
 }
 
-// lookUpUser looks a user up. The system's own programs are asked first, because they
-// know the users of directory services too, and this program is linked without the C library
-// that does.
+// lookUpUser looks a user up with the programs of the system, getent and id: they also know the users of directory
+// services. This program cannot ask these services, because it is linked without the C library.
 func lookUpUser(name string) (l lookup, err error) {
 	line, err := ask("getent", "passwd", name)
 	if f := strings.Split(line, ":"); err == nil && len(f) == 7 && f[0] == name {
@@ -167,8 +165,8 @@ func ask(program string, args ...string) (string, error) {
 	return strings.TrimSpace(string(said)), err
 }
 
-// baseEnv returns the environment that a program of the user starts from. For another user than
-// this process's it has nothing of this process's environment.
+// baseEnv returns the environment with which programs of the user start. If the user is not this process's user, it
+// has no variable of this process.
 func (i *identity) baseEnv() []string {
 	if i.as == nil {
 		return ownEnv()

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestUsersOfADirectoryService: who is in no file of this machine is found by getent and id, is
-// not asked for again within a minute, and a number is no name.
+// TestUsersOfADirectoryService checks that getent and id find a user who is in no file of this machine, that the user
+// is not looked up again within a minute, and that a number is not taken as a name.
 func TestUsersOfADirectoryService(t *testing.T) {
 	dir := t.TempDir()
 	asked := filepath.Join(dir, "asked")
@@ -42,7 +42,7 @@ func TestUsersOfADirectoryService(t *testing.T) {
 			t.Errorf("%s is %+v", name, l.User)
 		}
 	}
-	if l, err := d.find("daemon", now); err != nil || l.Uid != "1" { // of this machine's file
+	if l, err := d.find("daemon", now); err != nil || l.Uid != "1" { // a user in this machine's file
 		t.Errorf("%+v, %v", l.User, err)
 	}
 	if _, err := d.find("frieda", now.Add(lookupLasts)); err != nil {
@@ -53,8 +53,8 @@ func TestUsersOfADirectoryService(t *testing.T) {
 	}
 }
 
-// TestSlowNameDelaysNoOther: while a directory service does not answer for one user, others are found, and who asks
-// for the same waits for the one answer.
+// TestSlowNameDelaysNoOther makes the look-up of one user hang. Other users must be found, and a second caller for
+// the same user must wait for the one answer.
 func TestSlowNameDelaysNoOther(t *testing.T) {
 	dir := t.TempDir()
 	gate, asked := filepath.Join(dir, "gate"), filepath.Join(dir, "asked")
@@ -84,7 +84,7 @@ func TestSlowNameDelaysNoOther(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case err := <-slow: // after 10 s, with the lock of all
+	case err := <-slow: // fails after 10 s
 		t.Errorf("it waited for the other: %v", err)
 	}
 	if err := os.WriteFile(gate, []byte("go\n"), 0); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// delay makes what starts processes of its user wait, and says when it does.
+// delay delays other starts of its user's processes in one of several ways, and prints a line when it does.
 func delay(how string, args []string) {
 	if do := leaving[how]; do != nil {
 		if err := do(); err != nil {
@@ -51,7 +51,7 @@ func delay(how string, args []string) {
 		}
 		fmt.Println("begun at", listener.Addr().(*net.TCPAddr).Port)
 		if c, err := listener.Accept(); err == nil {
-			_ = listener.Close() // it takes one connection
+			_ = listener.Close() // it accepts one connection
 			_, _ = c.Write([]byte("of the task"))
 			defer c.Close()
 		}
@@ -67,7 +67,7 @@ func delay(how string, args []string) {
 		for range 3 {
 			go net.DialTimeout("tcp4", listener.Addr().String(), time.Hour)
 		}
-		for { // until it is full
+		for { // until the backlog is full
 			if c, err := net.DialTimeout("tcp4", listener.Addr().String(), 100*time.Millisecond); err != nil {
 				break
 			} else {
@@ -79,14 +79,14 @@ func delay(how string, args []string) {
 	select {}
 }
 
-// waits are what processes of an account can do to make a start, or something else that the
-// node does for the account, wait.
+// waits are the ways in which processes of an account can delay a start, or other work that the node does for the
+// account.
 var waits = []struct {
 	name string
-	// attack has the node do what waits, beside a task of the account that holds it up and
-	// has said so; dir is the account's.
+	// attack makes the node do the delayed work, while the task holder delays it. said is the line that holder has
+	// printed; dir is the account's directory.
 	attack func(b *bench, dir string, holder *started, said string)
-	delay  func(dir string) string // what the holder executes
+	delay  func(dir string) string // command of the holder
 	limits cell.Limits
 }{
 	{"stop between the change of user and the execution", stopStarts, func(string) string { return "stop" }, cell.Limits{}},
@@ -114,15 +114,15 @@ var waits = []struct {
 	}, func(string) string { return "backlog" }, cell.Limits{}},
 }
 
-// stopStarts starts tasks of an account that stops its processes, until one is stopped on its way.
+// stopStarts starts tasks of an account whose holder stops all its processes, until one start is stopped half-way.
 func stopStarts(b *bench, dir string, _ *started, _ string) {
 	for range 60 {
 		b.start(of("mallory", 66, messages.Program{Command: []string{"true"}}))
 	}
 }
 
-// TestNobodyWaitsForAnotherAccount: whatever the processes of an account do, the tasks of another
-// start at once, the account's own tasks take orders, and all of it ends.
+// TestNobodyWaitsForAnotherAccount delays work of one account in each way. Tasks of another account must start at
+// once, the account's own tasks must take orders, and everything must end.
 func TestNobodyWaitsForAnotherAccount(t *testing.T) {
 	for _, w := range waits {
 		t.Run(w.name, func(t *testing.T) {
@@ -161,10 +161,10 @@ func TestNobodyWaitsForAnotherAccount(t *testing.T) {
 	}
 }
 
-// within fails the test at once where something takes as long as a wait does.
+// within fails the test if do takes as long as a delay would.
 func within(t *testing.T, what string, do func()) {
 	t.Helper()
-	const soon = 5 * time.Second // on a busy machine; a lease waits for 45 s, a stopped process for ever
+	const soon = 5 * time.Second // enough on a busy machine; a lease waits for 45 s, a stopped process for ever
 	done := make(chan struct{})
 	began := time.Now()
 	go func() { defer close(done); do() }()
@@ -176,8 +176,8 @@ func within(t *testing.T, what string, do func()) {
 	}
 }
 
-// TestAStartHoldsNoFileOfTheNode: what waits for the execution of a program has the program's three files
-// alone: when this process ends, nothing keeps its locks and sockets.
+// TestAStartHoldsNoFileOfTheNode delays the execution of a program. The waiting child must have only its three files:
+// when this process ends, no child may keep its locks and sockets.
 func TestAStartHoldsNoFileOfTheNode(t *testing.T) {
 	b := strangers(t, nil)
 	dir, err := os.MkdirTemp("/var/tmp", "candor")
@@ -224,7 +224,8 @@ func TestAStartHoldsNoFileOfTheNode(t *testing.T) {
 	waits.wait()
 }
 
-// TestTasksIgnoreNoSignal: a task starts with no signal ignored or blocked, whoever started the site.
+// TestTasksIgnoreNoSignal starts a site with ignored and blocked signals. Its tasks must start with no signal ignored
+// or blocked.
 func TestTasksIgnoreNoSignal(t *testing.T) {
 	const mark = "CANDOR_TEST_IGNORES"
 	if os.Getenv(mark) == "" {
@@ -244,15 +245,15 @@ func TestTasksIgnoreNoSignal(t *testing.T) {
 	}
 }
 
-// TestNobodysEndWaitsForAStart: without control groups and rooms this process ends the orphans of tasks itself,
-// which it tells from the children that it starts. Another account's start that waits delays no end, and
-// saves no orphan.
+// TestNobodysEndWaitsForAStart runs without control groups and rooms. There this process ends the orphans of tasks,
+// and must tell them from the children that it starts. A delayed start of another account must neither delay the end
+// of a task nor save an orphan.
 func TestNobodysEndWaitsForAStart(t *testing.T) {
 	const mark = "CANDOR_TEST_ADOPTS"
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}
-	if os.Getenv(mark) == "" { // as the process would adopt the orphans of other tests
+	if os.Getenv(mark) == "" { // in a process of its own: this one would adopt the orphans of other tests
 		again := exec.Command(os.Args[0], "-test.run", "^TestNobodysEndWaitsForAStart$")
 		again.Env = append(os.Environ(), mark+"=yes")
 		if said, err := again.CombinedOutput(); err != nil {

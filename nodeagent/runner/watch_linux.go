@@ -8,22 +8,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watcher tells when files are written to. The zero value is ready; the
-// kernel's notifications are set up when the first file is watched.
+// watcher tells readers when files are written to. The zero value is ready. It asks for the kernel's notifications
+// when the first file is watched.
 type watcher struct {
 	mu      sync.Mutex
 	file    *os.File
 	fd      int                // descriptor of file; File.Fd could set blocking mode
-	waiting map[int32]*watched // by the kernel's number for the file
+	waiting map[int32]*watched // by the kernel's number of the file
 }
 
 type watched struct {
 	changed chan struct{} // closed at the next change
-	count   int           // number of goroutines that wait
+	count   int           // number of goroutines that watch the file
 }
 
-// watch returns a channel that is closed when the file is written to after
-// this call. stop must be called.
+// watch returns a channel that is closed when the file is written to after this call. The caller must call stop.
 func (w *watcher) watch(path string) (changed <-chan struct{}, stop func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -56,7 +55,7 @@ func (w *watcher) open() error {
 	return nil
 }
 
-// leave stops watching a file when nobody waits for it any more.
+// leave ends one watch of a file. The last one stops the notifications.
 func (w *watcher) leave(number int32, f *watched) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,7 +64,7 @@ func (w *watcher) leave(number int32, f *watched) {
 	}
 }
 
-// forget stops watching a file. w.mu is held.
+// forget stops the notifications for a file. The caller holds w.mu.
 func (w *watcher) forget(number int32) {
 	delete(w.waiting, number)
 	if w.file != nil {
@@ -90,11 +89,11 @@ func (w *watcher) listen(file *os.File) {
 	}
 }
 
-// wake wakes the readers that wait for a file; if notifications were lost, it wakes all readers.
+// wake wakes the readers that wait for a file. If the kernel lost notifications, it wakes all readers.
 func (w *watcher) wake(number int32, mask uint32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for n, f := range w.waiting { // a handful
+	for n, f := range w.waiting { // there are only a few
 		if mask&unix.IN_Q_OVERFLOW != 0 || n == number && mask&unix.IN_MODIFY != 0 {
 			close(f.changed)
 			w.forget(n)

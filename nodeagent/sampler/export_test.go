@@ -15,5 +15,5 @@ func (s *Sampler) Weight(job messages.JobID) float32 {
 	return s.weights[at]
 }
 
-// Known returns the number of jobs that are remembered.
+// Known returns the number of jobs that the Stride remembers.
 func (s *Stride) Known() int { return len(s.known) }

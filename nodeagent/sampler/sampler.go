@@ -7,9 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// group is how many neighbouring jobs share one leaf of the tree of sums: a
-// cache line or two of weights, which a scan adds up faster than a deeper tree
-// is descended.
+// group is how many neighbouring jobs share one leaf of the tree of sums. Their weights fill a cache line or two; to
+// scan them is faster than to descend a deeper tree.
 const group = 32
 
 // Sampler draws jobs in proportion to their weights. The zero value is empty
@@ -17,15 +16,13 @@ const group = 32
 type Sampler struct {
 	jobs    []messages.JobID // ascending
 	weights []float32        // 0: removed, kept until the next compaction
-	live    int              // weights above 0
-	// sums is a binary tree: node i has the children 2i and 2i+1, the root is
-	// 1, group g is node leaves+g.
+	live    int              // number of weights above 0
+	// sums is a binary tree: the root is node 1, node i has the children 2i and 2i+1, and group g is node leaves+g.
 	sums   []float64
 	leaves int // a power of two, at least the number of groups
 }
 
-// Replace forgets all jobs and takes these, whose numbers must ascend. A
-// weight of 0 means the job is not there.
+// Replace replaces all jobs. Their numbers must ascend. A job with weight 0 is left out.
 func (s *Sampler) Replace(jobs []messages.JobWeight) error {
 	if err := check(jobs); err != nil {
 		return err
@@ -49,9 +46,8 @@ func (s *Sampler) Replace(jobs []messages.JobWeight) error {
 	return nil
 }
 
-// Update sets the weights of some jobs, whose numbers must ascend, and leaves
-// the others. A weight of 0 removes the job; removing a job that is not there
-// is not an error.
+// Update sets the weights of some jobs and leaves the others unchanged. Job numbers must ascend. A weight of 0
+// removes a job; removing an unknown job is not an error.
 func (s *Sampler) Update(changes []messages.JobWeight) error {
 	if err := check(changes); err != nil {
 		return err
@@ -72,8 +68,8 @@ func (s *Sampler) Update(changes []messages.JobWeight) error {
 	return nil
 }
 
-// Sample returns the job whose stretch of [0, 1) contains u, or 0 if there
-// are no jobs. Stretches are in the order of the job numbers.
+// Sample returns the job whose part of [0, 1) contains u, or 0 if there are no jobs. A job's part is as long as its
+// share of the weights; parts are in the order of the job numbers.
 func (s *Sampler) Sample(u float64) messages.JobID {
 	if s.live == 0 {
 		return 0
@@ -82,7 +78,7 @@ func (s *Sampler) Sample(u float64) messages.JobID {
 	for node < s.leaves {
 		left, right := s.sums[2*node], s.sums[2*node+1]
 		node *= 2
-		// Rounding may carry x beyond the last weight: never enter an empty half.
+		// After a rounding, x may lie beyond the last weight: never enter an empty half.
 		if x >= left && right > 0 {
 			x -= left
 			node++
@@ -91,7 +87,7 @@ func (s *Sampler) Sample(u float64) messages.JobID {
 	return s.scan(node-s.leaves, x)
 }
 
-// scan finds the job at x among the weights of group g. At least one of them must be above 0.
+// scan returns the job at x among the weights of group g. At least one of them must be above 0.
 func (s *Sampler) scan(g int, x float64) (job messages.JobID) {
 	from, to := s.bounds(g)
 	for i := from; i < to; i++ {
@@ -119,7 +115,7 @@ func (s *Sampler) Total() float64 {
 	return s.sums[1]
 }
 
-// check refuses what cannot be sampled from.
+// check returns an error for jobs or weights that cannot be used.
 func check(jobs []messages.JobWeight) error {
 	for i, j := range jobs {
 		w := float64(j.Weight)
@@ -133,7 +129,7 @@ func check(jobs []messages.JobWeight) error {
 	return nil
 }
 
-// set changes the weight at a position and every sum above it.
+// set changes the weight at a position, and every sum above it.
 func (s *Sampler) set(at int, w float32) {
 	if s.weights[at] > 0 {
 		s.live--
@@ -145,7 +141,7 @@ func (s *Sampler) set(at int, w float32) {
 	s.refresh(at / group)
 }
 
-// refresh computes the sums of one group and of all above it.
+// refresh computes the sum of one group and all sums above it.
 func (s *Sampler) refresh(g int) {
 	node := s.leaves + g
 	s.sums[node] = s.groupSum(g)
@@ -154,7 +150,7 @@ func (s *Sampler) refresh(g int) {
 	}
 }
 
-// insert takes jobs that are not there yet.
+// insert adds new jobs.
 func (s *Sampler) insert(fresh []messages.JobWeight) {
 	if len(fresh) == 0 {
 		return
@@ -167,13 +163,13 @@ func (s *Sampler) insert(fresh []messages.JobWeight) {
 		s.jobs = append(s.jobs, j.Job)
 		s.weights = append(s.weights, 0)
 		if s.groups() > s.leaves {
-			s.rebuild() // doubles the leaves: amortised over the jobs that filled them
+			s.rebuild() // doubles the leaves; the cost is spread over the jobs that filled them
 		}
 		s.set(len(s.jobs)-1, j.Weight)
 	}
 }
 
-// merge works fresh jobs in from the back, so that each job moves once.
+// merge merges new jobs from the back, so that each job moves once.
 func (s *Sampler) merge(fresh []messages.JobWeight) {
 	old, n := len(s.jobs)-1, len(s.jobs)+len(fresh)
 	s.jobs = slices.Grow(s.jobs, len(fresh))[:n]
@@ -192,7 +188,7 @@ func (s *Sampler) merge(fresh []messages.JobWeight) {
 	s.rebuild()
 }
 
-// compact drops the removed jobs.
+// compact removes jobs with weight 0 from the slices.
 func (s *Sampler) compact() {
 	n := 0
 	for i, w := range s.weights {
@@ -205,8 +201,8 @@ func (s *Sampler) compact() {
 	s.rebuild()
 }
 
-// resize makes room for n jobs, and gives back room that is far too large. What
-// append reserved for the one slice may be more than for the other.
+// resize makes room for n jobs, and frees far too large slices. append may have reserved more room in one of the two
+// slices than in the other.
 func (s *Sampler) resize(n int) {
 	if min(cap(s.jobs), cap(s.weights)) >= n && cap(s.jobs) <= 4*n+group {
 		s.jobs, s.weights = s.jobs[:n], s.weights[:n]
@@ -243,7 +239,7 @@ func (s *Sampler) bounds(g int) (from, to int) {
 	return min(g*group, len(s.jobs)), min((g+1)*group, len(s.jobs))
 }
 
-// groupSum adds up group g in the order in which scan takes it apart.
+// groupSum adds up group g in the order that scan uses.
 func (s *Sampler) groupSum(g int) (sum float64) {
 	from, to := s.bounds(g)
 	for _, w := range s.weights[from:to] {

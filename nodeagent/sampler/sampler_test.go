@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// scan is the slow, obvious sampler: a list of jobs, walked from the start.
+// scan is the slow, obvious sampler: it walks a list of jobs from the start.
 type scan []messages.JobWeight
 
 func (s *scan) update(changes []messages.JobWeight) {
@@ -105,9 +105,8 @@ func compare(t *rapid.T, fast *sampler.Sampler, slow scan) {
 	}
 }
 
-// TestFrequencies draws 100,000 times and compares how often each job came
-// with its weight. The chance that a right sampler fails is one in a thousand
-// for each case; the seeds are fixed, so that it does not.
+// TestFrequencies draws 100,000 times and compares how often each job was drawn with its weight. A correct sampler
+// fails each case with a chance of one in a thousand; with the fixed seeds it does not.
 func TestFrequencies(t *testing.T) {
 	for _, n := range []int{2, 10, 33, 1000} {
 		t.Run(fmt.Sprintf("%d jobs", n), func(t *testing.T) {
@@ -120,7 +119,7 @@ func TestFrequencies(t *testing.T) {
 			}
 			slow.update(jobs)
 			chiSquared(t, &s, slow, r)
-			for range 2000 { // then after many updates
+			for range 2000 { // draw again after many updates
 				c := []messages.JobWeight{{Job: messages.JobID(2 + r.IntN(2*n)), Weight: float32(r.IntN(3)) * r.Float32()}}
 				if err := s.Update(c); err != nil {
 					t.Fatal(err)
@@ -166,8 +165,8 @@ func chiSquared(t *testing.T, s *sampler.Sampler, want scan, r *rand.Rand) {
 	}
 }
 
-// TestFarApartWeights lets a huge weight come and go among tiny ones: sums
-// kept by differences would keep its rounding error, and be wrong for ever.
+// TestFarApartWeights adds and removes a huge weight among tiny ones. Sums that are changed by differences would keep
+// its rounding error for ever.
 func TestFarApartWeights(t *testing.T) {
 	var s sampler.Sampler
 	if err := s.Replace(randomJobs(rand.New(rand.NewPCG(7, 7)), 500, 2)); err != nil {
@@ -234,7 +233,7 @@ func BenchmarkUpdate(b *testing.B) {
 	}
 }
 
-// TestReplaceAfterGrowth: the jobs and their weights have reserved different room.
+// TestReplaceAfterGrowth replaces the jobs when the slices of jobs and of weights have reserved different room.
 func TestReplaceAfterGrowth(t *testing.T) {
 	jobs := func(first, n int) (list []messages.JobWeight) {
 		for i := range n {

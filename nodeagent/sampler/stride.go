@@ -9,53 +9,53 @@ import (
 )
 
 const (
-	// gentle is how much less often a job is drawn that is ahead by one task of the usual length,
-	// as a part. With tasks of equal length it has almost no effect: see the package's doc.
+	// gentle is the part by which a job's chance falls if it is ahead by one task of the usual length. With tasks of
+	// equal length it has almost no effect: see the package's doc.
 	gentle = 0.1
-	// mostKnown bounds the jobs that are remembered. A message has at most a quarter of that.
+	// mostKnown bounds the jobs that a Stride remembers. One message has at most a quarter of this number.
 	mostKnown = 4096
-	// memory is over how many of a job's last tasks their length is averaged.
+	// memory is the number of a job's last tasks over which their length is averaged.
 	memory = 16
-	// wideBehind is how many tasks a job with tasks of several slots may be behind that was granted
-	// fewer than were drawn: the node may gather slots for it, or have no task for it.
+	// wideBehind is for jobs whose tasks take several slots. If such a job is granted fewer tasks than were drawn, it
+	// may stay behind by this number of tasks: the node may be collecting slots for it, or the job may have no task
+	// for it.
 	wideBehind = 4
-	// shortest is the least length of a task that counts, in seconds.
+	// shortest is the least length that a task is counted with, in seconds.
 	shortest = 1e-6
 )
 
-// Stride is a [Sampler] that draws so that the slot time which jobs receive, and not the
-// number of tasks that they start, is in proportion to their weights. The zero value is
-// empty and ready. It is not safe for concurrent use.
+// Stride is a [Sampler] that draws so that jobs receive slot time in proportion to their weights, whatever the length
+// of their tasks. The zero value is empty and ready. It is not safe for concurrent use.
 type Stride struct {
 	Sampler
-	// Plain leaves all to the Sampler: for weights that are not shares of slot time.
+	// Plain makes a Stride draw like a Sampler, for weights that are not shares of slot time.
 	Plain bool
 
-	known   []known          // ascending: all jobs with a weight, and others that are ahead or have tasks
-	virtual float64          // slot seconds for each unit of weight that jobs with a weight have received
-	behind  float64          // how far they are below that on average; at most 0 if they are not
-	usual   float64          // seconds that their tasks take; 0: unknown
-	any     mean             // mean over the tasks of all jobs
+	known   []known          // sorted by number: all jobs with a weight, and others that are ahead or have tasks
+	virtual float64          // virtual time: slot seconds that all jobs with a weight received, for each unit of weight
+	behind  float64          // how far their passes are below virtual on average; at most 0 if they are not below
+	usual   float64          // usual length of a task, in seconds; 0: unknown
+	any     mean             // mean length over the tasks of all jobs
 	stale   bool             // behind and usual must be computed again
 	drawn   []messages.JobID // jobs drawn since the last Settle
-	parts   []float64        // memory of the last draw, for reuse
+	parts   []float64        // buffer of draw, for reuse
 }
 
-// known is what is remembered about a job.
+// known is what a Stride remembers about a job.
 type known struct {
 	job     messages.JobID
-	weight  float64 // the last above 0
-	pass    float64 // slot seconds for each unit of weight that it has received
+	weight  float64 // its last weight above 0
+	pass    float64 // slot seconds that it has received, for each unit of weight
 	length  mean
-	tasks   int           // begun and not ended
-	claims  int           // drawn and not settled
-	claimed float64       // slot seconds that were charged for these
-	due     time.Duration // received and not charged yet
+	tasks   int           // number of its tasks that have begun and not ended
+	claims  int           // number of its draws that are not settled
+	claimed float64       // slot seconds that it paid for these draws
+	due     time.Duration // slot time that it received and has not paid yet
 	present bool          // it has a weight
-	wide    bool          // a task of it took several slots
+	wide    bool          // one of its tasks took several slots
 }
 
-// mean is a mean of some last values.
+// mean is the mean of the last values.
 type mean struct {
 	seconds float64
 	of      int
@@ -66,7 +66,7 @@ func (m *mean) add(seconds float64) {
 	m.seconds += (seconds - m.seconds) / float64(m.of)
 }
 
-// Replace does what [Sampler.Replace] does; jobs that no longer have a weight count as away.
+// Replace does the same as [Sampler.Replace]. Jobs that no longer have a weight count as away.
 func (s *Stride) Replace(jobs []messages.JobWeight) error {
 	if err := s.Sampler.Replace(jobs); err != nil || s.Plain {
 		return err
@@ -84,7 +84,7 @@ func (s *Stride) Replace(jobs []messages.JobWeight) error {
 	return nil
 }
 
-// Update does what [Sampler.Update] does.
+// Update does the same as [Sampler.Update].
 func (s *Stride) Update(changes []messages.JobWeight) error {
 	if err := s.Sampler.Update(changes); err != nil || s.Plain {
 		return err
@@ -124,7 +124,7 @@ func (s *Stride) weigh(jobs []messages.JobWeight) {
 	}
 }
 
-// forget drops the jobs that are away and need not be remembered.
+// forget drops jobs that are away and need not be remembered.
 func (s *Stride) forget() {
 	s.known = slices.DeleteFunc(s.known, func(k known) bool { return !k.present && k.tasks+k.claims == 0 && k.pass <= s.virtual })
 	if len(s.known) > mostKnown {
@@ -133,7 +133,7 @@ func (s *Stride) forget() {
 	s.known = slices.Clip(s.known)
 }
 
-// Knows reports whether a job can be charged.
+// Knows reports whether the Stride remembers a job, so that it can be charged.
 func (s *Stride) Knows(job messages.JobID) bool { return s.find(job) != nil }
 
 func (s *Stride) find(job messages.JobID) *known {
@@ -152,8 +152,8 @@ func (s *Stride) find(job messages.JobID) *known {
 	return &s.known[at]
 }
 
-// Draw draws a job for one slot, 0 if there are no jobs, and charges it for a task of its
-// usual length until [Stride.Settle].
+// Draw draws a job for one slot and charges it for a task of its usual length until [Stride.Settle]. It returns 0 if
+// there are no jobs.
 func (s *Stride) Draw(rng *rand.Rand) messages.JobID {
 	u := rng.Float64()
 	if s.Plain || s.Len() == 0 || len(s.known) == 0 {
@@ -172,9 +172,8 @@ func (s *Stride) Draw(rng *rand.Rand) messages.JobID {
 	return k.job
 }
 
-// draw draws a job in proportion to its odds: as if jobs were drawn by weight, and drawn again with
-// a probability that grows with the job's length and with how far it is ahead. If all are far
-// ahead, it returns the one that is least ahead. u is uniform in [0, 1).
+// draw draws a job in proportion to its odds. If all jobs are far ahead, it returns the one that is least ahead. u is
+// uniform in [0, 1).
 func (s *Stride) draw(u float64) *known {
 	total, parts, sum := 0.0, s.parts[:0], s.Total()
 	for i := range s.known {
@@ -204,14 +203,13 @@ func (s *Stride) leastAhead() (least *known) {
 	return least
 }
 
-// ahead returns how many slot seconds above its share a job will have received in the middle of its
-// next task. So the average is not above the share, whatever the length of its tasks. sum is the
-// sum of all weights.
+// ahead returns by how many slot seconds a job will be ahead of its share in the middle of its next task. So on
+// average a job is not above its share, whatever the length of its tasks. sum is the sum of all weights.
 func (s *Stride) ahead(k *known, sum float64) float64 {
 	return k.weight*(k.pass-s.virtual-s.behind) + (s.expected(k)-s.usual)/2*(1-k.weight/sum)
 }
 
-// odds returns the odds of a job; the sum over all jobs may be any number.
+// odds returns the odds of a job. The odds of all jobs need not add up to 1.
 func (s *Stride) odds(k *known, sum float64) float64 {
 	return k.weight / max(s.expected(k), shortest) * max(0, 1-gentle*s.ahead(k, sum)/s.usual)
 }
@@ -224,8 +222,7 @@ func (s *Stride) expected(k *known) float64 {
 	return s.any.seconds
 }
 
-// charge records that a job has received slot time. It also corrects a charge for time that the job
-// did not receive.
+// charge adds slot seconds to what a job has received. A negative number takes back an earlier charge.
 func (s *Stride) charge(k *known, seconds float64) {
 	k.pass += seconds / k.weight
 	if k.present {
@@ -233,10 +230,10 @@ func (s *Stride) charge(k *known, seconds float64) {
 	}
 }
 
-// refresh charges the time that is due, and computes the average position of the jobs. Virtual time
-// never falls behind them: after jobs with less time have left, nobody is ahead of these any more.
-// The usual length is a harmonic mean in which a job's tasks have its weight: the mean over the
-// tasks that would be drawn if all jobs received their shares.
+// refresh charges the time that is due, and computes the average position of the jobs and the usual length of a task.
+// Virtual time is never below the average pass of the jobs: after jobs with less time have left, the remaining jobs
+// must not all count as ahead. The usual length is a harmonic mean in which each job's tasks have the job's weight: the mean
+// length of the tasks that would be drawn if all jobs received their shares.
 func (s *Stride) refresh() {
 	if !s.stale {
 		return
@@ -269,18 +266,17 @@ func (s *Stride) refresh() {
 	}
 }
 
-// Settle reports the results of all draws since the last call: how many slots tasks of each job were
-// granted. Call Begin for each of them. A job without a task for this node does not count as
-// behind.
+// Settle reports the results of all draws since the last call: granted returns how many slots each job was granted.
+// Call Begin for each granted task. A job without a task for this node does not count as behind.
 func (s *Stride) Settle(granted func(messages.JobID) int) {
 	for _, job := range s.drawn {
 		k := s.find(job)
 		if k == nil || k.claims == 0 {
-			continue // its first draw settled it
+			continue // an earlier draw of the same job settled it
 		}
 		s.charge(k, -k.claimed)
 		at := s.virtual + s.behind
-		if k.wide { // the node may gather slots for its task
+		if k.wide { // the node may be collecting slots for its task
 			at -= wideBehind * s.expected(k) / k.weight
 		}
 		if k.pass < at && granted(k.job) < k.claims {
@@ -291,8 +287,8 @@ func (s *Stride) Settle(granted func(messages.JobID) int) {
 	s.drawn = s.drawn[:0]
 }
 
-// Begin charges a job for a task of some slots that was granted, and returns for how long; it reports false
-// if nothing is known of the job, and the task is not to End.
+// Begin charges a job for a granted task of some slots, and returns the length that it charged for. ok is false if
+// the job is unknown; then do not call End for the task.
 func (s *Stride) Begin(job messages.JobID, slots int) (charged time.Duration, ok bool) {
 	k := s.find(job)
 	if k == nil {
@@ -306,7 +302,7 @@ func (s *Stride) Begin(job messages.JobID, slots int) (charged time.Duration, ok
 	return charged, true
 }
 
-// Owe charges a job for a task that has taken longer than was charged, or less if by is negative.
+// Owe charges a job for a task that took longer than it was charged for. If by is negative, it gives time back.
 func (s *Stride) Owe(job messages.JobID, by time.Duration) {
 	if k := s.find(job); k != nil && by != 0 {
 		k.due += by
@@ -314,12 +310,13 @@ func (s *Stride) Owe(job messages.JobID, by time.Duration) {
 	}
 }
 
-// End says that a task has ended for which a job was charged. took is how long it ran; less than 0: it did not run.
+// End says that a task of a job has ended. charged is the time that the job was charged for the task. took is how
+// long it ran; less than 0: it did not run.
 func (s *Stride) End(job messages.JobID, charged, took time.Duration) {
 	s.Owe(job, max(0, took)-charged)
 	k := s.find(job)
 	if k != nil {
-		k.tasks = max(0, k.tasks-1) // it may have been forgotten and come back
+		k.tasks = max(0, k.tasks-1) // the job may have been dropped and added again
 	}
 	if took < 0 {
 		return

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// node is a node in virtual time, whose jobs always have tasks to start.
+// node is a node in virtual time. Its jobs always have tasks to start.
 type node struct {
 	stride sampler.Stride
 	rng    *rand.Rand
@@ -40,7 +40,7 @@ func newNode(t *testing.T, seed uint64, slots int, jobs []messages.JobWeight, le
 	return n
 }
 
-// step fills the slots and lets the next task end.
+// step fills the free slots and lets the next task end.
 func (n *node) step() {
 	for i := range n.runs {
 		if r := &n.runs[i]; n.now-r.since > r.charged {
@@ -77,7 +77,7 @@ func (n *node) step() {
 	n.stride.End(r.job, r.charged, r.until-r.since)
 }
 
-// part is the part of the slot time that a job received until now.
+// part returns the part of all slot time that a job has received so far.
 func (n *node) part(job messages.JobID) float64 {
 	mine, all := n.took[job], time.Duration(0)
 	for _, took := range n.took {
@@ -103,10 +103,11 @@ func each(lengths ...time.Duration) func(messages.JobID) time.Duration {
 	return func(job messages.JobID) time.Duration { return lengths[job-1] }
 }
 
-// TestSlotTimeIsShared: whatever the lengths of tasks, their spread and the number of slots.
+// TestSlotTimeIsShared checks that jobs receive slot time by weight, for several lengths of tasks, spreads of
+// lengths, and numbers of slots.
 func TestSlotTimeIsShared(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	spread := func(job messages.JobID) time.Duration { // heavy tails, of other lengths for each job
+	spread := func(job messages.JobID) time.Duration { // heavy tails, with a different length for each job
 		return time.Duration(float64(job*job) * math.Exp(1.5*r.NormFloat64()) * 1e8)
 	}
 	for name, c := range map[string]struct {
@@ -135,8 +136,8 @@ func TestSlotTimeIsShared(t *testing.T) {
 	}
 }
 
-// TestEqualTasksAreSampled: of tasks of one length each job gets its part of the starts, on nodes that
-// start many and over many nodes that start a few each.
+// TestEqualTasksAreSampled gives all tasks the same length. Each job must get its part of the starts, on nodes that
+// start many tasks, and over many nodes that start a few each.
 func TestEqualTasksAreSampled(t *testing.T) {
 	for _, w := range [][]messages.JobWeight{weights(1, 1), weights(9, 1), weights(1, 2, 3, 4, 5, 85), randomJobs(rand.New(rand.NewPCG(9, 9)), 40, 1)} {
 		for _, c := range []struct{ nodes, starts int }{{1, 100_000}, {20_000, 5}, {4000, 25}} {
@@ -165,7 +166,7 @@ func TestEqualTasksAreSampled(t *testing.T) {
 	}
 }
 
-// TestUnknownLengthsAreDrawnAsSampled: until a task has ended every draw is the Sampler's.
+// TestUnknownLengthsAreDrawnAsSampled checks that a Stride draws exactly like a Sampler until a task has ended.
 func TestUnknownLengthsAreDrawnAsSampled(t *testing.T) {
 	var plain sampler.Sampler
 	var stride sampler.Stride
@@ -184,8 +185,8 @@ func TestUnknownLengthsAreDrawnAsSampled(t *testing.T) {
 	}
 }
 
-// TestJobsThatWereAwayAreNotOwed: what a job did not ask for it does not catch up on, and what it
-// received beyond its share it does not forget.
+// TestJobsThatWereAwayAreNotOwed lets a job go away and come back. It must not catch up on the time when it was away,
+// and its lead from before must still count.
 func TestJobsThatWereAwayAreNotOwed(t *testing.T) {
 	n := newNode(t, 1, 4, weights(1, 1), each(time.Second, 10*time.Second))
 	run := func(d time.Duration) (part float64) {
@@ -211,7 +212,8 @@ func TestJobsThatWereAwayAreNotOwed(t *testing.T) {
 	}
 }
 
-// TestALongTaskCountsWhileItRuns: a job one of whose tasks has one of two slots for good has no other.
+// TestALongTaskCountsWhileItRuns gives a job with half of the weight a task that keeps one of two slots for ever. The
+// job must not get the other slot.
 func TestALongTaskCountsWhileItRuns(t *testing.T) {
 	lengths := []time.Duration{time.Second, 10_000 * time.Second}
 	n := newNode(t, 2, 2, weights(1, 1), func(job messages.JobID) time.Duration {
@@ -231,7 +233,7 @@ func TestALongTaskCountsWhileItRuns(t *testing.T) {
 	}
 }
 
-// TestAJobWithoutTasksHereIsNotOwed: claims that come to nothing do not keep the others from slots.
+// TestAJobWithoutTasksHereIsNotOwed checks that a job whose claims get no task does not keep other jobs from slots.
 func TestAJobWithoutTasksHereIsNotOwed(t *testing.T) {
 	n := newNode(t, 1, 1, weights(1, 1), each(time.Second, time.Second))
 	vain := 0
@@ -250,7 +252,7 @@ func TestAJobWithoutTasksHereIsNotOwed(t *testing.T) {
 	}
 }
 
-// TestStrideForgets: what is remembered of jobs that came and went is bounded.
+// TestStrideForgets checks that memory for jobs that came and went is bounded.
 func TestStrideForgets(t *testing.T) {
 	n := newNode(t, 1, 1, weights(1), func(messages.JobID) time.Duration { return time.Second })
 	most := 0
@@ -273,7 +275,7 @@ func TestStrideForgets(t *testing.T) {
 	}
 }
 
-// TestWeightsOfAnotherScale: what jobs are ahead in slot time stays what it is.
+// TestWeightsOfAnotherScale multiplies all weights. The slot time by which each job is ahead must not change.
 func TestWeightsOfAnotherScale(t *testing.T) {
 	n := newNode(t, 1, 1, weights(1, 1), each(time.Second/10, 10*time.Second))
 	for n.now < 2000*time.Second {

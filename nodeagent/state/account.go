@@ -7,22 +7,22 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// account is the slot time that a task's job was charged for the task.
+// account records what a job was charged for one task, in slot time.
 type account struct {
-	by      *sampler.Stride // nil: none
+	by      *sampler.Stride // nil: nobody charges
 	job     messages.JobID
 	charged time.Duration
-	slots   time.Duration // number of the task's slots: a length is slot time
+	slots   time.Duration // number of the task's slots; a task of n slots takes n times its length
 }
 
-// open charges a job for a task of its usual length, on width slots.
+// open charges a job for a task of its usual length on width slots.
 func (c *account) open(by *sampler.Stride, job messages.JobID, width int) {
 	if charged, ok := by.Begin(job, width); ok {
 		*c = account{by: by, job: job, charged: charged, slots: time.Duration(width)}
 	}
 }
 
-// reach charges for the time that a task has taken so far, if that is more than its usual length.
+// reach charges the job for more if the task has taken longer than it was charged for.
 func (c *account) reach(took time.Duration) {
 	if took *= c.slots; c.by != nil && took > c.charged {
 		c.by.Owe(c.job, took-c.charged)
@@ -30,7 +30,7 @@ func (c *account) reach(took time.Duration) {
 	}
 }
 
-// close charges for the time that an ended task took; less than 0: it did not run.
+// close corrects the charge to the time that the ended task took; less than 0: it did not run.
 func (c *account) close(took time.Duration) {
 	if took > 0 {
 		took *= c.slots
@@ -41,7 +41,7 @@ func (c *account) close(took time.Duration) {
 	c.by = nil
 }
 
-// owe charges for the tasks that run.
+// owe charges the jobs for the time that their running tasks have taken so far.
 func (k *tasks) owe(now messages.Time) {
 	for _, t := range k.hand {
 		if t.since != 0 && !t.ended && !t.ahead && !t.suspended {

@@ -2,35 +2,33 @@ package state
 
 import "github.com/candor-grid/candor/messages"
 
-// Actions is what the shell must do now, in any order.
+// Actions lists what the shell must do now. The order does not matter, unless a field says so.
 type Actions struct {
 	// Request must be sent to the leader; nil: none.
 	Request *Request
-	// Fetch names markets whose complete vector must be requested. Answer with Fetched or
-	// FetchFailed.
+	// Fetch names the markets whose complete vector the shell must request. Answer with Fetched or FetchFailed.
 	Fetch []messages.Name
-	// Start lists tasks to be started; answer each with Ended.
+	// Start lists tasks to start. When one ends, answer with Ended.
 	Start []Start
-	// Follow lists tasks to give to the runner, which starts each on the slot of an ended task of
-	// its class. Answer with Turned, or at once with Keep. A later Start may name them too.
-	// Withdraw lists tasks to take back from the runner. Answer with Ended or Turned.
+	// Follow lists tasks to give to the runner, which starts each on the slot of an ended task of its class. Answer
+	// with Turned, or at once with Keep. A later Start may also name such a task. Withdraw lists tasks to take back
+	// from the runner. Answer with Ended or Turned.
 	Follow   []Start
 	Withdraw []messages.Attempt
-	// Stop lists tasks that must end. Withdraw the tasks of Withdraw first.
+	// Stop lists tasks to end. First carry out Withdraw.
 	Stop []Stop
-	// Suspend and Resume list tasks to be suspended, and to go on.
+	// Suspend and Resume list tasks to suspend and to resume.
 	Suspend, Resume []messages.Attempt
-	// Reported lists ended tasks that the leader knows of.
+	// Reported lists ended tasks whose end the leader has confirmed.
 	Reported []messages.Attempt
 	// Markets lists the markets to subscribe to from now on; nil: no change.
 	Markets []messages.Name
-	// Closed says that everything has ended and was reported.
+	// Closed says that all tasks have ended and that their ends were reported.
 	Closed bool
 }
 
-// Request is one transmission of a registration or an exchange. Answer it with
-// Registered, Answered or Failed, naming its ID, Within its time. A new
-// request makes earlier ones void.
+// Request is one sending of a registration or an exchange. Within its time, answer it with Registered, Answered or
+// Failed and its ID. A new request makes earlier ones void.
 type Request struct {
 	ID       uint64
 	Within   messages.Duration
@@ -38,13 +36,13 @@ type Request struct {
 	Exchange *messages.Exchange
 }
 
-// Start is a task to be started.
+// Start is a task to start.
 type Start struct {
 	Grant   messages.Grant
 	Program *messages.Program
 }
 
-// Stop is a task to be ended.
+// Stop is a task to end.
 type Stop struct {
 	Attempt messages.Attempt
 	Kill    bool // kill at once, without grace

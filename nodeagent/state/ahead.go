@@ -9,11 +9,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// AheadWithin is how long a task may wait on the node for a slot; then it is given back. An agent
-// with longer tasks claims none in advance.
+// AheadWithin is how long a task may wait on the node for a slot. After that it is given back to the leader. An agent
+// whose tasks take longer claims none in advance.
 const AheadWithin = 40 * time.Millisecond
 
-// SetAhead sets another time in place of [AheadWithin]; 0: no task is claimed ahead.
+// SetAhead replaces [AheadWithin] by another time; 0: no task is claimed in advance.
 func (s *State) SetAhead(within time.Duration) { s.tasks.setAhead(within) }
 
 func (k *tasks) setAhead(within time.Duration) {
@@ -23,20 +23,19 @@ func (k *tasks) setAhead(within time.Duration) {
 	}
 }
 
-// stock is the tasks of a class that wait on the node for a slot, so that a slot is not idle until
-// the next exchange is answered. The leader knows them, and counts them as neither running nor paid
-// for.
+// stock is the tasks of a class that wait on the node for a slot. With them, a slot need not be idle until the next
+// exchange is answered. The leader knows these tasks, but does not count them as running or charge for them.
 type stock struct {
-	waits  []messages.Attempt // the next first
-	run    time.Duration      // average time that a task has its slot; 0: unknown
-	began  messages.Time      // when a task last began
-	within time.Duration      // how long a task may wait
+	waits  []messages.Attempt // the first one starts next
+	run    time.Duration      // average time that a task keeps its slot; 0: unknown
+	began  messages.Time      // when a task last started
+	within time.Duration      // how long a task may wait here
 }
 
-// wanted returns how many tasks of a class should wait on the node: as many as its slots use up
-// during an exchange, and until the next exchange. The cost of an exchange hardly depends on its
-// contents, so it should report as many ends as can be collected while slots are supplied. All
-// waiting tasks should get a slot in time. When only low tasks are left, it is time to claim.
+// wanted returns how many tasks of a class should wait on the node: as many as its slots use up during an exchange,
+// and until the next exchange. The cost of an exchange hardly depends on its contents, so it should report as many
+// ends as can be collected while slots are supplied. All waiting tasks should get a slot in time. When only low tasks
+// are left, the agent must claim again.
 func (c *class) wanted(trip time.Duration) (all, low int) {
 	if c.run <= 0 || c.run > c.within {
 		return 0, 0
@@ -47,8 +46,8 @@ func (c *class) wanted(trip time.Duration) (all, low int) {
 	return all, min(low, all-1)
 }
 
-// took notes how long a task had its slot. An average that moves by an eighth follows the
-// tasks of the last moments.
+// took records how long a task kept its slot. It moves the average by an eighth of the difference, so that the
+// average follows the latest tasks.
 func (c *class) took(d time.Duration) {
 	if c.run == 0 {
 		c.run = d
@@ -57,15 +56,15 @@ func (c *class) took(d time.Duration) {
 	c.run = max(c.run, time.Microsecond)
 }
 
-// hold keeps a task that was granted ahead until a slot is free.
+// hold adds a task that was granted in advance to the waiting tasks.
 func (k *tasks) hold(a messages.Attempt, t *task) {
 	t.ahead = true
 	c := &k.slots[t.class]
 	c.waits = append(c.waits, a)
 }
 
-// passOn begins the task that has waited longest for a slot of a class on the slot of one
-// that has ended; it reports false if none waits.
+// passOn starts the task that has waited longest on the slot of an ended task of its class. It returns false if no
+// task waits.
 func (k *tasks) passOn(f *messages.Finished, class int) bool {
 	c := &k.slots[class]
 	if len(c.waits) == 0 || c.tasks >= c.slots {
@@ -82,7 +81,7 @@ func (k *tasks) passOn(f *messages.Finished, class int) bool {
 	return true
 }
 
-// follow leaves the tasks that wait with the runner, in their order.
+// follow passes the waiting tasks to the runner, in their order.
 func (k *tasks) follow() {
 	if !k.feeds {
 		return
@@ -101,8 +100,8 @@ func (k *tasks) follow() {
 	}
 }
 
-// followed records that the runner has started a task on the slot of an ended one. It returns false
-// if that is impossible, or there is no slot for the task.
+// followed records that the runner has started a task on the slot of an ended task. It returns false if that is
+// impossible, or if there is no slot for the task.
 func (k *tasks) followed(f *messages.Finished, class int, at messages.Time, a messages.Attempt) bool {
 	t, c := k.hand[a], &k.slots[class]
 	if t == nil || !t.ahead || t.ended || t.class != class || k.halts(a) || c.tasks >= c.slots {
@@ -118,21 +117,21 @@ func (k *tasks) followed(f *messages.Finished, class int, at messages.Time, a me
 	return true
 }
 
-// evict ends a task that the runner has started and for which there is no slot, because a decision
-// gave the slot to another task in the meantime.
+// evict ends a task that the runner has started without a free slot: meanwhile a decision gave the slot to another
+// task.
 func (k *tasks) evict(a messages.Attempt) {
 	t := k.hand[a]
 	if t == nil || !t.ahead || t.ended {
 		return
 	}
 	k.leave(a, t)
-	k.giveBack(t.class, len(k.slots[t.class].waits)) // otherwise they would run after this one
+	k.giveBack(t.class, len(k.slots[t.class].waits)) // otherwise the runner would start them after this one
 	t.ahead = true
 	t.start, t.left, t.stopped, t.killed = nil, false, true, true
 	k.out.Stop = append(k.out.Stop, Stop{Attempt: a, Kill: true})
 }
 
-// withdraw asks a task back that was left with the runner.
+// withdraw asks the runner to give a waiting task back.
 func (k *tasks) withdraw(a messages.Attempt, t *task) {
 	if t.withdrawn {
 		return
@@ -142,8 +141,8 @@ func (k *tasks) withdraw(a messages.Attempt, t *task) {
 	k.out.Withdraw = append(k.out.Withdraw, a)
 }
 
-// refill begins a task that waits on a slot that became free before the task was granted,
-// if the leader does not know yet that the slot is free.
+// refill starts a waiting task on a free slot, if the slot became free before the task was granted and the leader
+// does not know yet that it is free.
 func (k *tasks) refill(class int) {
 	for i := range k.finished {
 		f := &k.finished[i]
@@ -154,15 +153,15 @@ func (k *tasks) refill(class int) {
 	}
 }
 
-// leave removes a task from the tasks that wait for a slot.
+// leave removes a task from the waiting tasks.
 func (k *tasks) leave(a messages.Attempt, t *task) {
 	t.ahead = false
 	c := &k.slots[t.class]
 	c.waits = slices.DeleteFunc(c.waits, func(w messages.Attempt) bool { return w == a })
 }
 
-// giveBack gives back the first n tasks of a class that wait for a slot: a decision was made
-// since they were claimed, or they have waited too long.
+// giveBack gives the first n waiting tasks of a class back to the leader: a decision was made since they were
+// claimed, or they have waited too long.
 func (k *tasks) giveBack(class, n int) {
 	for _, a := range slices.Clone(k.slots[class].waits[:n]) {
 		if t := k.hand[a]; t.left {
@@ -179,9 +178,9 @@ func (k *tasks) giveBackAll() {
 	}
 }
 
-// expire gives back tasks that have waited too long. If tasks of the class began in the meantime,
-// the others only took longer than expected, and fewer will be claimed in advance. If none began,
-// none is claimed in advance until the tasks on the slots are short again.
+// expire gives back tasks that have waited too long. If other tasks of the class started meanwhile, tasks only take
+// longer than expected, and fewer will be claimed in advance. If none started, none will be claimed in advance until
+// the running tasks are short again.
 func (k *tasks) expire(now messages.Time) {
 	for class := range k.slots {
 		c := &k.slots[class]
@@ -201,7 +200,7 @@ func (k *tasks) expire(now messages.Time) {
 	}
 }
 
-// expiry returns when the first waiting task has waited too long; 0: none waits.
+// expiry returns when the first waiting task will have waited too long; 0: none waits.
 func (k *tasks) expiry() (at messages.Time) {
 	for class := range k.slots {
 		if c := &k.slots[class]; len(c.waits) > 0 {
@@ -211,7 +210,7 @@ func (k *tasks) expiry() (at messages.Time) {
 	return at
 }
 
-// measure notes what began and ended since the last call.
+// measure records which tasks started and ended since the last call.
 func (k *tasks) measure(now messages.Time) {
 	for i := range k.out.Start {
 		if t := k.hand[k.out.Start[i].Grant.Attempt]; t != nil {

@@ -10,8 +10,8 @@ import (
 
 const milli = messages.Duration(time.Millisecond)
 
-// ahead returns an agent of two slots whose tasks take a millisecond and whose exchanges
-// take two: tasks 0 and 1 run, and tasks 2 to 1+n were granted ahead.
+// ahead returns an agent with two slots. Its tasks take a millisecond and its exchanges take two. Tasks 0 and 1 run,
+// and tasks 2 to 1+n were granted in advance.
 func ahead(t *testing.T) (a *agent, n int) {
 	a = newAgent(t, 2, 1)
 	a.join()
@@ -36,7 +36,7 @@ func ahead(t *testing.T) (a *agent, n int) {
 	return a, n
 }
 
-// aheadGrants answers an exchange with tasks that have slots, and more that have none.
+// aheadGrants answers an exchange with tasks that have slots, and with more tasks in advance, without a slot.
 func aheadGrants(r *state.Request, first, slots, more int) *messages.ExchangeReply {
 	reply := grants(r, first, slots+more)
 	for i := slots; i < slots+more; i++ {
@@ -45,8 +45,8 @@ func aheadGrants(r *state.Request, first, slots, more int) *messages.ExchangeRep
 	return reply
 }
 
-// TestSlotIsFedAtOnce: the next task begins when a slot is free, before the leader has heard
-// anything; then the leader hears of both together.
+// TestSlotIsFedAtOnce ends a task. The next one must start on the free slot before the leader has heard anything, and
+// the leader must then hear of both together.
 func TestSlotIsFedAtOnce(t *testing.T) {
 	a, n := ahead(t)
 	for i := range n {
@@ -76,7 +76,8 @@ func TestSlotIsFedAtOnce(t *testing.T) {
 	t.Fatal("claimed nothing though tasks run out")
 }
 
-// TestAheadIsGivenBack: a decision, and the time, take back what has no slot; what runs goes on.
+// TestAheadIsGivenBack checks that a decision, or the end of the waiting time, gives waiting tasks back, and that
+// running tasks go on.
 func TestAheadIsGivenBack(t *testing.T) {
 	for name, happens := range map[string]func(a *agent) *state.Request{
 		"new weights": func(a *agent) *state.Request {
@@ -120,8 +121,8 @@ func TestAheadIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestSameWeightsTakeNothingBack: nor is a job news that came back with the weight that it had; where
-// the agent missed a vector it cannot know that.
+// TestSameWeightsTakeNothingBack checks that no waiting task is given back if a job left or came back with its old
+// weight. After a missed vector the agent cannot know this, and must give them back.
 func TestSameWeightsTakeNothingBack(t *testing.T) {
 	a, n := ahead(t)
 	same := func(v *messages.Vector) {
@@ -139,8 +140,8 @@ func TestSameWeightsTakeNothingBack(t *testing.T) {
 	}
 }
 
-// TestLongTasksAreNotClaimedAhead: nor are any tasks after the time was too long, until
-// tasks turn out to be short.
+// TestLongTasksAreNotClaimedAhead checks that no task is claimed in advance while tasks are long, or after tasks
+// waited too long, until tasks are short again.
 func TestLongTasksAreNotClaimedAhead(t *testing.T) {
 	a := running(t, 2)
 	a.now = a.now.Add(second)
@@ -155,7 +156,7 @@ func TestLongTasksAreNotClaimedAhead(t *testing.T) {
 	}
 }
 
-// tooLong passes time until nothing waits for a slot any more.
+// tooLong passes time until no task waits for a slot any more.
 func (a *agent) tooLong() (r *state.Request) {
 	for a.Running() > 2 {
 		r = a.sleep().Request
@@ -163,11 +164,12 @@ func (a *agent) tooLong() (r *state.Request) {
 	return r
 }
 
-// TestOtherMarketsGrantNothingAhead: the agent does not ask for it.
+// TestOtherMarketsGrantNothingAhead checks that the agent asks for no task in advance in a market that does not grant
+// them.
 func TestOtherMarketsGrantNothingAhead(t *testing.T) {
 	a, _ := ahead(t)
 	a.Directive(a.now, &messages.Directive{Term: 1, Version: 1, Markets: []messages.NodeMarket{{Name: "main", Ordered: true, Classes: []messages.Name{"cpu"}}}})
-	a.take(change(1, 2, 1000, 0, messages.JobWeight{Job: 7, Weight: 2})) // gives back what is at hand
+	a.take(change(1, 2, 1000, 0, messages.JobWeight{Job: 7, Weight: 2})) // gives the waiting tasks back
 	a.end(0, messages.Exited)
 	a.end(1, messages.Exited)
 	if e := a.request().Exchange; slotsOf(e) != 2 || e.Claims[0].Ahead != 0 {
@@ -175,7 +177,7 @@ func TestOtherMarketsGrantNothingAhead(t *testing.T) {
 	}
 }
 
-// TestStoppedAheadNeverStarts: the leader ends a task that has no slot yet.
+// TestStoppedAheadNeverStarts makes the leader end a task that has no slot yet. The task must not start.
 func TestStoppedAheadNeverStarts(t *testing.T) {
 	a, n := ahead(t)
 	a.Directive(a.now, &messages.Directive{Term: 1, Stop: []messages.Attempt{attempt(2)}})
@@ -185,9 +187,8 @@ func TestStoppedAheadNeverStarts(t *testing.T) {
 	}
 }
 
-// TestGrantAheadTakesASlotThatIsFreeSince: a slot became free while the grant was on its
-// way, and the leader does not know: the task begins at once. It takes no slot of which
-// the leader knows that it is free.
+// TestGrantAheadTakesASlotThatIsFreeSince frees a slot while a grant in advance is on its way. The leader does not
+// know of the free slot, so the task must start at once. It must not take a slot that the leader knows to be free.
 func TestGrantAheadTakesASlotThatIsFreeSince(t *testing.T) {
 	a := running(t, 2)
 	a.end(0, messages.Exited)
@@ -208,8 +209,8 @@ func TestGrantAheadTakesASlotThatIsFreeSince(t *testing.T) {
 	}
 }
 
-// TestSlowerTasksLeaveFewerAhead: where tasks begin, but more slowly than expected, only what
-// has waited too long is given back, and fewer are claimed ahead.
+// TestSlowerTasksLeaveFewerAhead makes tasks slower than expected. Only tasks that have waited too long may be given
+// back, and fewer must be claimed in advance.
 func TestSlowerTasksLeaveFewerAhead(t *testing.T) {
 	a, n := ahead(t)
 	var last *state.Request

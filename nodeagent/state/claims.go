@@ -7,13 +7,12 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// mostClaims bounds the claims of one exchange; slots beyond wait for the next vector.
+// mostClaims bounds the claims of one exchange. Further slots wait for the next vector.
 const mostClaims = 1024
 
-// claims draws a job for every awake slot, and for the tasks that should wait on the node. A slot
-// goes to sleep if there is no work. ends is the number of tasks whose end the exchange reports.
-// For each of them the agent also claims a free slot in a market that directs: only the leader
-// knows who is next.
+// claims draws a job for every awake slot, and for the tasks that should wait on the node. A slot goes to sleep if
+// there is no work for it. ends is the number of ended tasks that the exchange reports. In a market that directs, the
+// agent also claims a free slot for each of these ends: only the leader knows which job is next.
 func (k *markets) claims(trip time.Duration, ends int) (claims []messages.Claim) {
 	for _, m := range k.all {
 		for at := range m.classes {
@@ -39,7 +38,7 @@ func (k *markets) claims(trip time.Duration, ends int) (claims []messages.Claim)
 		c.awake = 0
 		if n := min(c.free(), ends); n > 0 && !k.shut && len(claims) < mostClaims {
 			if m := k.directing(at); m != nil {
-				if mc := &m.classes[at]; !mc.claimed { // the claim does not come from a vector
+				if mc := &m.classes[at]; !mc.claimed { // this claim was not drawn from a vector
 					mc.claimed, mc.sentTerm, mc.sentSeq = true, 0, 0
 				}
 				c.claiming += n
@@ -50,7 +49,8 @@ func (k *markets) claims(trip time.Duration, ends int) (claims []messages.Claim)
 	return claims
 }
 
-// directing returns the market of a class, if it is the only one and directs.
+// directing returns the market of a class if it is the only one and directs: it decides itself which job gets a free
+// slot.
 func (k *markets) directing(at int) (only *market) {
 	for _, m := range k.all {
 		switch {
@@ -64,9 +64,9 @@ func (k *markets) directing(at int) (only *market) {
 	return only
 }
 
-// ahead returns how many more tasks of a class the agent should hold without a slot, and how many
-// in all. It returns 0 unless every slot has a task, idle slots elsewhere leave work, and all
-// markets of the class grant tasks in advance.
+// ahead returns how many more tasks of a class the agent should claim without a slot, and how many it should hold in
+// all. It returns 0 unless every slot has a task, idle slots elsewhere leave work, and all markets of the class grant
+// tasks in advance.
 func (k *markets) ahead(at int, trip time.Duration) (more, most int) {
 	c := &k.slots[at]
 	most, _ = c.wanted(trip)
@@ -118,7 +118,7 @@ func (k *markets) draw(at int) *market {
 	return nil
 }
 
-// add puts claims of the same job together.
+// add adds a claim, and joins it with a claim for the same job.
 func add(claims []messages.Claim, c messages.Claim) []messages.Claim {
 	for i := range claims {
 		if claims[i].Market == c.Market && claims[i].Class == c.Class && claims[i].Job == c.Job {
@@ -129,11 +129,10 @@ func add(claims []messages.Claim, c messages.Claim) []messages.Claim {
 	return append(claims, c)
 }
 
-// dryUp records the classes in which fewer tasks were granted than claimed. The answer does not say
-// which market ran out of work, so all markets that were asked count as dry until their next
-// vector. If a vector came while the answer was on its way, the idle slots decide again, as the
-// others did when it came. A market that directs decides about a slot only after it knows that the
-// slot is free: after an exchange that reported ends, the idle slots claim once more, and the
+// dryUp records the classes in which fewer tasks were granted than claimed. The answer does not say which market ran
+// out of work, so all asked markets count as dry until their next vector. If a vector came while the exchange was
+// under way, the idle slots decide again with it. A market that directs decides about a slot only after
+// it knows that the slot is free: after an exchange that reported ends, the idle slots claim once more, and the
 // leader lets them wait for the decision.
 func (k *markets) dryUp(asked *messages.Exchange, r *messages.ExchangeReply) {
 	for at := range k.slots {
@@ -156,7 +155,7 @@ func (k *markets) dryUp(asked *messages.Exchange, r *messages.ExchangeReply) {
 	}
 }
 
-// settle ends the draws of the claims that were under way; r answers them.
+// settle ends the draws of the claims in the last exchange; r is its answer.
 func (k *markets) settle(r *messages.ExchangeReply) {
 	granted := map[messages.JobID]int{}
 	for i := range r.Grants {
@@ -173,8 +172,8 @@ func (k *markets) settle(r *messages.ExchangeReply) {
 	}
 }
 
-// sharing returns what draws jobs for the market from which a granted task is, if slot time is
-// shared there; nil: it is not.
+// sharing returns the Stride that draws jobs for the market of a granted task; nil: that market does not share slot
+// time.
 func (k *markets) sharing(class int, job messages.JobID) *sampler.Stride {
 	for _, m := range k.all {
 		if jobs := &m.classes[class].jobs; m.ahead && jobs.Knows(job) {
@@ -202,8 +201,7 @@ func granted(r *messages.ExchangeReply, class messages.Name) (n int) {
 	return n
 }
 
-// programOf returns the program of an attempt among the grants of an answer; nil: the answer does
-// not have it.
+// programOf returns the program of an attempt from the grants of an answer; nil: there is none.
 func programOf(r *messages.ExchangeReply, a messages.Attempt) *messages.Program {
 	for i := range r.Programs {
 		if p := &r.Programs[i]; p.Job == a.Task.Job && p.Stage == a.Task.Stage {
@@ -230,8 +228,8 @@ func (k *markets) wake(at int, m *marketClass) {
 	c.awake += woken
 }
 
-// freed wakes a slot that became free, if the idle slots leave it work, or its market directs:
-// the vector then has work for idle slots alone.
+// freed wakes a slot that became free, if the last vector has work left for it, or if its market directs: such a
+// market's vectors have work only for idle slots.
 func (k *markets) freed(at int) {
 	c := &k.slots[at]
 	for _, m := range k.all {

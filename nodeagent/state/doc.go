@@ -1,14 +1,13 @@
-// Package state has what a node agent knows, and decides what it does. It knows the agent's slots, its
-// unfinished attempts, the latest vectors, the exchange under way and the lease. It is pure: time
-// and random numbers are arguments, and what the agent must do is returned as [Actions].
+// Package state holds what a node agent knows, and makes its decisions. It knows the agent's slots, its unfinished
+// attempts, the latest vectors, the exchange under way and the lease. It is pure: time and random numbers are
+// arguments, and it returns the agent's next steps as [Actions].
 //
 // # Use
 //
-// Only one goroutine at a time may call a [State]. The caller tells it what happened
-// ([State.Registered], [State.Answered], [State.Failed], [State.Vector], [State.Ended], …), then calls
-// [State.Act] and carries out what it returns. It calls Act again at [State.Wake] at the latest. Times
-// are of a clock that never goes back and that counts time while the machine sleeps; its zero
-// does not matter.
+// Only one goroutine at a time may call a [State]. The caller tells it what happened ([State.Registered],
+// [State.Answered], [State.Failed], [State.Vector], [State.Ended], …), then calls [State.Act] and carries out what it
+// returns. It calls Act again at [State.Wake] at the latest. All times are from one clock, which never goes back and
+// goes on while the machine sleeps; it may start at any time.
 //
 // # Guarantees
 //
@@ -26,28 +25,27 @@
 //
 // # Looking ahead
 //
-// A slot that becomes free would be idle until the next exchange is answered. If tasks are so short that
-// this matters, the agent claims the next tasks in advance. It keeps as many as the slots need while an
-// exchange is under way and while ends are gathered before the next exchange, by the measured times of
-// tasks and exchanges, but at most [messages.MaxAhead] for each slot. It claims them as for a free
-// slot: the job of each is drawn by the weights. A slot begins the next of these tasks at once. The leader
-// hears of that, and of the ended tasks, when it is time to claim again. It then hears when the slot went
-// from one task to the next, and divides the slot's time accordingly.
+// A slot that becomes free would be idle until the next exchange is answered. If tasks are so short that this
+// matters, the agent claims the next tasks in advance. It keeps as many as the slots need while an exchange is under
+// way and while ends are collected for the next exchange. It computes this number from the measured times of tasks
+// and exchanges; the bound is [messages.MaxAhead] for each slot. It draws the job of each such task by the weights,
+// as for a free slot. A slot that becomes free starts the next of these tasks at once. The leader hears of this, and
+// of the ended tasks, when the agent claims again. The agent also reports when the slot went from one task to the
+// next, and the leader divides the slot's time accordingly.
 //
-// A runner with this ability ([State.SetFeeds]) also has these tasks, in their order. It begins the next as
-// soon as a task with a slot has ended. The agent then hears of both events and of their times. A task
-// that the agent wants to give back, it first asks back from the runner, and gives it back when the
-// runner says that the task has not begun. A task that had begun has the slot. If a decision gave the slot to
-// another task meanwhile, the first is killed, and the leader hears that it was stopped.
+// If the runner is able to ([State.SetFeeds]), the agent passes these tasks to it, in their order. The runner starts
+// the next task as soon as a task with a slot has ended, and then tells the agent both events and their times. Before
+// the agent gives a task back to the leader, it asks the runner for it. If the runner has not started the task, the
+// agent gives it back. If the runner has started it, the task keeps the slot. If a decision gave the slot to another
+// task meanwhile, the started task is killed, and reported as stopped.
 //
-// Tasks without a slot are given back at once when the weights of their class change, when the
-// leader suspends or resumes a task, when there is no executor, and at the latest [AheadWithin] after
-// they were granted. A job that left, or that came back unchanged, does not count as a change of weights,
-// because the shares of the other jobs in the rest stay the same. Afterwards the agent keeps fewer tasks of the
-// class in advance, or none if no task began meanwhile, until its tasks turn out to be short again. The
-// leader counts such a task as pending: no mechanism sees it run, and it costs nothing. If it is
-// given back, only its number shows that it was claimed. Only proportional markets grant tasks in
-// advance: the other markets need to know what runs at each moment.
+// Tasks without a slot are given back at once when the weights of their class change, when the leader suspends or
+// resumes a task, when there is no executor, and at the latest [AheadWithin] after they were granted. A job that
+// left, or that came back unchanged, does not count as a change of weights, because the shares of the other jobs in
+// the rest stay the same. If tasks waited too long, the agent then keeps fewer tasks of the class in advance, or none
+// if no task started meanwhile, until its tasks are short again. The leader counts a task without a slot as pending,
+// so it costs nothing. If it is given back, only its attempt number shows that it was claimed. Only proportional
+// markets grant tasks in advance: the other markets need to know what runs at each moment.
 //
 // # Waking idle slots
 //
@@ -56,11 +54,11 @@
 // standard deviations so that too few claims are unlikely, plus three for cases with few tasks. If
 // work stays unclaimed, the leader publishes a vector again.
 //
-// A slot that becomes free later claims if there were fewer idle slots than work in that vector.
-// Otherwise it waits for the next vector, as the idle slots do. In a market that directs, vectors have
-// work only for idle slots, and the market decides about a slot once it knows that the slot is free. There
-// a slot that becomes free always claims, but for no particular job: the leader knows which job is next. If
-// the claim gets nothing, the slot claims once more while the vector has work.
+// A slot that becomes free later claims if there were fewer idle slots than work in that vector. Otherwise it waits
+// for the next vector, as the idle slots do. A market that directs chooses the job for each free slot itself. Its
+// vectors have work only for idle slots, and it decides about a slot after it knows that the slot is free. There a
+// slot that becomes free always claims, but for no particular job: the leader knows which job is next. If the claim
+// gets nothing, the slot claims once more while the vector has work.
 //
 // If several markets allocate a class, a slot draws its market in proportion to the pending tasks
 // there, and then the job from that market's vector. In a proportional market the weights are shares of

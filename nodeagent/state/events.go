@@ -15,16 +15,16 @@ func (s *State) Registered(now messages.Time, id uint64, r *messages.RegisterRep
 		s.Failed(now, id, messages.Errorf(messages.Invalid, "lease %v: must be positive", r.Lease))
 		return
 	}
-	if s.Joined() { // it only reported what it can do now
+	if s.Joined() { // it only reported new abilities
 		s.session.registered(r)
 		s.serve(now, r.Markets)
-		return // an exchange says what to stop
+		return // the answer to an exchange says which tasks to stop
 	}
 	s.session.registered(r)
 	s.slots.sleep()
 	s.tasks.version = 0
-	// The leader may still count an attempt as claimed that it wants ended, and
-	// waits for the report of its end, also of one that ended before.
+	// The leader may still count an attempt as claimed that it wants to end. It waits for the report of the attempt's
+	// end, so report ends again that were reported before.
 	for _, a := range r.Stop {
 		s.tasks.stop(a, true)
 	}
@@ -56,8 +56,8 @@ func (s *State) Answered(now messages.Time, id uint64, r *messages.ExchangeReply
 	}
 }
 
-// grant starts the granted tasks. A grant without a program (the answer had no room for it), or one
-// that comes while the agent closes, is reported as ended at once.
+// grant starts the granted tasks. If the answer had no room for a task's program, or if the agent is closing, the
+// task is reported as ended at once.
 func (s *State) grant(now messages.Time, r *messages.ExchangeReply) {
 	messages.ShareEnv(r.Programs)
 	for _, g := range r.Grants {
@@ -81,7 +81,7 @@ func (s *State) grant(now messages.Time, r *messages.ExchangeReply) {
 	}
 }
 
-// Failed says that a request was refused, or not answered within its time.
+// Failed handles a request that was refused, or not answered in time.
 func (s *State) Failed(now messages.Time, id uint64, err error) {
 	if !s.session.expects(id) {
 		return
@@ -91,15 +91,15 @@ func (s *State) Failed(now messages.Time, id uint64, err error) {
 	switch {
 	case kind == messages.Fenced:
 		s.lose()
-		s.session.joinAt = now.Add(wait) // two agents of one name must not fence each other without pause
+		s.session.joinAt = now.Add(wait) // two agents with one name must not fence each other without pause
 	case kind == messages.Invalid && s.withdraw():
 	default:
 		s.session.retryAt = now.Add(wait)
 	}
 }
 
-// withdraw drops the claims of the current exchange, because they may be the reason why it was
-// refused. Its reports are sent again under a new number. The slots wait for the next vector.
+// withdraw drops the claims of the current exchange, because the leader may have refused the exchange for them. The
+// reports are sent again under a new number. The slots wait for the next vector.
 func (s *State) withdraw() bool {
 	asked := s.session.request.Exchange
 	if asked == nil || len(asked.Claims) == 0 {
@@ -110,19 +110,19 @@ func (s *State) withdraw() bool {
 	s.markets.settle(&messages.ExchangeReply{})
 	s.tasks.putBack(asked.Finished)
 	s.markets.dryUp(asked, &messages.ExchangeReply{})
-	s.session.beat = 0 // the lease is still to be renewed
+	s.session.beat = 0 // send the next exchange at once, to renew the lease
 	return true
 }
 
-// Ended says that a task has ended.
+// Ended handles the end of a task.
 func (s *State) Ended(f messages.Finished) { s.tasks.ended(f) }
 
-// Turned says that a task has ended, and when its slot went to another task that the runner had.
+// Turned handles the end of a task whose slot the runner gave to a waiting task. at is when it did.
 func (s *State) Turned(at messages.Time, f messages.Finished, next messages.Attempt) {
 	s.tasks.turned(at, f, next)
 }
 
-// Keep says that the runner does not begin a task by itself.
+// Keep handles the answer that the runner does not start a waiting task by itself.
 func (s *State) Keep(a messages.Attempt) {
 	if t := s.tasks.hand[a]; t != nil {
 		t.left, t.kept = false, true
@@ -142,30 +142,30 @@ func (s *State) Directive(now messages.Time, d *messages.Directive) {
 	s.serve(now, d.Markets)
 }
 
-// Adopt adds a task that an earlier run of the agent began. width is its number of slots, and held
-// says that it is suspended. Call it before the first Act. It returns false if the node no longer
-// has such slots. A task that the leader does not suspend is resumed with the first answer.
+// Adopt adds a task that an earlier run of the agent started. width is its number of slots, and held says that it is
+// suspended. Call it before the first Act. It returns false if the node no longer has the slots. If the leader does
+// not list the task as suspended, its first answer resumes it.
 func (s *State) Adopt(a messages.Attempt, class messages.Name, width int, held bool) bool {
 	at := s.slots.index(class)
 	return at >= 0 && s.tasks.adopt(a, at, width, held)
 }
 
-// serve replaces the markets by the ones that the leader named; nil changes nothing.
+// serve replaces the markets with the ones that the leader named; nil changes nothing.
 func (s *State) serve(now messages.Time, named []messages.NodeMarket) {
 	if named != nil && s.Joined() {
 		s.markets.set(now, named)
 	}
 }
 
-// Vector uses a published vector. A vector that cannot be used is requested again completely; the
+// Vector handles a published vector. If the vector cannot be used, the state requests the complete vector, and the
 // error says what was wrong.
 func (s *State) Vector(now messages.Time, v *messages.Vector) error {
 	return s.markets.receive(now, s.markets.find(v.Market), v)
 }
 
-// Heeds reports whether the next vector can lead to an action: there is a free slot, a market
-// grants tasks in advance, or a complete vector is awaited. Otherwise vectors may be passed to the
-// state later, just before the next event, in their order.
+// Heeds reports whether the next vector can lead to an action: there is a free slot, a market grants tasks in
+// advance, or a complete vector is awaited. Otherwise the caller may pass vectors to the state later, in their order,
+// just before the next event.
 func (s *State) Heeds() bool {
 	return !s.Joined() || slices.ContainsFunc(s.slots, func(c class) bool { return c.free() > 0 }) ||
 		slices.ContainsFunc(s.markets.all, func(m *market) bool {
@@ -173,10 +173,10 @@ func (s *State) Heeds() bool {
 		})
 }
 
-// Fetched returns the whole vector that was asked for.
+// Fetched handles the complete vector that was requested.
 func (s *State) Fetched(now messages.Time, v *messages.Vector) error {
 	return s.markets.fetched(now, v)
 }
 
-// FetchFailed says that a whole vector did not come.
+// FetchFailed handles a request for a complete vector that failed.
 func (s *State) FetchFailed(now messages.Time, name messages.Name) { s.markets.fetchFailed(now, name) }

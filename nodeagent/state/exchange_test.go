@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// running returns an agent of n slots, each with a task.
+// running returns an agent with n slots. Each has a task.
 func running(t *testing.T, n int) *agent {
 	a := newAgent(t, n, 1)
 	a.join()
@@ -25,7 +25,7 @@ func running(t *testing.T, n int) *agent {
 	if len(a.starts) != n {
 		t.Fatalf("started %d of %d tasks", len(a.starts), n)
 	}
-	a.now = a.now.Add(second / 20) // long enough that there is no need to claim ahead
+	a.now = a.now.Add(second / 20) // so long that no task is claimed in advance
 	return a
 }
 
@@ -37,7 +37,7 @@ func TestFinishAndClaimShareOneExchange(t *testing.T) {
 	if e := r.Exchange; len(e.Finished) != 1 || e.Finished[0].Attempt != attempt(1) || slotsOf(e) != 1 || e.Seq != 2 {
 		t.Fatalf("sent %+v", e)
 	}
-	// What happens meanwhile waits, and goes together.
+	// Ends that come meanwhile wait, and are sent together.
 	a.end(0, messages.Exited)
 	a.end(2, messages.Exited)
 	a.silent()
@@ -47,8 +47,8 @@ func TestFinishAndClaimShareOneExchange(t *testing.T) {
 	}
 }
 
-// TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects: such a market decides about the slot when
-// it knows that the slot is free, which is after the first claim.
+// TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects checks that a slot claims again after its first claim got
+// nothing: only with the first claim did the market learn that the slot is free.
 func TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects(t *testing.T) {
 	for _, mechanism := range []messages.Name{messages.Proportional, messages.HighestBid} {
 		a := running(t, 2)
@@ -70,8 +70,8 @@ func TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects(t *testing.T) {
 	}
 }
 
-// TestAFreedSlotClaimsThoughIdleOnesTakeTheWork where the market directs: its vectors have work
-// for idle slots alone.
+// TestAFreedSlotClaimsThoughIdleOnesTakeTheWork checks that, in a market that directs, a slot that became free claims
+// although there are enough idle slots for the work of the vector.
 func TestAFreedSlotClaimsThoughIdleOnesTakeTheWork(t *testing.T) {
 	for _, mechanism := range []messages.Name{messages.Proportional, messages.HighestBid} {
 		a := newAgent(t, 1, 1)
@@ -89,8 +89,9 @@ func TestAFreedSlotClaimsThoughIdleOnesTakeTheWork(t *testing.T) {
 	}
 }
 
-// TestEndsClaimTheirSlotsWhereTheMarketDirects, though nothing is known of work: who is next in
-// line only the leader knows. Where the answer has nothing, nothing more is said.
+// TestEndsClaimTheirSlotsWhereTheMarketDirects checks that a reported end claims its slot although the agent knows of
+// no work, because only the leader knows which job is next. If the answer grants nothing, the agent sends nothing
+// more.
 func TestEndsClaimTheirSlotsWhereTheMarketDirects(t *testing.T) {
 	for _, mechanism := range []messages.Name{messages.Proportional, messages.HighestBid} {
 		for _, passedOn := range []int{0, 1, 2} {
@@ -121,15 +122,15 @@ func TestEndsClaimTheirSlotsWhereTheMarketDirects(t *testing.T) {
 			}
 			if a.vector(3, 2, 2); passedOn == 2 {
 				a.silent()
-			} else if e := a.request().Exchange; slotsOf(e) != 2-passedOn { // as before, with the slots that are left
+			} else if e := a.request().Exchange; slotsOf(e) != 2-passedOn { // as before, with the remaining slots
 				t.Errorf("%s, %d passed on: sent %+v", mechanism, passedOn, e)
 			}
 		}
 	}
 }
 
-// TestAnAnswerWithoutATaskDoesNotHideWork: a vector that came while the exchange was under way
-// counts for the slots that were not given away.
+// TestAnAnswerWithoutATaskDoesNotHideWork publishes a vector while an exchange is under way. The slots that got no
+// task must claim for it.
 func TestAnAnswerWithoutATaskDoesNotHideWork(t *testing.T) {
 	a := newAgent(t, 1, 1)
 	a.join()
@@ -157,12 +158,12 @@ func TestUnansweredExchangeIsRepeatedUnchanged(t *testing.T) {
 		for range 3 {
 			a.Failed(a.now, first.ID, fails(kind))
 			a.end2(1)
-			a.silent() // not at once
+			a.silent() // after a pause
 			again := a.sleep().Request
 			if again == nil || !a.repeats(again.Exchange, first.Exchange) {
 				t.Fatalf("%v: sent %+v, want exchange %d once more", kind, again, first.Exchange.Seq)
 			}
-			// The answer to what was given up counts no more.
+			// The answer to a withdrawn request has no effect.
 			a.Answered(a.now, first.ID, grants(first, 50, 1))
 			if len(a.act().Start) != 0 {
 				t.Fatal("listened to the answer to an earlier request")
@@ -176,14 +177,14 @@ func TestUnansweredExchangeIsRepeatedUnchanged(t *testing.T) {
 	}
 }
 
-// repeats reports whether an exchange is another one sent again, now.
+// repeats reports whether an exchange repeats another one, with a new time.
 func (a *agent) repeats(again, first *messages.Exchange) bool {
 	want := *first
 	want.Sent = a.now
 	return reflect.DeepEqual(*again, want)
 }
 
-// end2 ends a task once.
+// end2 ends task i if it is running.
 func (a *agent) end2(i int) {
 	if _, ok := a.starts[attempt(i)]; ok {
 		a.end(i, messages.Exited)
@@ -219,7 +220,7 @@ func TestGrantThatCannotStartIsReported(t *testing.T) {
 		programs []messages.Program
 		outcome  messages.Outcome
 	}{
-		"no program":    {nil, messages.Stopped}, // no failure of the task's
+		"no program":    {nil, messages.Stopped}, // not a failure of the task
 		"unknown class": {[]messages.Program{{Job: 7, Class: "gpu"}}, messages.Unstartable},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -260,8 +261,7 @@ func TestShortAnswerMeansWaiting(t *testing.T) {
 	}
 }
 
-// A vector that came while the claims were under way may tell of work that
-// they came too early for.
+// A vector came while the claims were under way. Its work may be newer than the claims.
 func TestShortAnswerAfterNewVector(t *testing.T) {
 	a := newAgent(t, 4, 1)
 	a.join()
@@ -280,7 +280,7 @@ func TestHeartbeat(t *testing.T) {
 	for range 5 {
 		from := a.now
 		do := a.sleep()
-		if do.Request == nil { // the vector is asked for first
+		if do.Request == nil { // the complete vector is requested first
 			do = a.sleep()
 		}
 		if waited := a.now.Sub(from); waited < lease/5 || waited > lease/4 {
@@ -323,7 +323,7 @@ func TestDirectiveOfEarlierLeaderIsIgnored(t *testing.T) {
 	}
 }
 
-// TestEndsGather: where many tasks run, an end waits a little for others.
+// TestEndsGather checks that an end waits a little for other ends if many tasks run.
 func TestEndsGather(t *testing.T) {
 	a := running(t, 64)
 	a.end(0, messages.Exited)
@@ -342,14 +342,14 @@ func TestEndsGather(t *testing.T) {
 		a.end(i, messages.Exited)
 		a.silent()
 	}
-	a.end(13, messages.Exited) // a quarter of those that still run
+	a.end(13, messages.Exited) // a quarter of the tasks that still run
 	if e := a.request().Exchange; len(e.Finished) != 13 || slotsOf(e) != 13 {
 		t.Errorf("sent %d ends and %d claims", len(e.Finished), slotsOf(e))
 	}
 }
 
-// TestRefusedClaimsAreWithdrawn: what an exchange reports goes on without the
-// claims that may be why it was refused, and the lease is not lost.
+// TestRefusedClaimsAreWithdrawn refuses an exchange. The agent must send its reports again without the claims, and
+// must not lose the lease.
 func TestRefusedClaimsAreWithdrawn(t *testing.T) {
 	a := running(t, 2)
 	a.end(0, messages.Exited)
@@ -367,8 +367,8 @@ func TestRefusedClaimsAreWithdrawn(t *testing.T) {
 	}
 }
 
-// TestManyEndsFitMessages: what ends at once is told in pieces that can be sent, the
-// claims with the last.
+// TestManyEndsFitMessages ends very many tasks at once. The ends must be reported in several exchanges that fit into
+// messages, with the claims in the last one.
 func TestManyEndsFitMessages(t *testing.T) {
 	const n = 10_000
 	a := running(t, n)
@@ -390,8 +390,8 @@ func TestManyEndsFitMessages(t *testing.T) {
 	}
 }
 
-// TestSharedEnvironment: the environment of a job comes once, and each of its
-// programs has it all.
+// TestSharedEnvironment checks that each program of a job gets the job's whole environment, which a message has only
+// once.
 func TestSharedEnvironment(t *testing.T) {
 	a := newAgent(t, 1, 1)
 	a.join()

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// followers is as ahead, and the tasks at hand have been left with the runner.
+// followers returns the agent of ahead, after it has passed its waiting tasks to the runner.
 func followers(t *testing.T) (a *agent, n int) {
 	a, n = ahead(t)
 	a.SetFeeds()
@@ -27,7 +27,7 @@ func followers(t *testing.T) (a *agent, n int) {
 	return a, n
 }
 
-// turn says that a task has ended some time ago, and that the runner has begun another.
+// turn says that task i ended some time ago, and that the runner has started another one on its slot.
 func (a *agent) turn(i, next int, ago messages.Duration) {
 	a.t.Helper()
 	delete(a.starts, attempt(i))
@@ -35,8 +35,8 @@ func (a *agent) turn(i, next int, ago messages.Duration) {
 	a.Turned(a.now.Add(-ago), messages.Finished{Attempt: attempt(i), Outcome: messages.Exited}, attempt(next))
 }
 
-// TestRunnerFeedsSlots: the leader hears of each slot when it went to another task, though the
-// agent heard of that later and of many together; nothing is started twice.
+// TestRunnerFeedsSlots lets the runner start waiting tasks, and tells the agent late, of several at once. The leader
+// must get the time of each change, and no task may start twice.
 func TestRunnerFeedsSlots(t *testing.T) {
 	a, n := followers(t)
 	from := a.now
@@ -56,14 +56,14 @@ func TestRunnerFeedsSlots(t *testing.T) {
 			t.Fatalf("the slot of task %d went to %+v, want %+v", i, f.Next, want)
 		}
 	}
-	// By its times a task has a slot for 250 µs, so that 40 ms have room for far more.
+	// A task keeps its slot for 250 µs by these times, so far more than n tasks fit into 40 ms.
 	if most := do.Request.Exchange.Claims[0].Ahead; most <= n {
 		t.Errorf("wants %d tasks at hand, before %d: measured by when the agent heard", most, n)
 	}
 }
 
-// TestFollowersAreAskedBack: what takes tasks at hand back asks the runner, once. A task is
-// given back when the runner says so; one that had begun before has its slot.
+// TestFollowersAreAskedBack checks that the agent asks the runner once for each task that it wants to give back. It
+// must give a task back only after the runner's answer. A task that has started keeps its slot.
 func TestFollowersAreAskedBack(t *testing.T) {
 	for name, happens := range map[string]func(a *agent){
 		"new weights": func(a *agent) {
@@ -91,7 +91,7 @@ func TestFollowersAreAskedBack(t *testing.T) {
 				t.Error("asked back again")
 			}
 			a.now = a.now.Add(milli)
-			a.turn(0, 2, milli/2) // it was too late for this one
+			a.turn(0, 2, milli/2) // this one has started already
 			for i := 3; i < 2+n; i++ {
 				a.Ended(messages.Finished{Attempt: attempt(i), Outcome: messages.Stopped})
 			}
@@ -123,15 +123,15 @@ func TestFollowersAreAskedBack(t *testing.T) {
 	}
 }
 
-// TestFollowerWithoutASlotIsKilled: a decision gave the slot to another task while the runner
-// began one there. What would follow on the slot is asked back first.
+// TestFollowerWithoutASlotIsKilled gives a slot to another task by a decision while the runner starts a waiting task
+// there. That task must be killed, and the tasks after it must be asked back first.
 func TestFollowerWithoutASlotIsKilled(t *testing.T) {
 	a, n := followers(t)
 	a.Directive(a.now, &messages.Directive{Term: 1, Version: 1, Suspended: []messages.Attempt{attempt(0), attempt(2)}})
 	if do := a.act(); len(do.Withdraw) != n || !slices.Equal(do.Suspend, []messages.Attempt{attempt(0)}) {
 		t.Fatalf("%+v", do)
 	}
-	a.turn(0, 2, 0) // had ended before it was suspended
+	a.turn(0, 2, 0) // it had ended before it was suspended
 	do := a.act()
 	if !slices.Equal(do.Stop, []state.Stop{{Attempt: attempt(2), Kill: true}}) {
 		t.Fatalf("stopped %v", do.Stop)
@@ -150,7 +150,7 @@ func TestFollowerWithoutASlotIsKilled(t *testing.T) {
 	}
 }
 
-// TestUnknownBeginIsKilled: nobody knows any more on whose slot a task has begun.
+// TestUnknownBeginIsKilled reports a start on the slot of an unknown task. The started task must be killed.
 func TestUnknownBeginIsKilled(t *testing.T) {
 	a, n := followers(t)
 	a.Turned(a.now, messages.Finished{}, attempt(3))
@@ -160,8 +160,8 @@ func TestUnknownBeginIsKilled(t *testing.T) {
 	}
 }
 
-// TestKeptTaskIsNotOvertaken: a task that the runner does not begin by itself begins by the agent's
-// word, and what is behind it waits for that.
+// TestKeptTaskIsNotOvertaken has a task that the runner does not start by itself. The agent must start it, and later
+// tasks must wait for that.
 func TestKeptTaskIsNotOvertaken(t *testing.T) {
 	a, n := ahead(t)
 	a.SetFeeds()
@@ -176,14 +176,15 @@ func TestKeptTaskIsNotOvertaken(t *testing.T) {
 	}
 }
 
-// TestFollowerBeginsByWord: a slot is free before the runner has heard of what follows.
+// TestFollowerBeginsByWord frees a slot before the runner has the waiting tasks. The agent must start the next one
+// itself.
 func TestFollowerBeginsByWord(t *testing.T) {
 	a, _ := followers(t)
 	a.end(0, messages.Exited)
 	if do := a.act(); len(do.Start) != 1 || do.Start[0].Grant.Attempt != attempt(2) {
 		t.Fatalf("started %v", do.Start)
 	}
-	// The runner may have begun it on the other slot at the same time, which then is free.
+	// The runner may have started the task on the other slot at the same time. That slot is then free.
 	a.Turned(a.now, messages.Finished{Attempt: attempt(1), Outcome: messages.Exited}, attempt(2))
 	if do := a.act(); len(do.Start) != 1 || do.Start[0].Grant.Attempt != attempt(3) || len(do.Stop) > 0 {
 		t.Fatalf("%+v", do)

@@ -12,9 +12,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// grid is a leader, a few agents, and a network between them that loses,
-// repeats, delays and reorders, in virtual time. It checks after every step
-// that no attempt runs twice or beyond its node's lease.
+// grid is a leader, a few agents, and a network between them that loses, repeats, delays and reorders messages, in
+// virtual time. It checks after every step that no attempt runs twice or beyond its node's lease.
 type grid struct {
 	t      *testing.T
 	rng    *rand.Rand
@@ -30,20 +29,20 @@ type event struct {
 	do func()
 }
 
-// node is an agent of one slot class and its shell.
+// node is an agent with one class of slots, and its shell.
 type node struct {
 	name    string
 	state   *state.State
 	running map[messages.Attempt]bool
 }
 
-// leader hands out tasks, each until an attempt of it has finished well.
+// leader hands out each task until an attempt of it has ended well.
 type leader struct {
 	tasks    int
 	pending  []int // task numbers
 	attempts map[int]uint32
 	holder   map[messages.Attempt]string
-	done     map[int]int // how often each task was accepted
+	done     map[int]int // how often the end of each task was accepted
 	nodes    map[string]*session
 	seq      uint64
 }
@@ -76,7 +75,7 @@ func (g *grid) after(d messages.Duration, do func()) {
 	g.events = append(g.events, event{g.now.Add(d), do})
 }
 
-// deliver brings a message after a while, or never, or twice.
+// deliver calls do after a while, never, or twice.
 func (g *grid) deliver(do func()) {
 	copies := 1
 	if g.faulty {
@@ -87,7 +86,7 @@ func (g *grid) deliver(do func()) {
 	}
 }
 
-// step lets the next thing happen: an event, or a node that wakes by itself.
+// step handles the next event, or wakes the node that must act next.
 func (g *grid) step() {
 	var at messages.Time
 	next, sleeper := -1, (*node)(nil)
@@ -111,7 +110,7 @@ func (g *grid) step() {
 	do()
 }
 
-// act is a node's shell.
+// act carries out a node's actions, like the shell.
 func (g *grid) act(n *node) {
 	do := n.state.Act(g.now)
 	for _, s := range do.Start {
@@ -134,7 +133,7 @@ func (g *grid) act(n *node) {
 			n.state.Fetched(g.now, v)
 			g.act(n)
 		})
-		n.state.FetchFailed(g.now, "main") // and asks again, should it not come
+		n.state.FetchFailed(g.now, "main") // ask again if it does not come
 	}
 	if r := do.Request; r != nil {
 		g.send(n, r)
@@ -153,7 +152,7 @@ func (g *grid) end(n *node, a messages.Attempt, how messages.Outcome) {
 	g.act(n)
 }
 
-// send carries a request to the leader and its answer back.
+// send carries a request to the leader, and the answer back.
 func (g *grid) send(n *node, r *state.Request) {
 	g.after(r.Within, func() {
 		n.state.Failed(g.now, r.ID, fails(messages.Unavailable))
@@ -177,7 +176,7 @@ func (g *grid) send(n *node, r *state.Request) {
 	})
 }
 
-// publish sends the vector to all while there is work.
+// publish sends the vector to all nodes while there is work.
 func (g *grid) publish() {
 	if len(g.leader.pending) > 0 {
 		v := g.leader.vector(g.nodes)
@@ -239,7 +238,7 @@ func (l *leader) exchange(now messages.Time, name string, e *messages.Exchange) 
 		if f.Outcome == messages.Exited {
 			task := int(f.Attempt.Task.Index)
 			l.done[task]++
-			l.pending = l.pending[:len(l.pending)-1] // release has just put it there
+			l.pending = l.pending[:len(l.pending)-1] // release has just appended the task
 		}
 	}
 	s.reply = &messages.ExchangeReply{Seq: e.Seq, Programs: []messages.Program{{Job: 7, Class: "cpu"}}}
@@ -259,7 +258,7 @@ func (l *leader) release(a messages.Attempt) {
 	l.pending = append(l.pending, int(a.Task.Index))
 }
 
-// expire gives away what nodes held that were not heard of for a lease.
+// expire releases the attempts of nodes that were silent for a whole lease.
 func (l *leader) expire(now messages.Time) {
 	for _, name := range slices.Sorted(maps.Keys(l.nodes)) {
 		if now.Sub(l.nodes[name].renewed) <= lease {
@@ -272,8 +271,7 @@ func (l *leader) expire(now messages.Time) {
 	}
 }
 
-// heldBy lists the attempts of a node, in order, so that a seed always gives
-// the same run.
+// heldBy returns the attempts of a node, sorted, so that one seed always gives the same run.
 func (l *leader) heldBy(name string) (held []messages.Attempt) {
 	for a, holder := range l.holder {
 		if holder == name {
@@ -284,7 +282,7 @@ func (l *leader) heldBy(name string) (held []messages.Attempt) {
 	return held
 }
 
-// check looks for an attempt that runs though the leader gave it to another.
+// check fails the test if an attempt runs although the leader gave its task to another node.
 func (g *grid) check() {
 	for _, n := range g.nodes {
 		for a := range n.running {
@@ -300,9 +298,8 @@ func (g *grid) check() {
 	}
 }
 
-// TestGridOverBadNetwork runs a small grid over a network that fails, with
-// cuts longer than the lease, and then lets it heal: every task must be done
-// exactly once.
+// TestGridOverBadNetwork runs a small grid over a network with failures, some longer than a lease, and then repairs
+// the network. Every task must be done exactly once.
 func TestGridOverBadNetwork(t *testing.T) {
 	lost := 0
 	for seed := range uint64(150) {

@@ -13,13 +13,13 @@ const (
 	lease  = 8 * second
 )
 
-// agent drives one state by hand, on a clock of its own.
+// agent drives one state by hand, with its own clock.
 type agent struct {
 	*state.State
 	t     testing.TB
 	now   messages.Time
 	stops []state.Stop
-	// starts are the tasks started and not ended.
+	// starts are the tasks that were started and have not ended.
 	starts map[messages.Attempt]state.Start
 }
 
@@ -31,7 +31,7 @@ func newAgent(t testing.TB, slots int, seed uint64) *agent {
 	}
 }
 
-// act carries out what the state says now, but for requests and fetches.
+// act carries out the actions of the state, except requests and fetches, and returns them.
 func (a *agent) act() state.Actions {
 	a.t.Helper()
 	do := a.Act(a.now)
@@ -45,7 +45,7 @@ func (a *agent) act() state.Actions {
 	return do
 }
 
-// sleep passes time until the state wants to act by itself.
+// sleep passes time until the state wants to be called again, and calls act.
 func (a *agent) sleep() state.Actions {
 	a.t.Helper()
 	at := a.Wake()
@@ -56,7 +56,7 @@ func (a *agent) sleep() state.Actions {
 	return a.act()
 }
 
-// request is the request that the state makes now.
+// request returns the request that the state makes now.
 func (a *agent) request() *state.Request {
 	a.t.Helper()
 	r := a.act().Request
@@ -87,7 +87,7 @@ func (a *agent) join() {
 	a.act()
 }
 
-// vector publishes a whole vector of one job.
+// vector publishes a complete vector with one job.
 func (a *agent) vector(seq uint64, pending, idle int) {
 	a.t.Helper()
 	a.take(whole(1, seq, pending, idle, messages.JobWeight{Job: 7, Weight: 1}))
@@ -111,7 +111,7 @@ func change(term, seq uint64, pending, idle int, jobs ...messages.JobWeight) *me
 	return v
 }
 
-// grants answers an exchange with tasks of a job, numbered from first.
+// grants answers an exchange with n tasks of a job, numbered from first.
 func grants(r *state.Request, first, n int) *messages.ExchangeReply {
 	reply := &messages.ExchangeReply{Seq: r.Exchange.Seq}
 	for i := range n {

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// expire passes time, with every request failing, until tasks are stopped.
+// expire passes time, and fails every request, until tasks are stopped.
 func (a *agent) expire() {
 	a.t.Helper()
 	for i := 0; len(a.stops) == 0; i++ {
@@ -31,7 +31,7 @@ func TestLeaseCountsFromTheFirstSending(t *testing.T) {
 	a.Failed(a.now, r.ID, fails(messages.Unavailable))
 	r = a.sleep().Request
 	a.now = a.now.Add(second)
-	a.Answered(a.now, r.ID, grants(r, 0, 0)) // which may be the answer to the first sending
+	a.Answered(a.now, r.ID, grants(r, 0, 0)) // perhaps the answer to the first sending
 	a.expire()
 	if at := sent.Add(lease); a.now != at {
 		t.Fatalf("tasks were stopped at %v, the lease ended at %v", a.now, at)
@@ -44,7 +44,7 @@ func TestLeaseCountsFromTheFirstSending(t *testing.T) {
 func TestExpiredLeaseBringsNewSession(t *testing.T) {
 	a := running(t, 2)
 	session := a.Session()
-	a.end(0, messages.Exited) // cannot be reported any more
+	a.end(0, messages.Exited) // too late to be reported in this session
 	a.expire()
 	if r := a.act().Request; r != nil {
 		t.Fatalf("sent %+v while a task runs", r)
@@ -64,9 +64,8 @@ func TestExpiredLeaseBringsNewSession(t *testing.T) {
 	}
 }
 
-// What the leader wants stopped at a registration it may still count as claimed,
-// as with a job that was cancelled meanwhile: without a word of its end the slot
-// would be taken for ever.
+// At a registration the leader lists attempts to stop. It may still count them as claimed, for example if a job was
+// cancelled meanwhile. The agent must report their ends, or their slots would be taken for ever.
 func TestWhatIsToBeStoppedIsReportedAlsoIfItHasEnded(t *testing.T) {
 	a := running(t, 1)
 	a.expire()
@@ -89,7 +88,7 @@ func TestFencedStopsEverything(t *testing.T) {
 		t.Fatalf("stopped %+v, want task 1 killed", a.stops)
 	}
 	a.end(1, messages.Stopped)
-	a.silent() // for a while, should it be another agent of this name
+	a.silent() // pause: there may be another agent with this name
 	r = a.sleep().Request
 	if r == nil || r.Register == nil || r.Register.Session == session || len(r.Register.Running) != 2 {
 		t.Fatalf("sent %+v, want a registration under a new session", r)
@@ -129,7 +128,7 @@ func TestRegistrationIsRepeatedUnderItsSession(t *testing.T) {
 func TestCloseEndsAndReports(t *testing.T) {
 	a := running(t, 2)
 	a.end(0, messages.Exited)
-	r := a.request() // with a claim
+	r := a.request() // with a claim in it
 	a.Close()
 	if a.act().Closed {
 		t.Fatal("closed while a task runs")
@@ -163,8 +162,9 @@ func TestCloseWithoutLeaseEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestAbilitiesAreToldWhileTasksRun under the same session: no task is lost, and an exchange waits for the answer, or the
-// registration for the answer to an exchange. The latest abilities are reported.
+// TestAbilitiesAreToldWhileTasksRun changes the abilities while tasks run. The agent must report them under the same
+// session, and lose no task. An exchange must wait for the answer to this registration, and the other way round. The
+// latest abilities must be reported.
 func TestAbilitiesAreToldWhileTasksRun(t *testing.T) {
 	a := newAgent(t, 2, 1)
 	a.SetAbilities([]messages.Name{"one"})

@@ -7,49 +7,47 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// market is what the agent knows about one market: its vector, for the classes of this node.
+// market is what the agent knows about one market: its latest vector, for the classes of this node.
 type market struct {
 	name      messages.Name
-	ahead     bool // it grants tasks before they have a slot
+	ahead     bool // it grants tasks in advance, before they have a slot
 	term, seq uint64
-	classes   []marketClass // parallel to the node's slots
-	// early are changes to a vector that has not come yet: they wait for the whole vector.
+	classes   []marketClass // in the order of the node's classes
+	// early are changes that arrived before the vector that they change. They wait for the complete vector.
 	early    []*messages.Vector
-	fetchAt  messages.Time // when to request the complete vector; 0: not at all
+	fetchAt  messages.Time // when to request the complete vector; 0: no request is planned
 	fetching bool
 	failures int
 }
 
-// marketClass is one class of a market's vector.
+// marketClass is one class in a market's vector.
 type marketClass struct {
-	served        bool // the market has the class
+	served        bool // the market serves the class
 	pending, idle int
-	// rest is the work of the vector that is left to slots which become free later,
-	// when the slots that were idle at its making have claimed.
+	// rest is the number of the vector's tasks that the idle slots leave for slots that become free later.
 	rest int
-	// dry says that a claim found less work than the vector had: claim no more before the next
-	// vector.
+	// dry says that a claim found less work than the vector had. No slot claims again before the next vector.
 	dry  bool
 	jobs sampler.Stride
-	// claimed says that claims are under way, sampled from this vector.
+	// claimed says that an exchange under way has claims that were drawn from this vector.
 	claimed           bool
 	sentTerm, sentSeq uint64
 }
 
-// maxEarly bounds the changes that wait for the whole vector.
+// maxEarly bounds the changes that wait for the complete vector.
 const maxEarly = 64
 
-// newer reports whether a vector comes after the one that is here.
+// newer reports whether a vector is newer than the present one.
 func (m *market) newer(v *messages.Vector) bool {
 	return v.Term > m.term || v.Term == m.term && v.Seq > m.seq
 }
 
-// follows reports whether a vector is whole, or changes the one that is here.
+// follows reports whether a vector can be used now: it is complete, or changes the present vector.
 func (m *market) follows(v *messages.Vector) bool {
 	return v.Base == 0 || v.Term == m.term && v.Base == m.seq
 }
 
-// wait keeps a change until its base is here; beyond the bound the oldest change goes.
+// wait keeps a change until the vector that it changes has arrived. Beyond the bound it drops the oldest change.
 func (m *market) wait(v *messages.Vector) {
 	if len(m.early) == maxEarly {
 		m.early = m.early[1:]
@@ -57,7 +55,7 @@ func (m *market) wait(v *messages.Vector) {
 	m.early = append(m.early, v)
 }
 
-// update replaces the class by the one of a vector, or changes it; nil: the vector has nothing in
+// update replaces the class by the class of a complete vector, or applies a change; nil: the vector has nothing for
 // the class.
 func (c *marketClass) update(v *messages.ClassVector, whole bool) error {
 	if v == nil {
@@ -76,14 +74,13 @@ func (c *marketClass) wanted() float64 {
 	return p + 2*math.Sqrt(p) + 3
 }
 
-// share computes the tasks that idle slots leave over. own is the number of idle slots of this
-// node.
+// share computes rest, the tasks that idle slots leave over. own is the number of idle slots of this node.
 func (c *marketClass) share(own int) {
 	claims := min(float64(max(c.idle, own)), c.wanted())
 	c.rest = max(0, c.pending-int(claims))
 }
 
-// work returns the number of pending tasks as far as known; 0 if a claim found none.
+// work returns the known number of pending tasks; 0 if a claim found none.
 func (c *marketClass) work() int {
 	if c.dry || c.jobs.Len() == 0 {
 		return 0

@@ -15,18 +15,18 @@ type markets struct {
 	rng   *rand.Rand
 	slots slots
 	out   *Actions
-	// decided is called when a vector has new weights of a class.
+	// decided is called when a vector brings new weights for a class.
 	decided func(class int)
 
 	all  []*market
-	term uint64 // the highest of a vector
-	shut bool   // slots neither wake nor claim
+	term uint64 // highest term of a vector so far
+	shut bool   // slots neither wake up nor claim
 }
 
-// fetches spreads the requests of agents that miss the same vector.
+// fetches spreads the requests over time when many agents miss the same vector.
 var fetches = backoff.Backoff{First: 50 * time.Millisecond, Last: 2 * time.Second}
 
-// set replaces the markets by the ones that the leader named, and requests their vectors.
+// set replaces the markets with the ones that the leader named, and requests their vectors.
 func (k *markets) set(now messages.Time, named []messages.NodeMarket) {
 	old := *k
 	k.all, k.out.Markets = nil, []messages.Name{}
@@ -60,9 +60,9 @@ func (k *markets) find(name messages.Name) *market {
 	return nil
 }
 
-// receive uses a vector that is newer than the market's, and then the changes that waited for it.
-// If the vector that it builds on is missing, or the vector is wrong, the complete vector is
-// requested; an error says what was wrong.
+// receive uses a vector that is newer than the present one, and then the changes that waited for it. If the vector
+// that it changes is missing, or if the vector is wrong, it plans a request for the complete vector. An error says
+// what was wrong.
 func (k *markets) receive(now messages.Time, m *market, v *messages.Vector) error {
 	if m == nil || !m.newer(v) {
 		return nil
@@ -74,15 +74,15 @@ func (k *markets) receive(now messages.Time, m *market, v *messages.Vector) erro
 		return nil
 	}
 	if err := k.apply(m, v); err != nil {
-		m.term, m.seq = 0, 0 // a part of the vector may be applied: start from none
+		m.term, m.seq = 0, 0 // a part of the vector may be applied already: start again without a vector
 		k.missing(now, m)
 		return err
 	}
 	return k.catchUp(now, m)
 }
 
-// catchUp applies the changes that waited and follow the vector that is here now. If
-// newer ones are left, there is still something missing.
+// catchUp applies the waiting changes that follow the present vector. If newer ones are left, a change between is
+// missing.
 func (k *markets) catchUp(now messages.Time, m *market) error {
 	early := m.early
 	m.early, m.fetchAt = nil, 0
@@ -103,7 +103,7 @@ func (k *markets) missing(now messages.Time, m *market) {
 	m.fetchAt = now.Add(messages.Duration(float64(spread) * k.rng.Float64()))
 }
 
-// fetch asks for the vectors whose time has come.
+// fetch requests the complete vectors that are due.
 func (k *markets) fetch(now messages.Time) {
 	for _, m := range k.all {
 		if m.fetchAt != 0 && now >= m.fetchAt {
@@ -113,14 +113,14 @@ func (k *markets) fetch(now messages.Time) {
 	}
 }
 
-// fetched uses the whole vector that was asked for.
+// fetched uses the complete vector that was requested.
 func (k *markets) fetched(now messages.Time, v *messages.Vector) error {
 	m := k.find(v.Market)
 	if m == nil {
 		return nil
 	}
 	m.fetching = false
-	m.failures++ // until an answer is applied
+	m.failures++ // until an answer can be used
 	if v.Base != 0 {
 		k.missing(now, m)
 		return messages.Errorf(messages.Invalid, "vector %d of market %q: is not whole", v.Seq, v.Market)
@@ -145,7 +145,7 @@ func (k *markets) apply(m *market, v *messages.Vector) error {
 	for at := range k.slots {
 		news := classOf(v, k.slots[at].name)
 		if news == nil && v.Base != 0 {
-			continue // unchanged
+			continue // this class has not changed
 		}
 		if err := m.classes[at].update(news, v.Base == 0); err != nil {
 			return err

@@ -8,26 +8,25 @@ import (
 	"github.com/candor-grid/candor/messages/backoff"
 )
 
-// session is the agent's registration with the leader, the lease it holds under that,
-// and the one request under way.
+// session is the agent's registration with the leader, its lease, and the one request under way.
 type session struct {
 	rng *rand.Rand
 
 	number  uint64
 	phase   phase
-	term    uint64 // the highest in which a leader spoke to this node
+	term    uint64 // the highest term of a leader's message to this node
 	lease   messages.Duration
-	renewed messages.Time // the lease runs from here
-	beat    messages.Time // when to send an exchange even without news
+	renewed messages.Time // the lease began then
+	beat    messages.Time // when to send an exchange even if there is nothing to report
 	joinAt  messages.Time // when to register
 
 	request   *Request      // the current request, sent or waiting to be sent again; nil: none
 	seq       uint64        // number of the last exchange
-	firstSent messages.Time // when the request's content was first sent
-	waiting   bool          // true: it waits for an answer; false: for retryAt
+	firstSent messages.Time // when the present content of the request was first sent
+	waiting   bool          // true: wait for an answer; false: wait until retryAt
 	retryAt   messages.Time // when to send the request again
 	failures  int           // failed requests since the last answer
-	trip      time.Duration // average time that an exchange takes
+	trip      time.Duration // average time from the first sending of an exchange to its answer
 	ids       uint64
 }
 
@@ -35,24 +34,23 @@ type session struct {
 type phase uint8
 
 const (
-	joining phase = iota // registers, or is about to
-	joined               // holds a lease
-	leaving              // it lost its lease: it waits until its tasks have ended, then registers again
+	joining phase = iota // it registers, or will soon
+	joined               // it holds a lease
+	leaving              // it lost its lease, and waits until its tasks have ended; then it registers again
 )
 
-// repeats bounds the time between a request and its repetition.
+// repeats bounds the pause before a request is repeated.
 var repeats = backoff.Backoff{First: 20 * time.Millisecond, Last: time.Second}
 
-// Further bounds of that time, and of the wait for one answer.
+// Further bounds of that pause, and of the wait for one answer.
 const (
-	// refusedBackoff is the least wait after an error that will hardly pass by
-	// itself.
+	// refusedBackoff is the shortest pause after an error that will hardly pass by itself.
 	refusedBackoff = time.Second
 	registerWithin = 5 * time.Second
 	leastWithin    = 100 * time.Millisecond
 )
 
-// begin begins to register under a new number.
+// begin starts a registration under a new session number.
 func (s *session) begin() {
 	for s.number = 0; s.number == 0; {
 		s.number = s.rng.Uint64()
@@ -61,24 +59,23 @@ func (s *session) begin() {
 	s.drop()
 }
 
-// drop forgets the request under way; its answer will be ignored.
+// drop removes the request under way. Its answer will be ignored.
 func (s *session) drop() { s.request, s.waiting, s.retryAt = nil, false, 0 }
 
-// expects reports whether a request waits for its answer.
+// expects reports whether this request is still waiting for its answer.
 func (s *session) expects(id uint64) bool { return s.request != nil && s.waiting && s.request.ID == id }
 
 // expiry returns when the lease ends.
 func (s *session) expiry() messages.Time { return s.renewed.Add(s.lease) }
 
-// renew starts the lease at the moment at which the answered request was first
-// sent, and sets the next heartbeat to a random moment shortly before a quarter of the
-// lease has passed.
+// renew starts the lease at the time when the answered request was first sent. It sets the next heartbeat to a random
+// time shortly before a quarter of the lease has passed.
 func (s *session) renew() {
 	s.failures, s.renewed = 0, s.firstSent
 	s.beat = s.renewed.Add(messages.Duration(float64(s.lease) / 4 * (0.8 + 0.2*s.rng.Float64())))
 }
 
-// took notes how long the exchange took that is answered now, with its repetitions.
+// took records the time that the answered exchange took, with its repetitions.
 func (s *session) took(now messages.Time) {
 	d := now.Sub(s.firstSent).Std()
 	if s.trip == 0 {
@@ -94,22 +91,22 @@ func (s *session) registered(r *messages.RegisterReply) {
 	s.drop()
 }
 
-// put makes a request the one under way.
+// put makes r the request under way.
 func (s *session) put(now messages.Time, r *Request) { s.request, s.firstSent = r, now }
 
-// exchange numbers an exchange, and bounds the wait for its answer.
+// exchange gives an exchange its number and the time to wait for its answer.
 func (s *session) exchange(e *messages.Exchange) *Request {
 	s.seq++
 	e.Session, e.Seq = s.number, s.seq
 	return &Request{Within: s.within(), Exchange: e}
 }
 
-// within bounds the wait for one answer while the node holds a lease.
+// within returns how long to wait for one answer while the node holds a lease.
 func (s *session) within() messages.Duration {
 	return messages.Duration(max(leastWithin, min(s.lease.Std()/4, registerWithin)))
 }
 
-// transmit returns one more transmission of the request under way.
+// transmit returns the request under way for one more sending.
 func (s *session) transmit(now messages.Time) *Request {
 	s.ids++
 	s.waiting = true
@@ -124,16 +121,16 @@ func (s *session) transmit(now messages.Time) *Request {
 	return &again
 }
 
-// failed notes that the request under way got no answer or an error of a kind, and
-// returns how long to wait before it is repeated.
+// failed records that the request under way got no answer, or an error of this kind. It returns the pause before the
+// request is repeated.
 func (s *session) failed(kind messages.Kind) messages.Duration {
 	s.waiting = false
 	s.failures++
 	return s.backoff(kind)
 }
 
-// backoff returns how long to wait before a request is repeated: doubling with each failure, by
-// chance half as long or half as long again.
+// backoff returns the pause before a request is repeated. It doubles with each failure, times a random factor between
+// a half and one and a half.
 func (s *session) backoff(k messages.Kind) messages.Duration {
 	wait := repeats.Bound(s.failures)
 	if !k.Retriable() {

@@ -9,14 +9,13 @@ import (
 // slots are the slots of the node, one class after another; their number never changes.
 type slots []class
 
-// class is the slots of one class. Every slot is free, claiming or occupied by a
-// task.
+// class is the slots of one class. Every slot is free, claimed for, or occupied by a task.
 type class struct {
 	name     messages.Name
 	slots    int
-	tasks    int // tasks that have not ended and are not suspended
-	claiming int // claimed in the exchange under way
-	awake    int // free and to be claimed for in the next exchange
+	tasks    int // tasks that have a slot: they have not ended and are not suspended
+	claiming int // slots with a claim in the exchange under way
+	awake    int // free slots that will claim in the next exchange
 	stock
 }
 
@@ -36,7 +35,7 @@ func (s slots) index(name messages.Name) int {
 	return slices.IndexFunc(s, func(c class) bool { return c.name == name })
 }
 
-// awake returns the number of slots to be claimed for in the next exchange.
+// awake returns the number of slots that will claim in the next exchange.
 func (s slots) awake() (n int) {
 	for i := range s {
 		n += s[i].awake
@@ -44,7 +43,7 @@ func (s slots) awake() (n int) {
 	return n
 }
 
-// sleep ends the claims of all slots, made and intended.
+// sleep cancels the claims of all slots, sent and planned.
 func (s slots) sleep() {
 	s.answered()
 	for i := range s {
@@ -52,7 +51,7 @@ func (s slots) sleep() {
 	}
 }
 
-// answered ends the claims that were under way.
+// answered ends the claims of the exchange that was answered.
 func (s slots) answered() {
 	for i := range s {
 		s[i].claiming = 0

@@ -17,13 +17,12 @@ type State struct {
 	tasks   tasks
 	markets markets
 	closing bool
-	tells   bool // the abilities are others than the leader was told
-	paused  bool // nothing can be started until there is an executor again
+	tells   bool // the leader has not been told the present abilities
+	paused  bool // no task can be started at the moment
 	out     Actions
 }
 
-// New returns the state of an agent that offers slots and knows nothing yet.
-// Every decision by chance comes from rng.
+// New returns the state of an agent that offers slots and has not registered yet. All random decisions use rng.
 func New(offered []messages.ClassSlots, rng *rand.Rand) *State {
 	s := &State{offered: offered, session: session{rng: rng}, slots: newSlots(offered)}
 	s.markets = markets{rng: rng, slots: s.slots, out: &s.out, decided: func(class int) { s.tasks.giveBack(class, len(s.slots[class].waits)) }}
@@ -38,19 +37,18 @@ func New(offered []messages.ClassSlots, rng *rand.Rand) *State {
 	return s
 }
 
-// SetAbilities sets what the node can do with tasks. If the node holds a lease, the leader is told
-// at once by a registration in the same session, which keeps the tasks.
+// SetAbilities sets what the node can do with tasks. If the node holds a lease, it tells the leader at once, by a
+// registration in the same session, which keeps the tasks.
 func (s *State) SetAbilities(can []messages.Name) { s.abilities, s.tells = can, true }
 
 // SetFeeds says that the runner accepts tasks that wait for a slot.
 func (s *State) SetFeeds() { s.tasks.feeds = true }
 
-// Pause stops the node from claiming while it can start nothing, and lets it claim again
-// afterwards.
+// Pause stops the node from claiming while it cannot start tasks, and lets it claim again later.
 func (s *State) Pause(paused bool) {
 	if s.paused != paused {
 		s.paused = paused
-		s.tasks.giveBackAll() // if it was paused there is nothing
+		s.tasks.giveBackAll() // if it was paused already, no task waits
 		s.markets.pause(paused || s.closing)
 	}
 }
@@ -67,14 +65,14 @@ func (s *State) Expiry() messages.Time { return s.session.expiry() }
 // Running returns the number of attempts that have not ended.
 func (s *State) Running() int { return s.tasks.alive }
 
-// Close begins the end: nothing more is claimed, tasks are ended with grace, and
-// reported. Actions.Closed tells when that is done.
+// Close makes the agent claim nothing more, end its tasks with grace, and report them. Actions.Closed tells when this
+// is done.
 func (s *State) Close() {
 	s.closing, s.markets.shut = true, true
 	s.tasks.stopAll(false)
 }
 
-// Act returns what must be done at this moment.
+// Act returns the actions that are due now.
 func (s *State) Act(now messages.Time) Actions {
 	s.tasks.measure(now)
 	s.tasks.expire(now)
@@ -96,19 +94,19 @@ func (s *State) Act(now messages.Time) Actions {
 	return out
 }
 
-// closed reports whether a closing agent is done: everything has ended, and was
-// reported if the agent holds a lease. The agent does not ask for a lease only to report.
+// closed reports whether a closing agent is done: all tasks have ended, and their ends were reported if the agent
+// holds a lease. It does not register again only to report them.
 func (s *State) closed() bool {
 	reported := s.session.request == nil && len(s.tasks.finished) == 0
 	return s.closing && s.Running() == 0 && (!s.Joined() || reported)
 }
 
-// silent reports whether the agent has to wait before it can say anything.
+// silent reports whether the agent must not send anything now.
 func (s *State) silent() bool {
 	return s.session.waiting || s.session.phase == leaving || s.session.phase == joining && s.closing
 }
 
-// send makes or repeats the request to the leader, if there is reason to.
+// send makes the next request to the leader, or repeats the last one, if that is due.
 func (s *State) send(now messages.Time) {
 	switch {
 	case s.silent():
@@ -132,8 +130,8 @@ func (s *State) send(now messages.Time) {
 	s.out.Request = s.session.transmit(now)
 }
 
-// due reports whether there is anything to say to the leader: a heartbeat, claims for
-// slots that no reported end has freed, or the end of tasks.
+// due reports whether an exchange must be sent now: for a heartbeat, for claims of slots that did not become free by
+// a reported end, or for ends of tasks.
 func (s *State) due(now messages.Time) bool {
 	claims := !s.closing && (s.slots.awake() > len(s.tasks.finished) || s.markets.low(s.session.trip))
 	return now >= s.session.beat || claims || s.tasks.due(now, s.closing, s.session.trip)
@@ -151,8 +149,7 @@ func (s *State) registration() *Request {
 	}}
 }
 
-// exchange reports everything, or as much of it as fits. The rest then follows at once, with the
-// claims.
+// exchange makes an exchange with as many reports as fit. The rest follows at once, with the claims.
 func (s *State) exchange(now messages.Time) *Request {
 	ends, all := s.tasks.drain()
 	e := &messages.Exchange{Finished: ends}
@@ -163,10 +160,10 @@ func (s *State) exchange(now messages.Time) *Request {
 	return s.session.exchange(e)
 }
 
-// lose ends the session: every task is killed before the node registers again.
+// lose ends the session. Every task is killed before the node registers again.
 func (s *State) lose() {
 	if r := s.session.request; r != nil && r.Exchange != nil {
-		s.tasks.putBack(r.Exchange.Finished) // the leader accepts an end that it knows already
+		s.tasks.putBack(r.Exchange.Finished) // the leader accepts an end twice
 	}
 	s.tasks.gathers = 0
 	s.session.phase = leaving
@@ -176,7 +173,7 @@ func (s *State) lose() {
 	s.tasks.stopAll(true)
 }
 
-// Wake returns when Act must be called even if nothing happens; 0: never.
+// Wake returns when the caller must call Act even if nothing happens; 0: never.
 func (s *State) Wake() messages.Time {
 	var at messages.Time
 	sooner := func(t messages.Time) { at = messages.Earlier(at, t) }

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// tell gives a directive and returns what comes of it.
+// tell sends a directive, and returns the resulting actions.
 func (a *agent) tell(version uint64, held ...int) state.Actions {
 	a.t.Helper()
 	d := &messages.Directive{Term: 1, Version: version}
@@ -56,7 +56,8 @@ func TestHeldFromTheStart(t *testing.T) {
 	}
 }
 
-// TestDirectiveBeforeGrant: what is to be held is known before the task is.
+// TestDirectiveBeforeGrant sends a directive that suspends a task before the task is granted. The task must not
+// start.
 func TestDirectiveBeforeGrant(t *testing.T) {
 	a := newAgent(t, 1, 1)
 	a.join()
@@ -80,8 +81,8 @@ func TestStopWhileHeld(t *testing.T) {
 	reply.Suspended, reply.Version = []messages.Attempt{attempt(0)}, 1
 	a.Answered(a.now, r.ID, reply)
 	a.act()
-	a.tell(2, 0, 1)                                                                                                    // one has begun, the other has not
-	a.Directive(a.now, &messages.Directive{Term: 1, Version: 2, Suspended: []messages.Attempt{attempt(0), attempt(1)}, // again
+	a.tell(2, 0, 1)                                                                                                    // task 0 has started, task 1 has not
+	a.Directive(a.now, &messages.Directive{Term: 1, Version: 2, Suspended: []messages.Attempt{attempt(0), attempt(1)}, // the same directive again
 		Stop: []messages.Attempt{attempt(0), attempt(1)}})
 	do := a.act()
 	if len(do.Stop) != 1 || do.Stop[0].Attempt != attempt(1) {
@@ -115,8 +116,8 @@ func TestAdoptedTasksAreReported(t *testing.T) {
 	}
 }
 
-// TestAdoptedSuspendedTaskGoesOn: a task that the leader resumed while the agent was
-// gone goes on with the first answer, and takes its slot again.
+// TestAdoptedSuspendedTaskGoesOn adopts a suspended task that the leader resumed while the agent was away. The first
+// answer must resume it and give it its slot again.
 func TestAdoptedSuspendedTaskGoesOn(t *testing.T) {
 	a := newAgent(t, 2, 1)
 	a.Adopt(attempt(3), "cpu", 1, true)
@@ -138,7 +139,8 @@ func TestAdoptedSuspendedTaskGoesOn(t *testing.T) {
 	}
 }
 
-// TestAdoptedSuspendedTaskGoesOnUnderALeaderThatHoldsNothing, and never held any.
+// TestAdoptedSuspendedTaskGoesOnUnderALeaderThatHoldsNothing does the same under a leader that has never suspended a
+// task.
 func TestAdoptedSuspendedTaskGoesOnUnderALeaderThatHoldsNothing(t *testing.T) {
 	a := newAgent(t, 1, 1)
 	a.Adopt(attempt(3), "cpu", 1, true)
@@ -151,8 +153,8 @@ func TestAdoptedSuspendedTaskGoesOnUnderALeaderThatHoldsNothing(t *testing.T) {
 	}
 }
 
-// TestPausedNodeClaimsNothing: while nothing can be started there is no use in
-// claims, and afterwards the work that there is, is claimed.
+// TestPausedNodeClaimsNothing checks that a node claims nothing while it cannot start tasks, and claims the pending
+// work afterwards.
 func TestPausedNodeClaimsNothing(t *testing.T) {
 	a := newAgent(t, 2, 1)
 	a.join()
@@ -169,7 +171,7 @@ func TestPausedNodeClaimsNothing(t *testing.T) {
 	a.Answered(a.now, r.ID, grants(r, 0, 2))
 	a.act()
 	a.Pause(true)
-	a.end(0, messages.Stopped) // its executor went
+	a.end(0, messages.Stopped) // its executor ended
 	a.end(1, messages.Stopped)
 	if r := a.request(); len(r.Exchange.Finished) != 2 || len(r.Exchange.Claims) != 0 {
 		t.Fatalf("sent %+v", r.Exchange)

@@ -11,43 +11,43 @@ import (
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
-// tasks holds the attempts of this node, from the grant until the leader knows of their end, and
-// the reports of the attempts that have ended.
+// tasks holds the attempts of this node, from their grant until the leader knows of their end, and the reports of
+// ended attempts.
 type tasks struct {
 	slots slots
 	out   *Actions
-	freed func(class int) // called when the end of a task has freed a slot
-	// sharing is what shares slot time among the jobs of a task's market; nil: nothing does.
+	freed func(class int) // called when the end of a task has freed a slot of a class
+	// sharing returns the Stride that shares slot time in the market of a job; nil: there is none.
 	sharing func(class int, job messages.JobID) *sampler.Stride
 
 	hand      map[messages.Attempt]*task
-	alive     int                   // attempts that have not ended
-	suspended []messages.Attempt    // suspended by the leader, sorted; some may not be granted yet
+	alive     int                   // number of attempts that have not ended
+	suspended []messages.Attempt    // attempts that the leader suspends, sorted; some may not be granted yet
 	version   uint64                // version of the leader's list
-	finished  []messages.Finished   // ended, and in no exchange yet
-	gathers   messages.Time         // until when finished waits for more; 0: it does not
-	over      []*task               // ended, and not measured yet
-	turns     []*messages.Successor // passed slots whose time is not known yet
-	within    time.Duration         // how long a task may wait for a slot
-	feeds     bool                  // tasks that wait can be left with the runner
+	finished  []messages.Finished   // reports of ended attempts that are in no exchange yet
+	gathers   messages.Time         // until when finished waits for more ends; 0: it does not wait
+	over      []*task               // ended tasks whose times are not recorded yet
+	turns     []*messages.Successor // successors whose times are not known yet
+	within    time.Duration         // how long a task may wait here for a slot
+	feeds     bool                  // the runner accepts tasks that wait for a slot
 }
 
 // task is one attempt of this node.
 type task struct {
 	class     int
-	width     int    // slots of the class that it has, or will have
-	start     *Start // what to start; nil once it has begun
-	suspended bool   // must not run until it is resumed; its slot is free for others
+	width     int    // number of slots that it has, or will have
+	start     *Start // what to start; nil after it has started
+	suspended bool   // it must not run until it is resumed; its slot is free for other tasks
 	ended     bool
 	vacated   bool // it had a slot when it ended
-	stopped   bool // told to end
+	stopped   bool // it was told to end
 	killed    bool
-	ahead     bool          // waits for a slot
+	ahead     bool          // it waits for a slot
 	left      bool          // the runner has it, and starts it by itself
-	kept      bool          // the runner refused it, and does not start it by itself
-	withdrawn bool          // asked back from the runner
-	until     messages.Time // end of its wait for a slot; or when it ended, if known
-	since     messages.Time // when it began; 0: not here
+	kept      bool          // the runner did not accept it: the agent must start it
+	withdrawn bool          // it was asked back from the runner
+	until     messages.Time // end of its wait for a slot; or the time of its end, if known
+	since     messages.Time // when it started; 0: not during this run of the agent
 	account   account
 }
 
@@ -76,7 +76,7 @@ func (k *tasks) begin(t *task) {
 	t.start = nil
 }
 
-// adopt adds a task that has begun; it returns false if the task is known.
+// adopt adds a task that has started already. It returns false if the task is known.
 func (k *tasks) adopt(a messages.Attempt, class, width int, suspended bool) bool {
 	if k.hand[a] != nil {
 		return false
@@ -88,12 +88,12 @@ func (k *tasks) adopt(a messages.Attempt, class, width int, suspended bool) bool
 		return true
 	}
 	if at, told := slices.BinarySearchFunc(k.suspended, a, messages.Attempt.Compare); !told {
-		k.suspended = slices.Insert(slices.Clip(k.suspended), at, a) // the earlier run was told so
+		k.suspended = slices.Insert(slices.Clip(k.suspended), at, a) // the earlier run was told to suspend it
 	}
 	return true
 }
 
-// obey suspends the listed tasks and resumes all others, unless a newer list was obeyed before.
+// obey suspends the listed tasks and resumes all others, unless it has obeyed a newer list.
 func (k *tasks) obey(version uint64, suspended []messages.Attempt) {
 	if version < k.version {
 		return
@@ -110,7 +110,7 @@ func (k *tasks) obey(version uint64, suspended []messages.Attempt) {
 	if k.suspended = suspended; !slices.IsSortedFunc(suspended, messages.Attempt.Compare) {
 		k.suspended = slices.SortedFunc(slices.Values(suspended), messages.Attempt.Compare)
 	}
-	for is := k.suspended; len(was)+len(is) > 0; { // both are in order
+	for is := k.suspended; len(was)+len(is) > 0; { // both lists are sorted
 		var a messages.Attempt
 		switch {
 		case len(is) == 0 || len(was) > 0 && was[0].Compare(is[0]) < 0:
@@ -127,20 +127,20 @@ func (k *tasks) obey(version uint64, suspended []messages.Attempt) {
 	}
 }
 
-// halts reports whether an attempt is not to run, by the leader's word.
+// halts reports whether the leader wants an attempt suspended.
 func (k *tasks) halts(a messages.Attempt) bool {
 	_, told := slices.BinarySearchFunc(k.suspended, a, messages.Attempt.Compare)
 	return told
 }
 
-// turn suspends a running task, or resumes a suspended one. A suspended task leaves its slot: the
-// leader decides how many run at once.
+// turn suspends a running task, or resumes a suspended one. A suspended task gives up its slot. A resumed task takes
+// one, even if there are then too many: the leader decides how many run at once.
 func (k *tasks) turn(a messages.Attempt, t *task) {
 	t.suspended = !t.suspended
 	switch c := &k.slots[t.class]; {
 	case t.suspended:
 		c.tasks -= t.width
-		k.out.Suspend = append(k.out.Suspend, a) // it has begun; other tasks start suspended
+		k.out.Suspend = append(k.out.Suspend, a) // it has started; a task that has not started simply does not start
 	case t.start != nil:
 		c.tasks += t.width
 		k.begin(t)
@@ -157,7 +157,7 @@ func (k *tasks) stopAll(kill bool) {
 	}
 }
 
-// stop ends a task. Repeating it changes nothing, unless the task must now be killed.
+// stop ends a task. A second call has no effect, unless the task must now be killed.
 func (k *tasks) stop(a messages.Attempt, kill bool) {
 	t := k.hand[a]
 	if t == nil || t.ended || t.killed || t.stopped && !kill {
@@ -175,7 +175,7 @@ func (k *tasks) stop(a messages.Attempt, kill bool) {
 	k.out.Stop = append(k.out.Stop, Stop{Attempt: a, Kill: kill})
 }
 
-// ended notes and reports the end of a task.
+// ended records and reports the end of a task.
 func (k *tasks) ended(f messages.Finished) { k.turned(0, f, messages.Attempt{}) }
 
 // turned records and reports the end of a task after the runner started the next one on its slot.
@@ -206,23 +206,23 @@ func (k *tasks) turned(at messages.Time, f messages.Finished, next messages.Atte
 	}
 }
 
-// refuse reports a granted attempt as ended though it never began.
+// refuse reports a granted attempt as ended although it never started.
 func (k *tasks) refuse(a messages.Attempt, why messages.Outcome, detail string) {
 	k.hand[a] = &task{ended: true}
 	k.report(messages.Finished{Attempt: a, Outcome: why, Detail: detail})
 }
 
-// maxDetail bounds the sentence about the end of an attempt, in bytes. The sentence may repeat a
-// user's text, of any length and encoding, and must not make an exchange too large or invalid.
+// maxDetail bounds the sentence about the end of an attempt, in bytes. The sentence may contain a user's text, of any
+// length and encoding. It must not make an exchange too large or invalid.
 const maxDetail = 1024
 
-// report puts the end of an attempt into the next exchange.
+// report adds the end of an attempt to the next exchange.
 func (k *tasks) report(f messages.Finished) {
 	f.Detail = strings.ToValidUTF8(f.Detail[:min(len(f.Detail), maxDetail)], "?")
 	k.finished = append(k.finished, f)
 }
 
-// reported forgets tasks after the leader has learned of their end.
+// reported removes tasks after the leader has confirmed their end.
 func (k *tasks) reported(ends []messages.Finished) {
 	for _, f := range ends {
 		delete(k.hand, f.Attempt)
@@ -230,7 +230,7 @@ func (k *tasks) reported(ends []messages.Finished) {
 	}
 }
 
-// list returns the attempts, sorted.
+// list returns all attempts, sorted.
 func (k *tasks) list() []messages.Attempt { return sorted(k.hand) }
 
 func sorted[V any](attempts map[messages.Attempt]V) []messages.Attempt {
@@ -239,15 +239,15 @@ func sorted[V any](attempts map[messages.Attempt]V) []messages.Attempt {
 	return list
 }
 
-// The cost of an exchange hardly depends on its contents. If many tasks run, ended ones are
-// collected until they are a certain part of the running ones, but not for long.
+// The cost of an exchange hardly depends on its contents. If many tasks run, the agent collects ended ones, for a
+// short time, until they are a certain part of the running ones.
 const (
 	gatherPart   = 4
 	gatherWithin = 6 * time.Millisecond
 )
 
-// due reports whether the ended tasks must be reported now. They wait at most as long as an
-// exchange takes, or longer if waiting tasks supply the slots.
+// due reports whether the ended tasks must be reported now. They wait at most as long as an exchange takes, or longer
+// while waiting tasks fill the slots.
 func (k *tasks) due(now messages.Time, closing bool, trip time.Duration) bool {
 	within, fed := min(cmp.Or(trip, gatherWithin), gatherWithin), k.fed()
 	if fed {
@@ -264,7 +264,7 @@ func (k *tasks) due(now messages.Time, closing bool, trip time.Duration) bool {
 	return now >= k.gathers
 }
 
-// fed reports whether tasks wait for all slots that become free.
+// fed reports whether there are waiting tasks for all slots that will become free.
 func (k *tasks) fed() bool {
 	fed := false
 	for i := range k.slots {
@@ -277,11 +277,12 @@ func (k *tasks) fed() bool {
 	return fed
 }
 
-// mostFinished bounds the ends of tasks in one exchange. Each may have an explanation of maxDetail
-// bytes, and all must fit into one message.
+// mostFinished bounds how many ends one exchange reports. Each may have a sentence of maxDetail bytes, and all must
+// fit into one message.
 const mostFinished = 4096
 
-// drain removes and returns the ends for the next exchange, as many as fit. all reports whether none is left.
+// drain removes and returns the ends for the next exchange, as many as fit. all reports whether it returned every
+// end.
 func (k *tasks) drain() (ends []messages.Finished, all bool) {
 	n := min(len(k.finished), mostFinished)
 	ends = k.finished[:n:n]
@@ -292,5 +293,5 @@ func (k *tasks) drain() (ends []messages.Finished, all bool) {
 	return ends, all
 }
 
-// putBack puts ends that were in an exchange into the next one.
+// putBack puts the ends of a lost exchange into the next one.
 func (k *tasks) putBack(ends []messages.Finished) { k.finished = append(ends, k.finished...) }

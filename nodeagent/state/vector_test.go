@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// claimed is the job that an idle one-slot agent claims next, 0 if none.
+// claimed returns the job that an idle agent with one slot claims next; 0 if none.
 func (a *agent) claimed() messages.JobID {
 	a.t.Helper()
 	r := a.act().Request
@@ -23,8 +23,7 @@ func (a *agent) claimed() messages.JobID {
 	return job
 }
 
-// sleepUntilFetch passes time until the state asks for vectors, and returns
-// for how many.
+// sleepUntilFetch passes time until the state requests vectors, and returns how many.
 func (a *agent) sleepUntilFetch() int {
 	a.t.Helper()
 	for range 100 {
@@ -38,7 +37,7 @@ func (a *agent) sleepUntilFetch() int {
 
 func only(job messages.JobID) messages.JobWeight { return messages.JobWeight{Job: job, Weight: 1} }
 
-// idle returns an agent that has its first vector, of job 1, and no work.
+// idle returns an agent that has its first vector, with job 1 and no work.
 func idle(t *testing.T) *agent {
 	a := newAgent(t, 1, 1)
 	a.join()
@@ -79,7 +78,7 @@ func TestChangesApplyToTheirBase(t *testing.T) {
 
 func TestMissedChangeAsksForTheWhole(t *testing.T) {
 	a := idle(t)
-	// 11 is lost; 13 overtakes 12.
+	// Vector 11 is lost, and 13 arrives before 12.
 	a.take(change(2, 13, 9, 1, messages.JobWeight{Job: 5}, only(6)))
 	a.take(change(2, 12, 9, 1, only(5)))
 	if got := a.claimed(); got != 0 {
@@ -103,7 +102,7 @@ func TestOldWholeVectorIsAskedForAgain(t *testing.T) {
 	a := idle(t)
 	a.take(change(2, 20, 9, 1, only(6)))
 	a.sleepUntilFetch()
-	a.Fetched(a.now, whole(2, 15, 0, 1)) // does not reach 19
+	a.Fetched(a.now, whole(2, 15, 0, 1)) // older than 19
 	a.sleepUntilFetch()
 	a.FetchFailed(a.now, "main")
 	a.sleepUntilFetch()
@@ -130,7 +129,7 @@ func TestIdleWithoutWorkIsSilent(t *testing.T) {
 	a := idle(t)
 	a.take(whole(2, 11, 0, 1, only(1)))
 	a.silent()
-	a.take(whole(2, 12, 5, 1)) // pending, but nobody has a weight
+	a.take(whole(2, 12, 5, 1)) // work is pending, but no job has a weight
 	a.silent()
 }
 
@@ -145,7 +144,7 @@ func TestMarketsAreFollowed(t *testing.T) {
 	}
 }
 
-// TestMarketsShareAClass draws markets in proportion to their pending work.
+// TestMarketsShareAClass checks that slots draw markets in proportion to their pending work.
 func TestMarketsShareAClass(t *testing.T) {
 	const slots = 10_000
 	a := newAgent(t, slots, 1)
@@ -160,13 +159,13 @@ func TestMarketsShareAClass(t *testing.T) {
 	for _, c := range a.request().Exchange.Claims {
 		got[c.Market] += c.Slots
 	}
-	// Binomial with p = 1/4: the standard deviation is 43.
+	// A binomial distribution with p = 1/4: the standard deviation is 43.
 	if n := got["main"]; got["main"]+got["spot"] != slots || math.Abs(float64(n)-slots/4) > 200 {
 		t.Fatalf("claimed %v of %d slots", got, slots)
 	}
 }
 
-// busy returns an agent whose only slot has a task of a market that grants nothing ahead.
+// busy returns an agent whose only slot has a task of a market that grants nothing in advance.
 func busy(t *testing.T, seed uint64) *agent {
 	a := newAgent(t, 1, seed)
 	a.join()
@@ -178,8 +177,8 @@ func busy(t *testing.T, seed uint64) *agent {
 	return a
 }
 
-// TestBusyNodesMayHearVectorsLate: a node without a free slot does nothing at a vector, and
-// the same afterwards if it hears all of them just before the next event.
+// TestBusyNodesMayHearVectorsLate checks that a node without a free slot does nothing at a vector, and that its later
+// actions are the same if it gets all vectors just before the next event.
 func TestBusyNodesMayHearVectorsLate(t *testing.T) {
 	for seed := range uint64(50) {
 		soon, late, rng := busy(t, seed), busy(t, seed), rand.New(rand.NewPCG(seed, 2))

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestWakeInProportion counts the claims that a thousand idle agents make for
-// a vector, over many seeds: enough for the work, and no herd.
+// TestWakeInProportion counts the claims that a thousand idle agents make for a vector, over many seeds. They must be
+// enough for the work, and not many more.
 func TestWakeInProportion(t *testing.T) {
 	const agents = 1000
 	for _, c := range []struct{ pending, least, most int }{
@@ -37,24 +37,23 @@ func TestWakeInProportion(t *testing.T) {
 				none++
 			}
 		}
-		if c.pending == 1 && none > 2 { // e⁻⁶ of the time: 0.05 of 20
+		if c.pending == 1 && none > 2 { // chance e⁻⁶: 0.05 times in 20
 			t.Errorf("nobody claimed a lone task in %d of 20 cases", none)
 		}
 	}
 }
 
-// TestOneAgentOfManySlots claims no more than there is to be had.
+// TestOneAgentOfManySlots checks that an agent with many slots does not claim more than the pending work.
 func TestOneAgentOfManySlots(t *testing.T) {
 	a := newAgent(t, 64, 3)
 	a.join()
-	a.vector(1, 5, 1) // the leader believes that one slot is idle
+	a.vector(1, 5, 1) // the leader counts one idle slot
 	if e := a.request().Exchange; slotsOf(e) > 5 || slotsOf(e) == 0 {
 		t.Fatalf("claimed for %d slots, 5 tasks are pending", slotsOf(e))
 	}
 }
 
-// TestDispatchFollowsWeights claims 100,000 tasks and compares how often each
-// job was asked for with its weight.
+// TestDispatchFollowsWeights claims 100,000 tasks, and compares how often each job was claimed with its weight.
 func TestDispatchFollowsWeights(t *testing.T) {
 	const rounds, slots = 1000, 100
 	a := newAgent(t, slots, 11)

@@ -7,8 +7,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestAWideTaskHasItsSlots: a task of three slots leaves one of four, also where no claim asked
-// for so many, gives up all three while it is suspended, and all three wake when it has ended.
+// TestAWideTaskHasItsSlots grants a task of three slots to a node of four, although no claim asked for so many. One
+// slot must be left. The task must give up all three while it is suspended, and all three must wake when it has
+// ended.
 func TestAWideTaskHasItsSlots(t *testing.T) {
 	a := newAgent(t, 4, 1)
 	a.join()
@@ -28,7 +29,7 @@ func TestAWideTaskHasItsSlots(t *testing.T) {
 	if a.tell(2); a.Idle() != 1 {
 		t.Fatalf("%d slots idle, want 1", a.Idle())
 	}
-	a.now = a.now.Add(messages.Duration(time.Second)) // so long that none is claimed ahead
+	a.now = a.now.Add(messages.Duration(time.Second)) // so long that no task is claimed in advance
 	a.end(0, messages.Exited)
 	a.vector(2, 1000, 4)
 	if n := slotsOf(a.request().Exchange); n != 4 || a.Running() != 0 {
@@ -36,7 +37,7 @@ func TestAWideTaskHasItsSlots(t *testing.T) {
 	}
 }
 
-// TestAnAdoptedTaskKeepsItsWidth over a restart of the agent.
+// TestAnAdoptedTaskKeepsItsWidth restarts the agent, and checks that an adopted task keeps its number of slots.
 func TestAnAdoptedTaskKeepsItsWidth(t *testing.T) {
 	a := newAgent(t, 4, 1)
 	a.Adopt(attempt(0), "cpu", 3, false)

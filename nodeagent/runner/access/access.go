@@ -1,5 +1,5 @@
-// Package access reads and changes the access lists of directories (POSIX ACLs). With them, the
-// user that an account's tasks run as may use a directory of another user.
+// Package access reads and changes the access lists (POSIX ACLs) of directories. An access list can let the user as
+// whom an account's tasks run use a directory of another user.
 package access
 
 import (
@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Access lists as the kernel keeps them: a version of 4 bytes, and entries of a tag,
-// rights and a number, in the order of the tags.
+// Access lists in the form of the kernel: a version of 4 bytes, and then entries, each with a tag, rights and a
+// number, in the order of the tags.
 const (
 	aclName    = "system.posix_acl_access"
 	aclDefault = "system.posix_acl_default"
@@ -28,17 +28,17 @@ const (
 
 	aclExecute = 1
 	aclAll     = 7
-	aclNobody  = ^uint32(0) // the number of entries that have none
+	aclNobody  = ^uint32(0) // the number in entries that name nobody
 )
 
-// entry of an access list.
+// entry is one entry of an access list.
 type entry struct {
 	tag, rights uint16
 	number      uint32
 }
 
-// Allow lets a user read, write and enter a directory, and everything made in it later; the owner
-// keeps all rights. Call it as the directory's owner, for whom the user's tasks run.
+// Allow lets a user read, write and enter a directory, and everything made in it later; the owner keeps all rights.
+// Call it as the directory's owner.
 func Allow(dir string, uid uint32) error {
 	var info unix.Stat_t
 	if err := unix.Stat(dir, &info); err != nil {
@@ -65,7 +65,7 @@ func Allow(dir string, uid uint32) error {
 	return setAccessList(dir, aclDefault, with(with(inherited, uid), info.Uid))
 }
 
-// with returns a list in which a user has all rights.
+// with returns a list to which all rights of a user are added.
 func with(list []entry, uid uint32) []entry {
 	list = slices.DeleteFunc(slices.Clone(list), func(e entry) bool {
 		return e.tag == aclMask || e.tag == aclUser && e.number == uid
@@ -77,7 +77,7 @@ func with(list []entry, uid uint32) []entry {
 	return list
 }
 
-// accessList reads one; nil if there is none.
+// accessList reads an access list of a directory; nil if there is none.
 func accessList(dir, name string) (list []entry, err error) {
 	var data [4096]byte
 	n, err := unix.Getxattr(dir, name, data[:])
@@ -107,7 +107,7 @@ func setAccessList(dir, name string, list []entry) error {
 	return nil
 }
 
-// Named reports whether a directory's access list names a user by number and lets it pass.
+// Named reports whether a directory's access list names a user by number and lets the user enter.
 func Named(dir string, uid uint32) bool {
 	list, _ := accessList(dir, aclName)
 	return slices.ContainsFunc(list, func(e entry) bool {

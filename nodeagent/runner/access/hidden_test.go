@@ -14,7 +14,7 @@ func TestConceals(t *testing.T) {
 		{"/srv/candor", "/srv/candor", true},
 		{"/srv/candor/work", "/srv/candor", true},
 		{"/srv/candors", "/srv/candor", false},
-		{"/srv", "/srv/candor", false}, // is there for tasks as it is, the state alone is hidden
+		{"/srv", "/srv/candor", false}, // tasks see the rest of /srv; only the state is hidden
 		{"/", "/tmp/candor", false},
 		{"/tmp", "/tmp/candor", true},
 		{"/tmp/a", "/tmp/a/b/candor", true},

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Boot returns an identifier of the machine's present boot, of 36 letters; [Now] counts from that
-// boot. It returns "" if the kernel does not tell it.
+// Boot returns the identifier that the kernel gave to the present boot, of 36 characters; "" if there is none. [Now]
+// counts from that boot.
 func Boot() string {
 	const size = 36
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")

@@ -1,4 +1,4 @@
-// Package boottime is a clock that continues while the machine sleeps and that nobody sets, with
-// timers that use it. Timers of package time stop while the machine sleeps: after it wakes, tasks
-// would run on although their lease has ended at the leader.
+// Package boottime has a clock that goes on while the machine sleeps and that nobody can set, and timers that use
+// this clock. Timers of package time stop while the machine sleeps. With them, tasks would go on after a sleep
+// although the leader has ended their lease meanwhile.
 package boottime

@@ -21,7 +21,7 @@ func Now() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// Timer calls a function when a time is over.
+// Timer calls a function when a duration is over.
 type Timer struct {
 	ended func()
 
@@ -32,8 +32,8 @@ type Timer struct {
 	closed  bool
 }
 
-// NewTimer makes a timer that is not set. ended is called in a goroutine, one call
-// at a time; one that is on its way is not undone by Reset or Stop.
+// NewTimer makes a timer that is not set. It calls ended in a goroutine, one call at a time. Reset and Stop do not
+// cancel a call that is about to begin.
 func NewTimer(ended func()) *Timer {
 	t := &Timer{ended: ended}
 	fd, err := unix.TimerfdCreate(unix.CLOCK_BOOTTIME, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)

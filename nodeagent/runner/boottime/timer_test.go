@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestTimersGoOnWhileTheMachineSleeps: they are the kernel's, of the clock that
-// does (CLOCK_BOOTTIME is 7).
+// TestTimersGoOnWhileTheMachineSleeps checks that the kernel made the timer for CLOCK_BOOTTIME (7), the clock that
+// goes on during sleep.
 func TestTimersGoOnWhileTheMachineSleeps(t *testing.T) {
 	timer := NewTimer(func() {})
 	defer timer.Close()
@@ -30,11 +30,11 @@ func TestTimerGoesOffAsItWasLastSet(t *testing.T) {
 		t.Errorf("after %v", at-began)
 	}
 	timer.Reset(0)
-	<-ended // at once
+	<-ended // fires at once
 	timer.Reset(time.Hour)
 	timer.Stop()
 	timer.Close()
-	timer.Reset(time.Nanosecond) // too late
+	timer.Reset(time.Nanosecond) // fires before Stop
 	if len(ended) != 0 {
 		t.Error("it went off after its end")
 	}

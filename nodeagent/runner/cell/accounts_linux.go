@@ -13,44 +13,43 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Account is the group above the cells of one account. Some things outlive a task's cell, such as
-// shared memory, open files in memory that were passed on, and the kernel's buffers for
-// connections. They count here, so they stay within the limits of all tasks of the account
-// together. The zero value bounds nothing.
+// Account is the control group above the cells of one account. Some memory outlives a task's cell, such as shared
+// memory, open files in memory that were passed on, and the kernel's buffers for connections. It is counted in this
+// group, so it stays within the sum of the limits of the account's tasks. The zero value bounds nothing.
 type Account struct {
-	sum  sum  // nil: nobody counts here
+	sum  sum  // nil: the machine cannot count for accounts
 	pool pool // cells that can bound a task
 
 	mu      sync.Mutex
 	running int
 	memory  int64 // sum of the running tasks' memory limits, in bytes
-	endless int   // running tasks whose memory is not bounded
-	most    bound // the limits that were set last
+	endless int   // number of running tasks whose memory is not bounded
+	most    bound // the limits that were last set
 }
 
-// bound is the sum of the limits of an account's processes.
+// bound is the limit for an account: the sum of the limits of its tasks.
 type bound struct {
 	memory int64 // bytes; 0: not bounded
-	tasks  int   // a power of two
+	tasks  int   // number of tasks, rounded up to a power of two
 }
 
 // sum is the control groups of an account.
 type sum interface {
-	enter() error // puts the calling thread inside
+	enter() error // puts the calling thread into the groups
 	bound(b bound, pids int64) error
 	remove() error
 }
 
-// summing is groups that can have one of an account above them.
+// summing is implemented by groups that can have a group of an account above them.
 type summing interface {
 	account(name string) (groups, sum, error)
 }
 
-// sumMargin is added to the sum of the tasks' memory limits, in bytes, so that the kernel need not
-// look for free memory at the end of each task.
+// sumMargin is added to the sum of the tasks' memory limits, in bytes. With it, the kernel need not look for free
+// memory at the end of each task.
 const sumMargin = 64 << 20
 
-// accountPrefix begins the names of groups that have cells below.
+// accountPrefix is the beginning of the names of groups that have cells below them.
 const accountPrefix = "account-"
 
 // Account makes the group of an account. If the machine cannot have one, the result bounds nothing.
@@ -68,8 +67,8 @@ func (c *Cells) Account() *Account {
 	return a
 }
 
-// Enter puts the calling thread into the account's group. Processes that it forks are in the group
-// until they enter a cell.
+// Enter puts the calling thread into the account's group. Processes that the thread forks are in the group until they
+// enter a cell.
 func (a *Account) Enter() error {
 	if a == nil || a.sum == nil {
 		return nil
@@ -126,9 +125,8 @@ func (a *Account) Close() error {
 	return errors.Join(a.pool.empty(), a.sum.remove())
 }
 
-// account makes a group that counts for an account where that is possible. For the other
-// controllers, the cells of the account are next to the cells of all accounts, so that all tasks
-// have the same weight.
+// account makes a group for an account in each controller that can count for accounts. In the other controllers the
+// cells of all accounts stay next to each other, so all tasks have the same weight.
 func (g *v1) account(name string) (groups, sum, error) {
 	s := &v1Sum{dirs: map[string]string{}}
 	below := &v1{bases: map[string]string{}}
@@ -142,7 +140,7 @@ func (g *v1) account(name string) (groups, sum, error) {
 		}
 		dir := filepath.Join(base, name)
 		s.dirs[controller], below.bases[controller] = dir, dir
-		_ = write(dir, "memory.use_hierarchy", int64(1)) // newer kernels always do this
+		_ = write(dir, "memory.use_hierarchy", int64(1)) // newer kernels always count hierarchically
 	}
 	if len(s.dirs) == 0 {
 		return nil, nil, errNotCounted
@@ -152,7 +150,7 @@ func (g *v1) account(name string) (groups, sum, error) {
 
 var errNotCounted = errors.New("this control group counts nothing")
 
-// v1Sum is the groups of an account in the controllers that count something.
+// v1Sum has the group of an account in each controller that counts memory or processes.
 type v1Sum struct{ dirs map[string]string }
 
 func (s *v1Sum) enter() error {
@@ -184,10 +182,10 @@ func (s *v1Sum) bound(b bound, processes int64) error {
 		if most == unbounded {
 			most = machineBuffers() / machineShare
 		}
-		_ = write(dir, buffers, most) // a kernel without it counts no buffers
+		_ = write(dir, buffers, most) // some kernels cannot count buffers
 	}
 	if dir := s.dirs[pids]; dir != "" {
-		return write(dir, "pids.max", processes+int64(b.tasks)+1) // the threads that start tasks count too
+		return write(dir, "pids.max", processes+int64(b.tasks)+1) // the threads that start tasks also count
 	}
 	return nil
 }
@@ -201,7 +199,7 @@ func (s *v1Sum) remove() (err error) {
 
 // machineProcesses is how many processes and threads this machine can have.
 var machineProcesses = sync.OnceValue(func() int64 {
-	most := int64(1 << 15) // the kernel's least
+	most := int64(1 << 15) // the least that kernels use
 	for i, file := range []string{"/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"} {
 		text, _ := os.ReadFile(file)
 		n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
@@ -223,7 +221,7 @@ var machineBuffers = sync.OnceValue(func() int64 {
 	return pages * int64(os.Getpagesize())
 })
 
-// account makes the group of an account with all that its tasks are bounded by.
+// account makes the group of an account, with each controller that bounds its tasks.
 func (g *v2) account(name string) (groups, sum, error) {
 	below := &v2{mount: g.mount, path: filepath.Join(g.path, name), dir: filepath.Join(g.dir, name), controllers: g.controllers}
 	if err := mkdir(g.dir, name, g.again); err != nil {
@@ -242,9 +240,9 @@ type v2Sum struct {
 	controllers []string
 }
 
-func (*v2Sum) enter() error { return nil } // all is in cells
+func (*v2Sum) enter() error { return nil } // every process of version 2 is in a cell
 
-// mostWeight is the kernel's highest.
+// mostWeight is the largest weight that the kernel accepts.
 const mostWeight = 10_000
 
 func (s *v2Sum) bound(b bound, processes int64) error {
@@ -258,7 +256,7 @@ func (s *v2Sum) bound(b bound, processes int64) error {
 			}
 		case pids:
 			file, value = "pids.max", strconv.FormatInt(processes, 10)
-		case cpu: // the account's tasks have the same weight as others
+		case cpu: // so that the account's tasks weigh the same as others
 			file, value = "cpu.weight", strconv.Itoa(min(100*b.tasks, mostWeight))
 		}
 		if file == "" {

@@ -19,7 +19,7 @@ func open(t *testing.T) *cell.Cells {
 	return openAs(t, "test-"+filepath.Base(t.TempDir())+"-"+strings.ToLower(t.Name()))
 }
 
-// openAs opens the cells of a name, which different runs of a node share.
+// openAs opens the cells of a node's name. Several runs of a node can share the name.
 func openAs(t *testing.T, name string) *cell.Cells {
 	c := cell.Open(name)
 	t.Logf("this machine has %v", c.Abilities())
@@ -58,15 +58,15 @@ func run(t *testing.T, inside *cell.Cell, script string) string {
 	return out.String()
 }
 
-// TestEscapeIsEnded: a process that left its session and whose parents are gone
-// is still in its cell, and ends with the task.
+// TestEscapeIsEnded checks that a process that left its session and lost its parents is still in its cell, and ends
+// with the task.
 func TestEscapeIsEnded(t *testing.T) {
 	for _, l := range kinds {
 		escapes(t, l)
 	}
 }
 
-// kinds are limits that are served by different kinds of cells.
+// kinds are limits for which the runner uses different kinds of cells.
 var kinds = []cell.Limits{{}, {Pids: 100}}
 
 func escapes(t *testing.T, l cell.Limits) {
@@ -93,10 +93,9 @@ func dirExists(path string) bool {
 	return err == nil && !strings.Contains(string(b), ") Z ")
 }
 
-// TestEarlierRunEndsBesideALaterOne: an executor whose state directory was
-// replaced goes on until it notices, and shares the group of all with the one that
-// came in its place. When it ends it takes nothing from that one, be it without
-// cells yet, with a free one or with one in use.
+// TestEarlierRunEndsBesideALaterOne runs an executor whose state directory was replaced, together with the new
+// executor. Both use one group of all cells. When the earlier one ends, it must not remove cells of the later one:
+// with no cell yet, with a free one, and with one in use.
 func TestEarlierRunEndsBesideALaterOne(t *testing.T) {
 	for _, l := range kinds {
 		for _, later := range []string{"new", "free", "used"} {
@@ -107,7 +106,7 @@ func TestEarlierRunEndsBesideALaterOne(t *testing.T) {
 
 func endsBeside(t *testing.T, l cell.Limits, later string) {
 	earlier := openAs(t, "test-shared")
-	if l == (cell.Limits{}) { // others may have a thread inside, with which the later run ends all of this process
+	if l == (cell.Limits{}) { // others may have a thread of this process inside: the later run would kill this process
 		earlier.Leave(take(t, earlier, l))
 	}
 	c := openAs(t, "test-shared")
@@ -128,7 +127,7 @@ func endsBeside(t *testing.T, l cell.Limits, later string) {
 	if _, err := inside.Freeze(true); err != nil {
 		t.Errorf("%v: %v", l, err)
 	}
-	c.Leave(inside) // ends the sleeper, which without cells nothing does
+	c.Leave(inside) // ends the sleeper; without cells nothing does
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 }
@@ -143,7 +142,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	c.Leave(inside)
 
-	next := take(t, c, cell.Limits{Pids: 100}) // the same cell, for a task without a limit of memory
+	next := take(t, c, cell.Limits{Pids: 100}) // the same cell, for a task with no memory limit
 	defer c.Leave(next)
 	if out := run(t, next, "head -c 200000000 /dev/zero | tail -c 100000000 | wc -c"); strings.TrimSpace(out) != "100000000" {
 		t.Errorf("%q: a limit outlived its task", out)
@@ -168,7 +167,7 @@ func TestForksAreBounded(t *testing.T) {
 	c.Leave(inside)
 }
 
-// TestFreeze: a frozen task gets no processor time, and goes on afterwards.
+// TestFreeze checks that a frozen task gets no processor time, and goes on after it is thawed.
 func TestFreeze(t *testing.T) {
 	for _, l := range kinds {
 		freezes(t, l)
@@ -199,7 +198,7 @@ func freezes(t *testing.T, l cell.Limits) {
 			t.Fatal(err)
 		}
 	}
-	if err := inside.Kill(); err != nil { // frozen as it is
+	if err := inside.Kill(); err != nil { // kill the frozen cell
 		t.Error(err)
 	}
 	if !ok {
@@ -208,13 +207,13 @@ func freezes(t *testing.T, l cell.Limits) {
 	_ = cmd.Wait()
 }
 
-// spin passes time by working, which gives others their turn as well.
+// spin uses the processor for a duration, and lets other goroutines run too.
 func spin(d time.Duration) {
 	for until := time.Now().Add(d); time.Now().Before(until); {
 	}
 }
 
-// ticks is the processor time of a process.
+// ticks returns the processor time of a process, in the text of /proc.
 func ticks(t *testing.T, pid int) string {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

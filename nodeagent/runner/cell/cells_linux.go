@@ -21,7 +21,8 @@ type Limits struct {
 	CPU    float64 // processors
 	// Set is the processors that it may use, as in "0-3,8"; "": all.
 	Set string
-	// Devices is which devices it may open and which not, as in "c 195:0 + c 195:1 -"; "": as this process.
+	// Devices lists the devices that a task may open (+) and may not open (-), as in "c 195:0 + c 195:1 -"; "": no
+	// change.
 	Devices string
 }
 
@@ -32,10 +33,10 @@ const DefaultPids = 4096
 // Cells is the cells of one node. It is safe for concurrent use.
 type Cells struct {
 	limited pool // cells that can bound a task
-	plain   pool // cells that cannot bound a task, but cost less; none: limited is used for all
+	plain   pool // cells that bound nothing and cost less; none: limited is used for all tasks
 }
 
-// pool is the cells of one kind. Without groups they hold nothing.
+// pool is the cells of one kind. Without groups, its cells hold no process together.
 type pool struct {
 	groups groups
 
@@ -47,28 +48,27 @@ type pool struct {
 // groups makes control groups of one version.
 type groups interface {
 	abilities() []messages.Name
-	// make makes a group with a name that is unique on this machine: an earlier run of the node may
-	// still be ending, and ends all groups with its own names.
+	// make makes a group whose name is unique on this machine: an earlier run of the node may still be ending, and
+	// ends all groups with names of its own.
 	make(name string) (group, error)
-	// close removes the group of all of them, unless a later run of the node has
-	// made its own in it.
+	// close removes the group above all cells, unless a later run of the node has cells in it.
 	close() error
 }
 
 // group is a control group.
 type group interface {
-	// threaded reports whether processes that a thread inside forks are inside too.
+	// threaded reports whether a process is inside if a thread inside forks it.
 	threaded() bool
 	enter() error // puts the calling thread inside
-	// clone makes a process start inside, if that is the way to get in.
+	// clone sets the attributes that start a process inside the group, if the group needs them.
 	clone(*syscall.SysProcAttr)
 	limit(Limits) error
 	freeze(bool) error
-	kill() error // everything but this process
+	kill() error // every process inside except this one
 	empty() bool
 	processes() []int
 	killed() uint64 // number of processes that the memory limit has killed
-	used() uint64   // bytes that count against the memory limit; 0 if nothing counts them
+	used() uint64   // bytes that count against the memory limit; 0 if unknown
 	remove() error
 }
 
@@ -77,7 +77,7 @@ type group interface {
 // processors ([Set]) and [Devices] of a task's own; without them no task has its own.
 func Open(name string, more ...string) *Cells {
 	cells := new(Cells)
-	beside := v2Mount + "/unified" // groups of version 1
+	beside := v2Mount + "/unified" // the groups of version 2 next to version 1
 	var at unix.Statfs_t
 	if unix.Statfs(v2Mount, &at) == nil && at.Type == unix.CGROUP2_SUPER_MAGIC {
 		if g := openV2(v2Mount, topV2(name), more, "memory", "pids"); g != nil {
@@ -95,7 +95,7 @@ func Open(name string, more ...string) *Cells {
 	return cells
 }
 
-// Holds reports whether cells can hold tasks by a controller, such as [Devices].
+// Holds reports whether cells can limit tasks with a controller, such as [Devices].
 func (c *Cells) Holds(controller string) bool {
 	switch g := c.limited.groups.(type) {
 	case *v1:
@@ -106,21 +106,21 @@ func (c *Cells) Holds(controller string) bool {
 	return false
 }
 
-// Clones reports whether there are cells into which processes are started by clone3.
+// Clones reports whether some cells need clone3 to start processes inside.
 func (c *Cells) Clones() bool {
 	_, plain := c.plain.groups.(*v2)
 	_, limited := c.limited.groups.(*v2)
 	return plain || limited
 }
 
-// use sets the groups that a pool makes its cells from, and tries again to remove groups of an
-// earlier run.
+// use sets the groups in which a pool makes its cells. left are groups of an earlier run; use tries again to remove
+// them.
 func (p *pool) use(g groups, left []group) {
 	p.groups = g
 	p.late.add(left...)
 }
 
-// Abilities says what cells can do here.
+// Abilities returns the abilities of cells on this machine.
 func (c *Cells) Abilities() (all []messages.Name) {
 	for _, p := range []*pool{&c.limited, &c.plain} {
 		if p.groups != nil {
@@ -131,8 +131,8 @@ func (c *Cells) Abilities() (all []messages.Name) {
 	return slices.Compact(all)
 }
 
-// Take returns a cell of an account that nothing runs in, with these limits; nil: of no account's. It must be given
-// back by [Cells.Leave].
+// Take returns an empty cell with these limits, in the group of an account; nil: of no account. Give the cell back
+// with [Cells.Leave].
 func (c *Cells) Take(l Limits, of *Account) (*Cell, error) {
 	counted := of != nil && of.sum != nil
 	p := &c.limited
@@ -201,8 +201,8 @@ func (c *Cell) make(name string) (err error) {
 // memory that a task left must not count for the next task.
 const mostLeft = 8 << 20
 
-// Clean reports whether the next task can use the cell without clean-up: [Cells.Leave] then takes
-// no time. Start nothing in the cell afterwards.
+// Clean reports whether the cell needs no clean-up before the next task: [Cells.Leave] then takes no time. Start
+// nothing in the cell afterwards.
 func (c *Cell) Clean() bool {
 	c.clean = c.group == nil || !c.retired.Load() && c.group.empty() && c.group.used() <= mostLeft
 	return c.clean
@@ -235,7 +235,7 @@ func (p *pool) leave(cell *Cell) {
 	p.free = append(p.free, cell)
 }
 
-// Close removes the cells, which must all have been given back.
+// Close removes the cells. All must have been given back before.
 func (c *Cells) Close() error { return errors.Join(c.plain.close(), c.limited.close()) }
 
 func (p *pool) close() error {
@@ -260,33 +260,33 @@ func (p *pool) empty() (err error) {
 // Cell holds one task.
 type Cell struct {
 	pool  *pool
-	group group       // nil: there are none here
-	work  chan func() // work for the thread inside; nil: there is no thread
-	// Thread is data of the caller of Run about that thread; use it only there.
+	group group       // nil: this machine has none
+	work  chan func() // functions for the thread inside; nil: no thread
+	// Thread is for data of the caller of Run about that thread. Use it only on that thread.
 	Thread  any
 	limits  Limits
-	of      *Account // account of its task, if tasks are counted
-	counted Limits   // limits with which the task is counted there
-	killed  uint64   // by the memory limit, before this task
-	// retired cells are removed after their task: they were killed, or suspended, or
-	// failed to take a process, or count memory that was left.
+	of      *Account // account in which the task is counted; nil: none
+	counted Limits   // the limits that were added to that account
+	killed  uint64   // processes that the memory limit had killed before this task
+	// retired cells are removed after their task. A cell is retired if it was killed or suspended, if no process
+	// could start in it, or if it still counts memory of its task.
 	retired atomic.Bool
-	clean   bool // known to be, since its task has ended
+	clean   bool // nothing is left in the cell since its task ended
 }
 
 // Retire keeps the cell from being given to another task.
 func (c *Cell) Retire() { c.retired.Store(true) }
 
-// OnThread calls f on a thread that ends with f, so that f may change the thread in ways that would
-// harm other goroutines. Call it from a goroutine of its own.
+// OnThread calls f on a new thread that ends after f. So f may change the thread in ways that would harm other
+// goroutines. Call it in a separate goroutine.
 func OnThread(f func()) {
 	runtime.LockOSThread() // never unlocked, so the thread ends
 	if unix.Gettid() != unix.Getpid() {
 		f()
 		return
 	}
-	// The first thread of a process never ends, and represents the whole process in /proc, so
-	// another thread must run f.
+	// The first thread of a process never ends, and /proc shows its data for the whole process. So another thread
+	// must run f.
 	defer runtime.UnlockOSThread()
 	begun := make(chan struct{})
 	go OnThread(func() {
@@ -296,7 +296,7 @@ func OnThread(f func()) {
 	<-begun
 }
 
-// serve enters the cell, and runs functions there.
+// serve enters the cell, and calls the functions that Run sends.
 func (c *Cell) serve(ready chan<- error) {
 	err := c.group.enter()
 	ready <- err
@@ -308,7 +308,7 @@ func (c *Cell) serve(ready chan<- error) {
 	}
 }
 
-// Run calls f; what f forks, with [Cell.Attributes], is inside the cell.
+// Run calls f. Processes that f starts with [Cell.Attributes] are inside the cell.
 func (c *Cell) Run(f func()) {
 	if c.work == nil {
 		f()
@@ -322,10 +322,10 @@ func (c *Cell) Run(f func()) {
 	<-done
 }
 
-// Threaded reports whether the cell has its own thread, always the same one, for [Cell.Run].
+// Threaded reports whether [Cell.Run] always uses the same thread of the cell.
 func (c *Cell) Threaded() bool { return c.work != nil }
 
-// Attributes completes the attributes of a process that f of [Cell.Run] starts.
+// Attributes sets the attributes that start a process inside the cell. f of [Cell.Run] calls it.
 func (c *Cell) Attributes(a *syscall.SysProcAttr) {
 	if c.group != nil {
 		c.group.clone(a)
@@ -356,7 +356,7 @@ func (c *Cell) Kill() error {
 	return c.group.kill()
 }
 
-// Processes lists the processes in the cell; known: the machine tells.
+// Processes lists the processes in the cell. known is false if the machine cannot list them.
 func (c *Cell) Processes() (numbers []int, known bool) {
 	if c.group == nil {
 		return nil, false

@@ -1,12 +1,11 @@
-// Package cell keeps the processes of a task together and within limits: in a
-// control group in which the task's first process begins, however it goes on. It
-// is cloned there, or where that cannot be, forked from a thread of this process
-// that is inside. So a task costs no migration between control groups, which the
-// kernel makes expensive, and there is no moment at which it is outside.
+// Package cell keeps the processes of a task together and within limits: in a control group. The task's first process
+// begins in that group: it is cloned into it, or, where that is impossible, forked by a thread of this process that
+// is inside. So a task is never outside of its group, and needs no move between control groups, which is slow in the
+// kernel.
 //
 // # What a node has
 //
-// [Open] finds out, from best to least:
+// [Open] finds out what the machine offers. From best to worst:
 //
 //   - version 2 of control groups, if this process may write the memory and pids
 //     controllers: tasks are cloned into the group /candor, next to the groups of
@@ -19,28 +18,27 @@
 //     suspend and end them, and need no further thread;
 //   - neither: a task has a session of its own, and nothing else holds its processes.
 //
-// [Cells.Abilities] says which of them it is, in the words of package messages.
+// [Cells.Abilities] returns the result as abilities of package messages.
 //
 // # Processors and devices
 //
-// Where [Open] is told so, a cell has the processors and the devices that [Limits] say: version 1 holds tasks to both,
-// version 2 to processors, where the controller is delegated. Without the controllers nothing does.
+// If [Open] is asked to, a cell has only the processors and devices of its [Limits]. Version 1 enforces both. Version
+// 2 enforces processors, if the controller is delegated to this process. Without the controllers nothing is enforced.
 //
 // # Accounts
 //
-// An [Account] is a group above the cells of one account, for memory and processes. What is charged to a cell and
-// outlives its task stays charged there. A thread that starts tasks without limits is itself in the account's group of version
-// 1, and its tasks with it, at no cost for each. Its bound grows with how many tasks the account had at once.
+// An [Account] is a group above the cells of one account, for memory and processes. Memory that was charged to a cell
+// and outlives its task stays charged to the account. A thread that starts tasks without limits is itself in the
+// account's group of version 1, and its tasks with it, at no cost for each. The limit of that group grows with the
+// largest number of tasks that the account had at once.
 //
 // # Reuse
 //
-// Cells are used by one task after the other: making and removing the groups of a
-// task costs more than the task. Only a cell whose task ended by itself is used
-// again, when nothing runs in it any more. A cell is retired, and removed, once
-// something in it was killed or suspended, or could not be started: recent kernels
-// kill whatever is cloned into a group of version 2 that was ever killed, a task
-// that ends while it is suspended leaves its group frozen, and a group that
-// somebody removed takes nobody. For the same reason [Open] tries groups of
-// version 2 before it relies on them: while this process is itself in a group that
-// was killed, nothing that it clones into another one survives.
+// One task after the other uses a cell, because making and removing groups costs more than a short task. A cell is
+// used again only if its task ended by itself and nothing runs in it any more. A cell is retired, and later removed,
+// if something in it was killed or suspended, or could not be started. There are three reasons. Recent kernels kill
+// whatever is cloned into a group of version 2 that was once killed. A task that ends while it is suspended leaves
+// its group frozen. A group that somebody removed accepts no process. [Open] tests groups of version 2 before it
+// relies on them: if this process is itself in a group that was killed, nothing that it clones into another group
+// survives.
 package cell

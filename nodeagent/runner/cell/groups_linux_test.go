@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestGroupOfAllIsMadeAgain: where the group of all is gone, a cell is made all the
-// same, and the tasks weigh what they did.
+// TestGroupOfAllIsMadeAgain removes the group above all cells. The next cell must make it again, with the same
+// weight.
 func TestGroupOfAllIsMadeAgain(t *testing.T) {
 	const name = "test-gone"
 	if g := openV1(name, nil); g != nil {
@@ -20,8 +20,8 @@ func TestGroupOfAllIsMadeAgain(t *testing.T) {
 	}
 }
 
-// madeAgain compares a file of the group of all, which may lack it, before the
-// group was removed and after.
+// madeAgain removes the group above all cells, makes a cell, and compares a file of that group before and after. Some
+// kernels do not have the file.
 func madeAgain(t *testing.T, g groups, weight string) {
 	before, _ := os.ReadFile(weight)
 	if err := g.close(); err != nil {
@@ -42,11 +42,10 @@ func madeAgain(t *testing.T, g groups, weight string) {
 	}
 }
 
-// TestLimitsOfVersion2: what is written where, and that no limit of a task is left
-// for the next. "max" is no bound; cpu.max is a quota and a period in microseconds
-// (Control Group v2, memory.max and cpu.max).
+// TestLimitsOfVersion2 checks which value is written to which file, and that no limit of a task stays for the next.
+// "max" is no bound; cpu.max is a quota and a period in microseconds (Control Group v2, memory.max and cpu.max).
 func TestLimitsOfVersion2(t *testing.T) {
-	dir, err := os.Open(t.TempDir()) // stands for a control group
+	dir, err := os.Open(t.TempDir()) // in place of a control group
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,8 +76,8 @@ func TestLimitsOfVersion2(t *testing.T) {
 	}
 }
 
-// TestAccountLeavesTheMachineProcesses: however many tasks an account has, it has at most a quarter of the machine's
-// processes, and those of all accounts of a node together at most three.
+// TestAccountLeavesTheMachineProcesses checks that one account gets at most a quarter of the machine's processes,
+// however many tasks it has, and all accounts of a node together at most three quarters.
 func TestAccountLeavesTheMachineProcesses(t *testing.T) {
 	var s written
 	a := &Account{sum: &s}
@@ -102,7 +101,7 @@ func TestAccountLeavesTheMachineProcesses(t *testing.T) {
 	}
 }
 
-// written is the group of an account that only notes what it is bounded by.
+// written is the group of an account that only records its limit.
 type written struct{ processes int64 }
 
 func (*written) enter() error { return nil }

@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// late is groups that could not be removed when their task had ended, because
-// something in them was not gone yet, such as a process that waits for a device.
-// Their removal is tried again, less and less often, until it succeeds or this
-// process ends; the next process that opens the cells goes on.
+// late is groups that could not be removed when their task had ended, because a process in them had not ended yet: it
+// may wait for a device. Removal is tried again, less and less often, until it succeeds or this process ends. The
+// next process that opens the cells tries again.
 type late struct {
-	sweeping sync.Mutex // held while groups are tried; taken before mu
+	sweeping sync.Mutex // held while groups are removed; taken before mu
 
 	mu     sync.Mutex
 	groups []group
@@ -20,15 +19,15 @@ type late struct {
 	closed bool
 }
 
-// How often removal is tried again, and for how many groups: the others are
-// left to the next process that opens the cells.
+// The pauses between two tries, and the most groups that are tried: the next process that opens the cells removes the
+// others.
 const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 30 * time.Second
 	mostLate   = 1024
 )
 
-// remove removes a cell, later if it cannot be removed now.
+// remove removes a cell, now or later.
 func (p *pool) remove(cell *Cell) {
 	if cell.close() != nil {
 		p.late.add(cell.group)
@@ -38,13 +37,13 @@ func (p *pool) remove(cell *Cell) {
 func (l *late) add(groups ...group) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	room := max(0, mostLate-len(l.groups)) // more may be left of a try that was under way
+	room := max(0, mostLate-len(l.groups)) // a try that was running may have put groups back
 	l.groups = append(l.groups, groups[:min(len(groups), room)]...)
 	l.wait = firstRetry
 	l.again()
 }
 
-// again sets the timer. l.mu is held.
+// again sets the timer. The caller holds l.mu.
 func (l *late) again() {
 	if l.timer != nil {
 		l.timer.Stop()
@@ -54,7 +53,7 @@ func (l *late) again() {
 	}
 }
 
-// retry removes what can be removed, for the last time or not.
+// retry tries to remove the groups. last says that there is no later try.
 func (l *late) retry(last bool) error {
 	l.sweeping.Lock()
 	defer l.sweeping.Unlock()
@@ -75,7 +74,7 @@ func (l *late) retry(last bool) error {
 func sweep(groups []group) (left []group, err error) {
 	for _, g := range groups {
 		failed := g.remove()
-		if failed != nil && g.kill() == nil { // processes that had not ended may have forked
+		if failed != nil && g.kill() == nil { // processes that have not ended may have forked
 			failed = g.remove()
 		}
 		if failed != nil {

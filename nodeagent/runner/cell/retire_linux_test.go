@@ -14,9 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestRetiredCellIsNotUsedAgain: whatever one task did to its cell, the next
-// task runs. Under recent kernels a group that was killed kills what is cloned
-// into it, and one that was left frozen never lets its process begin.
+// TestRetiredCellIsNotUsedAgain damages a cell in several ways, and checks that the next task runs. Recent kernels
+// kill what is cloned into a group that was once killed, and a process in a frozen group never begins.
 func TestRetiredCellIsNotUsedAgain(t *testing.T) {
 	for name, spoil := range map[string]func(*testing.T, *Cell){
 		"daemon left behind": func(t *testing.T, c *Cell) { runIn(t, c, "sleep 1000 >/dev/null 2>&1 &") },
@@ -31,7 +30,7 @@ func TestRetiredCellIsNotUsedAgain(t *testing.T) {
 				continue
 			}
 			spoil(t, first)
-			if name == "its group is gone" { // as the runner does when it cannot start a process
+			if name == "its group is gone" { // the runner does this when it cannot start a process
 				first.Retire()
 			}
 			cells.Leave(first)
@@ -50,7 +49,8 @@ func TestRetiredCellIsNotUsedAgain(t *testing.T) {
 	}
 }
 
-// TestCellOfAnOrdinaryTaskIsUsedAgain is the other half: making cells costs.
+// TestCellOfAnOrdinaryTaskIsUsedAgain checks that a cell is used again if its task ended by itself: making cells is
+// expensive.
 func TestCellOfAnOrdinaryTaskIsUsedAgain(t *testing.T) {
 	cells := Open("test-again")
 	defer cells.Close()
@@ -64,8 +64,7 @@ func TestCellOfAnOrdinaryTaskIsUsedAgain(t *testing.T) {
 	}
 }
 
-// TestGroupsThatATaskMadeGoWithItsCell: a task that may make groups below its own
-// does not keep its cell there.
+// TestGroupsThatATaskMadeGoWithItsCell checks that a cell can be removed although its task made groups below it.
 func TestGroupsThatATaskMadeGoWithItsCell(t *testing.T) {
 	cells := Open("test-below")
 	c := takeFrom(t, cells, Limits{})
@@ -88,8 +87,8 @@ func TestGroupsThatATaskMadeGoWithItsCell(t *testing.T) {
 	}
 }
 
-// TestGroupsAreNotReliedUponWhereTheyKill: in a group that was killed, this
-// process can clone nothing into another; such groups are not used.
+// TestGroupsAreNotReliedUponWhereTheyKill puts this process into a group that was killed: whatever it clones into
+// another group dies. Open must then not use such groups.
 func TestGroupsAreNotReliedUponWhereTheyKill(t *testing.T) {
 	const child = "CELL_TEST_IN_KILLED_GROUP"
 	if os.Getenv(child) != "" {
@@ -124,7 +123,7 @@ func TestGroupsAreNotReliedUponWhereTheyKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	enter := `echo $$ >"$0"/cgroup.procs && exec "$@"` // by migration, which harms nobody
+	enter := `echo $$ >"$0"/cgroup.procs && exec "$@"` // a move into the group, which is safe
 	cmd := exec.Command("/bin/sh", "-c", enter, made.(*v2Group).dir.Name(), self, "-test.run=^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), child+"=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -133,7 +132,7 @@ func TestGroupsAreNotReliedUponWhereTheyKill(t *testing.T) {
 	_ = made.kill()
 }
 
-// stubborn is a group that cannot be removed at first.
+// stubborn is a group whose removal fails at first.
 type stubborn struct {
 	group
 	left atomic.Int32
@@ -150,7 +149,7 @@ func (s *stubborn) remove() error {
 	return nil
 }
 
-// TestCellIsRemovedLater: what cannot be removed at once is removed when it can be.
+// TestCellIsRemovedLater checks that a cell whose removal fails at first is removed later.
 func TestCellIsRemovedLater(t *testing.T) {
 	s := &stubborn{gone: make(chan struct{})}
 	s.left.Store(3)
@@ -168,8 +167,8 @@ func TestCellIsRemovedLater(t *testing.T) {
 	}
 }
 
-// TestCloseSaysWhatIsLeft: what cannot be removed even at the end is reported, and
-// nothing is tried after.
+// TestCloseSaysWhatIsLeft checks that Close returns an error for a group that still cannot be removed, and that
+// nothing is tried afterwards.
 func TestCloseSaysWhatIsLeft(t *testing.T) {
 	s := &stubborn{}
 	s.left.Store(1 << 30)
@@ -183,7 +182,7 @@ func TestCloseSaysWhatIsLeft(t *testing.T) {
 	}
 }
 
-// TestLateGroupsAreBounded: more than a bound are left to the next run.
+// TestLateGroupsAreBounded checks that groups above a bound are left to the next run.
 func TestLateGroupsAreBounded(t *testing.T) {
 	var l late
 	l.closed = true
@@ -204,7 +203,7 @@ func takeFrom(t *testing.T, c *Cells, l Limits) *Cell {
 	return cell
 }
 
-// runIn runs a script in a cell and returns what it wrote.
+// runIn runs a script in a cell and returns its output.
 func runIn(t *testing.T, c *Cell, script string) string {
 	t.Helper()
 	out := new(strings.Builder)

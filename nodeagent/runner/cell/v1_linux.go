@@ -20,13 +20,12 @@ import (
 
 // v1 is the usable controllers of control groups version 1.
 type v1 struct {
-	bases map[string]string // by controller, the directory of the group of all groups
+	bases map[string]string // directory of the group above all cells, by controller
 	left  []group           // groups of an earlier run
 }
 
-// nodeWeight is how much all tasks of a node together weigh against one process
-// outside when processor time is short: a group counts as one process otherwise,
-// however much is in it. Among themselves the tasks weigh the same.
+// nodeWeight is the weight of all tasks of a node together when processor time is short; a process outside has weight
+// 1. Without it, the whole group would count as one process. Among themselves the tasks have equal weights.
 const nodeWeight = 64
 
 // The controllers of version 1 that are used.
@@ -40,7 +39,7 @@ const (
 	Devices = "devices"
 )
 
-// abilityOf names what each controller is for.
+// abilityOf is the ability that each controller gives to a node.
 var abilityOf = map[string]messages.Name{
 	freezer: messages.AbilityFreeze,
 	memory:  messages.AbilityMemory,
@@ -48,8 +47,7 @@ var abilityOf = map[string]messages.Name{
 	cpu:     messages.AbilityCPU,
 }
 
-// openV1 finds the usable controllers of version 1, and the ones in more if they are usable; nil:
-// there are none.
+// openV1 finds the usable controllers of version 1. It looks for the controllers in more too. nil: there are none.
 func openV1(name string, more []string) *v1 {
 	g := &v1{bases: map[string]string{}}
 	for controller, own := range ownV1() {
@@ -117,7 +115,7 @@ func write[T string | int64](dir, file string, value T) error {
 	return os.WriteFile(filepath.Join(dir, file), fmt.Append(nil, value), 0)
 }
 
-// again makes the groups of all groups.
+// again makes the groups above all cells.
 func (g *v1) again() error {
 	for _, dir := range g.bases {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -125,7 +123,7 @@ func (g *v1) again() error {
 		}
 	}
 	if dir := g.bases[memory]; dir != "" {
-		_ = write(dir, buffers, machineBuffers()/machineShare*(machineShare-1)) // a kernel without it counts no buffers
+		_ = write(dir, buffers, machineBuffers()/machineShare*(machineShare-1)) // some kernels cannot count buffers
 	}
 	if dir := g.bases[pids]; dir != "" {
 		if err := write(dir, "pids.max", machineProcesses()/machineShare*(machineShare-1)); err != nil {
@@ -158,8 +156,8 @@ func inheritSet(dir string) error {
 	return nil
 }
 
-// endOld ends the processes in the groups below a directory, removes the groups, and returns those
-// that cannot be removed yet.
+// endOld ends the processes in the groups below a directory and removes the groups. It returns the groups that cannot
+// be removed yet.
 func endOld(dir string, open func(name string) (group, error)) (left []group) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -216,9 +214,9 @@ func (g *v1) close() (err error) {
 	return err
 }
 
-// v1Group is a group in each controller that is used.
+// v1Group is one group in each controller in use.
 type v1Group struct {
-	name string            // a controller to list processes by
+	name string            // the controller whose group lists the processes
 	dirs map[string]string // by controller
 
 	devices string // as in [Limits]
@@ -236,8 +234,8 @@ func (g *v1Group) open(of, file string) *counter {
 
 func (*v1Group) threaded() bool { return true }
 
-// enter goes into every group but the freezer's: a process with a frozen thread
-// cannot end, not even when it is killed.
+// enter puts the thread into every group except the freezer's: a process with a frozen thread cannot end, not even
+// when it is killed.
 func (g *v1Group) enter() error {
 	for controller, dir := range g.dirs {
 		if controller == freezer {
@@ -268,7 +266,7 @@ func (g *v1Group) limit(l Limits) error {
 		value    int64
 	}{
 		{memory, "memory.limit_in_bytes", cmp.Or(l.Memory, -1)},
-		{pids, "pids.max", cmp.Or(l.Pids, DefaultPids) + 1}, // the thread inside
+		{pids, "pids.max", cmp.Or(l.Pids, DefaultPids) + 1}, // one more for the thread inside
 		{cpu, "cpu.cfs_period_us", period},
 		{cpu, "cpu.cfs_quota_us", quota},
 	} {
@@ -284,7 +282,7 @@ func (g *v1Group) limit(l Limits) error {
 	return g.limitDevices(l.Devices)
 }
 
-// limitSet gives the group some processors; "": all processors of its parent.
+// limitSet limits the group to some processors; "": all processors of its parent.
 func (g *v1Group) limitSet(set string) error {
 	switch dir := g.dirs[Set]; {
 	case dir == "":
@@ -339,7 +337,7 @@ func (g *v1Group) freeze(frozen bool) error {
 		if len(left) == 0 {
 			return g.await("FROZEN")
 		}
-		for _, pid := range left { // a process that has ended by now is fine
+		for _, pid := range left { // a process that has ended meanwhile does no harm
 			_ = os.WriteFile(procs, []byte(strconv.Itoa(pid)), 0)
 		}
 	}
@@ -348,8 +346,8 @@ func (g *v1Group) freeze(frozen bool) error {
 
 const freezerState = "freezer.state"
 
-// await sets the state of the freezer until all processes have the state. Those that
-// fork while they are being suspended have to be told again.
+// await sets the state of the freezer until all processes have it. A process that forks while it is being suspended
+// must be suspended again.
 func (g *v1Group) await(state string) error {
 	for until := time.Now().Add(freezeWithin); time.Now().Before(until); time.Sleep(time.Millisecond) {
 		if err := write(g.dirs[freezer], freezerState, state); err != nil {
@@ -363,7 +361,7 @@ func (g *v1Group) await(state string) error {
 	return fmt.Errorf("processes of a task are not %s yet", strings.ToLower(state))
 }
 
-// outside returns the processes that a list does not have.
+// outside returns the processes that are not in a list.
 func outside(pids []int, list []byte) (left []int) {
 	known := strings.Fields(string(list))
 	for _, pid := range pids {
@@ -376,7 +374,7 @@ func outside(pids []int, list []byte) (left []int) {
 
 func (g *v1Group) empty() bool {
 	if g.pids != nil {
-		return g.pids.number("") <= 1 // the thread inside
+		return g.pids.number("") <= 1 // at most the thread inside
 	}
 	return len(g.processes()) == 0
 }
@@ -399,13 +397,12 @@ func alive(pid string) bool {
 	return err == nil && !strings.HasPrefix(string(b[strings.LastIndexByte(string(b), ')')+1:]), " Z")
 }
 
-// A killed process ends soon, unless it waits for a device. The remaining ones may make new ones
-// until then.
+// A killed process ends soon, unless it waits for a device. Processes that have not ended yet may fork meanwhile.
 const (
 	killRounds = 200
 	killPause  = 5 * time.Millisecond
-	// freezeWithin bounds how long it may take to bring the processes into the freezer's group, and how long
-	// to suspend them there.
+	// freezeWithin bounds the time to move the processes into the freezer's group, and the time to suspend them
+	// there.
 	freezeWithin = time.Second
 )
 
@@ -419,7 +416,7 @@ func (g *v1Group) kill() error {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 		if dir := g.dirs[freezer]; dir != "" {
-			_ = write(dir, freezerState, "THAWED") // a frozen process does not die
+			_ = write(dir, freezerState, "THAWED") // a frozen process does not end
 		}
 		time.Sleep(killPause)
 	}
@@ -466,8 +463,8 @@ func rmdirBase(dir string) error {
 	return rmdir(dir)
 }
 
-// rmdir removes a group. The group is busy until the kernel has finished with processes that ended
-// in it, and with the thread inside.
+// rmdir removes a group. The kernel keeps a group busy for a moment after the processes in it, and the thread inside,
+// have ended.
 func rmdir(dir string) (err error) {
 	for range killRounds {
 		if err = unix.Rmdir(dir); err != unix.EBUSY {
@@ -494,8 +491,8 @@ func rmdirs(dir string) error {
 	return rmdir(dir)
 }
 
-// counter is an open file of a group that is read for every task. An [os.File] would be polled: it
-// would wake the Go runtime whenever the group fills or empties.
+// counter is an open file of a group, for a value that is read for every task. With an [os.File] the Go runtime would
+// poll the file, and wake up whenever the group fills or empties.
 type counter struct{ fd int }
 
 func openCounter(path string) (*counter, error) {

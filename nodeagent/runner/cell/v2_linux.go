@@ -21,11 +21,11 @@ import (
 
 const v2Mount = "/sys/fs/cgroup"
 
-// v2 is control groups of version 2. On a machine that has its controllers in version 1, they can
-// still keep processes together, suspend them and end them.
+// v2 is control groups of version 2. They are also useful on a machine whose controllers are in version 1: they keep
+// processes together, suspend them and end them.
 type v2 struct {
-	mount, path string // of the file system; and of the node's group, below that
-	dir         string // both
+	mount, path string // of the file system; path is the node's group, below mount
+	dir         string // mount and path joined
 	controllers []string
 	left        []group // groups of an earlier run
 }
@@ -88,7 +88,7 @@ func (g *v2) takes() bool {
 	return made.remove() == nil && errors.Is(err, unix.EACCES)
 }
 
-// again makes the group of all groups once more.
+// again makes the group above all cells once more.
 func (g *v2) again() error {
 	if err := os.Mkdir(g.dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -113,10 +113,10 @@ func (g *v2) enable(controller string) (err error) {
 	return err
 }
 
-// weigh sets what all tasks of the node together weigh, and how many processes they may have.
+// weigh sets the weight of all tasks of the node together, and their largest number of processes.
 func (g *v2) weigh() {
 	if slices.Contains(g.controllers, cpu) {
-		_ = write(g.dir, "cpu.weight", int64(nodeWeight*100)) // without, tasks only wait longer
+		_ = write(g.dir, "cpu.weight", int64(nodeWeight*100)) // without a weight, tasks only wait longer
 	}
 	if slices.Contains(g.controllers, pids) {
 		_ = write(g.dir, "pids.max", machineProcesses()/machineShare*(machineShare-1))
@@ -140,7 +140,7 @@ func (g *v2) make(name string) (group, error) {
 	return g.open(name)
 }
 
-// open takes a group that is there.
+// open opens an existing group.
 func (g *v2) open(name string) (group, error) {
 	if slices.Contains(g.controllers, pids) {
 		if err := write(filepath.Join(g.dir, name), "pids.max", int64(DefaultPids)); err != nil {
@@ -155,7 +155,7 @@ func (g *v2) open(name string) (group, error) {
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	memory, _ := openCounter(filepath.Join(dir.Name(), "memory.current")) // without the controller there is none
+	memory, _ := openCounter(filepath.Join(dir.Name(), "memory.current")) // there is none without the memory controller
 	return &v2Group{dir: dir, events: events, memory: memory, controllers: g.controllers}, nil
 }
 
@@ -163,7 +163,7 @@ func (g *v2) close() error { return rmdirBase(g.dir) }
 
 type v2Group struct {
 	dir         *os.File
-	events      *counter // open for as long as the group is there
+	events      *counter // open as long as the group exists
 	memory      *counter // nil if there is none
 	controllers []string
 }
@@ -176,7 +176,7 @@ func (g *v2Group) clone(a *syscall.SysProcAttr) {
 	a.UseCgroupFD, a.CgroupFD = true, int(g.dir.Fd())
 }
 
-// limit bounds what there are controllers for.
+// limit sets the limits for which there are controllers.
 func (g *v2Group) limit(l Limits) error {
 	const unbounded = "max"
 	most, quota := unbounded, unbounded

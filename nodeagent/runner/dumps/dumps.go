@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// StartsTasks marks, as an annotation, the commands of a program whose process starts
-// tasks or executors: such a process makes namespaces before [Refuse].
+// StartsTasks is the annotation of commands whose process starts tasks or executors. Such a process makes its
+// namespaces before it calls [Refuse].
 const StartsTasks = "starts tasks"
 
 // Refuse protects the memory of this process from other processes of its user: they cannot trace
@@ -22,6 +22,6 @@ func Refuse() error {
 	if err := unix.Getrlimit(unix.RLIMIT_CORE, &limit); err != nil {
 		return os.NewSyscallError("getrlimit", err)
 	}
-	limit.Cur = 0 // tasks may want theirs, and can raise it again
+	limit.Cur = 0 // tasks may want core files, and can raise the limit again
 	return os.NewSyscallError("setrlimit", unix.Setrlimit(unix.RLIMIT_CORE, &limit))
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// BenchmarkExecutor is what BenchmarkRunner of package runner is, by way of an
-// executor.
+// BenchmarkExecutor measures the same tasks as BenchmarkRunner of package runner, through an executor.
 func BenchmarkExecutor(b *testing.B) {
 	k, err := executor.Open(context.Background(), executor.Config{
 		Command: []string{os.Args[0], executor.Argument},

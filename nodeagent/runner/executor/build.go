@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// inForce identifies the build of an executor and how it runs tasks, each by digits that differ for
-// another build or configuration. An agent shows both as abilities of its node. It replaces an
-// executor whose digits differ from the ones that it would start now.
+// inForce identifies the build and the configuration of an executor, each by digits that change when it changes. An
+// agent shows both as abilities of its node. It replaces an executor whose digits differ from the ones for an
+// executor that it would start now.
 type inForce struct{ build, tasks messages.Name }
 
 const inForceDigits = 8
@@ -69,7 +69,7 @@ func (k *Client) hold(task runner.Task, t *remote) {
 	k.tasks[task.Attempt] = t
 }
 
-// loseHeld gives up what waited for another executor, when there will be none.
+// loseHeld reports the held tasks as lost when no next executor will come.
 func (k *Client) loseHeld() {
 	k.mu.Lock()
 	var lost []*remote

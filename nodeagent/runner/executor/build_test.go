@@ -11,8 +11,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// TestExecutorIsReplacedOnceIdle: an agent with another configuration leaves the executor its tasks, says that it is
-// outdated, and has another one as soon as nothing is in hand. A task that is to start meanwhile starts there.
+// TestExecutorIsReplacedOnceIdle restarts an agent with another configuration. Its executor must keep the running
+// tasks, count as outdated, and be replaced when it has no tasks. A task that is submitted meanwhile must start on
+// the new executor.
 func TestExecutorIsReplacedOnceIdle(t *testing.T) {
 	c := runner.Config{Site: "home", Node: "n1", Dir: t.TempDir()}
 	k := openAs(t, c)
@@ -43,7 +44,7 @@ func TestExecutorIsReplacedOnceIdle(t *testing.T) {
 	wait(t, ended)
 	k.Confirm(attempt(1))
 	k.Confirm(attempt(2))
-	for i := 3; ; i++ { // whenever they come, none is lost
+	for i := 3; ; i++ { // no task may be lost, whenever it comes
 		_, done := begin(k, i, "echo $PPID")
 		if f := wait(t, done); f.Outcome != messages.Exited {
 			t.Fatalf("task %d: %+v", i, f)
@@ -60,7 +61,7 @@ func TestExecutorIsReplacedOnceIdle(t *testing.T) {
 	})
 }
 
-// inForce is the build and the configuration by which an executor runs tasks.
+// inForce returns the abilities that show the executor's build and configuration.
 func inForce(k *executor.Client) []messages.Name {
 	return slices.DeleteFunc(slices.Clone(k.Abilities()), func(n messages.Name) bool {
 		return !strings.HasPrefix(n, "build-") && !strings.HasPrefix(n, "tasks-")

@@ -18,8 +18,8 @@ import (
 
 var _ runner.Lasting = (*Client)(nil)
 
-// Client is a [runner.Lasting] that leaves the running to an executor. It starts
-// one if there is none, and another if that one ends.
+// Client is a [runner.Lasting] that runs its tasks in an executor. It starts an executor if there is none, and
+// another one if that one ends.
 type Client struct {
 	config Config
 	life   context.Context
@@ -33,16 +33,16 @@ type Client struct {
 	tasks     map[messages.Attempt]*remote
 	found     map[messages.Attempt]frame // tasks of the executor that nobody has adopted
 	programs  map[*messages.Program]uint64
-	follows   bool                      // tasks can follow others
+	follows   bool                      // a task can follow another on its slot
 	outdated  bool                      // the executor should be replaced once it has no tasks
-	untold    map[messages.Attempt]bool // ends that were not confirmed
+	untold    map[messages.Attempt]bool // attempts whose end the executor has reported and the caller has not confirmed
 	handing   bool                      // the executor was told to end
 	questions map[uint64]chan<- *frame
 	numbers   uint64
 	closing   bool
-	still     bool            // the executor does not answer
-	until     time.Duration   // when tasks are killed, as the executor was told, in the time of package boottime; 0: not told yet
-	notify    func(able bool) // nil: nobody asked
+	still     bool            // the executor does not answer, but has not ended
+	until     time.Duration   // when the executor must kill the tasks, in the time of package boottime; 0: not told yet
+	notify    func(able bool) // the function given to Notify; nil: none
 }
 
 // remote is a task of the executor. Orders for it are remembered: an order given without a
@@ -53,12 +53,12 @@ type remote struct {
 	done      func(messages.Finished)
 	suspended bool
 	stopped   bool
-	grace     time.Duration                          // if stopped
-	turned    func(messages.Finished, time.Duration) // set for a task that waits for another's slot
-	held      *runner.Task                           // set for a task that waits for the next executor
+	grace     time.Duration                          // for a task that was stopped
+	turned    func(messages.Finished, time.Duration) // called when this task takes the slot of the task that it follows
+	held      *runner.Task                           // the description, for a task that waits for the next executor
 }
 
-// maxPrograms bounds the programs that an executor remembers.
+// maxPrograms bounds how many programs an executor remembers.
 const maxPrograms = 1024
 
 // Open connects to the executor of a state directory, and starts one if there is
@@ -71,7 +71,7 @@ func Open(ctx context.Context, c Config) (*Client, error) {
 		questions: map[uint64]chan<- *frame{}}
 	k.life, k.die = context.WithCancel(context.Background())
 	conn, err := k.connect(ctx)
-	if _, silent := errors.AsType[silentError](err); err != nil && !silent { // an executor that was just killed takes connections to its end
+	if _, silent := errors.AsType[silentError](err); err != nil && !silent { // a killed executor still accepts connections
 		conn, err = k.connect(ctx)
 	}
 	if err != nil {
@@ -115,7 +115,7 @@ func (k *Client) connect(ctx context.Context) (*conn, error) {
 		case has:
 			found[f.Attempt] = *f
 		case ready:
-			if !stop() { // before others get the connection, which from now on ends by itself
+			if !stop() { // after this the context does not close the connection: the caller may now use it
 				c.finish()
 				return nil, errSearchEnded
 			}
@@ -126,7 +126,7 @@ func (k *Client) connect(ctx context.Context) (*conn, error) {
 	}
 }
 
-// noWord returns the error for an executor that did not say which tasks it has.
+// noWord returns the error for an executor that did not list its tasks.
 func (k *Client) noWord(ctx context.Context, err error, silence time.Duration) error {
 	switch {
 	case ctx.Err() != nil:
@@ -138,14 +138,14 @@ func (k *Client) noWord(ctx context.Context, err error, silence time.Duration) e
 	}
 }
 
-// met notes a new connection. A task of ours that the executor does not have was lost
-// with the executor before.
+// met takes a new connection into use. Tasks of this client that the executor does not have were lost with the
+// executor before.
 func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Attempt]frame, follows bool) {
 	k.mu.Lock()
 	k.conn, k.abilities, k.found, k.follows = c, abilities, found, follows
 	k.programs = map[*messages.Program]uint64{}
 	k.handing, k.outdated = false, k.replaceable(abilities[:min(2, len(abilities))])
-	var ends []func() // call them without holding the lock
+	var ends []func() // called after the lock is released
 	if k.until != 0 {
 		k.sendKeep()
 	}
@@ -184,7 +184,7 @@ func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Atte
 	}
 }
 
-// remind repeats the orders that a task may not have been given. k.mu is held.
+// remind sends again the orders that may not have reached the executor. The caller holds k.mu.
 func (k *Client) remind(t *remote, suspended bool) {
 	if t.suspended != suspended {
 		k.send(&frame{Kind: suspend, Attempt: t.attempt, Suspended: t.suspended})
@@ -202,7 +202,7 @@ func (k *Client) Notify(f func(able bool)) {
 	k.tell()
 }
 
-// tell calls the function of Notify with whether there is an executor.
+// tell calls the function given to Notify, and says whether there is an executor.
 func (k *Client) tell() {
 	k.telling.Lock()
 	defer k.telling.Unlock()
@@ -214,13 +214,13 @@ func (k *Client) tell() {
 	}
 }
 
-// lose reports the end of a task that has disappeared.
+// lose reports that a task was lost, and why.
 func (t *remote) lose(why string) {
 	now := messages.TimeOf(time.Now())
 	t.done(messages.Finished{Attempt: t.attempt, Outcome: messages.Stopped, Detail: why, Started: now, Ended: now})
 }
 
-// listen hears the executor, and finds another when it is gone.
+// listen reads the messages of the executor, and finds another executor when the connection ends.
 func (k *Client) listen(c *conn) {
 	defer close(k.over)
 	for c != nil {
@@ -264,7 +264,7 @@ func (k *Client) again() *conn {
 	}
 }
 
-// unanswered tells all who wait for an answer that none will come. The caller holds k.mu.
+// unanswered tells all callers that wait for an answer that none will come. The caller holds k.mu.
 func (k *Client) unanswered() {
 	for _, answer := range k.questions {
 		answer <- &frame{Kind: reply, Error: messages.Errorf(messages.Unavailable, "the node's executor is gone; ask again")}
@@ -295,7 +295,7 @@ func (k *Client) hear(f *frame) {
 	}
 }
 
-// finish passes on the end of a task, and the start of the task on its slot.
+// finish reports the end of a task, and the start of the task that took its slot.
 func (k *Client) finish(f *frame) {
 	if f.Finished == nil {
 		return
@@ -304,7 +304,7 @@ func (k *Client) finish(f *frame) {
 	t := k.tasks[f.Finished.Attempt]
 	delete(k.tasks, f.Finished.Attempt)
 	k.untold[f.Finished.Attempt] = true
-	if earlier, waits := k.found[f.Finished.Attempt]; waits { // it ended before it was adopted: Adopt says so
+	if earlier, waits := k.found[f.Finished.Attempt]; waits { // the task ended before it was adopted: Adopt reports the end
 		earlier.Finished = f.Finished
 		k.found[f.Finished.Attempt] = earlier
 	}
@@ -321,7 +321,7 @@ func (k *Client) finish(f *frame) {
 	}
 }
 
-// send sends a frame if there is an executor. k.mu is held.
+// send sends a frame. It returns false if there is no executor. The caller holds k.mu.
 func (k *Client) send(f *frame) bool {
 	if k.conn == nil {
 		return false
@@ -330,7 +330,7 @@ func (k *Client) send(f *frame) bool {
 	return true
 }
 
-// Start begins a task.
+// Start starts a task.
 func (k *Client) Start(task runner.Task, done func(messages.Finished)) runner.Process {
 	t := &remote{client: k, attempt: task.Attempt, done: done}
 	k.mu.Lock()
@@ -340,7 +340,7 @@ func (k *Client) Start(task runner.Task, done func(messages.Finished)) runner.Pr
 		return t
 	}
 	if k.closing || k.conn == nil {
-		delete(k.tasks, task.Attempt) // it waited for another's slot
+		delete(k.tasks, task.Attempt) // it waited for another task's slot
 		k.mu.Unlock()
 		t.lose("the node's executor is not there")
 		return t
@@ -350,11 +350,11 @@ func (k *Client) Start(task runner.Task, done func(messages.Finished)) runner.Pr
 	return t
 }
 
-// begin starts a task, now or later. The caller holds k.mu.
+// begin sends a task to the executor, or keeps it for the next executor. The caller holds k.mu.
 func (k *Client) begin(how kind, task runner.Task, t *remote) {
 	k.tasks[task.Attempt] = t
 	number := k.program(task.Program)
-	k.conn.sendSoon(&frame{Kind: how, Attempt: task.Attempt, Array: task.Array, Position: task.Position, Nodes: task.Nodes, Steps: task.Steps, Number: number}) // rarely the only one
+	k.conn.sendSoon(&frame{Kind: how, Attempt: task.Attempt, Array: task.Array, Position: task.Position, Nodes: task.Nodes, Steps: task.Steps, Number: number})
 }
 
 // Follow implements [runner.Lasting].
@@ -369,24 +369,24 @@ func (k *Client) Follow(task runner.Task, done func(messages.Finished), turned f
 	return t, true
 }
 
-// Withdraw asks that the task no longer begins. If there is no executor, the list of tasks of the
-// next one is the answer.
+// Withdraw asks the executor not to start the waiting task. If there is no executor, the list of tasks of the next
+// executor is the answer.
 func (t *remote) Withdraw() {
 	k := t.client
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if t.turned != nil && k.conn != nil {
-		k.conn.sendSoon(&frame{Kind: withdraw, Attempt: t.attempt}) // rarely the only one
+		k.conn.sendSoon(&frame{Kind: withdraw, Attempt: t.attempt}) // there are often several such frames: send them together
 	}
 }
 
-// giveBack reports a task that never began.
+// giveBack reports a task that was never started.
 func (t *remote) giveBack() {
 	t.done(messages.Finished{Attempt: t.attempt, Outcome: messages.Stopped, Detail: "given back before it started"})
 }
 
-// surprise returns a function that reports that a task has begun without notice, on the slot of an
-// unknown task. The caller holds the client's mu.
+// surprise returns a function that reports that the task has started unexpectedly, on the slot of an unknown task.
+// The caller holds the client's mu.
 func (t *remote) surprise() func() {
 	turned := t.turned
 	t.turned = nil
@@ -397,7 +397,7 @@ func (t *remote) surprise() func() {
 	}
 }
 
-// program makes a program known to the executor, once. k.mu is held.
+// program sends a program to the executor, once, and returns its number. The caller holds k.mu.
 func (k *Client) program(p *messages.Program) uint64 {
 	if n, known := k.programs[p]; known {
 		return n
@@ -433,8 +433,8 @@ func (t *remote) Suspend(suspended bool) {
 	k.send(&frame{Kind: suspend, Attempt: t.attempt, Suspended: suspended})
 }
 
-// Adopt takes over the tasks that an earlier agent began; done is called for
-// each, perhaps before Adopt returns.
+// Adopt takes over the tasks that an earlier agent started. It calls done when one of them ends, perhaps before Adopt
+// returns.
 func (k *Client) Adopt(done func(messages.Finished)) (all []runner.Adopted) {
 	k.mu.Lock()
 	var over []*messages.Finished
@@ -454,18 +454,18 @@ func (k *Client) Adopt(done func(messages.Finished)) (all []runner.Adopted) {
 	return all
 }
 
-// Confirm lets the executor forget a task that has ended.
+// Confirm tells the executor that it may drop a task that has ended.
 func (k *Client) Confirm(a messages.Attempt) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.untold, a)
-	if k.conn != nil { // not urgent: the next agent can be told again
+	if k.conn != nil { // not urgent: otherwise the next agent gets the end once more
 		k.conn.sendLater(&frame{Kind: confirm, Attempt: a})
 	}
 	k.replace()
 }
 
-// Keep says until when tasks may run.
+// Keep tells the executor until when tasks may run.
 func (k *Client) Keep(until time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -475,12 +475,12 @@ func (k *Client) Keep(until time.Duration) {
 	}
 }
 
-// sendKeep says how long tasks may still run. k.mu is held.
+// sendKeep sends the executor the time for which tasks may still run. The caller holds k.mu.
 func (k *Client) sendKeep() {
 	k.send(&frame{Kind: keep, Number: uint64(max(k.until, 0)), Time: messages.Duration(max(k.until-boottime.Now(), 0))})
 }
 
-// Abilities says what can be done to a task here.
+// Abilities returns the abilities of the executor.
 func (k *Client) Abilities() []messages.Name {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -494,13 +494,13 @@ func (k *Client) Abilities() []messages.Name {
 	return all
 }
 
-// closeWithin is a little more than what runner gives its tasks.
+// closeWithin is a little longer than the time that the runner gives its tasks to end.
 const closeWithin = 15 * time.Second
 
-// Close kills what runs, waits until all of it was reported, and ends the executor.
+// Close kills the running tasks, waits until their ends are reported, and ends the executor.
 func (k *Client) Close() error { return k.leave(&frame{Kind: end}) }
 
-// Detach leaves the executor with its tasks; another client will find them.
+// Detach disconnects. The executor and its tasks go on, and another client can connect.
 func (k *Client) Detach() error { return k.leave(nil) }
 
 func (k *Client) leave(last *frame) error {

@@ -1,42 +1,40 @@
-// Package executor runs a node's tasks in a process of their own, which outlives
-// the agent: an agent that ends, crashes or is replaced by a newer one finds its
-// tasks again.
+// Package executor runs a node's tasks in a separate process, the executor. The executor outlives the agent: if the
+// agent ends, crashes or is replaced by a newer version, the next agent finds the tasks again.
 //
 // # One executor for a node
 //
-// The agent starts one with its own binary, over a socket in the state directory.
-// One for each task would cost a process and an exec of some milliseconds for
-// every task; one for a node costs a message, far less than the fork.
+// The agent starts the executor with its own binary, and talks to it over a socket in the state directory. An
+// executor for each task would cost every task another process and an exec of some milliseconds. One executor for the
+// node costs a task only a message, far less than the fork.
 //
 // # What it promises
 //
-//   - A task begins once, however often the agent asks: an attempt has one life here.
-//   - A task that is to follow begins when one of its class that had a slot has ended with all that
-//     was left of it, if it was not withdrawn before. It is its agent's alone: when the agent is gone, or
-//     the lease is over, it never begins.
-//   - How a task ended is told until the agent has confirmed it, also to the next agent.
-//   - It has its own lease: the agent says with each renewal how long tasks may run,
-//     and when that time is over every task is killed, whether there is an agent or
-//     not. So a task never runs on when the leader has given it away, even if the
-//     agent is dead.
-//   - An executor that is killed leaves processes behind; the next one ends them
-//     before it does anything else, by their cells or by the handles that package
-//     runner keeps, and the agent reports them as stopped.
-//   - Without an agent and without tasks it ends by itself after a while. Where no agent
-//     comes back for ten minutes after the last task has ended, it writes the ends into a
-//     file and ends; the executor of the next agent reads the file, and tells them.
-//   - An agent that starts waits 10 s for a word of an executor that it finds, and a minute for one of an
-//     executor that it began. A silent one is left alone and named: only it knows which tasks run.
-//   - Of a connected executor that answers nothing for 10 s the log says which process it is and what helps, and the
-//     node takes no tasks until it answers.
-//   - An agent that has another build or another configuration than the executor ends it when no task runs in it, and
-//     starts a new one. Tasks that are to start meanwhile wait for the new one.
+//   - An attempt is started once, however often the agent asks.
+//   - A task can follow: it waits in the executor, and starts on the slot of a task of its class that has ended, with
+//     all its processes. The agent can withdraw it before. If the agent disconnects or the lease ends, waiting tasks
+//     never start.
+//   - The executor reports the end of a task until the agent confirms it, also to the next agent.
+//   - The executor has a lease of its own. With each renewal the agent says how long tasks may run. When that time is
+//     over, the executor kills every task, with or without an agent. So no task still runs when the leader gives it
+//     to another node, even if the agent is dead.
+//   - If an executor is killed, its processes go on. The next executor first ends them: it finds them by their cells
+//     or by the handles of package runner. The agent reports these tasks as stopped.
+//   - Without an agent and without tasks it ends by itself after a while. If no agent comes within ten minutes after
+//     the last task has ended, it writes the ends to a file and ends. The executor of the next agent reads the file
+//     and reports them.
+//   - An agent that starts waits 10 s for the first message of an executor that it finds, and a minute if it started
+//     the executor. It does not kill an executor that sends nothing, because only that executor knows which tasks
+//     run; the error names its process.
+//   - If a connected executor does not answer for 10 s, the log names its process and says what helps, and the node
+//     claims no tasks until it answers.
+//   - If the build or the configuration of the executor differs from the agent's, the agent ends it when it has no
+//     tasks, and starts a new one. Tasks that come meanwhile wait for the new executor.
 //   - On SIGTERM it kills its tasks, leaves their ends in that file, and ends.
 //
 // # Wire
 //
-// Frames of a length in four bytes, big endian, and a msgpack array, as everywhere.
-// What an agent sends twice changes nothing. The newest connection counts; the one
-// before is closed. Ends of tasks that others of their job follow wait up to 5 ms for more of them
-// while many follow.
+// A frame is a length of four bytes, big endian, and a msgpack array, as everywhere in this program. A frame that an
+// agent sends twice has no second effect. Only the newest connection is used; a new connection closes the one before.
+// While many tasks follow, the executor collects the ends of tasks of one job for up to 5 ms, and sends them
+// together.
 package executor

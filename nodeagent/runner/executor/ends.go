@@ -11,11 +11,11 @@ import (
 	"github.com/candor-grid/candor/messages/parts"
 )
 
-// endsFile is the file in which an executor that no agent came back to leaves how its tasks
-// ended, for the executor of a later agent.
+// endsFile is the file to which an executor writes the ends of its tasks if no agent comes back. The executor of a
+// later agent reads it.
 const endsFile = "executor.ends"
 
-// writeEnds puts frames of the kind has into a file, and returns when the disk has it.
+// writeEnds writes frames of kind has to a file, and returns when they are on the disk.
 func writeEnds(path string, all []frame) error {
 	return durable.Replace(path, 0o600, func(f *os.File) error {
 		_, err := parts.WriteHashed(f, func(w io.Writer) error {
@@ -25,7 +25,7 @@ func writeEnds(path string, all []frame) error {
 	})
 }
 
-// readEnds reads the file; if it is missing, there are no ends.
+// readEnds reads the file of ends. A missing file means no ends.
 func readEnds(path string) (all []frame, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// alone has an executor in this process have tasks in hand, and no agent.
+// alone runs an executor in this process with some tasks and without an agent.
 func alone(t *testing.T, dir string, waits time.Duration, tasks map[messages.Attempt]*task) (s *server, over chan error) {
 	t.Helper()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "executor.sock"), Net: "unix"})
@@ -42,8 +42,8 @@ func came(t *testing.T, over chan error) {
 	}
 }
 
-// TestEndsOutliveTheExecutor: an executor to which no agent comes back ends, and the executor
-// of a later agent tells how the tasks ended, until all ends are confirmed.
+// TestEndsOutliveTheExecutor runs an executor to which no agent comes back. It must end, and the executor of a later
+// agent must report how the tasks ended until all ends are confirmed.
 func TestEndsOutliveTheExecutor(t *testing.T) {
 	dir := t.TempDir()
 	a := messages.Attempt{Task: messages.TaskRef{Job: 7}, Number: 1}
@@ -51,7 +51,7 @@ func TestEndsOutliveTheExecutor(t *testing.T) {
 	came(t, over)
 
 	file := filepath.Join(dir, endsFile)
-	for range 2 { // an agent that has not confirmed the end comes again
+	for range 2 { // an agent that has not confirmed the end connects again
 		k := openHere(t, dir)
 		done := make(chan messages.Finished, 1)
 		if all := k.Adopt(func(f messages.Finished) { done <- f }); len(all) != 1 || all[0].Class != "cpu" || all[0].Width != 2 {
@@ -70,15 +70,15 @@ func TestEndsOutliveTheExecutor(t *testing.T) {
 	k := openHere(t, dir)
 	k.Adopt(func(messages.Finished) {})
 	k.Confirm(a)
-	k.Keep(boottime.Now() + time.Hour) // is sent with it
+	k.Keep(boottime.Now() + time.Hour) // sent together with the confirmation
 	settled(t, k)
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Errorf("when the end is confirmed, its file: %v", err)
 	}
 }
 
-// TestExecutorStaysWhileTasksRun: also where nothing asks for them; and while the ends cannot
-// be written.
+// TestExecutorStaysWhileTasksRun checks that an executor without an agent does not end while tasks run, nor while it
+// cannot write the file of ends.
 func TestExecutorStaysWhileTasksRun(t *testing.T) {
 	dir := t.TempDir()
 	a := messages.Attempt{Task: messages.TaskRef{Job: 7}, Number: 1}
@@ -88,7 +88,7 @@ func TestExecutorStaysWhileTasksRun(t *testing.T) {
 		t.Error("the executor is about to end while a task runs")
 	}
 	good := s.ends
-	s.ends = filepath.Join(dir, "full") // a directory, which no file replaces
+	s.ends = filepath.Join(dir, "full") // a directory, which a file cannot replace
 	if err := os.MkdirAll(filepath.Join(s.ends, "x"), 0o700); err != nil {
 		t.Error(err)
 	}
@@ -107,8 +107,8 @@ func TestExecutorStaysWhileTasksRun(t *testing.T) {
 	}
 }
 
-// TestExecutorEndsWithoutItsDirectory: where the state directory is gone, or another is in its place, no agent can
-// come; nothing is written into another executor's.
+// TestExecutorEndsWithoutItsDirectory removes or replaces the state directory of an executor, so that no agent can
+// connect. It must end, and write nothing into the new directory.
 func TestExecutorEndsWithoutItsDirectory(t *testing.T) {
 	for name, replaced := range map[string]bool{"gone": false, "replaced": true} {
 		t.Run(name, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestExecutorEndsWithoutItsDirectory(t *testing.T) {
 	}
 }
 
-// TestDamagedEnds: no byte of the file can be another without notice.
+// TestDamagedEnds changes each byte of the file of ends, and checks that readEnds notices.
 func TestDamagedEnds(t *testing.T) {
 	file := filepath.Join(t.TempDir(), endsFile)
 	if err := writeEnds(file, []frame{{Kind: has, Name: "cpu", Finished: &messages.Finished{ExitCode: 5}}}); err != nil {
@@ -161,7 +161,8 @@ func TestDamagedEnds(t *testing.T) {
 	}
 }
 
-// TestATaskThatEndsBeforeItIsAdopted: a new agent finds a task that runs, and the task ends before the agent adopts it.
+// TestATaskThatEndsBeforeItIsAdopted connects a new agent while a task runs. The task ends before the agent adopts
+// it, and its end must be reported.
 func TestATaskThatEndsBeforeItIsAdopted(t *testing.T) {
 	a := messages.Attempt{Task: messages.TaskRef{Job: 1}, Number: 1}
 	k := &Client{tasks: map[messages.Attempt]*remote{}, untold: map[messages.Attempt]bool{}, found: map[messages.Attempt]frame{a: {Kind: has, Attempt: a}}}

@@ -21,7 +21,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// TestMain makes the test binary an executor when it is started as one.
+// TestMain makes the test binary run as an executor when it is started for that.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "executor" {
 		if err := executor.Main(os.Args[2:]); err != nil {
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// patience bounds every wait; a test that passes never waits for it.
+// patience bounds every wait; a test that passes never waits so long.
 const patience = await.Patience
 
 func open(t *testing.T, dir string) *executor.Client {
@@ -64,7 +64,7 @@ func attempt(i int) messages.Attempt {
 	return messages.Attempt{Task: messages.TaskRef{Job: 7, Stage: uint32(i)}, Number: 1}
 }
 
-// begin starts task i, which runs a script.
+// begin starts task i, which runs a script. The channel gets its end.
 func begin(k *executor.Client, i int, script string) (runner.Process, chan messages.Finished) {
 	done := make(chan messages.Finished, 4)
 	p := &messages.Program{Job: 7, Stage: uint32(i), Account: "ann", Class: "cpu", Width: i, Script: script}
@@ -82,7 +82,7 @@ func wait(t *testing.T, done chan messages.Finished) messages.Finished {
 	}
 }
 
-// output waits for output of task i.
+// output waits until task i has written something, and returns it.
 func output(t *testing.T, k *executor.Client, i int) string {
 	t.Helper()
 	for until := time.Now().Add(patience); time.Now().Before(until); {
@@ -146,12 +146,12 @@ func TestRunsTasks(t *testing.T) {
 	}
 }
 
-// TestAgentRestarts: the next agent finds what runs, and what ended meanwhile.
+// TestAgentRestarts checks that the next agent finds the running tasks, and the ends of tasks that ended meanwhile.
 func TestAgentRestarts(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, dir)
 	_, ended := begin(k, 1, "exit 5")
-	wait(t, ended) // and is not confirmed: the leader has not heard of it
+	wait(t, ended) // not confirmed: the leader has not heard of the end
 	_, told := begin(k, 2, "exit 6")
 	wait(t, told)
 	k.Confirm(attempt(2))
@@ -182,7 +182,7 @@ func TestAgentRestarts(t *testing.T) {
 	}
 }
 
-// TestExecutorIsKilled: its tasks are ended by the next one, and reported.
+// TestExecutorIsKilled kills an executor. The next one must end its tasks and report them.
 func TestExecutorIsKilled(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, dir)
@@ -205,8 +205,8 @@ func TestExecutorIsKilled(t *testing.T) {
 	}
 }
 
-// TestExecutorIsTerminated: its tasks end with it, and the next executor tells how, whether an
-// agent is there or not.
+// TestExecutorIsTerminated sends SIGTERM to an executor, with and without an agent. Its tasks must end with it, and
+// the next executor must report how.
 func TestExecutorIsTerminated(t *testing.T) {
 	for _, agent := range []bool{true, false} {
 		dir := t.TempDir()
@@ -310,8 +310,8 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// TestPrivateTask sees no network, no other task's files, and nothing of what is
-// to be hidden but what is its own.
+// TestPrivateTask checks that a private task has no network, and sees no other task's files and only its own part of
+// the hidden directories.
 func TestPrivateTask(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Log("namespaces need root")
@@ -350,15 +350,15 @@ func TestPrivateTask(t *testing.T) {
 	}
 }
 
-// escapes is a script that leaves a process in a session of its own behind, and says its
-// number; how is what the process is started with.
+// escapes returns a script that leaves a process in a new session and prints its number. how is the command that
+// starts that process.
 func escapes(how string) string {
 	return how + ` setsid sh -c 'echo $$ >pid.new; mv pid.new pid; exec sleep 1000' & while ! [ -e pid ]; do sleep 0.01; done; cat pid; rm pid`
 }
 
-// TestEscapeeEndsWithoutGroups: where there are neither control groups nor namespaces, a
-// process that leaves its task's session ends with the task, though others run; one that
-// hides its environment as well, with the last task.
+// TestEscapeeEndsWithoutGroups runs tasks without control groups and namespaces. A process that leaves its task's
+// session must end with the task, even while other tasks run. If it also hides its environment, it must end with the
+// last task.
 func TestEscapeeEndsWithoutGroups(t *testing.T) {
 	k := openAs(t, runner.Config{Site: "home", Node: "n1", Dir: t.TempDir(), NoCells: true})
 	other, ended := begin(k, 1, "echo $$; exec sleep 1000")

@@ -29,11 +29,10 @@ import (
 // Argument is the argument with which a program that calls [Main] is started.
 const Argument = "executor"
 
-// argumentInside follows it if a process must set up a task's namespaces.
+// argumentInside is the second argument of a process that sets up a task's namespaces.
 const argumentInside = "inside"
 
-// Self returns the command that starts this program as an executor; empty if it cannot tell where
-// it is.
+// Self returns the command that starts this program as an executor; empty if the path of the program is unknown.
 func Self() []string {
 	path, err := os.Executable()
 	if err != nil {
@@ -42,7 +41,7 @@ func Self() []string {
 	return []string{path, Argument}
 }
 
-// Inside returns the command of this program that sets up the namespaces of a task.
+// Inside returns the command that starts this program to set up the namespaces of a task.
 func Inside() []string {
 	if self := Self(); self != nil {
 		return append(self, argumentInside)
@@ -59,7 +58,7 @@ type Config struct {
 	Runner runner.Config
 	Log    *zap.Logger // nil: none
 
-	waits waits // zero: the usual ones
+	waits waits // zero: usualWaits
 }
 
 // Validate checks the configuration and fills in the defaults.
@@ -78,7 +77,8 @@ func (c *Config) socket() string { return filepath.Join(c.Runner.Dir, "executor.
 func (c *Config) lock() string   { return filepath.Join(c.Runner.Dir, "executor.lock") }
 func (c *Config) log() string    { return filepath.Join(c.Runner.Dir, "executor.log") }
 
-// reach connects to the executor, which it starts if there is none, and says how long that one may say nothing.
+// reach connects to the executor, and starts one if there is none. silence is how long the caller should wait for its
+// first message.
 func reach(ctx context.Context, c *Config) (_ *net.UnixConn, silence time.Duration, _ error) {
 	if err := os.MkdirAll(c.Runner.Dir, 0o711); err != nil {
 		return nil, 0, messages.Errorf(messages.Unavailable, "state directory: %v", err)
@@ -96,7 +96,7 @@ func reach(ctx context.Context, c *Config) (_ *net.UnixConn, silence time.Durati
 		if socket, err := dial(c.socket()); err == nil {
 			return socket, c.waits.found, nil
 		}
-		// A process that has the lock is an executor that will listen soon, or end.
+		// A process that has the lock is an executor, which will soon listen or end.
 		if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
 			socket, err := launch(c, lock)
 			return socket, c.waits.begun, err
@@ -112,7 +112,7 @@ func reach(ctx context.Context, c *Config) (_ *net.UnixConn, silence time.Durati
 	}
 }
 
-// dial connects to a socket, by a short name where its path is long.
+// dial connects to a socket. If its path is too long for an address, it uses a short name.
 func dial(path string) (*net.UnixConn, error) {
 	short, release, err := shorten(path)
 	if err != nil {
@@ -122,8 +122,8 @@ func dial(path string) (*net.UnixConn, error) {
 	return net.DialUnix("unix", nil, &net.UnixAddr{Name: short, Net: "unix"})
 }
 
-// shorten gives a path another name, through an open directory, if it is too
-// long for a socket's address.
+// shorten returns another name for a path that is too long for a socket's address. The name goes through an open
+// directory; release closes it.
 func shorten(path string) (short string, release func(), err error) {
 	if len(path) <= maxSocketPath {
 		return path, func() {}, nil
@@ -183,7 +183,7 @@ func begin(c *Config, listener *net.UnixListener, lock *os.File) error {
 	if err := noteHolder(lock, cmd.Process.Pid); err != nil {
 		c.Log.Warn("executor.lock does not say which process has it", zap.Error(err))
 	}
-	go func() { _ = cmd.Wait() }() // the broken connection tells its end
+	go func() { _ = cmd.Wait() }() // its connection breaks when it ends
 	return nil
 }
 
@@ -204,7 +204,7 @@ func beginAnew() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return os.NewSyscallError("prctl", err)
 	}
-	if unix.Prctl(unix.PR_SET_TIMERSLACK, slack, 0, 0, 0); has == 1 && !hasSlack() { // a thread of real-time priority has none
+	if unix.Prctl(unix.PR_SET_TIMERSLACK, slack, 0, 0, 0); has == 1 && !hasSlack() { // a thread of real-time priority has no slack
 		return nil
 	}
 	self, err := os.Executable()
@@ -219,13 +219,12 @@ func hasSlack() bool {
 	return err == nil && now == slack
 }
 
-// garbage is the growth of memory, in percent, after which an executor collects garbage. It uses
-// only a few megabytes, and processors are for tasks.
+// garbage is the growth of memory, in percent, after which an executor collects garbage. Its memory is only a few
+// megabytes, and the tasks need the processors.
 const garbage = 800
 
-// leastProcessors is how many threads of an executor may run at once at least: the thread that
-// starts tasks counts as one while it waits for work, and if all counted the runtime would keep
-// looking for others that wait.
+// leastProcessors is the least number of threads of an executor that may run at the same time. The thread that starts
+// tasks counts even while it waits for work. With fewer threads the runtime would keep looking for waiting ones.
 const leastProcessors = 3
 
 // Main is the executor's program. It reads the runner's configuration from standard input, and

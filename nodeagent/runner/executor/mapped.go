@@ -21,8 +21,8 @@ const (
 	mappedFile     = 5
 )
 
-// rights are the capabilities that an executor needs in its own user namespace, and passes on to
-// holders of rooms. They are valid only for its own users and mounts.
+// rights are the capabilities that an executor needs in its own user namespace. It also passes them to the holders of
+// rooms. They are valid only for its own users and mounts.
 var rights = []uintptr{
 	unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID,
 	unix.CAP_SETPCAP, unix.CAP_NET_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE,
@@ -61,8 +61,8 @@ func startMapped(cmd *exec.Cmd, mapped string) error {
 	return err
 }
 
-// awaitMapping waits until the users of the executor's namespace exist, and removes the argument.
-// When the program executes itself again in [beginAnew], it need not wait.
+// awaitMapping waits until the users of the executor's namespace exist. It then removes the argument, so that the
+// program does not wait again when it executes itself in [beginAnew].
 func awaitMapping(args []string) error {
 	if len(args) == 0 || args[0] != argumentMapped {
 		return nil
@@ -76,7 +76,7 @@ func awaitMapping(args []string) error {
 	return nil
 }
 
-// mapSelf gives a namespace this process's user and group, and no others.
+// mapSelf maps this process's user and group, and no others, in a new user namespace.
 func mapSelf(pid int) error {
 	for _, f := range []struct{ name, text string }{
 		{"uid_map", fmt.Sprintf("%[1]d %[1]d 1\n", os.Getuid())},
@@ -90,8 +90,8 @@ func mapSelf(pid int) error {
 	return nil
 }
 
-// mapRange gives a namespace this process's user and its subordinate ones, with the
-// programs that may.
+// mapRange maps this process's user and its subordinate users in a namespace. The programs newuidmap and newgidmap do
+// it.
 func mapRange(pid int) error {
 	numbers, groups, err := runner.SubordinateUsers()
 	if err != nil {

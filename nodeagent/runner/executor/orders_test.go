@@ -26,8 +26,7 @@ func openHere(t *testing.T, dir string) *Client {
 	return k
 }
 
-// cut takes the connection away, gives orders, and lets the client find the
-// executor again.
+// cut breaks the connection, calls orders, and lets the client connect to the executor again.
 func cut(t *testing.T, k *Client, orders func()) {
 	t.Helper()
 	k.mu.Lock()
@@ -38,7 +37,7 @@ func cut(t *testing.T, k *Client, orders func()) {
 	c.finish()
 }
 
-// settled returns when the executor has handled all that was sent.
+// settled returns when the executor has handled every frame that was sent.
 func settled(t *testing.T, k *Client) {
 	t.Helper()
 	if _, err := k.Owner(7); messages.KindOf(err) == messages.Unavailable {
@@ -54,7 +53,7 @@ func sleeper(t *testing.T, k *Client) (runner.Process, chan messages.Finished) {
 	return p, done
 }
 
-// watched is a client's word of whether tasks can be started.
+// watched returns a channel of what the client reports: whether tasks can be started.
 func watched(k *Client) chan bool {
 	able := make(chan bool, 16)
 	k.Notify(func(is bool) { able <- is })
@@ -73,9 +72,8 @@ func next(t *testing.T, able chan bool, want bool) {
 	}
 }
 
-// TestOrdersOutliveTheConnection: what a task is told while the executor cannot be
-// reached, it is told when it can; and that nothing can be started meanwhile is
-// said.
+// TestOrdersOutliveTheConnection gives orders for a task while the connection is broken. The client must report that
+// no task can be started, and the task must get the orders after the next connection.
 func TestOrdersOutliveTheConnection(t *testing.T) {
 	dir := t.TempDir()
 	k := openHere(t, dir)
@@ -107,7 +105,7 @@ func TestOrdersOutliveTheConnection(t *testing.T) {
 	}
 }
 
-// TestQuestionEndsWithTheConnection: nobody waits for an answer that cannot come.
+// TestQuestionEndsWithTheConnection checks that a caller does not wait for an answer after the connection has broken.
 func TestQuestionEndsWithTheConnection(t *testing.T) {
 	k := openHere(t, t.TempDir())
 	sleeper(t, k)
@@ -134,14 +132,15 @@ func TestQuestionEndsWithTheConnection(t *testing.T) {
 		t.Fatal("still waiting")
 	}
 	next(t, able, false)
-	next(t, able, true) // so that the executor can be told to end
+	next(t, able, true) // Close needs a connection
 }
 
-// TestLeaseOutlivesTheConnection: so does the word of how long tasks may run.
+// TestLeaseOutlivesTheConnection sets the end of the lease while the connection is broken, and checks that the
+// executor learns it from the next connection.
 func TestLeaseOutlivesTheConnection(t *testing.T) {
 	k := openHere(t, t.TempDir())
 	_, done := sleeper(t, k)
-	k.Keep(boottime.Now() + time.Hour) // the executor may read this only when the connection is gone
+	k.Keep(boottime.Now() + time.Hour) // the executor may read this only after the connection has broken
 	cut(t, k, func() { k.Keep(boottime.Now() + time.Millisecond) })
 	select {
 	case f := <-done:

@@ -25,7 +25,7 @@ func (k *Client) ReadLog(ctx context.Context, request messages.LogsRequest) (mes
 	return *r.Reply, nil
 }
 
-// Stream answers a client of a stream.
+// Stream answers a request of a stream's client.
 func (k *Client) Stream(ctx context.Context, request messages.StreamRequest) (messages.StreamReply, error) {
 	r, err := k.ask(ctx, &frame{Kind: stream, Stream: &request})
 	if err != nil || r.Streamed == nil {

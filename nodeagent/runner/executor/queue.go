@@ -8,21 +8,21 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// follows is the number with which an executor says that tasks can wait for the slots of others.
+// follows is the number in the frame ready that says: tasks can wait for the slots of other tasks.
 const follows = 1
 
-// queue is the tasks that follow others: each begins on the slot of one of its class that has
-// ended. They are the present agent's alone: no other knows of them. The server's mu is held.
+// queue is the tasks that follow: each starts on the slot of an ended task of its class. They belong to the present
+// agent only; no other agent knows them. The server's mu guards the queue.
 type queue struct {
-	waits map[messages.Name][]runner.Task // by class, the next first
-	// untold is how many ends were told to nobody yet; ticking: a timer will tell them.
+	waits map[messages.Name][]runner.Task // by class; the first starts next
+	// untold is the number of ends that were not reported yet. ticking: a timer is set to report them.
 	untold  int
 	ticking bool
 }
 
 func (q *queue) clear() { clear(q.waits); q.untold = 0 }
 
-// remove removes a waiting task.
+// remove removes a waiting task from the queue.
 func (q *queue) remove(a messages.Attempt) {
 	for class, all := range q.waits {
 		if i := slices.IndexFunc(all, func(t runner.Task) bool { return t.Attempt == a }); i >= 0 {
@@ -32,12 +32,12 @@ func (q *queue) remove(a messages.Attempt) {
 	}
 }
 
-// task returns the task that the frame asks to start.
+// task returns the task that the frame describes.
 func (f *frame) task(p *messages.Program) runner.Task {
 	return runner.Task{Grant: messages.Grant{Attempt: f.Attempt, Array: f.Array, Position: f.Position, Nodes: f.Nodes, Steps: f.Steps}, Program: p}
 }
 
-// follow lets a task begin when another one of its class has ended.
+// follow makes a task wait for the end of another task of its class.
 func (s *server) follow(agent *conn, f *frame, p *messages.Program) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,20 +50,19 @@ func (s *server) follow(agent *conn, f *frame, p *messages.Program) {
 	s.waits[p.Class] = append(s.waits[p.Class], f.task(p))
 }
 
-// withdraw keeps a task from following; t is nil unless the task has begun, which the agent then
-// hears in place of an answer. s.mu is held.
+// withdraw removes a waiting task. If the task has started already, t is not nil: the agent then gets the start as
+// the answer. The caller holds s.mu.
 func (s *server) withdraw(a messages.Attempt, t *task) {
 	if t != nil {
 		s.agent.sendAll()
 		return
 	}
 	s.queue.remove(a)
-	s.agent.sendSoon(&frame{Kind: withdrawn, Attempt: a}) // rarely the only one
+	s.agent.sendSoon(&frame{Kind: withdrawn, Attempt: a}) // there are often several such frames: send them together
 }
 
-// next returns the task that takes the slot of an ended task, or nil. A suspended task had no slot.
-// For a task with files, the agent must do some work before the slot is free. The caller holds
-// s.mu.
+// next returns the task that takes the slot of an ended task, or nil. A suspended task has no slot. If the ended task
+// has files, the agent must first store them, so nothing follows it here. The caller holds s.mu.
 func (s *server) next(t *task) (*task, runner.Task) {
 	all := s.waits[t.class]
 	if len(all) == 0 || s.agent == nil || t.suspended || t.files {
@@ -74,16 +73,15 @@ func (s *server) next(t *task) (*task, runner.Task) {
 	return s.take(what.Attempt, what.Program), what
 }
 
-// If many tasks wait for slots, the agent need not hear of each end at once. Ends are collected
-// until they are a certain part of the waiting tasks, but not for long. The leader divides the time
-// of a slot between tasks by the reports that it has: so ends are collected only while one job has
-// the slot.
+// If many tasks wait for slots, the agent need not hear of each end at once. Ends are collected for a short time, up
+// to a certain part of the number of waiting tasks. The leader divides the time of a slot between tasks by the
+// reports that it gets. So ends are collected only while tasks of one job follow each other.
 const (
 	gatherPart   = 4
 	gatherWithin = 5 * time.Millisecond
 )
 
-// tell tells the agent how tasks ended that others followed, at once or soon.
+// tell reports the ends of tasks that others followed, at once or after a short time.
 func (s *server) tell(agent *conn, sameJob bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +103,7 @@ func (s *server) tell(agent *conn, sameJob bool) {
 	}
 }
 
-// tick tells the ends that waited.
+// tick reports the collected ends.
 func (s *server) tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

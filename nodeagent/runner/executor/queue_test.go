@@ -11,14 +11,14 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// told is what a client was told of a task that follows.
+// told is what a client heard about a task that follows.
 type told struct {
-	turned  chan messages.Finished // the end of the one before
+	turned  chan messages.Finished // the end of the task before it
 	done    chan messages.Finished
 	process runner.Follower
 }
 
-// followWith has task i, which runs a script, follow others.
+// followWith makes task i, which runs a script, follow another task.
 func followWith(t *testing.T, k *Client, i uint32, script string) *told {
 	t.Helper()
 	w := &told{turned: make(chan messages.Finished, 4), done: make(chan messages.Finished, 4)}
@@ -64,8 +64,8 @@ func silent(t *testing.T, what ...chan messages.Finished) {
 	}
 }
 
-// TestTaskFollows: a task begins as another ends, without a word of the agent between; the agent
-// hears of both together, once.
+// TestTaskFollows checks that a task starts when another one ends, without a message of the agent in between, and
+// that the agent hears of both once, in one message.
 func TestTaskFollows(t *testing.T) {
 	k := openHere(t, t.TempDir())
 	p, done := sleeper(t, k)
@@ -84,7 +84,7 @@ func TestTaskFollows(t *testing.T) {
 	silent(t, done, first.done, first.turned, second.turned)
 }
 
-// TestEndsAreToldSoon: also where much follows, and what has begun goes on for long.
+// TestEndsAreToldSoon checks that an end is reported soon, even if many tasks follow and the running ones take long.
 func TestEndsAreToldSoon(t *testing.T) {
 	k := openHere(t, t.TempDir())
 	p, _ := sleeper(t, k)
@@ -96,7 +96,8 @@ func TestEndsAreToldSoon(t *testing.T) {
 	heard(t, first.turned)
 }
 
-// TestWithdrawnNeverBegins: the executor answers, and the end of the other is as ever.
+// TestWithdrawnNeverBegins withdraws a waiting task. The executor must confirm it, and the end of the running task
+// must be reported as usual.
 func TestWithdrawnNeverBegins(t *testing.T) {
 	k := openHere(t, t.TempDir())
 	p, done := sleeper(t, k)
@@ -108,7 +109,7 @@ func TestWithdrawnNeverBegins(t *testing.T) {
 	p.Stop(0)
 	heard(t, done)
 	w = followWith(t, k, 2, "exec sleep 1000")
-	p = k.Start(task7(2, "exec sleep 1000"), func(f messages.Finished) { done <- f }) // by word, after all
+	p = k.Start(task7(2, "exec sleep 1000"), func(f messages.Finished) { done <- f }) // started by an order of the agent
 	w.process.Withdraw()
 	p.Stop(0)
 	if f := heard(t, done); f.Attempt.Task.Index != 2 {
@@ -117,8 +118,8 @@ func TestWithdrawnNeverBegins(t *testing.T) {
 	silent(t, w.done, w.turned)
 }
 
-// TestNothingFollows where a task had no slot, where the agent is not done with it, and when the
-// lease is over.
+// TestNothingFollows checks the cases in which a waiting task must not start: the ended task was suspended, was of
+// another class or has files, or the lease has ended.
 func TestNothingFollows(t *testing.T) {
 	for name, happens := range map[string]func(k *Client, p runner.Process){
 		"a suspended task":     func(k *Client, p runner.Process) { p.Suspend(true); p.Stop(0) },
@@ -148,8 +149,8 @@ func TestNothingFollows(t *testing.T) {
 	}
 }
 
-// TestFollowersAreOneAgents: when the connection is gone nothing follows any more, and the agent
-// hears so from the executor that it finds.
+// TestFollowersAreOneAgents breaks the connection while tasks wait. They must not start, and the agent must hear this
+// from the executor after the next connection.
 func TestFollowersAreOneAgents(t *testing.T) {
 	k := openHere(t, t.TempDir())
 	p, done := sleeper(t, k)
@@ -163,7 +164,7 @@ func TestFollowersAreOneAgents(t *testing.T) {
 	silent(t, w.turned)
 }
 
-// TestEarlierExecutor: nothing follows under an executor that does not know of it.
+// TestEarlierExecutor checks that no task waits in an executor of a version that does not know this.
 func TestEarlierExecutor(t *testing.T) {
 	dir := t.TempDir()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "executor.sock"), Net: "unix"})
@@ -179,7 +180,7 @@ func TestEarlierExecutor(t *testing.T) {
 		agent := newConn(c.(*net.UnixConn))
 		agent.send(&frame{Kind: hello})
 		agent.send(&frame{Kind: ready})
-		for err == nil { // until it is to end
+		for err == nil { // until the executor is told to end
 			var f *frame
 			if f, err = agent.receive(); err == nil && f.Kind == end {
 				break

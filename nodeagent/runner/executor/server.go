@@ -15,41 +15,41 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// How long an executor without an agent stays: while it has no task, and after its last task has
-// ended, so that the agent can come back and hear of the ends.
+// How long an executor stays without an agent: while it has had no task, and after its last task has ended. In the
+// second case an agent may come back and ask for the ends.
 const (
 	lonely    = 10 * time.Second
 	abandoned = 10 * time.Minute
 )
 
-// server is the executor's side.
+// server is the executor's end of the connection, and its tasks.
 type server struct {
 	run               *runner.Processes
 	inForce           inForce
 	listener          net.Listener
-	ends              string      // file with the ends that no agent has heard
-	home              os.FileInfo // the directory in which agents look for the executor; nil: not known
+	ends              string      // path of the file for the ends that no agent has confirmed
+	home              os.FileInfo // the directory with the socket, where agents look for the executor; nil: unknown
 	lonely, abandoned time.Duration
 
 	mu    sync.Mutex
 	tasks map[messages.Attempt]*task
-	kept  int             // tasks that the file names
-	queue                 // tasks that wait for a slot
-	agent *conn           // the newest; nil: none
+	kept  int             // number of tasks in that file
+	queue                 // tasks that wait for the slot of another task
+	agent *conn           // the newest connection; nil: none
 	lease *boottime.Timer // when it expires, every task is killed
-	alone *time.Timer     // runs while there is no agent and no task; otherwise nil
+	alone *time.Timer     // timer that runs while there is no agent and no task; otherwise nil
 }
 
 // task is an attempt of the executor, from its start until the agent has confirmed its end.
 type task struct {
 	runner.Process
 	class     messages.Name
-	width     int                // slots that it has; 0: 1
-	files     bool               // after its end the agent still needs it
+	width     int                // number of its slots; 0 means 1
+	files     bool               // the agent must store its files after its end
 	finished  *messages.Finished // nil while it runs
 	forget    bool               // the agent has confirmed its end
 	suspended bool               // it was told to be suspended
-	kept      bool               // the file of ends names it
+	kept      bool               // it is in the file of ends
 }
 
 // Serve runs tasks for the agents that connect, one agent at a time, until it is told to end, the
@@ -64,7 +64,7 @@ func serve(ctx context.Context, l net.Listener, c runner.Config, is inForce) err
 		return err
 	}
 	if err := run.Lacks(); err != nil {
-		fmt.Fprintln(os.Stderr, err) // the executor's log
+		fmt.Fprintln(os.Stderr, err) // standard error is the executor's log
 	}
 	s := newServer(run, l, c.Dir)
 	s.inForce = is
@@ -79,14 +79,14 @@ func newServer(run *runner.Processes, l net.Listener, dir string) *server {
 	return s
 }
 
-// begin reads the ends that an earlier executor could not report.
+// begin reads the file of ends that an earlier executor could not report.
 func (s *server) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all, err := readEnds(s.ends)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v; the outcomes of these tasks are lost, and they count as stopped\n", s.ends, err)
-		_ = os.Remove(s.ends) // it is written again when needed
+		_ = os.Remove(s.ends) // damaged; it is written again when needed
 	}
 	for _, f := range all {
 		s.run.Hold(f.Attempt)
@@ -96,7 +96,7 @@ func (s *server) begin() {
 	s.countDown()
 }
 
-// accept serves agents until the listener is closed, or the context is over.
+// accept serves agents until the listener is closed or the context ends.
 func (s *server) accept(ctx context.Context) error {
 	defer s.lease.Close()
 	defer context.AfterFunc(ctx, s.end)()
@@ -107,7 +107,7 @@ func (s *server) accept(ctx context.Context) error {
 		}
 		if socket, ok := c.(*net.UnixConn); ok {
 			agent := newConn(socket)
-			s.welcome(agent) // in order of arrival, so that an agent that gave up waiting is not the newest
+			s.welcome(agent) // in order of arrival: an agent that gave up waiting must not count as the newest
 			go s.serve(agent)
 		}
 	}
@@ -142,7 +142,7 @@ func (s *server) serve(agent *conn) {
 	}
 }
 
-// welcome makes a connection the current one, and tells it all tasks.
+// welcome makes a connection the current one, and sends it all tasks.
 func (s *server) welcome(agent *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,8 +164,7 @@ func (t *task) has(a messages.Attempt) *frame {
 	return &frame{Kind: has, Attempt: a, Name: t.class, Number: uint64(t.width), Suspended: t.suspended, Finished: t.finished}
 }
 
-// countDown counts down to the end of the executor while there is no agent and no task runs.
-// s.mu is held.
+// countDown sets the timer that ends the executor, while there is no agent and no task runs. The caller holds s.mu.
 func (s *server) countDown() {
 	if s.alone != nil {
 		s.alone.Stop()
@@ -190,9 +189,8 @@ func (s *server) homeless() bool {
 	return os.IsNotExist(err) || err == nil && s.home != nil && !os.SameFile(now, s.home)
 }
 
-// leave ends the executor when no agent comes. It first writes the ends that no agent has heard to
-// a file for the next executor. If the file cannot be written, the executor stays, unless the
-// directory of the file is gone.
+// leave ends the executor if no agent has come. It first writes the ends that no agent has confirmed to a file for
+// the next executor. If it cannot write the file, the executor stays, unless the directory of the file is gone.
 func (s *server) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,8 +207,7 @@ func (s *server) leave() {
 	s.end()
 }
 
-// keepEnds writes the ends that no agent has heard to a file, unless they are written. The caller
-// holds s.mu.
+// keepEnds writes the ends that no agent has confirmed to a file, unless they are in it. The caller holds s.mu.
 func (s *server) keepEnds() error {
 	var all []frame
 	written := true
@@ -232,11 +229,11 @@ func (s *server) keepEnds() error {
 	return nil
 }
 
-// end ends the executor; Serve does the rest.
+// end closes the listener; Serve then ends the executor.
 func (s *server) end() { _ = s.listener.Close() }
 
-// handle does what an agent says, unless a newer agent is connected: the newer one was told all
-// tasks, and says again what it wants.
+// handle carries out a frame of an agent, unless a newer agent is connected: that one got all tasks, and repeats its
+// orders itself.
 func (s *server) handle(agent *conn, programs map[uint64]*messages.Program, f *frame) {
 	switch f.Kind {
 	case program:
@@ -260,13 +257,13 @@ func (s *server) handle(agent *conn, programs map[uint64]*messages.Program, f *f
 	}
 }
 
-// obey does what the current agent says. The caller holds s.mu.
+// obey carries out a frame of the current agent. The caller holds s.mu.
 func (s *server) obey(f *frame) {
 	t := s.tasks[f.Attempt]
 	switch {
 	case f.Kind == keep:
 		s.lease.Reset(f.Time.Std())
-		s.run.Keep(time.Duration(f.Number)) // 0: from an earlier version, and tasks hear of no lease
+		s.run.Keep(time.Duration(f.Number)) // 0: an earlier version, whose tasks are not told the lease
 	case f.Kind == end:
 		s.queue.clear()
 		s.end()
@@ -284,7 +281,7 @@ func (s *server) obey(f *frame) {
 	}
 }
 
-// now returns the process, or what remembers its orders while it is being started.
+// now returns the process. While the process is being started, it returns an early, which remembers the orders.
 func (t *task) now() runner.Process {
 	if t.Process == nil {
 		t.Process = new(early)
@@ -292,7 +289,7 @@ func (t *task) now() runner.Process {
 	return t.Process
 }
 
-// start begins a task that is not known yet.
+// start starts a task, unless it is known.
 func (s *server) start(agent *conn, f *frame, p *messages.Program) {
 	t := s.enter(agent, f.Attempt, p)
 	if t == nil {
@@ -301,16 +298,15 @@ func (s *server) start(agent *conn, f *frame, p *messages.Program) {
 	s.launch(t, f.task(p))
 }
 
-// launch starts a task that was entered.
+// launch starts a task that enter has added.
 func (s *server) launch(t *task, what runner.Task) {
-	process := s.run.Start(what, s.done) // Start may call done before it returns, so the lock is not held
+	process := s.run.Start(what, s.done) // the lock is not held, because Start may call done before it returns
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.begun(process)
 }
 
-// enter adds a task that is not known yet, and returns it. It returns nil if the task is known or
-// cannot be started.
+// enter adds a task and returns it. It returns nil if the task is known already or cannot be started.
 func (s *server) enter(agent *conn, a messages.Attempt, p *messages.Program) *task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -336,7 +332,7 @@ func (s *server) take(a messages.Attempt, p *messages.Program) *task {
 	return t
 }
 
-// begun notes the started process, and passes on the orders that came before it was there.
+// begun records the started process, and gives it the orders that came before.
 func (t *task) begun(p runner.Process) {
 	before, _ := t.Process.(*early)
 	t.Process = p
@@ -349,7 +345,7 @@ func (t *task) begun(p runner.Process) {
 	}
 }
 
-// early remembers orders for a task that is just being started.
+// early remembers the orders for a task while it is being started.
 type early struct {
 	suspended, stopped bool
 	grace              time.Duration
@@ -364,7 +360,7 @@ func (e *early) Stop(grace time.Duration) {
 	e.stopped, e.grace = true, grace
 }
 
-// done notes how a task ended, and begins what follows.
+// done records how a task ended, and starts the task that follows it.
 func (s *server) done(f messages.Finished) {
 	s.mu.Lock()
 	t := s.tasks[f.Attempt]
@@ -389,7 +385,7 @@ func (s *server) done(f messages.Finished) {
 	}
 }
 
-// let forgets a task that has ended, once the agent has confirmed its end. s.mu is held.
+// let removes a task that has ended, once the agent has confirmed its end. The caller holds s.mu.
 func (s *server) let(a messages.Attempt, t *task) {
 	if t.finished != nil && t.forget {
 		delete(s.tasks, a)
@@ -397,7 +393,7 @@ func (s *server) let(a messages.Attempt, t *task) {
 		s.countDown()
 		if t.kept {
 			if s.kept--; s.kept == 0 {
-				_ = os.Remove(s.ends) // without the file, a later agent gets the ends once more
+				_ = os.Remove(s.ends) // if this fails, a later agent gets these ends once more
 			}
 		}
 	}
@@ -409,7 +405,7 @@ func (s *server) report(t *task) {
 	}
 }
 
-// expire kills every task: the leader may have given them to others.
+// expire kills every task, because the leader may have given them to other nodes.
 func (s *server) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -419,7 +415,7 @@ func (s *server) expire() {
 	}
 }
 
-// answer answers a question about output, or a client of a stream.
+// answer answers a question about output, or a request of a stream's client.
 func (s *server) answer(agent *conn, f *frame) {
 	r := &frame{Kind: reply, Number: f.Number}
 	var err error

@@ -13,22 +13,21 @@ import (
 	"github.com/candor-grid/candor/messages/beat"
 )
 
-// waits are how long a client waits for an executor that says nothing.
+// waits are how long a client waits for an executor that sends nothing.
 type waits struct {
-	found time.Duration // for the first message of an executor that was found
-	begun time.Duration // for the first message of an executor that was started, which first ends what an earlier one left
-	ends  time.Duration // for the end, or the first listening, of one that has the lock but does not listen
-	tell  time.Duration // until a log line says that it waits
+	found time.Duration // for the first message of an executor that was already there
+	begun time.Duration // for the first message of an executor that this client started: it first ends processes of an earlier one
+	ends  time.Duration // for an executor that has the lock but does not listen: it will soon listen or end
+	tell  time.Duration // until a log line says that the client waits
 	beat  time.Duration // interval of checks of a connected executor
 	beats time.Duration // for the answer to a check
 }
 
-// usualWaits are times that are long enough on a loaded machine. An executor that ends has
-// closeWithin for its tasks.
+// usualWaits are long enough on a loaded machine. An executor that ends gives its tasks closeWithin.
 var usualWaits = waits{found: 10 * time.Second, begun: time.Minute, ends: 5*time.Second + closeWithin, tell: 3 * time.Second, beat: 5 * time.Second, beats: 10 * time.Second}
 
-// watch asks the connected executor something now and then. While it does not answer, the node takes no
-// tasks, which would not start.
+// watch sends the connected executor a question from time to time. While it does not answer, the node claims no
+// tasks: they would not start.
 func (k *Client) watch() {
 	for {
 		select {
@@ -54,7 +53,7 @@ func (k *Client) watch() {
 	}
 }
 
-// stand records whether the executor hangs.
+// stand records whether the executor has stopped answering.
 func (k *Client) stand(still bool) {
 	k.mu.Lock()
 	k.still = still
@@ -62,7 +61,7 @@ func (k *Client) stand(still bool) {
 	k.tell()
 }
 
-// noteHolder writes the number of the executor into the lock file, for the sentence of [Config.silent].
+// noteHolder writes the executor's process number into the lock file. The error of [Config.silent] names it.
 func noteHolder(lock *os.File, pid int) error {
 	if err := lock.Truncate(0); err != nil {
 		return err

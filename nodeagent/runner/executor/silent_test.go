@@ -19,14 +19,15 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// impatient is a configuration whose client does not wait long for an executor that was there.
+// impatient returns a configuration whose client waits only a short time for an existing executor.
 func impatient(dir string) Config {
 	return Config{Command: []string{os.Args[0], Argument}, Runner: runner.Config{Site: "home", Node: "n1", Dir: dir},
 		waits: waits{found: 100 * time.Millisecond, begun: patience, ends: 100 * time.Millisecond, tell: time.Millisecond, beat: time.Hour, beats: time.Hour}}
 }
 
-// TestAStoppedExecutorIsNamed: the start says within its bound which process does not answer and what
-// helps, and begins no other; once the process goes on its tasks are found.
+// TestAStoppedExecutorIsNamed stops an executor's process and opens a client. Open must fail in time with an error
+// that names the process and says what helps, and must not start another executor. After the process continues, its
+// tasks must be found.
 func TestAStoppedExecutorIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	k := openHere(t, dir)
@@ -55,8 +56,8 @@ func TestAStoppedExecutorIsNamed(t *testing.T) {
 	}
 }
 
-// TestAnExecutorThatStandsStillIsNoticed while its agent runs: the node takes no tasks, and the log says what
-// helps; once the process goes on, the node goes on.
+// TestAnExecutorThatStandsStillIsNoticed stops an executor while its agent runs. The node must claim no tasks, and
+// the log must say what helps. After the process continues, the node must work again.
 func TestAnExecutorThatStandsStillIsNoticed(t *testing.T) {
 	dir := t.TempDir()
 	said, written := observer.New(zap.ErrorLevel)
@@ -99,7 +100,8 @@ func TestAnExecutorThatStandsStillIsNoticed(t *testing.T) {
 	await.Until(t, "the node has another executor", able.Load)
 }
 
-// TestAKilledStoppedExecutorMakesRoom: what the sentence says helps.
+// TestAKilledStoppedExecutorMakesRoom does what the error advises: it kills the stopped executor. A new one must then
+// start.
 func TestAKilledStoppedExecutorMakesRoom(t *testing.T) {
 	dir := t.TempDir()
 	k := openHere(t, dir)
@@ -121,8 +123,8 @@ func TestAKilledStoppedExecutorMakesRoom(t *testing.T) {
 	}
 }
 
-// TestALockThatNobodyServes: an executor that has the lock and does not listen is waited for no longer
-// than one may take to end.
+// TestALockThatNobodyServes holds the lock without listening. The client must not wait longer than an executor may
+// take to end.
 func TestALockThatNobodyServes(t *testing.T) {
 	dir := t.TempDir()
 	c := impatient(dir)
@@ -157,7 +159,7 @@ func readHolder(t *testing.T, c Config) (pid int) {
 	return pid
 }
 
-// stopProcess stops a process, and returns when it stands.
+// stopProcess sends SIGSTOP to a process, and returns when it is stopped.
 func stopProcess(t *testing.T, pid int) {
 	t.Helper()
 	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTimersOfTasksAreExact: only the executor's own may be late.
+// TestTimersOfTasksAreExact checks that only the executor's own timers have a large slack, and not those of tasks.
 func TestTimersOfTasksAreExact(t *testing.T) {
 	k := open(t, t.TempDir())
 	_, done := begin(k, 1, "cat /proc/self/timerslack_ns; echo $PPID")
@@ -17,7 +17,7 @@ func TestTimersOfTasksAreExact(t *testing.T) {
 	}
 	own, err := os.ReadFile("/proc/" + got[1] + "/timerslack_ns")
 	if err != nil {
-		t.Skip(err) // only root may look
+		t.Skip(err) // only root may read it
 	}
 	if strings.TrimSpace(string(own)) != "1000000" {
 		t.Errorf("the executor has a slack of %s", own)

@@ -18,26 +18,26 @@ type kind uint8
 
 const (
 	hello     kind = iota // Names: build, configuration and abilities; the executor's first frame
-	has                   // one of its tasks: Attempt, Name: class, Number: slots, Suspended, Finished if it has ended
+	has                   // one of the executor's tasks: Attempt, Name: class, Number: slots, Suspended, Finished if it has ended
 	ready                 // end of the list; Number: 1 if tasks can take the slots of others
-	program               // Number, Program: what starts refer to
+	program               // Number, Program: the frame start refers to a program by its number
 	start                 // Attempt, Array, Number
 	stop                  // Attempt, Time: grace
 	suspend               // Attempt, Suspended
-	ended                 // Finished; Attempt: what follows on its slot, Number: since when, in nanoseconds since the machine was started
-	confirm               // Attempt: its end has been heard of
-	keep                  // Time: how long tasks may run from now; Number: until when that is, since the machine was started
+	ended                 // Finished; Attempt: the task that took its slot, Number: when, in nanoseconds since the machine started
+	confirm               // Attempt: the agent has the report of its end
+	keep                  // Time: how long tasks may still run; Number: the end of that time, since the machine was started
 	owner                 // asks for the owner of a job: Number, Logs.Attempt
 	logs                  // Number, Logs
 	reply                 // Number, and Name, Logs or Error
 	end                   // kill everything and end
 	stream                // Number, Stream; the reply has Streamed
-	follow                // Attempt, Array, Position, Number: to begin when a task of its class has ended
-	withdraw              // Attempt: it must no longer begin
-	withdrawn             // Attempt: it has not begun, and will not
+	follow                // Attempt, Array, Position, Number: start it when a task of its class has ended
+	withdraw              // Attempt: do not start it any more
+	withdrawn             // Attempt: it was not started, and will not be
 )
 
-// frame is one message; which fields count depends on its kind.
+// frame is one message. Its kind decides which fields are used.
 type frame struct {
 	Kind      kind
 	Attempt   messages.Attempt
@@ -68,8 +68,8 @@ type conn struct {
 
 	mu      sync.Mutex
 	out     []byte // bytes that are not written yet
-	writing bool   // the goroutine is at it, or about to be
-	soon    bool   // the collected bytes will be flushed
+	writing bool   // a goroutine writes them, or is about to
+	soon    bool   // the goroutine will flush the collected bytes soon
 	closed  bool
 }
 
@@ -89,15 +89,14 @@ func (k *conn) send(f *frame) {
 	k.flush()
 }
 
-// sendAll sends the frames that sendSoon collected.
+// sendAll writes the frames that sendSoon collected.
 func (k *conn) sendAll() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.flush()
 }
 
-// sendSoon sends a frame when the caller next waits for something, together with all frames until
-// then.
+// sendSoon collects a frame. All collected frames are written when the caller next waits for something.
 func (k *conn) sendSoon(f *frame) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -113,17 +112,17 @@ func (k *conn) sendSoon(f *frame) {
 	}
 }
 
-// sendLater sends a frame with the next one that is sent.
+// sendLater collects a frame, which is written together with the next frame that is sent.
 func (k *conn) sendLater(f *frame) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.add(f)
 }
 
-// add collects a frame. k.mu is held.
+// add adds a frame to the bytes that wait. The caller holds k.mu.
 func (k *conn) add(f *frame) {
 	data, err := messages.Marshal(f, messages.Msgpack)
-	if err != nil || k.closed { // a leader or a task made something too large
+	if err != nil || k.closed { // data from a leader or a task are too large for a frame
 		return
 	}
 	k.out = binary.BigEndian.AppendUint32(k.out, uint32(len(data)))
@@ -150,7 +149,7 @@ func (k *conn) flush() {
 	}
 }
 
-// write writes the rest, however long it takes.
+// write writes the remaining bytes, and waits for the kernel as long as needed.
 func (k *conn) write() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -187,7 +186,7 @@ func (k *conn) receive() (*frame, error) {
 	return f, messages.Unmarshal(data, messages.Msgpack, f)
 }
 
-// finish closes the connection when all that was sent is written.
+// finish closes the connection after all frames are written.
 func (k *conn) finish() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -2,7 +2,7 @@ package tree
 
 import "golang.org/x/sys/unix"
 
-// Give gives a directory and everything below it to a user and a group.
+// Give makes a user and a group the owners of a directory and everything below it.
 func Give(path string, uid, gid int) error {
 	top, err := openDir(unix.AT_FDCWD, path)
 	if err != nil {

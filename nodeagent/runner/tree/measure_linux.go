@@ -11,23 +11,22 @@ import (
 // Usage is the result of a measurement.
 type Usage struct {
 	Bytes int64
-	// Unread is the first error at something that could not be read and is not in Bytes:
-	// directories that their owner, the measuring user, may not read, or that were moved during the
-	// measurement.
+	// Unread is the first error at a file that could not be read, and that Bytes does not count: a directory that its
+	// owner, the measuring user, may not read, or that was moved during the measurement.
 	Unread error
 }
 
-// Meter adds up what files cost.
+// Meter adds up the disk space of files.
 type Meter struct {
-	// Mend gives the owners of directories the rights back that they removed, if a directory cannot
-	// be read without them.
+	// Mend says to give owners of directories back the rights that they removed, if a directory cannot be read
+	// without them.
 	Mend bool
 
 	most    int64
 	goOn    func() bool
 	bytes   int64
-	least   int64  // cost of a file without blocks
-	dev     uint64 // device of the first tree
+	least   int64  // cost of a file without blocks, in bytes
+	dev     uint64 // device number of the first tree's file system
 	counted map[file]struct{}
 	failed  failures
 }
@@ -40,8 +39,7 @@ const maxLinked = 1 << 20
 
 const large = 1 << 20
 
-// NewMeter returns a meter that stops when it has more than most, or when goOn
-// reports false.
+// NewMeter returns a meter that stops when the sum exceeds most, or when goOn returns false.
 func NewMeter(most int64, goOn func() bool) *Meter {
 	return &Meter{most: most, goOn: goOn, counted: map[file]struct{}{}}
 }
@@ -85,7 +83,7 @@ func (m *Meter) AddEntry(path string) {
 	m.count(&info)
 }
 
-// On makes AddOpen count files on the file system of a directory that is not added itself.
+// On makes AddOpen also count files on the file system of a directory that is not itself added.
 func (m *Meter) On(path string) {
 	var info unix.Stat_t
 	if err := unix.Stat(path, &info); err != nil {
@@ -95,9 +93,8 @@ func (m *Meter) On(path string) {
 	m.dev, m.least = info.Dev, leastOf(path)
 }
 
-// AddOpen adds the open files of a process that no longer have a name, if they are on the first
-// tree's file system, or the one of On. Files that cannot be looked at belong to a process that has ended, or to
-// another user.
+// AddOpen adds open files of a process that have no name any more, if they are on the file system of the first tree
+// or of On. It ignores files that it cannot examine: their process has ended, or belongs to another user.
 func (m *Meter) AddOpen(process int) {
 	dir, err := openDir(unix.AT_FDCWD, "/proc/"+strconv.Itoa(process)+"/fd")
 	if err != nil {
@@ -107,8 +104,8 @@ func (m *Meter) AddOpen(process int) {
 	w.run(dir)
 }
 
-// count adds a file. A file with several names or none is added only once. So is a large file, because it may get another
-// name, or lose its name, between two looks.
+// count adds a file. A file with several names or none is added only once. So is a large file: it may get another
+// name, or lose its name, during the measurement.
 func (m *Meter) count(info *unix.Stat_t) {
 	const block = 512 // unit of st_blocks on every file system
 	cost := max(info.Blocks*block, m.least)
@@ -143,7 +140,7 @@ func (m *Meter) found(dir int, e entry) (in bool, err error) {
 	return info.Mode&unix.S_IFMT == unix.S_IFDIR, nil
 }
 
-// openFiles visits the open files of a process.
+// openFiles is a visitor for the open files of a process.
 type openFiles struct{ *Meter }
 
 func (o openFiles) found(dir int, e entry) (in bool, err error) {
@@ -154,15 +151,15 @@ func (o openFiles) found(dir int, e entry) (in bool, err error) {
 	return false, nil
 }
 
-// inodeShare returns the cost of one inode in a directory's file system, in bytes. A file system
-// that makes inodes as needed tells no number; there an inode costs one block. No inode costs more
-// than mostShare, because some file systems report numbers that are not their own.
+// inodeShare returns the cost of one inode in a directory's file system, in bytes. A file system that makes inodes as
+// needed reports no number of inodes; there an inode costs one block. An inode costs at most mostShare, because some
+// file systems report wrong numbers.
 func inodeShare(dir int) int64 {
 	var fs unix.Statfs_t
 	return shareIn(&fs, unix.Fstatfs(dir, &fs))
 }
 
-// leastOf returns the share of an inode in the file system of a path.
+// leastOf returns the cost of one inode in the file system of a path, in bytes.
 func leastOf(path string) int64 {
 	var fs unix.Statfs_t
 	return shareIn(&fs, unix.Statfs(path, &fs))

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// removeWithin bounds the time of a removal. Files that are left after this time stay.
+// removeWithin bounds the time of a removal. After this time the rest stays.
 const removeWithin = 5 * time.Minute
 
 // passes bounds how often a removal goes through a tree.
@@ -17,7 +17,7 @@ const passes = 100
 // error.
 func Remove(path string) error { return removeUntil(path, time.Now().Add(removeWithin)) }
 
-// RemoveWithin does what [Remove] does, with another bound.
+// RemoveWithin does the same as [Remove], within another time.
 func RemoveWithin(path string, within time.Duration) error {
 	return removeUntil(path, time.Now().Add(within))
 }
@@ -59,7 +59,7 @@ func wrap(path string, err error) error {
 	return &os.PathError{Op: "remove", Path: path, Err: err}
 }
 
-// removal removes the entries that a walk finds.
+// removal is a visitor that removes the entries of a walk.
 type removal struct {
 	until   time.Time
 	removed int
@@ -67,8 +67,8 @@ type removal struct {
 
 func (r *removal) more() bool { return time.Now().Before(r.until) }
 
-// open opens a directory with all rights, which its owner may have taken away, and takes
-// them from another owner: that owner's programs make nothing more there.
+// open opens a directory and gives its owner all rights, which the owner may have removed. If another user owns it,
+// it first becomes this process's directory: then that user's programs can make no more files in it.
 func (r *removal) open(dir int, name string) (int, error) {
 	fd, err := openMended(dir, name)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 
 func farOff() time.Time { return time.Now().Add(time.Hour) }
 
-// TestRemovalEndsThoughFilesAreMade: a program that makes files all the time delays a
-// removal, and stops none.
+// TestRemovalEndsThoughFilesAreMade runs a program that makes files all the time. The removal takes longer, but must
+// end.
 func TestRemovalEndsThoughFilesAreMade(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "dir")
 	must(t, os.MkdirAll(filepath.Join(dir, "d"), 0o700))
@@ -33,7 +33,7 @@ func TestRemovalEndsThoughFilesAreMade(t *testing.T) {
 		}
 	}()
 	<-begun
-	_ = removeUntil(dir, time.Now().Add(50*time.Millisecond)) // as far as that goes
+	_ = removeUntil(dir, time.Now().Add(50*time.Millisecond)) // as far as possible
 	close(stop)
 	<-stopped
 	must(t, Remove(dir))
@@ -42,7 +42,8 @@ func TestRemovalEndsThoughFilesAreMade(t *testing.T) {
 	}
 }
 
-// TestOthersMakeNothingInWhatIsRemoved: once a removal is in a directory, its owner is not.
+// TestOthersMakeNothingInWhatIsRemoved checks that the owner of a directory can make no file in it after the removal
+// has reached it.
 func TestOthersMakeNothingInWhatIsRemoved(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root")
@@ -70,7 +71,7 @@ func TestRemoveFilesAndNothing(t *testing.T) {
 	must(t, os.Remove(dir))
 }
 
-// TestGiveReachesAll, as deep as it is.
+// TestGiveReachesAll checks that Give changes the owner of a very deep tree completely.
 func TestGiveReachesAll(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root")

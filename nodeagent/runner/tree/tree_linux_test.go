@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// must ends a test that cannot build what it attacks with.
+// must ends a test that cannot build its hostile tree.
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -21,7 +21,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-const big = 1 << 20 // what the file takes that a tree hides
+const big = 1 << 20 // size in bytes of the file that a tree hides
 
 // writeAt writes a big file in an open directory.
 func writeAt(t *testing.T, dir int) {
@@ -32,7 +32,7 @@ func writeAt(t *testing.T, dir int) {
 	must(t, unix.Close(fd))
 }
 
-// chain makes directories in one another, and a big file in the last.
+// chain makes a chain of nested directories, with a big file in the deepest one.
 func chain(t *testing.T, dir, name string, depth int) {
 	t.Helper()
 	at, err := unix.Open(dir, unix.O_RDONLY, 0)
@@ -48,7 +48,7 @@ func chain(t *testing.T, dir, name string, depth int) {
 	must(t, unix.Close(at))
 }
 
-// hostile are trees, and how many files each has below its top; one is big.
+// hostile are trees, with the number of files below the top of each; one of the files is big.
 var hostile = []struct {
 	name  string
 	make  func(t *testing.T, dir string)
@@ -88,7 +88,7 @@ var hostile = []struct {
 	}, 18},
 }
 
-// few runs f while this process may open a few files more than it has.
+// few runs f while this process may open only a few more files.
 func few(t *testing.T, f func()) {
 	t.Helper()
 	var before unix.Rlimit
@@ -105,8 +105,8 @@ func few(t *testing.T, f func()) {
 	f()
 }
 
-// TestNoTreeHidesWhatItHolds: whatever the form of a tree, all of it is measured and
-// removed, with a few descriptors.
+// TestNoTreeHidesWhatItHolds measures and removes hostile trees, with a few descriptors. All of each tree must be
+// measured and removed.
 func TestNoTreeHidesWhatItHolds(t *testing.T) {
 	for _, c := range hostile {
 		t.Run(c.name, func(t *testing.T) {
@@ -144,7 +144,7 @@ func shareOf(t *testing.T, dir string) int64 {
 	return inodeShare(fd)
 }
 
-// TestMeterStopsAtTheMost: a task that has too much is not measured to the end.
+// TestMeterStopsAtTheMost checks that a meter stops as soon as a task has too much.
 func TestMeterStopsAtTheMost(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 1000 {
@@ -158,7 +158,8 @@ func TestMeterStopsAtTheMost(t *testing.T) {
 	}
 }
 
-// TestLinkedFilesCountOnce, and what a link leads to does not.
+// TestLinkedFilesCountOnce checks that a file with several names counts once, and that the target of a symbolic link
+// does not count.
 func TestLinkedFilesCountOnce(t *testing.T) {
 	outside, dir := t.TempDir(), t.TempDir()
 	chain(t, outside, "d", 1)
@@ -176,7 +177,7 @@ func TestLinkedFilesCountOnce(t *testing.T) {
 	}
 }
 
-// TestFilesWithoutANameCount while somebody has them open, once.
+// TestFilesWithoutANameCount checks that a file without a name counts once while a process has it open.
 func TestFilesWithoutANameCount(t *testing.T) {
 	dir := t.TempDir()
 	chain(t, dir, "d", 1)
@@ -195,7 +196,8 @@ func TestFilesWithoutANameCount(t *testing.T) {
 	}
 }
 
-// TestALargeFileThatLosesItsNameCountsOnce, if that is while the tree is measured.
+// TestALargeFileThatLosesItsNameCountsOnce removes the name of a large file during a measurement. The file must count
+// once.
 func TestALargeFileThatLosesItsNameCountsOnce(t *testing.T) {
 	dir := t.TempDir()
 	chain(t, dir, "d", 1)
@@ -211,25 +213,25 @@ func TestALargeFileThatLosesItsNameCountsOnce(t *testing.T) {
 	}
 }
 
-// asOrdinary runs f with the rights of an ordinary user on files. The thread of f ends
-// with it where they were root's.
+// asOrdinary runs f with the file rights of an ordinary user. If this process is root's, f runs on a thread that ends
+// with it.
 func asOrdinary(f func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		if os.Getuid() == 0 {
 			runtime.LockOSThread()
-			_ = unix.Setfsuid(65534) // which takes root's rights on files away, too
+			_ = unix.Setfsuid(65534) // this also removes root's rights on files
 		}
 		f()
 	}()
 	<-done
 }
 
-// TestClosedDirectories: what an ordinary user's task closed to itself is told apart as it is
-// measured, does not hide the rest, and is removed.
+// TestClosedDirectories makes directories that their owner, an ordinary user, may not read. The measurement must
+// report them and count everything else, and they must be removed.
 func TestClosedDirectories(t *testing.T) {
-	base, err := os.MkdirTemp("/var/tmp", "tree") // which others may pass
+	base, err := os.MkdirTemp("/var/tmp", "tree") // other users may pass through it
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(base) })
 	must(t, os.Chmod(base, 0o777))
@@ -255,7 +257,7 @@ func TestClosedDirectories(t *testing.T) {
 	})
 }
 
-// mover moves a directory away when a walk is far below it.
+// mover moves a directory away while a walk is far below it.
 type mover struct {
 	visitor
 	at   int
@@ -269,8 +271,7 @@ func (m *mover) found(dir int, e entry) (bool, error) {
 	return m.visitor.found(dir, e)
 }
 
-// TestTheWayBackIsNoOthers: a walk below a directory that was moved does not go on
-// where that is now.
+// TestTheWayBackIsNoOthers moves a directory during a walk below it. The walk must not continue at its new place.
 func TestTheWayBackIsNoOthers(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	chain(t, dir, "d", 3*window)

@@ -10,47 +10,47 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// window is how many directories a walk holds open (for a moment one more). A directory is opened
-// again only after the walk went that many levels below it, so the cost of opening again stays
-// small for any tree.
+// window is how many directories a walk holds open (one more for a moment). A directory is opened again only after
+// the walk was that many levels below it, so reopening costs little for any tree.
 const window = 16
 
-// visitor is the purpose of a walk.
+// visitor says what a walk does with the entries that it finds.
 type visitor interface {
-	// open opens an entry that is a directory.
+	// open opens an entry that is a directory, and returns its descriptor.
 	open(dir int, name string) (fd int, err error)
-	// found visits an entry of a directory, and reports whether the walk goes in.
+	// found handles an entry of a directory, and reports whether the walk enters it.
 	found(dir int, e entry) (in bool, err error)
-	// left is called when the walk comes out of a directory.
+	// left is called when the walk has left a directory.
 	left(dir int, name string) error
-	// more reports whether the walk goes on; called once for each piece of a listing.
+	// more reports whether the walk goes on. It is called once for each piece of a listing.
 	more() bool
 }
 
 // entry is a name in a directory.
 type entry struct {
 	name string
-	kind byte // unix.DT_DIR and so on
+	kind byte // as in unix.DT_DIR
 	ino  uint64
 }
 
 // walk is a walk through the tree below a directory.
 type walk struct {
 	visitor
-	path     []place    // from the top to the current directory
-	listings []*listing // listings of the last places
+	path     []place    // directories from the top to the current one
+	listings []*listing // listings of the last directories of the path
 	spare    []*listing
 	failed   failures
 }
 
-// place is a directory of the path. For a closed directory, begin and end are the bounds, in its
-// listing, of the entry that the walk is in.
+// place is a directory of the path. If it is closed, begin and end are the positions in its listing of the entry that
+// the walk has entered.
 type place struct {
 	dev, ino   uint64
 	begin, end int64
 }
 
-// failures are errors at single files. A missing file is no failure, because a program may remove its files at any time.
+// failures collects errors at single files. A missing file is no failure, because a program may remove its files at
+// any time.
 type failures struct {
 	first error
 	count int
@@ -74,7 +74,7 @@ func (f *failures) err() error {
 
 var errMoved = errors.New("a directory was moved in the meantime")
 
-// run walks through everything below a directory, and closes it.
+// run walks through everything below a directory, and closes the directory.
 func (w *walk) run(top int) {
 	w.push(top)
 	for len(w.path) > 0 && w.step() {
@@ -84,7 +84,7 @@ func (w *walk) run(top int) {
 	}
 }
 
-// step goes to the next entry; false: the walk is over early.
+// step handles the next entry. It returns false if the walk must end early.
 func (w *walk) step() bool {
 	l := w.listings[len(w.listings)-1]
 	if len(l.rest) == 0 && !w.more() {
@@ -111,7 +111,7 @@ func (w *walk) step() bool {
 	return true
 }
 
-// push goes into an open directory.
+// push enters an open directory.
 func (w *walk) push(fd int) {
 	var info unix.Stat_t
 	if err := unix.Fstat(fd, &info); err != nil {
@@ -130,7 +130,7 @@ func (w *walk) push(fd int) {
 	w.listings = append(w.listings, w.listing(fd))
 }
 
-// leave comes out of a directory; false: the way back is lost.
+// leave leaves a directory. It returns false if the way back is lost.
 func (w *walk) leave() bool {
 	last, from := len(w.path)-1, w.listings[len(w.listings)-1]
 	child := w.path[last]
@@ -153,8 +153,8 @@ func (w *walk) leave() bool {
 	return true
 }
 
-// reopen opens the parent directory, and continues after the entry by which the walk went down. If
-// that entry is gone, the listing has no name.
+// reopen opens the parent directory, and continues after the entry that the walk had entered. If that entry is gone,
+// the listing has no name.
 func (w *walk) reopen(below int, p place, child uint64) (*listing, error) {
 	fd, err := openDir(below, "..")
 	if err != nil {
@@ -203,7 +203,7 @@ type listing struct {
 	begin, end int64  // position of that entry in the directory
 }
 
-// next returns the next entry; io.EOF: there is none.
+// next returns the next entry; io.EOF after the last one.
 func (l *listing) next() (entry, error) {
 	for {
 		if len(l.rest) == 0 {
@@ -223,8 +223,8 @@ func (l *listing) next() (entry, error) {
 	}
 }
 
-// take takes an entry from the buffer, in which the kernel puts whole entries: inode number,
-// position of the next entry, length, kind, and the name with a zero byte behind it.
+// take takes an entry from the buffer. The kernel puts whole entries there: inode number, position of the next entry,
+// length, kind, and the name with a zero byte after it.
 func (l *listing) take() entry {
 	const endAt, lengthAt, kindAt, nameAt = 8, 16, 18, 19
 	record := l.rest[:binary.NativeEndian.Uint16(l.rest[lengthAt:])]
@@ -233,22 +233,22 @@ func (l *listing) take() entry {
 	return entry{unix.ByteSliceToString(record[nameAt:]), record[kindAt], binary.NativeEndian.Uint64(record)}
 }
 
-// seek moves to the entry that begins at a position, so that it is read next.
+// seek moves the listing, so that the next entry read begins at a position.
 func (l *listing) seek(to int64) error {
 	_, err := unix.Seek(l.fd, to, unix.SEEK_SET)
 	l.rest, l.name, l.end = nil, "", to
 	return err
 }
 
-// openDir opens a directory for reading, and no link to one.
+// openDir opens a directory for reading. It does not follow a link to a directory.
 func openDir(dir int, name string) (int, error) {
 	return again(func() (int, error) {
 		return unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	})
 }
 
-// openMended opens a directory as [openDir] does, and gives its owner all rights on it if the right
-// to read it is missing.
+// openMended opens a directory like [openDir]. If the right to read it is missing, it gives the owner all rights
+// first.
 func openMended(dir int, name string) (int, error) {
 	fd, err := openDir(dir, name)
 	if err == unix.EACCES {
@@ -262,8 +262,8 @@ func openMended(dir int, name string) (int, error) {
 	return fd, err
 }
 
-// permit gives the owner of a directory all rights on it. A descriptor that opens nothing
-// keeps a link from being followed.
+// permit gives the owner of a directory all rights on it. It uses a descriptor without any access, so it follows no
+// link.
 func permit(dir int, name string) {
 	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -273,7 +273,7 @@ func permit(dir int, name string) {
 	_ = unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), unix.S_IRWXU)
 }
 
-// again repeats a system call that a signal interrupted.
+// again repeats a system call while a signal interrupts it.
 func again(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()

@@ -29,7 +29,7 @@ func Parse(s string) (Range, bool) {
 
 func (r Range) String() string { return fmt.Sprintf("%d-%d", r.First, r.Last) }
 
-// Size returns how many numbers there are.
+// Size returns the count of numbers in the range.
 func (r Range) Size() uint64 { return uint64(r.Last) - uint64(r.First) + 1 }
 
 // Contains reports whether a number is in the range.
@@ -38,7 +38,7 @@ func (r Range) Contains(n uint32) bool { return r.First <= n && n <= r.Last }
 // Overlaps reports whether two ranges have a number in common.
 func (r Range) Overlaps(o Range) bool { return r.First <= o.Last && o.First <= r.Last }
 
-// Check refuses a range that cannot serve any machine.
+// Check returns an error for a range that no machine can use.
 func (r Range) Check() error {
 	switch {
 	case r.First == 0 || r.Last < r.First || r.Last == math.MaxUint32:
@@ -49,14 +49,13 @@ func (r Range) Check() error {
 	return nil
 }
 
-// Taken is a range of numbers that somebody has on a machine.
+// Taken is a range of numbers that is in use on a machine, and by whom.
 type Taken struct {
 	Range
 	Who string // such as "user bob" or "the subordinate users of bob"
 }
 
-// Machine reads who has which numbers on this machine: its users and groups, and
-// their subordinate ones.
+// Machine returns the numbers in use on this machine: of its users and groups, and their subordinate numbers.
 func Machine() (all []Taken) {
 	for _, f := range []struct{ path, what string }{
 		{"/etc/passwd", "user"}, {"/etc/group", "group"},
@@ -91,7 +90,7 @@ func Subordinate(path, name, number string) (most Range, ok bool) {
 	return most, ok
 }
 
-// subordinate reads name:first:count.
+// subordinate parses a line name:first:count.
 func subordinate(fields []string) (Range, bool) {
 	first, firstErr := strconv.ParseUint(field(fields, 1), 10, 32)
 	count, countErr := strconv.ParseUint(field(fields, 2), 10, 32)
@@ -108,7 +107,7 @@ func field(fields []string, i int) string {
 	return ""
 }
 
-// each calls f with the fields of each line of a file, which may be missing.
+// each calls f with the fields of each line of a file. A missing file has no lines.
 func each(path string, f func(fields []string)) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -122,7 +121,7 @@ func each(path string, f func(fields []string)) {
 	}
 }
 
-// Free returns an error that names who has numbers of a range already; nil: nobody.
+// Free returns an error that names a user of numbers in the range; nil: nobody uses them.
 func (r Range) Free(taken []Taken) error {
 	for _, t := range taken {
 		if r.Overlaps(t.Range) {
@@ -132,11 +131,11 @@ func (r Range) Free(taken []Taken) error {
 	return nil
 }
 
-// size is how many numbers a range has that [Choose] may pick.
+// size is the size of a range that [Choose] picks.
 const size = 1 << 16
 
-// candidates returns ranges to choose from. The first ones are above the numbers that useradd and
-// container managers assign. The last is for containers, which have 65,536 numbers.
+// candidates returns the ranges to choose from. The first ones are above the numbers that useradd and container
+// managers assign. The last one is for use in a container, which has only 65,536 numbers.
 func candidates() (all []Range) {
 	for _, first := range []uint32{1_900_000_000, 1_950_000_000, 2_000_000_000, 100_000, 1_000_000, 10_000_000} {
 		all = append(all, Range{first, first + size - 1})
@@ -144,7 +143,7 @@ func candidates() (all []Range) {
 	return append(all, Range{20_000, 59_999})
 }
 
-// Choose picks a range that nobody has on a machine, of numbers that exist there.
+// Choose picks a range of numbers that exist on a machine and that nobody uses.
 func Choose(taken, exist []Range) (Range, error) {
 	for _, r := range candidates() {
 		exists := slices.ContainsFunc(exist, func(e Range) bool { return e.First <= r.First && r.Last <= e.Last })
@@ -155,7 +154,7 @@ func Choose(taken, exist []Range) (Range, error) {
 	return Range{}, messages.Errorf(messages.Unavailable, "no range of user numbers is free on this machine; name a range as tasks.user")
 }
 
-// existing reads which numbers exist in this process's user namespace.
+// existing returns the numbers that exist in this process's user namespace.
 func existing() (all []Range) {
 	file, err := os.Open("/proc/self/uid_map")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Registry knows the numbers of accounts. Several processes may use one file.
+// Registry gives numbers to accounts, and records them in a file. Several processes may use the same file.
 type Registry struct {
 	path  string
 	among Range
@@ -26,12 +26,12 @@ type Registry struct {
 	known map[messages.Name]uint32
 }
 
-// Open makes a registry on a file, which the first account makes.
+// Open makes a registry with a file. The file is made with the first account.
 func Open(path string, among Range) *Registry {
 	return &Registry{path: path, among: among, known: map[messages.Name]uint32{}}
 }
 
-// Number returns the account's; it is given one if it has none.
+// Number returns the number of an account, and gives it one if it has none.
 func (r *Registry) Number(account messages.Name) (uint32, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -49,7 +49,7 @@ func (r *Registry) Number(account messages.Name) (uint32, error) {
 	return n, nil
 }
 
-// give finds the account's number in the file, or writes a free one there.
+// give finds the account's number in the file, or adds a line with a free number.
 func (r *Registry) give(account messages.Name) (uint32, error) {
 	file, err := os.OpenFile(r.path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -85,7 +85,7 @@ func lock(file *os.File) error {
 	}
 }
 
-// read reads the file up to its last complete line: a line that a crash cut off was not used yet.
+// read reads the file up to its last complete line. A line that a crash cut off was not used yet.
 func read(file io.Reader) (numbers map[messages.Name]uint32, end int64, err error) {
 	numbers = map[messages.Name]uint32{}
 	lines := bufio.NewReader(file)
@@ -106,14 +106,14 @@ func read(file io.Reader) (numbers map[messages.Name]uint32, end int64, err erro
 	}
 }
 
-// line returns an account's line, with a checksum: a number or a name that was damaged would have
-// two accounts share one user.
+// line returns an account's line, with a checksum. Without it, a damaged number or name could give two accounts the
+// same user.
 func line(n uint32, account messages.Name) []byte {
 	content := fmt.Sprintf("%d %s", n, account)
 	return fmt.Appendf(nil, "%s #%08x\n", content, crc32.ChecksumIEEE([]byte(content)))
 }
 
-// parse reads a line.
+// parse parses a line of the file.
 func parse(text string) (account messages.Name, n uint32, ok bool) {
 	fields := strings.Fields(text)
 	if len(fields) < 2 {
@@ -123,7 +123,7 @@ func parse(text string) (account messages.Name, n uint32, ok bool) {
 	return fields[1], uint32(number), err == nil && text == string(line(uint32(number), fields[1]))
 }
 
-// free returns the number for a new account.
+// free returns an unused number for a new account.
 func (r *Registry) free(account messages.Name, numbers map[messages.Name]uint32) (uint32, error) {
 	taken := map[uint32]bool{}
 	for _, n := range numbers {

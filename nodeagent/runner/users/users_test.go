@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
-// TestNumbersAreOneAccounts: however small the range, no two accounts have one number,
-// nodes that share the file agree, and a restart changes nothing.
+// TestNumbersAreOneAccounts checks that no two accounts get the same number, however small the range; that nodes
+// which share the file agree; and that a restart changes no number.
 func TestNumbersAreOneAccounts(t *testing.T) {
 	among := users.Range{First: 5000, Last: 5000 + users.Least - 1}
 	file := filepath.Join(t.TempDir(), "users")
@@ -66,7 +66,7 @@ func TestRangesThatAreRefused(t *testing.T) {
 	if err := (users.Range{First: 165536, Last: 200000}).Free(taken); err != nil {
 		t.Errorf("a free range: %v", err)
 	}
-	small := []users.Range{{First: 0, Last: 65535}} // a container's
+	small := []users.Range{{First: 0, Last: 65535}} // as in a container
 	if r, err := users.Choose(nil, small); err != nil || r.Last > 65535 || r.Check() != nil {
 		t.Errorf("in a container: %v %v", r, err)
 	}
@@ -75,7 +75,7 @@ func TestRangesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestADamagedLineIsRefused: no account gets the number of another because a bit flipped.
+// TestADamagedLineIsRefused flips one bit in each byte of the file. No account may get another account's number.
 func TestADamagedLineIsRefused(t *testing.T) {
 	path, among := filepath.Join(t.TempDir(), "users"), users.Range{First: 100000, Last: 165535}
 	if _, err := users.Open(path, among).Number("alice"); err != nil {
@@ -85,7 +85,7 @@ func TestADamagedLineIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range whole[:len(whole)-1] { // what a crash cut off was given to nobody
+	for i := range whole[:len(whole)-1] { // a line that a crash cut off had been given to nobody
 		damaged := slices.Clone(whole)
 		damaged[i] ^= 1
 		if err := os.WriteFile(path, damaged, 0o600); err != nil {
