@@ -12,16 +12,16 @@ const (
 	AbilityMemory  = "memory"  // bounds a task's memory
 	AbilityPids    = "pids"    // bounds a task's processes
 	AbilityCPU     = "cpu"     // bounds a task's processor time
-	AbilityUser    = "user"    // runs tasks as other users than the node's
+	AbilityUser    = "user"    // runs tasks as users other than the node's own
 	AbilityApart   = "apart"   // gives the tasks of an account processes, shared memory and temporary files of their own, and hides the site's state
 	AbilityPrivate = "private" // the same as AbilityApart, and tasks have no network
 	// AbilityNamespaces says that tasks may make user namespaces, for containers.
 	AbilityNamespaces = "namespaces"
-	// AbilityOutdated says that tasks run by an older build or configuration than the agent's, until the
-	// node is idle. Names that begin with "build-" and "tasks-" say which ones are in force.
+	// AbilityOutdated says that tasks run with an older build or configuration than the agent's, until the node is
+	// idle. Abilities that begin with "build-" and "tasks-" identify the build and the configuration that are in use.
 	AbilityOutdated = "outdated"
-	// AbilityFull, AbilityStalled and AbilityGPUs say that the node takes no tasks: because its disk is almost full, because
-	// its executor does not answer, or because the GPUs that work are not those that it sells.
+	// AbilityFull, AbilityStalled and AbilityGPUs say that the node takes no tasks: because its disk is almost full,
+	// because its executor does not answer, or because its working GPUs are no longer the ones that it sells.
 	AbilityFull    = "disk-full"
 	AbilityStalled = "executor-stalled"
 	AbilityGPUs    = "gpus-changed"
@@ -29,8 +29,8 @@ const (
 	AbilitySharedEnv = "shared-env"
 )
 
-// Containment says how well a node with these abilities keeps tasks from its site and
-// from one another: from 0, not at all, upwards.
+// Containment returns how well a node with these abilities separates tasks from its site and from one another; 0
+// means not at all, and higher is better.
 func Containment(abilities []Name) int {
 	user, apart := slices.Contains(abilities, AbilityUser), slices.Contains(abilities, AbilityApart)
 	switch {
@@ -97,7 +97,7 @@ func Nests(abilities []Name) string {
 	return "tasks may make user namespaces, for containers: they reach more of the kernel"
 }
 
-// Outdated says that a node runs tasks by an older build or configuration; "" if it does not.
+// Outdated returns a phrase that says that a node runs tasks with an older build or configuration; "" if it does not.
 func Outdated(abilities []Name) string {
 	if !slices.Contains(abilities, AbilityOutdated) {
 		return ""

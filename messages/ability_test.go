@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestUnboundedNodesSaySo: a node that cannot enforce a bound of the configuration says so.
+// TestUnboundedNodesSaySo checks that Unbounded names each bound that a node cannot enforce.
 func TestUnboundedNodesSaySo(t *testing.T) {
 	for want, abilities := range map[string][]messages.Name{
 		"": {messages.AbilityCPU, messages.AbilityPids, messages.AbilityMemory},

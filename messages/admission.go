@@ -20,24 +20,24 @@ const DoorPrefix = "door-"
 // Only the admission service sends this verb to the auctioneer, whose log holds the tokens.
 const VerbAdmit = "admit" // AdmitRequest → TokensReply
 
-// JoinPrefix begins the identifier of every join token. "$" and the identifier
-// is the name under which its holder speaks.
+// JoinPrefix is the prefix of the identifier of every join token. The holder of a token speaks under the name "$" and
+// the identifier.
 const JoinPrefix = "join-"
 
-// Bounds of a join token's life.
+// Bounds of the life of a join token.
 const (
 	MinTokenLife = Duration(1_000_000_000)              // 1 s
 	MaxTokenLife = Duration(30 * 24 * 3600_000_000_000) // 30 days
 )
 
-// TokenRequest asks for a token with which one agent, of this node, may get its
-// credentials, once and until it expires.
+// TokenRequest asks for a token. With it, the agent of this node can get its credentials once, until the token
+// expires.
 type TokenRequest struct {
 	Node    Name     `json:"node"`
 	Expires Duration `json:"expires"` // time from now until the token expires
 }
 
-// Validate reports the first thing wrong with a request.
+// Validate returns an error for the first fault of a request.
 func (r *TokenRequest) Validate() error {
 	if !ValidName(r.Node) {
 		return badName("node", r.Node)
@@ -48,7 +48,7 @@ func (r *TokenRequest) Validate() error {
 	return nil
 }
 
-// TokenReply is a new token. Token is the secret, which is told this once.
+// TokenReply is a new token. Token is the secret; the site does not show it again.
 type TokenReply struct {
 	State TokenState `json:"state"`
 	Token string     `json:"token"`
@@ -61,7 +61,7 @@ type TokenState struct {
 	By      Name   `json:"by"` // the operator who made it
 	Issued  Time   `json:"issued"`
 	Expires Time   `json:"expires"`
-	Used    Time   `json:"used"` // 0: it was not
+	Used    Time   `json:"used"` // when it was used; 0: not yet
 	Key     string `json:"key"`  // public key of the agent that used it
 	Revoked bool   `json:"revoked"`
 }
@@ -77,16 +77,15 @@ type TokenUse struct {
 	Key string `json:"key,omitempty"`
 }
 
-// AdmitRequest lets the auctioneer record a token, record its use, or revoke it. One of the fields
-// is set; with none, it lists the tokens.
+// AdmitRequest lets the auctioneer record a token, record its use, or revoke it. One field is set; if none is, the
+// reply lists the tokens.
 type AdmitRequest struct {
 	Issue  *TokenState `json:"issue,omitempty"`
 	Use    *TokenUse   `json:"use,omitempty"`
 	Revoke string      `json:"revoke,omitempty"`
 }
 
-// EnrolRequest asks for credentials for a key that the agent has made. Its seed
-// stays with the agent.
+// EnrolRequest asks for credentials for a key that the agent has made. The seed of the key stays with the agent.
 type EnrolRequest struct {
 	Key string `json:"key"` // a public NATS user key
 }
@@ -97,13 +96,13 @@ type EnrolReply struct {
 	Claim string `json:"claim"`
 }
 
-// RenewRequest asks for a claim that ends later, by the claim in present credentials. It
+// RenewRequest asks for a claim that ends later. The caller has a valid claim in its present credentials. The request
 // holds no secret.
 type RenewRequest struct {
 	Claim string `json:"claim"`
 }
 
-// RenewReply is a claim for the same key.
+// RenewReply is the new claim, for the same key.
 type RenewReply struct {
 	Claim string `json:"claim"`
 }

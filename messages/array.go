@@ -23,7 +23,7 @@ func (a Array) Count() int64 {
 	return total
 }
 
-// count returns 0 for a range that is not one.
+// count returns the number of indices of a range, or 0 if the range is invalid.
 func (r Range) count() int64 {
 	if r.First < 0 || r.Last < r.First || r.Step <= 0 {
 		return 0
@@ -32,8 +32,7 @@ func (r Range) count() int64 {
 	return min(n, math.MaxInt64-1) + 1
 }
 
-// At returns the index of task i, which is i itself for an empty array. Beyond
-// the array it is -1.
+// At returns the index of task i, which is i itself for an empty array. For an i that is too large it returns -1.
 func (a Array) At(i int64) int64 {
 	if len(a) == 0 {
 		return i
@@ -62,7 +61,7 @@ func (a Array) Indices(yield func(int64) bool) {
 	}
 }
 
-// Positions returns the positions in the array of indices of the array, which ascend.
+// Positions returns the positions in a of some of its indices. The indices must ascend.
 func (a Array) Positions(indices Array) (out Array, err error) {
 	at, position, wanted := int64(0), int64(0), []int64{}
 	for index := range indices.Indices {
@@ -80,7 +79,7 @@ func (a Array) Positions(indices Array) (out Array, err error) {
 	return out, nil
 }
 
-// With returns the array with one more index, larger than all others. Runs with one step stay one
+// With returns the array with one more index, which is larger than all others. Indices with equal steps stay one
 // range.
 func (a Array) With(index int64) Array {
 	if n := len(a); n > 0 {
@@ -118,10 +117,10 @@ func (a Array) validate(path string) error {
 	return nil
 }
 
-// last returns the last index that the steps reach.
+// last returns the last index of a range: the steps may not reach Last.
 func (r Range) last() int64 { return r.First + (r.count()-1)*r.Step }
 
-// overlaps reports whether a range begins within or before the range before it.
+// overlaps reports whether a range begins before the end of the previous range.
 func (a Array) overlaps() bool {
 	for i := range a {
 		if i > 0 && a[i].First <= a[i-1].last() {
@@ -197,7 +196,7 @@ func parseRange(s string) (r Range, ok bool) {
 	return r, ok
 }
 
-// parseIndex reads a number of digits alone.
+// parseIndex reads a number that has only digits.
 func parseIndex(s string, into *int64) bool {
 	n, err := strconv.ParseUint(s, 10, 63)
 	*into = int64(n)

@@ -2,10 +2,9 @@ package messages
 
 import "cmp"
 
-// Verbs of the bank between sites. Users send authorise, remit and revoke to their home bank.
-// Services send accept and charge at the site that runs the job. Operators send peer, reserve and
-// close. The bank of another site sends instruct, a command, and lines, a query; its account is "$"
-// and the name of its site.
+// Verbs of the bank between sites. Users send authorise, remit and revoke to their home bank. Services send accept
+// and charge to the bank of the site that runs the job. Operators send peer, reserve and close. The bank of another
+// site sends the command instruct and the query lines; its account is "$" and the name of its site.
 const (
 	VerbAuthorise = "authorise" // AuthoriseRequest → SignedAuthorisation
 	VerbRevoke    = "revoke"    // RevokeRequest → ClearingReply
@@ -26,12 +25,12 @@ const (
 	MaxBookLines      = 1000 // lines in one page
 	MaxPeerKeys       = 4
 	MaxClearingReason = 256 // bytes of the text that a user gives with a payment
-	MaxPeerName       = 54  // bytes; the account of a peer has a prefix
+	MaxPeerName       = 54  // bytes; the account of a peer adds a prefix
 )
 
-// Bounds on how long an authorisation may be charged, and on how long after
-// that the home bank keeps the credits aside. The margin covers clocks that
-// are MaxClockSkew apart, and the time that a charge takes to arrive.
+// Bounds on how long an authorisation may be charged (the interval), and on how long after that the home bank keeps
+// the credits set aside (the margin). The margin covers clocks that differ by MaxClockSkew, and the time that a
+// charge takes to arrive.
 const (
 	MinInterval  = Duration(1_000_000_000)               // a second
 	MaxInterval  = Duration(90 * 24 * 3600_000_000_000)  // 90 days
@@ -39,9 +38,9 @@ const (
 	MaxClockSkew = Duration(3600_000_000_000)            // an hour
 )
 
-// Authorisation is a home bank's statement that Amount credits of Account are set aside for one
-// charge by Peer. Peer may charge before Issued+Interval by its own clock. The home bank frees what
-// is left at Issued+Interval+Margin by its own clock.
+// Authorisation is a statement of a home bank: Amount credits of Account are set aside for one charge by Peer. Peer
+// may charge before Issued+Interval by its own clock. At Issued+Interval+Margin by its own clock, the home bank frees
+// the credits that are left.
 type Authorisation struct {
 	Issuer   Name     `json:"issuer"` // the home site
 	Peer     Name     `json:"peer"`   // the only site that may charge
@@ -57,10 +56,10 @@ type Authorisation struct {
 // Ends returns when the authorisation can no longer be charged.
 func (a *Authorisation) Ends() Time { return a.Issued.Add(a.Interval) }
 
-// Frees returns when the home bank frees the credits: a charge that reaches it later is refused.
+// Frees returns when the home bank frees the credits. It refuses a charge that arrives later.
 func (a *Authorisation) Frees() Time { return a.Ends().Add(a.Margin) }
 
-// Validate checks an authorisation without looking at any state.
+// Validate checks the fields of an authorisation.
 func (a *Authorisation) Validate() error {
 	err := cmp.Or(needName("issuer", a.Issuer), needName("peer", a.Peer), needFreeName("account", a.Account), needName("member", a.Member))
 	switch {
@@ -74,7 +73,7 @@ func (a *Authorisation) Validate() error {
 	return cmp.Or(checkIdentifier(a.ID), checkAmount(a.Amount), checkInterval(a.Interval))
 }
 
-// maxIssued keeps sums of instants and spans in range.
+// maxIssued is so small that sums of times and durations do not overflow.
 const maxIssued = Time(253_402_300_799_000_000) // the end of the year 9999
 
 // SignedAuthorisation is an authorisation, signed by the home bank.
@@ -83,22 +82,21 @@ type SignedAuthorisation struct {
 	Signature     []byte        `json:"signature"`
 }
 
-// Validate checks the authorisation.
+// Validate checks the fields of the authorisation.
 func (s *SignedAuthorisation) Validate() error { return s.Authorisation.Validate() }
 
-// AcceptRequest lets the bank of a site accept another site's authorisation, for a purpose that the
-// service chooses, such as a job's key. Repeating the same purpose returns the same answer. With
-// another purpose the authorisation is refused, so that nobody can run two jobs on one
-// authorisation.
+// AcceptRequest lets the bank of a site accept another site's authorisation for a purpose. The service chooses the
+// purpose, for example a job's key. Repeating the request with the same purpose returns the same answer. With another
+// purpose it is refused, so that nobody can run two jobs on one authorisation.
 type AcceptRequest struct {
 	Purpose       string              `json:"purpose"`
 	Authorisation SignedAuthorisation `json:"authorisation"`
-	// Firm: work is done for it from now on, and it is not given up at the
-	// issuer's request; only a charge, of 0 perhaps, ends it.
+	// Firm means that work is done for the authorisation from now on. The bank does not give it up if the issuer
+	// asks. Only a charge ends it, perhaps of 0.
 	Firm bool `json:"firm,omitempty"`
 }
 
-// Validate checks the request without looking at any state.
+// Validate checks the fields of the request.
 func (r *AcceptRequest) Validate() error {
 	if r.Purpose == "" {
 		return Errorf(Invalid, "purpose: is empty; name what the authorisation pays for, the same in every repetition")
@@ -106,12 +104,12 @@ func (r *AcceptRequest) Validate() error {
 	return cmp.Or(checkLine("purpose", r.Purpose, MaxKey+64), r.Authorisation.Validate())
 }
 
-// AuthorisationHold, and the identifier of an authorisation behind it, is the identifier of the
-// hold that sets its credits aside.
+// AuthorisationHold followed by the identifier of an authorisation is the identifier of the hold that sets its
+// credits aside.
 const AuthorisationHold = "clearing/authorisation/"
 
-// AuthoriseRequest sets credits aside for one charge by another site. The same
-// key with the same content gets the same authorisation.
+// AuthoriseRequest sets credits aside for one charge by another site. Repeating the request with the same key and
+// content returns the same authorisation.
 type AuthoriseRequest struct {
 	Key      string   `json:"key"`
 	Account  Name     `json:"account,omitempty"` // default: the caller's own
@@ -119,13 +117,12 @@ type AuthoriseRequest struct {
 	Amount   Credits  `json:"amount"`
 	Interval Duration `json:"interval"`
 	Reason   string   `json:"reason,omitempty"`
-	// Member is the account that answers for the hold; default: the caller's. Only services may
-	// give it.
+	// Member is the account that is responsible for the hold; default: the caller's. Only services may set it.
 	Member Name  `json:"member,omitempty"`
 	Job    JobID `json:"job,omitempty"` // the job that the credits are for
 }
 
-// Validate checks the request without looking at any state.
+// Validate checks the fields of the request.
 func (r *AuthoriseRequest) Validate() error {
 	return cmp.Or(
 		checkName("member", r.Member),
@@ -135,24 +132,24 @@ func (r *AuthoriseRequest) Validate() error {
 	)
 }
 
-// RevokeRequest asks the site that an authorisation is for to give it up. After that site agrees,
-// the credits are free.
+// RevokeRequest asks the site that may charge an authorisation to give it up. When that site agrees, the credits are
+// free.
 type RevokeRequest struct {
 	ID string `json:"id"`
-	// Ended is set by the service that made the authorisation if the other site has said that the
-	// job has ended. Then that site is asked for nothing. It can still charge for ChargeWithin;
-	// after that the credits are free.
+	// Ended is set by the service that made the authorisation when the other site has said that the job has ended.
+	// Then the bank does not ask that site. The site can still charge within ChargeWithin; after that the credits are
+	// free.
 	Ended bool `json:"ended,omitempty"`
 }
 
-// ChargeWithin is how long a site has to charge a job which it says has ended.
+// ChargeWithin is how long a site may still charge a job after it has said that the job ended.
 const ChargeWithin = Duration(24 * 3600_000_000_000)
 
-// Validate checks the request without looking at any state.
+// Validate checks the fields of the request.
 func (r *RevokeRequest) Validate() error { return checkIdentifier(r.ID) }
 
-// RemitRequest moves credits to an account of another site. They are set aside
-// until that site's bank has answered; if it refuses they are free again.
+// RemitRequest moves credits to an account of another site. They are set aside until that site's bank has answered.
+// If it refuses, they are free again.
 type RemitRequest struct {
 	Key     string  `json:"key"`
 	Account Name    `json:"account,omitempty"` // default: the caller's own
@@ -162,13 +159,13 @@ type RemitRequest struct {
 	Reason  string  `json:"reason,omitempty"`
 }
 
-// Validate checks the request without looking at any state.
+// Validate checks the fields of the request.
 func (r *RemitRequest) Validate() error {
 	return cmp.Or(checkAsked(r.Key, r.Account, r.Peer, r.Reason), needFreeName("payee", r.Payee), checkAmount(r.Amount))
 }
 
-// ChargeRequest takes at most the authorised amount, once. Amount 0 releases all of it. Repeating
-// the request returns the same answer.
+// ChargeRequest charges an authorisation once, with at most its amount. Amount 0 frees all its credits. Repeating the
+// request returns the same answer.
 type ChargeRequest struct {
 	Issuer Name    `json:"issuer"`
 	ID     string  `json:"id"`
@@ -178,7 +175,7 @@ type ChargeRequest struct {
 	Reason string  `json:"reason,omitempty"`
 }
 
-// Validate checks the request without looking at any state.
+// Validate checks the fields of the request.
 func (r *ChargeRequest) Validate() error {
 	var payee, amount error
 	if r.Payee != SiteAccount {
@@ -190,27 +187,26 @@ func (r *ChargeRequest) Validate() error {
 	return cmp.Or(needName("issuer", r.Issuer), payee, checkIdentifier(r.ID), amount, checkLine("reason", r.Reason, MaxClearingReason))
 }
 
-// ClearingReply answers a request that the bank of another site has to hear
-// of: Number is the number of the instruction to it, 0 if it has been answered or
-// there is none.
+// ClearingReply answers a request that the bank of another site must hear of. Number is the number of the instruction
+// to that bank; 0 if it has been answered, or if there is none.
 type ClearingReply struct {
 	Number uint64 `json:"number"`
 }
 
-// PeerRequest opens the account of another site's bank, or changes the terms.
+// PeerRequest opens an account for another site's bank, or changes its terms.
 type PeerRequest struct {
 	Peer  Name     `json:"peer"`
-	Keys  []string `json:"keys"`  // public nkeys; the peer's bank signs with any of them; the newest last
+	Keys  []string `json:"keys"`  // public nkeys; the peer's bank signs with any of them; the newest is last
 	Limit Credits  `json:"limit"` // the most that the peer may owe
-	// Share is a part of the reserve: the most that the peer may owe by settlements that are not
-	// paid yet outside the ledgers. Default: no change, and for a new peer the limit.
+	// Share is a part of the reserve: the most that the peer may owe by settlements that are not paid yet outside the
+	// ledgers. Default: no change; for a new peer the limit.
 	Share *Credits `json:"share,omitempty"`
-	// Retire says that keys which are left out are never to be trusted again. Without
-	// it a request that leaves one out is refused.
+	// Retire says that keys which the request leaves out are never trusted again. Without Retire, a request that
+	// leaves a key out is refused.
 	Retire bool `json:"retire,omitempty"`
 }
 
-// Validate checks the request without looking at any state.
+// Validate checks the fields of the request.
 func (r *PeerRequest) Validate() error {
 	if !ValidName(r.Peer) {
 		return badName("peer", r.Peer)
@@ -236,72 +232,71 @@ type PeerReply struct {
 	Peer        Name         `json:"peer"`
 	Keys        []string     `json:"keys"`
 	Limit       Credits      `json:"limit"`
-	Owed        Credits      `json:"owed"`              // by this site to the peer; negative: the peer owes
-	Held        Credits      `json:"held"`              // part of the limit: authorisations, and charges not yet confirmed
+	Owed        Credits      `json:"owed"`              // what this site owes the peer; negative: the peer owes this site
+	Held        Credits      `json:"held"`              // used part of the limit: authorisations, and charges not yet confirmed
 	Outstanding int          `json:"outstanding"`       // instructions that the peer has not answered
 	Sent        RunningTotal `json:"sent"`              // instructions that the peer has answered
-	Received    RunningTotal `json:"received"`          // instructions of the peer that were answered
-	Heard       Time         `json:"heard"`             // the latest time by the peer's clock that it signed
-	Dispute     string       `json:"dispute"`           // the first thing that did not agree; empty: all agrees
+	Received    RunningTotal `json:"received"`          // instructions of the peer that this bank has answered
+	Heard       Time         `json:"heard"`             // the latest time, by the peer's clock, in its signed messages
+	Dispute     string       `json:"dispute"`           // the first difference between the two books; empty: none
 	Waiting     Credits      `json:"waiting"`           // sum of the instructions that are not answered yet
-	Tries       int          `json:"tries"`             // messages since it last answered; 0: it answers
+	Tries       int          `json:"tries"`             // messages since the peer last answered; 0: it answers
 	Failure     string       `json:"failure"`           // error of the latest of these messages
 	Share       Credits      `json:"share"`             // part of the bank's reserve: the most that the peer may owe by settlements
 	Settled     Credits      `json:"settled"`           // what the peer owes by settlements that are not paid yet
 	Retired     []string     `json:"retired,omitempty"` // keys that are never trusted again
 	Standing    PeerStanding `json:"standing"`
-	Since       Time         `json:"since,omitempty"`   // when the standing began; 0: it was always so
+	Since       Time         `json:"since,omitempty"`   // when the standing began; 0: from the beginning
 	Lost        Credits      `json:"lost,omitempty"`    // debts of the peer that were written off
-	Leaving     bool         `json:"leaving,omitempty"` // the peer has settled everything, and parts
-	// Restored says that this site was restored from a backup, and has not found yet that
-	// its books with the peer are whole; Incarnation is the peer's, 0: it never was.
+	Leaving     bool         `json:"leaving,omitempty"` // the peer has settled everything, and is parting
+	// Restored says that this site was restored from a backup, and does not know yet whether its books with the peer
+	// are complete. Incarnation is when the peer was last restored; 0: never.
 	Restored    bool   `json:"restored,omitempty"`
 	Incarnation uint64 `json:"incarnation,omitempty"`
 }
 
-// PeersReply lists the peers by name, the credits that wait, and how many
-// messages were refused for each reason.
+// PeersReply lists the peers by name, the credits that are waiting, and how many messages were refused for each
+// reason.
 type PeersReply struct {
 	Site    Name           `json:"site"`
 	Peers   []PeerReply    `json:"peers"`
-	Settled Credits        `json:"settled"` // by settlements of all cycles: paid less received
+	Settled Credits        `json:"settled"` // by settlements of all cycles: paid minus received
 	Refused []RefusalTally `json:"refused"`
 	Key     string         `json:"key"`     // the site's public key, for its peers
 	Reserve Credits        `json:"reserve"` // the most that all other sites together may owe by settlements
-	Cycle   uint64         `json:"cycle"`   // the latest that was closed; 0: none
-	Fault   string         `json:"fault"`   // the first command that the ledger refused by mistake; empty: none
+	Cycle   uint64         `json:"cycle"`   // the latest closed cycle; 0: none
+	Fault   string         `json:"fault"`   // the first command that the ledger refused although it should not; empty: none
 	// Incarnation is when the site was last restored from a backup, in microseconds since 1970; 0: never.
 	Incarnation uint64 `json:"incarnation,omitempty"`
-	// Correction is the amount that was booked for numbers that this bank lost; below 0: the site
-	// lost that amount.
+	// Correction is the amount that was booked for instructions whose numbers this bank lost; below 0: the site lost
+	// that amount.
 	Correction Credits `json:"correction,omitempty"`
 }
 
-// RefusalTally says how often something was refused for a reason.
+// RefusalTally is how often messages were refused for a reason.
 type RefusalTally struct {
 	Reason string `json:"reason"`
 	Count  uint64 `json:"count"`
 }
 
-// ReserveRequest sets how much all other sites together may owe this one by settlements that are
-// not paid yet outside the ledgers. If the peers' shares add up to more, each share is made
-// smaller. 0 means the sum of the shares.
+// ReserveRequest sets how much all other sites together may owe this site by settlements that are not paid yet
+// outside the ledgers. If the peers' shares add up to more, each share is reduced. 0 means the sum of the shares.
 type ReserveRequest struct {
 	Limit Credits `json:"limit"`
 }
 
-// Validate checks the request without looking at any state.
+// Validate checks the fields of the request.
 func (r *ReserveRequest) Validate() error { return checkLimit(r.Limit) }
 
-// CloseRequest ends a cycle: the bank offers each peer the amount that it owes the peer.
+// CloseRequest ends a cycle. The bank then offers each peer the amount that it owes the peer.
 type CloseRequest struct {
-	Cycle uint64 `json:"cycle"` // 0: only asks for the state of the latest one
-	// Correct takes back the later cycles, which were closed by mistake: as long
-	// as no peer took anything in them.
+	Cycle uint64 `json:"cycle"` // 0: only return the state of the latest one
+	// Correct takes back later cycles, which were closed by mistake. This is possible while no peer has accepted
+	// anything in them.
 	Correct bool `json:"correct,omitempty"`
 }
 
-// checkAsked returns about the fields that the requests of users share.
+// checkAsked returns an error for the first fault in the fields that the requests of users share.
 func checkAsked(key string, account, peer Name, reason string) error {
 	if key == "" {
 		return Errorf(Invalid, "key: is empty; choose one, and send it again with the request if no answer comes")
@@ -314,7 +309,7 @@ func checkAsked(key string, account, peer Name, reason string) error {
 	)
 }
 
-// checkIdentifier returns about an authorisation's: a member, a slash and its key.
+// checkIdentifier returns an error unless the identifier of an authorisation is a member, a slash and a key.
 func checkIdentifier(id string) error {
 	if id == "" {
 		return Errorf(Invalid, "id: is empty; name an authorisation")

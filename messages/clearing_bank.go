@@ -5,11 +5,11 @@ type InstructionKind uint8
 
 // The kinds of instruction. The list is append-only.
 const (
-	InstructPay    InstructionKind = iota // pay Amount to Account: the sender owes it
-	InstructCharge                        // take Amount from authorisation ID: the receiver owes it; 0 releases it
-	InstructSettle                        // settlement of Cycle: accept up to Amount of what the sender owes
-	InstructRevoke                        // give up authorisation ID, if it is not charged
-	InstructPart                          // the sender has settled everything, and asks for nothing more
+	InstructPay    InstructionKind = iota // pay Amount to Account; the sender then owes it
+	InstructCharge                        // charge authorisation ID with Amount; the receiver then owes it; 0 frees the credits
+	InstructSettle                        // settlement of Cycle: accept up to Amount of the sender's debt
+	InstructRevoke                        // give up authorisation ID, unless it is charged already
+	InstructPart                          // the sender has settled everything, and will send nothing more
 )
 
 var instructionNames = []string{"pay", "charge", "settle", "revoke", "part"}
@@ -25,10 +25,10 @@ func (k *InstructionKind) UnmarshalText(b []byte) error {
 	return readName(k, "instruction kind", instructionNames, b)
 }
 
-// Instruction is one request from a bank to another bank. Instructions are numbered.
+// Instruction is a request from one bank to another. The instructions from one bank to another are numbered.
 type Instruction struct {
 	Kind    InstructionKind `json:"kind"`
-	ID      string          `json:"id,omitempty"`      // charge, revoke: of the authorisation; pay: the payer, as account/caller/key
+	ID      string          `json:"id,omitempty"`      // charge, revoke: the authorisation's; pay: the payer, as account/caller/key
 	Account Name            `json:"account,omitempty"` // pay: the payee; charge: the payee at the sender, "" for its own account
 	Amount  Credits         `json:"amount"`
 	Expires Time            `json:"expires,omitempty"` // revoke: when the authorisation ends
@@ -37,7 +37,7 @@ type Instruction struct {
 	Reason  string          `json:"reason,omitempty"`
 }
 
-// Validate checks an instruction without looking at any state.
+// Validate checks the fields of an instruction.
 func (i *Instruction) Validate() error {
 	if err := checkLine("reason", i.Reason, MaxClearingReason); err != nil {
 		return err
@@ -63,19 +63,18 @@ func (i *Instruction) Validate() error {
 	return nil
 }
 
-// RunningTotal is the sum of the instructions of one direction, up to and including a number.
-// Digest chains them with their outcomes: two banks have the same digest at a number if their
-// histories are equal up to it.
+// RunningTotal is the sum of the instructions in one direction, up to a number. Digest is a hash chain over them and
+// their outcomes. If two banks have the same digest at a number, their histories up to it are equal.
 type RunningTotal struct {
 	Number uint64  `json:"number"`
-	Owed   Credits `json:"owed"`   // by the sender to the receiver; negative: the receiver owes
+	Owed   Credits `json:"owed"`   // what the sender owes the receiver; negative: the receiver owes
 	Volume Credits `json:"volume"` // sum of payments and charges
 	Digest []byte  `json:"digest"` // 32 bytes
 }
 
-// Instructions is a run of consecutive instructions from a bank to another,
-// from number First on. Known is the running total up to the last number whose
-// outcome the sender keeps: the receiver may forget outcomes up to it.
+// Instructions is a list of consecutive instructions from one bank to another. First is the number of the first one.
+// Known is the running total up to the last number whose outcome the sender has stored: the receiver may drop
+// outcomes up to it.
 type Instructions struct {
 	From  Name          `json:"from"`
 	To    Name          `json:"to"`
@@ -83,7 +82,7 @@ type Instructions struct {
 	List  []Instruction `json:"list"`
 	Known RunningTotal  `json:"known"`
 	At    Time          `json:"at"` // by the sender's clock
-	// Incarnation is higher after each restoration of an older backup of the sender.
+	// Incarnation increases each time the sender is restored from an older backup.
 	Incarnation uint64 `json:"incarnation,omitempty"`
 }
 
@@ -93,8 +92,8 @@ type SignedInstructions struct {
 	Signature    []byte       `json:"signature"`
 }
 
-// Receipt has the results of instructions, from number First on, and the running total of the receiver
-// after the last of them.
+// Receipt has the results of instructions, from number First on. It also has the running total of the receiver after
+// the last of them.
 type Receipt struct {
 	From     Name             `json:"from"` // the site that received the instructions
 	To       Name             `json:"to"`
@@ -110,15 +109,14 @@ type SignedReceipt struct {
 	Signature []byte  `json:"signature"`
 }
 
-// LinesRequest asks a bank for its book of one direction, to find where two
-// books differ.
+// LinesRequest asks a bank for its book of one direction, to find the place where two books differ.
 type LinesRequest struct {
 	Sender Name   `json:"sender"` // the site that sent the instructions: the caller's site or the one asked
-	From   uint64 `json:"from"`   // the first number wanted
+	From   uint64 `json:"from"`   // the first number of the page
 	Limit  int    `json:"limit,omitempty"`
 }
 
-// Validate checks the request without looking at any state.
+// Validate checks the fields of the request.
 func (r *LinesRequest) Validate() error {
 	if !ValidName(r.Sender) {
 		return badName("sender", r.Sender)
@@ -129,8 +127,7 @@ func (r *LinesRequest) Validate() error {
 	return nil
 }
 
-// ClearingLine is one number of a book: the request, its outcome, and the digest of everything up
-// to it.
+// ClearingLine is one line of a book: the instruction, its outcome, and the digest of all lines up to it.
 type ClearingLine struct {
 	Number  uint64          `json:"number"`
 	Kind    InstructionKind `json:"kind"`
@@ -145,7 +142,7 @@ type Lines struct {
 	Site   Name           `json:"site"` // the site that keeps the book
 	Peer   Name           `json:"peer"`
 	Sender Name           `json:"sender"`
-	Oldest uint64         `json:"oldest"` // the first number that the book still has
+	Oldest uint64         `json:"oldest"` // the first number that the book still keeps
 	Last   uint64         `json:"last"`
 	List   []ClearingLine `json:"list"`
 	At     Time           `json:"at"`

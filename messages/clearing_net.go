@@ -1,20 +1,20 @@
 package messages
 
-// Position is how a site comes out of a cycle.
+// Position is the result of a cycle for one site.
 type Position struct {
 	Site     Name    `json:"site"`
 	Cycle    uint64  `json:"cycle"`
 	Legs     []Leg   `json:"legs"`     // by peer
 	Complete bool    `json:"complete"` // every leg is final
-	Net      Credits `json:"net"`      // received minus paid: what the others owe the site
+	Net      Credits `json:"net"`      // received minus paid: what the other sites owe this site
 	At       Time    `json:"at"`
 }
 
-// Leg is the part of a position that is between two sites.
+// Leg is the part of a position that concerns one peer.
 type Leg struct {
 	Peer     Name    `json:"peer"`
-	Paid     Credits `json:"paid"`     // by the site to the peer
-	Received Credits `json:"received"` // by the site from the peer
+	Paid     Credits `json:"paid"`     // what this site has paid the peer
+	Received Credits `json:"received"` // what the peer has paid this site
 	Volume   Credits `json:"volume"`   // the site's payments and charges since the last cycle
 	Final    bool    `json:"final"`
 }
@@ -25,18 +25,18 @@ type SignedPosition struct {
 	Signature []byte   `json:"signature"`
 }
 
-// NettingReport is a cycle of a federation: who owes what after all debts were
-// set against one another, and the fewest payments found that settle it.
+// NettingReport is the result of a cycle for a federation: what each site owes after all debts were set against one
+// another, and a small list of payments that settles them.
 type NettingReport struct {
 	Cycle        uint64       `json:"cycle"`
 	Positions    []Position   `json:"positions"`
 	Payments     []NetPayment `json:"payments"`
 	Volume       Credits      `json:"volume"`       // sum of all payments and charges
-	Bilateral    Credits      `json:"bilateral"`    // left after each two sites netted
-	Multilateral Credits      `json:"multilateral"` // left after all netted: the sum of the payments
-	Missing      []Name       `json:"missing"`      // sites without a final position
+	Bilateral    Credits      `json:"bilateral"`    // debts that are left if each pair of sites sets its debts against each other
+	Multilateral Credits      `json:"multilateral"` // debts that are left if all sites do so: the sum of the payments
+	Missing      []Name       `json:"missing"`      // sites whose final position is missing
 	Faults       []string     `json:"faults"`       // legs on which two sites disagree
-	Balanced     bool         `json:"balanced"`     // nothing missing, no fault, and the nets sum to 0
+	Balanced     bool         `json:"balanced"`     // nothing is missing, there is no fault, and the nets add up to 0
 }
 
 // NetPayment is what one site pays another, outside the ledgers.

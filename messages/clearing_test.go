@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Each line is a request of the clearing with one thing wrong, the kind of
-// error that it gets, and the field that the message begins with.
+// TestClearingRequestsAreChecked validates requests with one fault each. The error must have the right kind and begin
+// with the name of the field.
 func TestClearingRequestsAreChecked(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	authorisation := func(change func(*Authorisation)) error {
@@ -105,7 +105,7 @@ func TestClearingRequestsAreChecked(t *testing.T) {
 	}
 }
 
-// The kinds of instruction are written by name.
+// TestInstructionKindsHaveNames checks that kinds of instruction are written as names.
 func TestInstructionKindsHaveNames(t *testing.T) {
 	for k := InstructPay; k <= InstructRevoke; k++ {
 		text, err := k.MarshalText()

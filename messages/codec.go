@@ -15,8 +15,7 @@ const (
 	JSON
 )
 
-// MaxPayload is the size in bytes above which a payload is neither written nor
-// read: TooLarge.
+// MaxPayload is the largest payload, in bytes. A larger one is neither written nor read: the error is TooLarge.
 const MaxPayload = 8 << 20
 
 // ContentType returns the format's media type, for a Content-Type header.
@@ -44,13 +43,13 @@ func Detect(data []byte, contentType string) Format {
 	return Msgpack
 }
 
-// Marshal encodes a value. In msgpack a struct is the array of its exported fields in order, and an
-// embedded struct is one element of it. Numbers take their shortest form. A nil list or byte string
-// is encoded as an empty one. Equal values give equal bytes. In JSON, the fields of an embedded
-// struct are among the fields of the outer one, and an empty list is [], never null.
+// Marshal encodes a value. In msgpack a struct is the array of its exported fields in order, and an embedded struct
+// is one element of it. Numbers take their shortest form. A nil list or byte string is encoded as an empty one. Equal
+// values give equal bytes. In JSON, the fields of an embedded struct stand among the outer fields, and an empty list
+// is [], never null.
 //
-// Types are built from booleans, integers, floats, strings, structs, slices, arrays and pointers.
-// Maps, interfaces and types that contain themselves give an error of kind Internal.
+// Types may contain booleans, integers, floats, strings, structs, slices, arrays and pointers. Maps, interfaces and
+// types that contain themselves give an error of kind Internal.
 func Marshal(v any, f Format) ([]byte, error) {
 	data, err := marshal(v, f)
 	if err != nil {
@@ -88,15 +87,14 @@ func marshal(v any, f Format) ([]byte, error) {
 	return data, nil
 }
 
-// maxScratch keeps the rare large message from staying in memory.
+// maxScratch bounds the buffer that is kept for the next call, in bytes. The buffer of a rare large message is freed.
 const maxScratch = 64 << 10
 
-// Unmarshal decodes a payload into the value that v points to. The value is replaced completely;
-// after an error it is zero. An empty payload gives the zero value. Payloads are not trusted: their
-// size, depth and expanded size are bounded. Wrong counts, lengths or integers, extra fields or
-// elements, repeated keys and trailing bytes give errors of the kinds Invalid and TooLarge that
-// name the field. Unmarshal does not check whether a value makes sense: not-a-number is accepted,
-// and in msgpack text that is not UTF-8 too.
+// Unmarshal decodes a payload into the value that v points to. The value is replaced completely; after an error it is
+// zero. An empty payload gives the zero value. Payloads are not trusted: their size, depth and expanded size are
+// bounded. Wrong counts, lengths or integers, extra fields or elements, repeated keys and trailing bytes give an
+// error of kind Invalid or TooLarge that names the field. Unmarshal does not check whether a value makes sense: it
+// accepts not-a-number, and, in msgpack, text that is not UTF-8.
 func Unmarshal(data []byte, f Format, v any) error { return unmarshal(data, f, v, nil) }
 
 func unmarshal(data []byte, f Format, v any, again *Decoder) error {

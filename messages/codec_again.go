@@ -2,21 +2,21 @@ package messages
 
 import "reflect"
 
-// Decoder decodes one msgpack payload after another into the same memory, for a reader of a
-// million records that looks at each for a moment. Its zero value is ready.
+// Decoder decodes msgpack payloads, one after the other, into the same memory. It is for a reader that looks at each
+// of a million records for a moment. Its zero value is ready.
 type Decoder struct {
 	parts map[reflect.Type]*parts
 }
 
-// parts are values of a type that payloads were decoded into.
+// parts are the values of one type that the Decoder has allocated.
 type parts struct {
 	all  []reflect.Value // addressable
-	used int             // by the present payload
+	used int             // how many of them the present payload uses
 }
 
-// Decode does what [Unmarshal] does, but reuses memory. All texts and byte strings of the value are
-// pieces of data. Its lists and the values that it points to belong to the decoder: they are valid
-// until the next call, and as long as data does not change.
+// Decode does the same as [Unmarshal], but reuses memory. Texts and byte strings in the value are pieces of data.
+// Lists, and values behind pointers, belong to the decoder: they are valid until the next call, if data does not
+// change.
 func (d *Decoder) Decode(data []byte, v any) error {
 	for _, p := range d.parts {
 		p.used = 0
@@ -24,7 +24,7 @@ func (d *Decoder) Decode(data []byte, v any) error {
 	return unmarshal(data, Msgpack, v, d)
 }
 
-// next returns a value of a type that the present payload does not have yet.
+// next returns a value of a type that the present payload does not use yet.
 func (d *Decoder) next(t reflect.Type) reflect.Value {
 	p := d.parts[t]
 	if p == nil {

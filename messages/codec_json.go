@@ -24,7 +24,7 @@ func marshalJSON(v reflect.Value) ([]byte, error) {
 	return data, nil
 }
 
-// encodeJSON writes '<', '>' and '&' as they are: nothing here is HTML.
+// encodeJSON leaves '<', '>' and '&' as they are, because the text is not HTML.
 func encodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -76,15 +76,15 @@ var (
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// ownJSON reports whether a type says itself how it looks in JSON.
+// ownJSON reports whether a type has its own JSON encoding.
 func ownJSON(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return t.Implements(jsonMarshaler) || p.Implements(jsonUnmarshaler) || p.Implements(textUnmarshaler)
 }
 
-// unmarshalJSON walks through the payload and the type together. So errors have a path, and unknown
-// fields, fields with other spellings and repeated fields are refused; encoding/json accepts all
-// three. The walk is as deep as the type. encoding/json bounds the depth of a leaf.
+// unmarshalJSON walks through the payload and the type together. So errors name the path of a field. It refuses
+// unknown fields, fields in another spelling, and repeated fields; encoding/json accepts all three. The walk is at
+// most as deep as the type. encoding/json bounds the depth of the values that it reads itself.
 func unmarshalJSON(data []byte, v reflect.Value) error {
 	if !utf8.Valid(data) {
 		return Errorf(Invalid, "%s: payload is not valid UTF-8", v.Type().Name())
@@ -99,10 +99,10 @@ func unmarshalJSON(data []byte, v reflect.Value) error {
 	return nil
 }
 
-// ReadDocument reads a JSON document that a person wrote into the value that v points to. It is as
-// strict as [Unmarshal], with three differences. A field must be there unless its tag says
-// omitempty. Only pointers and lists can be null. 3.0 and 3e0 are whole numbers. The error begins
-// with the place in the document. After an error v may be partly written.
+// ReadDocument reads a JSON document that a person wrote into the value that v points to. It is as strict as
+// [Unmarshal], with three differences. A field must be present unless its tag says omitempty. Only pointers and lists
+// can be null. 3.0 and 3e0 are whole numbers. The error begins with the place in the document. After an error v may
+// be partly written.
 func ReadDocument(data []byte, v any) error {
 	r := jsonReader{Decoder: json.NewDecoder(bytes.NewReader(data)), budget: budgetFor(data), document: true}
 	r.UseNumber()
@@ -137,8 +137,7 @@ func (r *jsonReader) value(v reflect.Value) error {
 	return jsonMisfit(r.Decode(v.Addr().Interface()))
 }
 
-// written reads a value of a document that is no struct and no list, or a pointer to
-// any value.
+// written reads a value of a document that is not a struct or a list, or a pointer to any value.
 func (r *jsonReader) written(v reflect.Value) error {
 	first, err := r.Token()
 	if err != nil || first == nil && v.Kind() == reflect.Pointer {
@@ -168,7 +167,7 @@ func writtenScalar(v reflect.Value, t json.Token) error {
 		v.SetBool(yes)
 	case kind == reflect.Float64 && isNumber:
 		x, err := number.Float64()
-		if err != nil { // JSON's grammar was checked: only the range can be wrong
+		if err != nil { // the JSON is well formed, so only the range can be wrong
 			return unfit("%s does not fit a double: give a finite number", clip(number.String()))
 		}
 		v.SetFloat(x)
@@ -181,8 +180,7 @@ func writtenScalar(v reflect.Value, t json.Token) error {
 	return nil
 }
 
-// writtenWhole takes 3, 3.0 and 3e0, but no fraction and nothing that a double
-// could not hold exactly.
+// writtenWhole accepts 3, 3.0 and 3e0, but no fraction, and no number that a double cannot hold exactly.
 func writtenWhole(v reflect.Value, n json.Number) error {
 	i, err := n.Int64()
 	if err != nil {
@@ -213,7 +211,7 @@ func (r *jsonReader) pointer(v reflect.Value) error {
 	return r.object(v.Elem(), first)
 }
 
-// list reads an array, or null; the first token may have been read already.
+// list reads an array or null. If first is not nil, it is the first token, which was read already.
 func (r *jsonReader) list(v reflect.Value, first json.Token) (err error) {
 	if first == nil {
 		if first, err = r.Token(); err != nil || first == nil {
@@ -241,7 +239,7 @@ func (r *jsonReader) list(v reflect.Value, first json.Token) (err error) {
 	return err
 }
 
-// object reads an object. Its first token may have been read already.
+// object reads an object. If first is not nil, it is the first token, which was read already.
 func (r *jsonReader) object(v reflect.Value, first json.Token) (err error) {
 	if first == nil {
 		if first, err = r.Token(); err != nil || first == nil && !r.document {
@@ -280,12 +278,11 @@ func (r *jsonReader) object(v reflect.Value, first json.Token) (err error) {
 	return err
 }
 
-// jsonFields maps the JSON names of a struct's fields, and of its embedded structs' fields, to the
-// fields.
+// jsonFields maps the JSON names of a struct's fields to the fields. It includes the fields of embedded structs.
 type jsonFields struct {
 	at       map[string][]int // argument for reflect.Value.FieldByIndex
 	names    []string
-	required []string // fields that a document must have
+	required []string // fields that a document must contain
 }
 
 var jsonFieldsOf sync.Map // reflect.Type → *jsonFields
@@ -308,7 +305,7 @@ func fieldsOf(t reflect.Type) *jsonFields {
 	return f
 }
 
-// embedded reports whether the fields of a struct field are written among the outer fields in JSON.
+// embedded reports whether JSON puts the fields of a struct field among the outer fields.
 func embedded(f reflect.StructField) bool {
 	return f.Anonymous && f.Type.Kind() == reflect.Struct && f.Tag.Get("json") == ""
 }
@@ -352,8 +349,8 @@ func jsonMisfit(err error) error {
 	return unfit("%v", err)
 }
 
-// jsonFound returns a word for a JSON value that does not fit. sort is the name that encoding/json
-// gives it: "string", or "number -1".
+// jsonFound returns a phrase for a JSON value of the wrong kind. sort is encoding/json's word for it: "string", or
+// "number -1".
 func jsonFound(sort string) string {
 	if number, ok := strings.CutPrefix(sort, "number "); ok {
 		return clip(number)
@@ -364,7 +361,7 @@ func jsonFound(sort string) string {
 	return "a " + clip(sort)
 }
 
-// jsonWanted returns a phrase for what fits a type that does not decode itself.
+// jsonWanted returns a phrase for the JSON values that fit a type without its own decoding.
 func jsonWanted(t reflect.Type) string {
 	switch v := reflect.New(t).Elem(); {
 	case v.CanInt():

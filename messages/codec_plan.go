@@ -10,11 +10,11 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
-// plan says how values of a type are written and read. It is computed once for each type, so that
-// messages need no reflection on types.
+// plan is how values of a type are written and read. It is computed once for each type, so that messages are encoded
+// without reflection on types.
 type plan struct {
 	write func(b []byte, v reflect.Value) []byte
-	// read expects what scan has passed.
+	// read reads a value from a payload that scan has checked.
 	read func(r *reader, v reflect.Value) error
 }
 
@@ -22,7 +22,8 @@ type field struct {
 	plan
 	index int
 	name  string // its name in JSON
-	// zero is the only byte of the field's zero value; 0xc1, which nothing begins with: it has several.
+	// zero is the encoding of the field's zero value, if that is one byte; otherwise 0xc1, a byte that begins no
+	// value.
 	zero byte
 }
 
@@ -40,7 +41,7 @@ func planOf(t reflect.Type) (*plan, error) {
 	return p, nil
 }
 
-// makePlan computes a plan. within has the types whose plans are being computed.
+// makePlan computes the plan of a type. within are the types that contain it, whose plans are being computed.
 func makePlan(t reflect.Type, within []reflect.Type) (*plan, error) {
 	if slices.Contains(within, t) {
 		return nil, fmt.Errorf("%v contains itself", t)
@@ -114,7 +115,7 @@ func planStruct(t reflect.Type, within []reflect.Type) (*plan, error) {
 	return &plan{writeStruct(fields), readStruct(fields)}, nil
 }
 
-// zeroOf returns the encoding of a type's zero value, if it is one byte.
+// zeroOf returns the encoding of a type's zero value if that is one byte, otherwise 0xc1.
 func zeroOf(t reflect.Type) byte {
 	switch {
 	case t.Kind() == reflect.Bool:
@@ -131,7 +132,7 @@ func zeroOf(t reflect.Type) byte {
 	return 0xc1
 }
 
-// jsonName returns the name of a field in JSON, empty if it is not encoded.
+// jsonName returns the name of a field in JSON; empty if the field is not encoded.
 func jsonName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	switch {

@@ -14,21 +14,21 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
-// reader walks a payload that scan has passed.
+// reader reads a payload that scan has checked.
 type reader struct {
 	data   []byte
 	at     int
-	budget int // bytes of lists and pointed-to values that may still be allocated
+	budget int // bytes that may still be allocated for lists and for values behind pointers
 	recent [8]string
-	again  *Decoder // values are read into its memory; nil: into new memory
+	again  *Decoder // allocates the values; nil: use new memory
 }
 
-// budgetFor bounds the memory for a payload. Written in full, none of our values takes more than 24
-// bytes of memory for each byte (an empty list in a struct). But a payload with left-out fields
-// could expand a hundredfold.
+// budgetFor bounds the memory that a payload may take, in bytes. If all fields of a value are written, it takes at
+// most 24 bytes of memory for each byte of payload (an empty list in a struct). But a payload whose structs leave out
+// fields could take a hundred times its size.
 func budgetFor(data []byte) int { return 32*len(data) + 4096 }
 
-// misfit is why a value does not fit its type, and where.
+// misfit is the error for a value that does not fit its type, with the path of the value.
 type misfit struct {
 	kind Kind
 	path string
@@ -37,7 +37,7 @@ type misfit struct {
 
 func (m *misfit) Error() string { return m.why }
 
-// under puts a step of the path before the error's: ".name" or "[3]".
+// under adds a step to the beginning of an error's path: ".name" or "[3]".
 func under(step string, err error) error {
 	if m, ok := errors.AsType[*misfit](err); ok {
 		m.path = step + m.path
@@ -45,7 +45,7 @@ func under(step string, err error) error {
 	return err
 }
 
-// refusal returns the error for the requester.
+// refusal returns the error that the sender of the payload gets.
 func refusal(t reflect.Type, err error) error {
 	m, ok := errors.AsType[*misfit](err)
 	if !ok {
@@ -60,7 +60,7 @@ func unfit(format string, args ...any) error {
 	return &misfit{kind: Invalid, why: fmt.Sprintf(format, args...)}
 }
 
-// wrong returns the error for a value whose kind differs from its type's.
+// wrong returns the error for a value of another kind than its type's.
 func (r *reader) wrong(want string) error {
 	found := "a number"
 	switch c := codes[r.data[r.at]]; {
@@ -85,7 +85,7 @@ func (r *reader) spend(bytes int) error {
 	return nil
 }
 
-// head reads the first byte and count of a value of a class.
+// head reads the first byte and the count of a value of a class.
 func (r *reader) head(want class) (count int, ok bool) {
 	c := codes[r.data[r.at]]
 	if c.class != want {
@@ -110,7 +110,7 @@ func readBool(r *reader, v reflect.Value) error {
 	return nil
 }
 
-// integer reads any integer: its bits as a uint64, and whether it is negative.
+// integer reads any integer. It returns its bits as a uint64, and whether it is negative.
 func (r *reader) integer() (bits uint64, negative, ok bool) {
 	first := r.data[r.at]
 	if first <= msgpcode.PosFixedNumHigh {
@@ -174,8 +174,7 @@ func readUint(r *reader, v reflect.Value) error {
 	return nil
 }
 
-// float reads a float, or an integer that a float holds exactly, which is how
-// some languages write 1.0.
+// float reads a float, or an integer that a float holds exactly, because some languages write 1.0 as 1.
 func (r *reader) float() (float64, error) {
 	const exact = 1 << 53
 	rest := r.data[r.at+1:]
@@ -206,7 +205,7 @@ func readFloat(r *reader, v reflect.Value) error {
 	return err
 }
 
-// text reads a string or a byte string: the piece of the payload itself.
+// text reads a string or a byte string. It returns a piece of the payload, not a copy.
 func (r *reader) text(binary bool) ([]byte, bool) {
 	first := r.data[r.at]
 	if (first >= msgpcode.Bin8 && first <= msgpcode.Bin32) != binary {
@@ -229,8 +228,7 @@ func readString(r *reader, v reflect.Value) error {
 	return nil
 }
 
-// share makes a string of b, or returns one made before: names repeat from one
-// element of a list to the next.
+// share returns b as a string. It may return a string that it made before, because names often repeat in a list.
 func (r *reader) share(b []byte) string {
 	switch {
 	case r.again != nil:
@@ -342,7 +340,7 @@ func readStruct(fields []field) func(*reader, reflect.Value) error {
 			return unfit("has %d fields where %d are known; the sender is newer than this version", n, len(fields))
 		}
 		for i := range fields[:n] {
-			if r.data[r.at] == fields[i].zero { // the field has this value already, as most fields do
+			if r.data[r.at] == fields[i].zero { // the field already has this value, as most fields do
 				r.at++
 				continue
 			}

@@ -2,21 +2,21 @@ package messages
 
 import "github.com/vmihailenco/msgpack/v5/msgpcode"
 
-// maxDepth is how deep arrays may nest in a payload; no type of ours needs ten.
+// maxDepth bounds how deep arrays may nest in a payload. Our types need less than ten levels.
 const maxDepth = 32
 
-// class is the kind of value that a first byte announces.
+// class is the kind of value that begins with a byte.
 type class uint8
 
 const (
-	refused class = iota // never used, or an extension type
+	refused class = iota // never used, or the beginning of an extension type
 	scalar               // width bytes follow
-	text                 // a length of width bytes and as many bytes follow
-	array                // a count of width bytes and as many values follow
-	table                // a count of width bytes and twice as many values follow
+	text                 // a length of width bytes and that number of bytes follow
+	array                // a count of width bytes and that number of values follow
+	table                // a count of width bytes and twice that number of values follow
 )
 
-// code describes a first byte. If it has no width, the count is a part of the byte.
+// code describes a first byte. If width is 0, the byte itself contains the count.
 type code struct {
 	class class
 	width uint8
@@ -50,10 +50,9 @@ func makeCodes() (c [256]code) {
 	return c
 }
 
-// scan checks, without allocating, that data is exactly one well-formed value:
-// not nested deeper than maxDepth, every count and length covered by the bytes
-// that remain, no extension types, nothing after it. What passes can be read
-// without further checks of lengths.
+// scan checks, without allocating, that data is exactly one well-formed value: not nested deeper than maxDepth, every
+// count and length fits into the remaining bytes, there are no extension types, and no bytes follow. A reader of
+// checked data needs no further checks of lengths.
 func scan(data []byte) error {
 	var open [maxDepth + 1]int // values still to come at each depth
 	depth, at := 0, 0
@@ -104,7 +103,7 @@ func scan(data []byte) error {
 	}
 }
 
-// counted returns the count that a first byte or the bytes after it give.
+// counted returns the count in a first byte, or in the bytes after it.
 func (c *code) counted(after []byte) int {
 	count := int(c.count)
 	for _, b := range after[:c.width] {

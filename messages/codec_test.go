@@ -16,8 +16,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The bytes are those of the msgpack library with structs as arrays, for
-// values of each width; the library is the independent reader and writer.
+// TestBytesAreThoseOfTheLibrary encodes values of each width. The bytes must be those of the msgpack library with
+// structs as arrays, which is an independent implementation.
 func TestBytesAreThoseOfTheLibrary(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		want := sorts{
@@ -51,7 +51,7 @@ func TestBytesAreThoseOfTheLibrary(t *testing.T) {
 	})
 }
 
-// sorts has a field of each sort.
+// sorts has a field of each kind that a type may contain.
 type sorts struct {
 	A int64
 	B uint64
@@ -113,7 +113,7 @@ func TestHostilePayloads(t *testing.T) {
 		P   *Error  `json:"p"`
 		O   bool    `json:"o"`
 	}
-	at := func(field int, value []byte) []byte { // the value in that field, nothing after
+	at := func(field int, value []byte) []byte { // a payload with this value in one field, and no fields after it
 		head := append([]byte{0x90 | byte(field+1)}, "\x00\x00\x00\x00\xa0\xc4\x00\x90\xc0"...)
 		skip := []int{1, 2, 3, 4, 5, 6, 8, 9, 10}[field]
 		return append(head[:skip:skip], value...)
@@ -273,7 +273,7 @@ func TestTooLargeToSend(t *testing.T) {
 	}
 }
 
-// Decoding hostile payloads allocates no more than a small multiple of them.
+// TestAllocationIsBounded decodes hostile payloads. Each must allocate at most a small multiple of its size.
 func TestAllocationIsBounded(t *testing.T) {
 	const n = 1 << 20
 	list := string(length(0xdd, 4, n, strings.Repeat("\x90", n)))
@@ -298,8 +298,8 @@ func TestAllocationIsBounded(t *testing.T) {
 	}
 }
 
-// TestDecoder: a decoder reads one payload after another as Unmarshal does, whatever was read
-// before, and refuses what Unmarshal refuses.
+// TestDecoder decodes many payloads with one decoder. Each result and each error must be that of Unmarshal, whatever
+// was decoded before.
 func TestDecoder(t *testing.T) {
 	var d Decoder
 	long := sampleExchange()
@@ -361,7 +361,7 @@ func BenchmarkExchange(b *testing.B) {
 	if err := msgpack.NewEncoder(&asMap).Encode(&x); err != nil {
 		b.Fatal(err)
 	}
-	b.Run("library-decode", func(b *testing.B) { // of what it encodes by itself: its way with arrays needs a tag in each struct
+	b.Run("library-decode", func(b *testing.B) { // the library's own encoding: for arrays it needs a tag in each struct
 		b.ReportAllocs()
 		for b.Loop() {
 			var y Exchange

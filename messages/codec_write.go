@@ -8,8 +8,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
-// The writers append a value in its shortest form. The library that msgpcode
-// belongs to writes the same bytes; it does so to an io.Writer, value by value.
+// The writers append a value in its shortest form. The library of package msgpcode writes the same bytes, but to an
+// io.Writer, value by value.
 
 func writeBool(b []byte, v reflect.Value) []byte {
 	if v.Bool() {

@@ -2,20 +2,18 @@ package messages
 
 import "cmp"
 
-// Contract is a completion time and its price. A market of contracts quotes it, and the job that
-// accepts it carries it. The job is scheduled as if it had declared Surrogate. After it completes,
-// the price is multiplied by the worth of the actual completion over Promised. Both worths follow
-// Replica.
+// Contract is a completion time and its price. A quote of a market of contracts offers it, and the job that accepts
+// it carries it. The market schedules the job as if it had declared Surrogate. After the job has completed, the price
+// is multiplied by (worth of the actual completion) / Promised. Both worths are computed from Replica.
 type Contract struct {
 	Completion Time    `json:"completion"`
 	Price      Credits `json:"price"`
-	Promised   float64 `json:"promised"` // credits: what Replica gives for Completion
+	Promised   float64 `json:"promised"` // credits: the worth of Completion according to Replica
 	// Replica and Surrogate are types of the job's class, in seconds from its
 	// submission.
 	Replica   Valuation `json:"replica"`
 	Surrogate Valuation `json:"surrogate"`
-	// Planned is how long each task was planned to take when Completion was promised; 0:
-	// as long as the job declares.
+	// Planned is the run time of each task in the plan that promised Completion; 0: as the job declares.
 	Planned Duration `json:"planned,omitempty"`
 }
 

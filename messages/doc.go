@@ -1,26 +1,21 @@
-// Package messages is the vocabulary that Candor's actors share: quantities,
-// identifiers, the description of a job, the requests and replies of every
-// actor, the subjects they travel on, and the kinds of error. Actors import
-// this package and never one another.
+// Package messages is the vocabulary that Candor's actors share: quantities, identifiers, the description of a job,
+// the requests and replies of every actor, the subjects of these messages, and the kinds of error. Actors import this
+// package, and never import one another.
 //
 // # Wire
 //
-// A payload is one value, in msgpack with structs as arrays, or in JSON with
-// the same field names as the json tags here; see [Marshal], [Unmarshal] and
-// [Format]. A payload whose first byte is '{', or whose Content-Type header
-// says application/json, is JSON, and is answered in JSON. Fields are only
-// ever added at the end of a struct: an array that is shorter than the struct
-// leaves the missing fields zero, one that is longer is refused. For the same
-// reason an embedded struct is one element, an array of its own; in JSON its
-// fields stand among the others. Enumerations are numbers in msgpack and names
-// in JSON; [Credits], [Time] and [Duration] are integers of microcredits,
-// microseconds and nanoseconds in msgpack.
+// A payload is one value, in msgpack with structs as arrays, or in JSON with the same field names as the json tags
+// here; see [Marshal], [Unmarshal] and [Format]. If the first byte of a payload is '{', or its Content-Type header
+// says application/json, the payload is JSON, and so is the answer. New fields are only added at the end of a struct.
+// If an array is shorter than the struct, the missing fields are zero; a longer array is refused. For the same reason
+// an embedded struct is one element, which is itself an array; in JSON its fields stand among the others.
+// Enumerations are numbers in msgpack and names in JSON; [Credits], [Time] and [Duration] are integers of
+// microcredits, microseconds and nanoseconds in msgpack.
 //
 // # Identity
 //
-// The account on whose behalf a request is made is the last token of its
-// subject, bound to the connection by NATS permissions; no field of a payload
-// is ever trusted to say who speaks.
+// The last token of a request's subject is the account that sends the request. NATS permissions let a connection use
+// only its own account there. No field of a payload is trusted to say who the sender is.
 //
 // # Words
 //
@@ -32,13 +27,13 @@
 //	job         what a user submits, bids for and pays: stages of tasks. Its number is a [JobID]
 //	stage       a part of a job whose tasks are alike; it may wait for other stages (an array job of Slurm)
 //	task        one program of a stage, run by one process on one slot
-//	attempt     one run of a task, numbered from 1; of a task only the latest attempt counts
+//	attempt     one run of a task, numbered from 1; only the latest attempt of a task counts
 //	gang        a stage whose tasks all start together, or not at all
-//	array       the indexes that the tasks of a stage are given
+//	array       the list of indexes that the tasks of a stage get
 //	limit       a bound on what a task may use (time, memory), or an account may do (pending jobs, spending)
-//	suspend     a task leaves its slot and is frozen on its node; resume: it gets a slot there again and goes on
-//	requeue     a task is ended, and run again from its beginning by the next attempt
-//	discard     a mechanism ends a job that it will not complete
+//	suspend     a task gives up its slot and is frozen on its node; resume: it gets a slot there again and goes on
+//	requeue     a task is ended, and its next attempt runs it again from its beginning
+//	discard     a mechanism ends a job because it will not complete the job
 //
 // Machines:
 //
@@ -48,11 +43,11 @@
 //	class       a kind of slot (cpu, gpu); markets allocate classes
 //	slot        a place for one running task on a node
 //	session     the time from an agent's registration to its next one; a later session fences the earlier ones
-//	cell        the control group in which the processes of one task are confined
-//	drain       a node takes no new work, and finishes what it has
-//	eviction    the leader ends what still runs on a node whose time to drain is over
-//	probe       a task of the site's own that does nothing, granted to learn whether a node works
-//	quarantine  a node that fails what others run well gets no work, until a probe ends well
+//	cell        the control group that holds the processes of one task
+//	drain       a node takes no new tasks, and finishes the tasks that it has
+//	eviction    the leader ends the tasks that still run on a node when its time to drain is over
+//	probe       an empty task of the site that tests whether a node works
+//	quarantine  a node on which tasks fail that succeed elsewhere gets no work, until a probe ends well
 //
 // Allocation:
 //
@@ -61,63 +56,63 @@
 //	bid         what a job declares: budget, utility or valuation, deadline, length, width
 //	budget      the most that a job may cost
 //	utility     what a job says each class is worth to it, as weights
-//	valuation   what a job's completion is worth, as a function of time; its parameters are the job's type
-//	profile     a template of the types of one sort of job, from which the estimator learns a distribution
-//	contract    a completion time and a price from the menu of a quote, agreed for a job
-//	vector      what a market publishes to agents: for each class, the weight of each job
-//	claim       an agent asks for a task on a free slot, of a job that it drew by the weights
+//	valuation   the worth of a job's completion, as a function of time; its parameters are called the job's type
+//	profile     a template for the types of similar jobs; the estimator learns their distribution
+//	contract    a completion time and a price that a quote offers and a job accepts
+//	vector      a message of a market to all agents: for each class, the weight of each job
+//	claim       a request of an agent for a task of a job, for a free slot; it drew the job by the weights
 //	grant       the answer to a claim: an attempt to run. The bank's grants are credits that an operator issues
-//	ahead       granted to a node before it has a slot for it: at hand there, and neither running nor paid for
-//	exchange    the one request of an agent to the leader: what has ended, what it claims, and the lease's renewal
-//	lease       how long an agent may run tasks without an answer to an exchange
-//	directive   a word of the leader to one agent between exchanges: stop, suspend, serve other markets
+//	ahead       a task is granted to a node before it has a slot for the task; it does not run and costs nothing yet
+//	exchange    a request of an agent to the leader: ended tasks, claims, and the renewal of the lease
+//	lease       the time for which an agent may run tasks without a new answer of the leader
+//	directive   a message of the leader to one agent between exchanges: stop, suspend, serve other markets
 //	markets version  1, and 1 more each time the site's markets are applied
 //
 // Credits:
 //
 //	credit      the unit of account; amounts are integers of microcredits
-//	account     whose credits they are: of a user, a project, a peer or the site
-//	project     an account in which others have a part, as owners, members or auditors
-//	hold        credits of an account that are set aside; never a task that is suspended
+//	account     the owner of credits: a user, a project, a peer or the site
+//	project     an account that several users share, as owners, members or auditors
+//	hold        credits of an account that are set aside for a purpose
 //	deposit     a part of a job's hold in addition to its budget, kept if its owner cancels it late
-//	tariff      what a slot-second of a class costs a job from a moment on
+//	tariff      the price that a job pays for a slot-second of a class, from a given time on
 //	reserve     the least price of a slot-second; of the bank, the most that all peers together may owe by settlements
 //	round       payments between jobs of a market that the bank makes together or not at all
-//	settle      work out what a job that has ended owes
-//	charge      the bank moves what a job owes from its hold; refund: the rest is free again
-//	effect      what must happen outside because of a commit; repeated until it is confirmed
+//	settle      compute the debt of a job that has ended
+//	charge      the bank moves a job's debt from its hold; refund: the rest of the hold is free again
+//	effect      an action outside of the log that a committed command causes; repeated until it is confirmed
 //
 // Sites together:
 //
 //	remote job     a job of this site's user that a peer runs
 //	visiting job   a job of a peer's user that this site runs; its owner is "alice@west"
-//	errand         what is to be asked next about a remote job, and of whom
-//	authorisation  a signed word of a bank that credits are set aside for one charge by one peer
-//	instruction    what one bank asks of another, under a number; both enter its outcome into a book
+//	errand         the next question about a remote job, and the site that gets it
+//	authorisation  a signed statement of a bank that credits are set aside for one charge by one peer
+//	instruction    a numbered request from one bank to another; both record its outcome in a book
 //	credit limit   the most that a peer may owe this site
-//	part           end what is between two sites, by agreement or alone
+//	part           end the relation between two sites, by agreement or by one of them
 //	standing       of a peer: open, suspended (its bank is silent), parting or parted
-//	cycle          the period after which the banks of several sites net what they owe one another; of a
-//	               reservation market, the period that is sold at once
+//	cycle          the period after which the banks of several sites net their debts; in a reservation
+//	               market, the period whose slots are sold together
 //
 // Replicas:
 //
 //	actor       a part of the system that shares nothing and speaks by messages: auctioneer, bank, estimator, agent
-//	replica     one of the processes that keep an actor's state alike
-//	leader      the replica that answers and decides
+//	replica     one of the processes that have the same copy of an actor's state
+//	leader      the replica that answers requests and makes decisions
 //	term        the time in which one replica leads
 //	mailbox     a replicated actor's ordered log of commands (package mailbox)
-//	command     a change of the state, carried out alike by each replica when it is committed
-//	log         the commands of a mailbox, in order
-//	snapshot    the state after a command of the log, from which a replica starts; image: its bytes
+//	command     a change of the state; each replica carries it out in the same way when it is committed
+//	log         the list of the commands of a mailbox, in order
+//	snapshot    a copy of the state after a command of the log, with which a replica starts; image: its bytes
 //	machine     a state to which a mailbox applies commands
 //	seal        the checksum of a log entry, which includes the one before it
 //	book        the state of the auctioneer: jobs, nodes, effects
-//	archive     the records of ended jobs that have left the book, in files of each replica
+//	archive     the records of ended jobs that are no longer in the book, in files of each replica
 //	desk        the auctioneer's leader as a pure state machine
 //	shell       goroutines, clock and I/O around a pure core
 //	ledger      the state of the bank: accounts, holds, transfers
 //	journal     the ledger's history, one hash-chained record for each change
-//	checkpoint  the site's signature under the hash of its journal at a record
-//	proof       the signature of a user or an actor by which replicas know who asked
+//	checkpoint  the site's signature of the hash of its journal up to a record
+//	proof       a signature of a user or an actor; with it, replicas know who sent a request
 package messages

@@ -7,25 +7,24 @@ import (
 	"unicode"
 )
 
-// EndReason is why an attempt ended, or why it ended as it did. Its names are what
-// users are told as the reason of a task.
+// EndReason is why an attempt ended, or why it ended in this way. Users see the name as the reason of a task.
 type EndReason uint8
 
-// The reasons for which an attempt ends.
+// The reasons why an attempt can end.
 const (
 	NoReason         EndReason = iota // the task ended well, has not ended, or no reason was recorded
-	EndExitCode                       // by itself, with an exit code that is not 0
-	EndSignal                         // a signal that this site did not send
+	EndExitCode                       // its process ended with an exit code that is not 0
+	EndSignal                         // a signal ended it that this site did not send
 	EndTimeLimit                      // its time limit was reached
 	EndMemoryLimit                    // its memory limit was reached
 	EndDiskLimit                      // its limit on disk space was reached
-	EndLimit                          // another limit
+	EndLimit                          // another limit was reached
 	EndCannotStart                    // its process could not be started
 	EndNodeLost                       // its node stopped answering
-	EndAgentLost                      // the agent of its node came back without it
+	EndAgentLost                      // the agent of its node started again without it
 	EndAgentStops                     // the agent of its node stopped
-	EndEvicted                        // its node is being drained, and the time for that was over
-	EndPreempted                      // its market gave its slot to others
+	EndEvicted                        // it still ran when the time to drain its node was over
+	EndPreempted                      // its market gave its slot to another job
 	EndGang                           // another task of its gang was lost
 	EndCancelled                      // its job was cancelled
 	EndJobOver                        // its job ended for another reason
@@ -40,7 +39,7 @@ var endReasonNames = []string{"", "ExitCode", "Signal", "TimeLimit", "MemoryLimi
 // String returns the reason's name.
 func (r EndReason) String() string { return nameOf(endReasonNames, r, "Unknown") }
 
-// Reason tells why an attempt ended, as its node reports it.
+// Reason returns why an attempt ended, according to its node's report.
 func (f *Finished) Reason() EndReason {
 	switch f.Outcome {
 	case TimedOut:
@@ -67,21 +66,21 @@ func (f *Finished) Reason() EndReason {
 	return EndExitCode
 }
 
-// bySignal begins the detail of an attempt that a signal ended.
+// bySignal is the beginning of the detail of an attempt that a signal ended.
 const bySignal = "ended by SIG"
 
 // SignalDetail returns the detail of an attempt that a signal ended: "ended by SIGSEGV".
 func SignalDetail(name string) string { return bySignal + strings.TrimPrefix(name, "SIG") }
 
-// Ending is how an attempt ended, for people.
+// Ending is how an attempt ended, as people read it.
 type Ending struct {
 	Reason   EndReason
 	ExitCode int
-	Detail   string // a sentence from its node
+	Detail   string // a sentence from the node
 	Node     Name
 }
 
-// mute are reasons that need no word of the node.
+// mute are the reasons for which the node's sentence is not shown, with a text for each.
 var mute = map[EndReason]string{
 	EndNodeLost:   "was lost with %s, which fell silent",
 	EndAgentLost:  "was lost when the agent of %s restarted",
@@ -96,8 +95,7 @@ var mute = map[EndReason]string{
 	EndTaskCancelled: "was ended on %s because it was cancelled",
 }
 
-// String says how the attempt ended, as what follows the name of the task: "ended with
-// exit code 2 on node1".
+// String says how the attempt ended, to follow the name of the task: "ended with exit code 2 on node1".
 func (e Ending) String() string {
 	if e.Reason == EndTaskCancelled && e.Node == "" {
 		return "was cancelled before it began"
@@ -130,7 +128,7 @@ func (e Ending) String() string {
 	return text
 }
 
-// cause returns what ended an attempt that has no exit code of its own.
+// cause returns what ended an attempt that has no exit code.
 func (e Ending) cause() string {
 	switch e.Reason {
 	case EndCannotStart:
@@ -146,14 +144,14 @@ func (e Ending) cause() string {
 		EndMemoryKilled: "lost a process to its memory limit", EndDiskLimit: "ended by its disk limit", EndLimit: "ended by a limit of its node"}[e.Reason]
 }
 
-// signalNames are the signals that often end programs, as Linux numbers them.
+// signalNames are the names of the signals that often end programs, by their Linux numbers.
 var signalNames = map[int]string{1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL",
 	11: "SIGSEGV", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ"}
 
-// MaxForeignText bounds, in bytes, a text of another site that is shown.
+// MaxForeignText bounds a text of another site that is shown, in bytes.
 const MaxForeignText = 2048
 
-// Tamed returns an error of another site with its texts made printable and short.
+// Tamed returns an error of another site whose texts are made printable and short.
 func Tamed(err error) error {
 	said, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -162,8 +160,8 @@ func Tamed(err error) error {
 	return &Error{Kind: said.Kind, Op: Printable(said.Op, 200), Message: Printable(said.Message, MaxForeignText)}
 }
 
-// Printable makes a text fit for a line on a terminal, and cuts it to at most some bytes: bytes
-// that are no character, or that move the cursor, become dots.
+// Printable makes a text safe for one line on a terminal, and cuts it to at most some bytes. Invalid bytes, and
+// characters that move the cursor, become dots.
 func Printable(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {

@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestEndings: each reason is named with its number and its node, and no exit code is
-// told of what was never a process.
+// TestEndings checks the text for each reason, with its number and node. An attempt that never had a process must
+// show no exit code.
 func TestEndings(t *testing.T) {
 	for want, e := range map[string]messages.Ending{
 		"":                             messages.Ending{Node: "n1"},
@@ -28,7 +28,7 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-// TestFinishedReason: what a node reports has one reason.
+// TestFinishedReason checks which reason each report of a node has.
 func TestFinishedReason(t *testing.T) {
 	for _, c := range []struct {
 		f    messages.Finished
@@ -52,7 +52,7 @@ func TestFinishedReason(t *testing.T) {
 	}
 }
 
-// TestPrintable: no text moves the cursor, and none is longer than it may be.
+// TestPrintable checks that no text can move the cursor, and that none is longer than permitted.
 func TestPrintable(t *testing.T) {
 	for in, want := range map[string]string{"a\x1b[2Jb\n": "a·[2Jb·", "é\xff": "é·", "12345678901234567890": "1234567890"} {
 		if got := messages.Printable(in, 10); got != want {

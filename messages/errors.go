@@ -7,23 +7,22 @@ import (
 	"strings"
 )
 
-// Kind says what sort of error a reply carries. The list is append-only: a
-// kind keeps its number and its name for ever.
+// Kind is the kind of an error in a reply. The list is append-only: a kind keeps its number and its name for ever.
 type Kind uint8
 
 // The kinds of error.
 const (
-	Internal         Kind = iota // a defect, or a failure that names no other kind
+	Internal         Kind = iota // a defect, or a failure of no other kind
 	Invalid                      // the request is malformed or breaks a stated rule
 	TooLarge                     // a count, size or amount is above a limit
 	NotFound                     // the request names something that does not exist
 	PermissionDenied             // the account may not do this
 	Insufficient                 // the account cannot cover the amount
-	Conflict                     // the identifier was used before with other content
+	Conflict                     // the identifier was used before with different content
 	NotLeader                    // this replica cannot answer; ask again later
-	Unavailable                  // a part that is needed does not answer; ask again
+	Unavailable                  // a needed part of the site does not answer; ask again
 	Unknown                      // the outcome is not known; ask again with the same key
-	Fenced                       // the sender was replaced: a later term, session or attempt exists
+	Fenced                       // the sender was replaced: there is a later term, session or attempt
 	Exhausted                    // a limit of the site is reached: space, rate, jobs
 	Expired                      // a hold, quote or deadline has passed
 	Ended                        // the job has ended already
@@ -59,26 +58,25 @@ func (k *Kind) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Retriable reports whether the same request, with the same key, may be sent again and could get
-// another answer.
+// Retriable reports whether it makes sense to send the same request again, with the same key: the answer may be
+// different.
 func (k Kind) Retriable() bool { return k == NotLeader || k == Unavailable || k == Unknown }
 
-// Passing reports whether an error is temporary, so that nothing may be decided because of it. For
-// example, after a rotation of keys an actor can identify a caller that it could not identify
-// before.
+// Passing reports whether an error is temporary, so that no decision may be based on it. For example, after a
+// rotation of keys an actor can soon identify a caller that it cannot identify now.
 func Passing(err error) bool {
 	kind := KindOf(err)
 	return err != nil && (kind.Retriable() || kind == Unproven)
 }
 
-// Waits reports whether a request that was refused with err should be repeated later: the error is
-// temporary, or there is no room now. It does not say whether an earlier attempt was done.
+// Waits reports whether a request that was refused with err should be repeated later: the error is temporary, or
+// there is no room now. It does not say whether an earlier attempt was carried out.
 func Waits(err error) bool { return Passing(err) || KindOf(err) == Exhausted }
 
 // Detail returns the sentence of an error, without its kind.
 func Detail(err error) string { return AsError("", err).Message }
 
-// Clip shortens a text that is longer than most bytes.
+// Clip cuts a text to at most some bytes.
 func Clip(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -86,8 +84,8 @@ func Clip(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// Short cuts a stranger's text so that an error can repeat it: to at most some bytes, with … at the
-// end if it was longer.
+// Short cuts a text of a stranger to at most some bytes, so that an error can repeat it. It puts … at the end of a
+// cut text.
 func Short(text string, most int) string {
 	if len(text) > most {
 		return text[:most] + "…"
@@ -122,7 +120,7 @@ func Errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
-// KindOf returns the kind of err, Internal if it has none.
+// KindOf returns the kind of err; Internal if it has none.
 func KindOf(err error) Kind {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind
@@ -130,8 +128,8 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
-// AsError returns err as an *Error. It sets the operation to op if err has none. An error without a
-// kind becomes Internal.
+// AsError returns err as an *Error. It sets the operation to op if err has none. An error without a kind gets the
+// kind Internal.
 func AsError(op string, err error) *Error {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {

@@ -16,24 +16,24 @@ const (
 	VerbSamples  = "samples"  // SamplesRequest → SamplesReply; services and operators
 )
 
-// Limits of requests to the estimator and its answers.
+// Limits of the estimator's requests and answers.
 const (
 	MostRuntimes = 32     // run times of one stage in an observation, or in one estimate
 	MostDraws    = 10_000 // draws for one SamplesRequest
 )
 
-// StageWork is what an observation has about a stage in addition to its status. It is used to estimate
-// run times.
+// StageWork is what an observation has about a stage in addition to its status. The estimator learns run times from
+// it.
 type StageWork struct {
 	Stage     Name     `json:"stage"`
 	Command   string   `json:"command"` // from CommandID
 	TimeLimit Duration `json:"time_limit,omitempty"`
-	// Runtimes of accepted attempts, from claim to finish, ascending: all of
-	// them, or MostRuntimes evenly chosen ones.
+	// Runtimes are the run times of accepted attempts, from claim to finish, in ascending order: all of them, or
+	// MostRuntimes evenly chosen ones.
 	Runtimes []Duration `json:"runtimes,omitempty"`
 }
 
-// CommandID identifies the command or script that the tasks of a stage run, without disclosing it.
+// CommandID returns a hash of the command or script of a stage. It identifies the command without disclosing it.
 func CommandID(s *Stage) string {
 	h := sha256.New()
 	for _, part := range append([]string{s.Script}, s.Command...) {
@@ -42,7 +42,7 @@ func CommandID(s *Stage) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// Basis returns a clause that tells what an estimated utility function is based on.
+// Basis returns a clause that says which data an estimated utility function is based on.
 func (r *UtilityReply) Basis() string {
 	if r.Runs == 0 {
 		return "default: every class the job uses counts the same"
@@ -68,16 +68,16 @@ func (r *UtilityReply) Basis() string {
 // RuntimeRequest asks how long the tasks of a job's stages take.
 type RuntimeRequest struct {
 	Account Name         `json:"account,omitempty"` // default: the caller
-	Name    string       `json:"name,omitempty"`    // the job's
+	Name    string       `json:"name,omitempty"`    // name of the job
 	Stages  []StageShape `json:"stages"`
-	// Part is the quantile that the robust demand is of, in (0, 1); 0: 0.9.
+	// Part is the quantile of the robust demand, in (0, 1); 0: 0.9.
 	Part float64 `json:"part,omitempty"`
-	// Divergence is the radius of the ball around the estimate in which the
-	// robust demand is the worst, in nats; nil: by how much was observed.
+	// Divergence bounds how far the true distribution may be from the estimate, in nats: the robust demand covers the
+	// worst distribution within it. nil: it depends on the number of observations.
 	Divergence *float64 `json:"divergence,omitempty"`
 }
 
-// StageShape is the data from which the run time of a stage's tasks is estimated.
+// StageShape is the data of a stage that its run times are estimated from.
 type StageShape struct {
 	Name      Name     `json:"name"`
 	Command   string   `json:"command,omitempty"` // from CommandID
@@ -85,12 +85,12 @@ type StageShape struct {
 	TimeLimit Duration `json:"time_limit,omitempty"`
 }
 
-// Shape returns the data from which the run time of the stage's tasks is estimated.
+// Shape returns the data of the stage that its run times are estimated from.
 func (s *Stage) Shape() StageShape {
 	return StageShape{Name: s.Name, Command: CommandID(s), Tasks: s.TaskCount(), TimeLimit: s.TimeLimit}
 }
 
-// Validate reports what is wrong with a request, naming the field.
+// Validate returns an error for the first fault of a request. The error names the field.
 func (r *RuntimeRequest) Validate() error {
 	if len(r.Stages) == 0 || len(r.Stages) > MaxStages {
 		return Errorf(Invalid, "stages: are %d; name 1 to %d", len(r.Stages), MaxStages)
@@ -119,35 +119,35 @@ func (r *RuntimeRequest) Validate() error {
 	return nil
 }
 
-// RuntimeReply has an estimate for each stage asked about, in that order.
+// RuntimeReply has an estimate for each stage of the request, in the same order.
 type RuntimeReply struct {
 	Stages []RuntimeEstimate `json:"stages"`
 }
 
-// RuntimeEstimate is how long one task of a stage is taken to run.
+// RuntimeEstimate is an estimate of the run time of one task of a stage.
 type RuntimeEstimate struct {
 	Stage  Name   `json:"stage"`
 	Spread Spread `json:"spread"`
-	// Robust is the most that a task needs with the requested probability, under every distribution
+	// Robust is a run time that a task does not exceed with the requested probability, under every distribution
 	// within Divergence nats of the estimate.
 	Robust     Duration `json:"robust"`
 	Divergence float64  `json:"divergence"`
 	// Samples are quantiles of the estimate in seconds, all equally likely, for a scheduler that
 	// plans with uncertain run times.
 	Samples []float64 `json:"samples"`
-	Runs    float64   `json:"runs"` // observed tasks or jobs that it rests on, faded
+	Runs    float64   `json:"runs"` // number of observed tasks or jobs behind it; old ones count less
 	Source  string    `json:"source"`
 }
 
 // Spread is three quantiles of a time, and its mean.
 type Spread struct {
-	Low    Duration `json:"low"` // one value in ten is lower
+	Low    Duration `json:"low"` // one time in ten is lower
 	Median Duration `json:"median"`
-	High   Duration `json:"high"` // one value in ten is higher
+	High   Duration `json:"high"` // one time in ten is higher
 	Mean   Duration `json:"mean"`
 }
 
-// EstimateRequest asks for an estimate for a job that might be submitted.
+// EstimateRequest asks for an estimate of a job that is not submitted.
 type EstimateRequest struct {
 	Account Name    `json:"account,omitempty"` // default: the caller
 	Spec    JobSpec `json:"spec"`
@@ -156,12 +156,12 @@ type EstimateRequest struct {
 // EstimateReply is the estimate for a job.
 type EstimateReply struct {
 	Utility  UtilityReply      `json:"utility"`
-	Declared bool              `json:"declared"` // Utility is the job's own
+	Declared bool              `json:"declared"` // Utility is the one that the job declares
 	Stages   []RuntimeEstimate `json:"stages"`   // run times of one task each
 	Wait     Spread            `json:"wait"`     // from submission to the first claim
 	// Completion is from submission to the end of the last task.
 	Completion Spread  `json:"completion"`
-	Runs       float64 `json:"runs"` // observed jobs that Wait and the pace rest on, faded
+	Runs       float64 `json:"runs"` // number of observed jobs behind Wait and the pace; old ones count less
 	Source     string  `json:"source"`
 }
 
@@ -171,23 +171,23 @@ type ClassesReply struct {
 	Classes []ClassEstimate `json:"classes"`
 }
 
-// ClassEstimate is what is known about a job profile class. Users see the profile, the number of
-// samples and of their accounts, and the weight of the prior.
+// ClassEstimate is what the estimator knows about a job profile class. Users see the profile, the number of samples
+// and of their accounts, and the weight of the prior.
 type ClassEstimate struct {
 	Profile   Profile `json:"profile"`
-	Samples   float64 `json:"samples"`           // taken in
-	Outside   uint64  `json:"outside,omitempty"` // refused: not within the template's bounds
+	Samples   float64 `json:"samples"`           // number of accepted samples
+	Outside   uint64  `json:"outside,omitempty"` // number of refused samples: outside of the template's bounds
 	Accounts  int     `json:"accounts"`
 	Kernels   int     `json:"kernels,omitempty"`
-	Effective float64 `json:"effective,omitempty"` // number of samples after capping and screening
-	Screened  float64 `json:"screened,omitempty"`  // part of the influence that was screened out
-	Prior     float64 `json:"prior"`               // part of the estimate that is the prior's
+	Effective float64 `json:"effective,omitempty"` // number of samples that count after capping and screening
+	Screened  float64 `json:"screened,omitempty"`  // part of the influence that screening removed
+	Prior     float64 `json:"prior"`               // part of the estimate that comes from the prior
 	// Bandwidth is the standard deviation of a kernel along each parameter.
 	Bandwidth []float64 `json:"bandwidth,omitempty"`
 	Mean      []float64 `json:"mean,omitempty"`      // mean of each parameter
 	Deviation []float64 `json:"deviation,omitempty"` // standard deviation of each parameter
-	// Moved is the divergence of the estimate from the one before it, in nats,
-	// and MovedBy the standard error of that; 0 before there are two.
+	// Moved is how far the estimate is from the one before it, as a divergence in nats. MovedBy is the standard error
+	// of Moved. Both are 0 before there are two estimates.
 	Moved   float64 `json:"moved,omitempty"`
 	MovedBy float64 `json:"moved_by,omitempty"`
 }
@@ -199,7 +199,7 @@ type SamplesRequest struct {
 	Seed  uint64 `json:"seed,omitempty"`
 }
 
-// Validate reports what is wrong with a request, naming the field.
+// Validate returns an error for the first fault of a request. The error names the field.
 func (r *SamplesRequest) Validate() error {
 	if !ValidName(r.Class) {
 		return badName("class", r.Class)
@@ -210,13 +210,13 @@ func (r *SamplesRequest) Validate() error {
 	return nil
 }
 
-// SamplesReply is types drawn from a class: the same for the same seed, as long
-// as nothing new is learned.
+// SamplesReply is types drawn from a class. The same seed gives the same types, until the estimator learns something
+// new.
 type SamplesReply struct {
 	Class      Name        `json:"class"`
 	Parameters []string    `json:"parameters"`
 	Samples    []float64   `json:"samples"`    // len(Parameters) numbers each
-	Valuations []Valuation `json:"valuations"` // the same; none of a class queued
-	Runs       float64     `json:"runs"`       // samples that it rests on, capped and screened
-	Prior      float64     `json:"prior"`      // part of the estimate that is the prior's
+	Valuations []Valuation `json:"valuations"` // the same types as valuations; empty for a class of queued jobs
+	Runs       float64     `json:"runs"`       // number of samples behind it, after capping and screening
+	Prior      float64     `json:"prior"`      // part of the estimate that comes from the prior
 }

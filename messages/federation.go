@@ -1,30 +1,29 @@
 package messages
 
-// Verbs with which the auctioneer of another site asks this one's on behalf of
-// the other site's users. The caller is "$" and that site.
+// Verbs of the auctioneer of another site, for requests on behalf of that site's users. The caller is "$" and the
+// name of that site.
 const (
 	VerbPeerQuote  = "peer-quote"  // what a job would cost here, and when it would end
 	VerbPeerSubmit = "peer-submit" // run a job here, paid by an authorisation of the other site's bank
-	VerbPeerJob    = "peer-job"    // one job that came from there
-	VerbPeerJobs   = "peer-jobs"   // the jobs that came from there
-	VerbPeerCancel = "peer-cancel" // end a job that came from there
-	VerbPeerWhy    = "peer-why"    // why a job that came from there waits or ended
-	VerbPeerLogs   = "peer-logs"   // the output of a job that came from there
-	VerbPeerTasks  = "peer-tasks"  // the tasks of a job that came from there
+	VerbPeerJob    = "peer-job"    // one job of that site's users
+	VerbPeerJobs   = "peer-jobs"   // all jobs of that site's users
+	VerbPeerCancel = "peer-cancel" // end a job of that site's users
+	VerbPeerWhy    = "peer-why"    // why a job of that site's users waits or ended
+	VerbPeerLogs   = "peer-logs"   // the output of a job of that site's users
+	VerbPeerTasks  = "peer-tasks"  // the tasks of a job of that site's users
 )
 
-// LeastVisit is the least authorisation for a visiting job, if a site does not configure another
-// amount.
+// LeastVisit is the smallest authorisation for a visiting job, unless a site configures another amount.
 const LeastVisit = Credit / 100
 
-// PeerVerb is a request that a site takes from the services of another.
+// PeerVerb is a request that a site accepts from the services of another site.
 type PeerVerb struct {
 	Actor string `json:"actor"`
 	Verb  string `json:"verb"`
 }
 
-// PeerVerbs lists all requests that may pass between sites, ordered by actor and verb. No other
-// request crosses a link, whoever sends it.
+// PeerVerbs lists all requests that may pass between sites, ordered by actor and verb. No other request passes a
+// link, whoever sends it.
 func PeerVerbs() []PeerVerb {
 	return []PeerVerb{
 		{Auctioneer, VerbPeerCancel},
@@ -45,39 +44,39 @@ func PeerVerbs() []PeerVerb {
 	}
 }
 
-// Subject returns the subject on which the services of a site send the request to another site.
+// Subject returns the subject of the request from the services of one site to another site.
 func (v PeerVerb) Subject(from, to Name) string {
 	return Subject(to, v.Actor, v.Verb, ServiceIdentity(from))
 }
 
-// Links is the service that says how a site is linked to its peers. Every host
-// has one: it answers for its own server under a verb that is the host's name
-// with HostPrefix, to the others, and for all of them to operators.
+// Links is the service that reports how a site is connected to its peers. Every host runs one. For the other hosts, it
+// reports its own server's links, under the verb HostPrefix and the host's name. For operators, it collects the
+// reports of all hosts.
 const Links = "links"
 
-// HostPrefix begins the verbs under which hosts answer for themselves.
+// HostPrefix is the prefix of the verbs with which hosts ask each other.
 const HostPrefix = "host-"
 
 // Link is a connection between a server of this site and a server of a peer.
 type Link struct {
 	Peer     Name     `json:"peer"`
 	Host     Name     `json:"host,omitempty"` // this site's host; empty if the site has no hosts
-	Server   string   `json:"server"`         // the peer's, by its own word
+	Server   string   `json:"server"`         // name of the peer's server, as the peer says
 	Address  string   `json:"address"`        // the far end of the connection
-	Outgoing bool     `json:"outgoing"`       // this site's server connected to the peer's
-	RTT      Duration `json:"rtt"`            // between the two servers, as last measured
-	In       int64    `json:"in"`             // messages since it was made
+	Outgoing bool     `json:"outgoing"`       // this site's server opened the connection
+	RTT      Duration `json:"rtt"`            // round trip between the two servers, as last measured
+	In       int64    `json:"in"`             // messages since the connection was made
 	Out      int64    `json:"out"`
 }
 
-// PeerTrip is how long a request to a peer's bank took, just now.
+// PeerTrip is how long a request to a peer's bank takes now.
 type PeerTrip struct {
 	Peer    Name     `json:"peer"`
 	Took    Duration `json:"took"`    // 0: no answer came
-	Failure string   `json:"failure"` // why not
+	Failure string   `json:"failure"` // why no answer came
 }
 
-// LinksReply says how a site is linked. Missing are hosts that did not answer.
+// LinksReply reports the links of a site. Missing are the hosts that did not answer.
 type LinksReply struct {
 	Site    Name       `json:"site"`
 	Links   []Link     `json:"links"` // by peer, then by host

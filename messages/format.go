@@ -5,14 +5,17 @@ import (
 	"strings"
 )
 
-// NewerFormat returns the error for state that a newer release wrote.
+// NewerFormat returns the error for a state that a newer release has written.
 func NewerFormat(what string, version, reads int) error {
 	return Errorf(Conflict, "%s: has format %d, and this build reads formats up to %d, because a newer release wrote it; start the newer release, or restore an older backup", what, version, reads)
 }
 
-// CheckFormat returns NewerFormat if first, the first line of a state, names a higher version than
-// ours does. For example, first is "candor-ledger-4\n" and ours is "candor-ledger-3\n". Otherwise
-// it returns nil.
+// CheckFormat returns NewerFormat if first, the first line of a state, has a higher version than ours. For example,
+// first is "candor-ledger-4
+//
+// " and ours is "candor-ledger-3
+//
+// ". Otherwise it returns nil.
 func CheckFormat(what, first, ours string) error {
 	kind, reads := splitFormat(ours)
 	if other, version := splitFormat(first); other == kind && version > reads {

@@ -2,20 +2,20 @@ package messages
 
 import "time"
 
-// VerbHistory asks the auctioneer how a market, or a node, was over time.
+// VerbHistory asks the auctioneer for the history of a market or a node.
 const VerbHistory = "history" // HistoryRequest → HistoryReply
 
 // MaxHistory is how far back a history reaches at most.
 const MaxHistory = Duration(7 * 24 * time.Hour)
 
-// HistoryRequest asks how a market, or a node, was over time: one of the two.
+// HistoryRequest asks for the history of a market or of a node. Exactly one of the two is set.
 type HistoryRequest struct {
 	Market Name     `json:"market,omitempty"`
 	Node   Name     `json:"node,omitempty"`
 	Over   Duration `json:"over,omitempty"` // how far back, at most 7 days; 0: an hour
 }
 
-// Validate reports the first thing wrong with a request.
+// Validate returns an error for the first fault of a request.
 func (r *HistoryRequest) Validate() error {
 	switch {
 	case (r.Market == "") == (r.Node == ""):
@@ -30,43 +30,41 @@ func (r *HistoryRequest) Validate() error {
 	return nil
 }
 
-// HistoryReply is what the leader of the auctioneer has recorded. Each list has an entry for each
-// step, with the mean over the step. The longer the requested time, the longer are the steps.
+// HistoryReply is the record of the auctioneer's leader. Each list has one entry for each step: the mean over the
+// step. The longer the requested time, the longer the steps.
 type HistoryReply struct {
 	Step    Duration       `json:"step"`
 	Since   Time           `json:"since"` // when the leader began to record; 0: it has recorded nothing yet
 	At      []Time         `json:"at"`    // the beginning of each step
 	Waiting []int          `json:"waiting"`
-	Running []int          `json:"running"` // jobs, as Waiting; none of a node
+	Running []int          `json:"running"` // jobs, like Waiting; empty for a node
 	Classes []ClassHistory `json:"classes"`
-	// Own is the part of the market's slots that the caller's jobs had, of a market; none:
-	// they had no slot.
+	// Own is the part of the market's slots that the caller's jobs had; empty if they had none.
 	Own []float64 `json:"own"`
 }
 
-// ClassHistory is a class of slots over time. Price and Pending are -1 for a step in which
-// [MarketStatus] would not tell them to everybody, and for a node; operators are told all.
+// ClassHistory is the history of a class of slots. Price and Pending are -1 for a node, and for a step in which
+// [MarketStatus] would hide them. Operators see all values.
 type ClassHistory struct {
 	Class   Name      `json:"class"`
 	Price   []float64 `json:"price"` // as in ClassPrice
 	Slots   []int     `json:"slots"`
 	Used    []int     `json:"used"`
-	Pending []int     `json:"pending"` // tasks that wait
+	Pending []int     `json:"pending"` // waiting tasks
 }
 
-// VerbPast asks the leader of the auctioneer for new parts of the histories, so that each replica
-// has them.
+// VerbPast asks the leader of the auctioneer for new parts of the histories. So each replica keeps them.
 const VerbPast = "past" // PastRequest → PastReply; replicas of the auctioneer
 
-// PastRequest asks for the parts of the histories since an instant.
+// PastRequest asks for the parts of the histories after an instant.
 type PastRequest struct {
 	From  Time   `json:"from"`
-	After string `json:"after,omitempty"` // the Next of the last reply
+	After string `json:"after,omitempty"` // Next of the last reply
 }
 
-// PastReply has as much of the histories as fits into a reply.
+// PastReply has as many parts of the histories as fit into a reply.
 type PastReply struct {
-	Now   Time   `json:"now"`   // up to when the histories are known
+	Now   Time   `json:"now"`   // the histories are complete up to this time
 	Since Time   `json:"since"` // as in HistoryReply
 	Parts []Past `json:"parts"`
 	Next  string `json:"next,omitempty"` // "": this is the last page
@@ -80,7 +78,7 @@ type Past struct {
 	Accounts []PastAccount `json:"accounts,omitempty"`
 }
 
-// PastAccount is the part of the slots of a market that an account had.
+// PastAccount is the part of a market's slots that an account had.
 type PastAccount struct {
 	Account Name        `json:"account"`
 	Steps   []PastSteps `json:"steps"`
@@ -91,9 +89,9 @@ type PastSteps struct {
 	Steps []PastStep `json:"steps"`
 }
 
-// PastStep sums the samples of a step.
+// PastStep is the sums of the samples in one step.
 type PastStep struct {
 	At      Time    `json:"at"` // when the step begins
 	Samples int64   `json:"samples"`
-	Sums    []int64 `json:"sums"` // -1: not to be told
+	Sums    []int64 `json:"sums"` // -1: hidden
 }

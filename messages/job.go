@@ -14,27 +14,26 @@ const (
 	MaxTasks        = 1_000_000 // tasks of all stages of a job
 	MaxArguments    = 1024
 	MaxVariables    = 4096
-	MaxVariable     = 128<<10 - 2 // bytes of a variable's name and value, as the kernel has it
+	MaxVariable     = 128<<10 - 2 // bytes of a variable's name and value; the kernel's limit
 	MaxScript       = 256 << 10   // bytes, script or all arguments of a stage
-	MaxProgram      = 768 << 10   // bytes of a job's environment, scripts and arguments, of all its stages together
-	MaxDescription  = 960 << 10   // bytes of a job as it is encoded: less than a command of a mailbox may have
+	MaxProgram      = 768 << 10   // bytes of a job's environment, scripts and arguments, of all stages together
+	MaxDescription  = 960 << 10   // bytes of an encoded job; less than the limit of a mailbox's command
 	MaxAttemptLimit = 100
-	MinMemory       = 1 << 20 // bytes: less starts no process
+	MinMemory       = 1 << 20 // bytes; with less, no process starts
 	MaxTextField    = 4096    // bytes of any other text
 )
 
-// JobSpec is what a user submits: the work, and what it is worth. In an optional field, the zero
-// value means the default.
+// JobSpec is what a user submits: the work, and its worth. In an optional field, the zero value means the default.
 type JobSpec struct {
 	Name    string  `json:"name,omitempty"`
 	Project Name    `json:"project,omitempty"` // the account that pays; default: the submitter's own
 	Market  Name    `json:"market,omitempty"`  // default: the site's first market
 	Budget  Credits `json:"budget"`            // the most the job may cost; held at submission
-	// Utility is what a share of each class is worth; nil asks the estimator.
+	// Utility is the worth of a share of each class; nil: the estimator chooses it.
 	Utility *Utility `json:"utility,omitempty"`
 	Stages  []Stage  `json:"stages"`
 	Env     Env      `json:"env,omitempty"`
-	// Dir is the working directory of every task; default: a fresh directory of the task's own.
+	// Dir is the working directory of every task; default: a new directory for each task.
 	Dir string `json:"dir,omitempty"`
 
 	// The following fields are part of the bid. A job gives the fields that its market's mechanism asks
@@ -43,41 +42,42 @@ type JobSpec struct {
 	Rate   Credits  `json:"rate,omitempty"`   // credits for a second on a slot
 	Value  Credits  `json:"value,omitempty"`  // credits for the completion of the job
 	Delay  Credits  `json:"delay,omitempty"`  // cost of a second of waiting
-	Length Duration `json:"length,omitempty"` // run time of the job; where slots are bid for one by one, of a task
-	// Deadline is by when the job must have completed to be worth Value.
+	Length Duration `json:"length,omitempty"` // run time of the job; where slots are sold one by one, of a task
+	// Deadline is when the job must have completed. After it, the job is not worth Value.
 	Deadline Time `json:"deadline,omitempty"`
-	// Valuation says what completion at any time is worth; for contracts.
+	// Valuation is the worth of a completion at any time; for contracts.
 	Valuation *Valuation `json:"valuation,omitempty"`
-	Contract  string     `json:"contract,omitempty"` // the contract of a quote's menu that is taken
-	// No task starts before all of these jobs did what is said. If one of AfterOK does not
-	// complete, or one of AfterFailed completes, the job ends without a start.
+	Contract  string     `json:"contract,omitempty"` // the accepted contract of a quote
+	// No task starts before all of these jobs have done what their list says. If one of AfterOK does not complete, or
+	// one of AfterFailed completes, the job ends without a start.
 	AfterJobs   []JobID `json:"after_jobs,omitempty"`   // have ended
 	AfterOK     []JobID `json:"after_ok,omitempty"`     // have completed
 	AfterFailed []JobID `json:"after_failed,omitempty"` // have ended, and have not completed
 	AfterStart  []JobID `json:"after_start,omitempty"`  // have started a task, or ended
-	// AfterAny: one of these jobs is enough. The job ends without a start if none of them can do what is said any more.
+	// AfterAny: it is enough if one of these jobs has done what its list says. If none of them can do so any more,
+	// the job ends without a start.
 	AfterAny bool `json:"after_any,omitempty"`
-	// StartDelay is how long after the starts of AfterStart the first task may start.
+	// StartDelay is how long the first task waits after the starts of the jobs in AfterStart.
 	StartDelay Duration `json:"start_delay,omitempty"`
-	// AfterEach is an array job whose array is the same: each task starts when the task of the same index has
-	// completed there. Tasks whose counterpart did not complete are cancelled. 0: none.
+	// AfterEach is an array job with the same array. Each task starts when the task with the same index has completed
+	// there, and is cancelled if that task did not complete. 0: none.
 	AfterEach JobID `json:"after_each,omitempty"`
 	// Hold: the job gets no tasks until its owner, or an operator, releases it.
 	Hold bool `json:"hold,omitempty"`
-	// RerunOf is an earlier job: this job runs again the tasks of it that did not end well; 0: none.
+	// RerunOf is an earlier job. This job runs its tasks again that did not end well. 0: none.
 	RerunOf JobID `json:"rerun_of,omitempty"`
 
-	// Labels and Comment are for people: they do not change how the job runs.
+	// Labels and Comment are for people. They do not change how the job runs.
 	Labels  Labels `json:"labels,omitempty"`
 	Comment string `json:"comment,omitempty"`
-	// Notify asks for notifications about the job, if the site sends any.
+	// Notify asks for notifications about the job, if the site sends them.
 	Notify []Notify `json:"notify,omitempty"`
-	// Begin is when the first task may start; 0, or a time that has passed: at once.
+	// Begin is the earliest start of the first task; 0, or a time in the past: now.
 	Begin Time `json:"begin,omitempty"`
 	// Umask is the umask of the tasks, three octal digits; default: 022.
 	Umask string `json:"umask,omitempty"`
-	// Numbered: each element of the array of the one stage has a number of its own, which no job has: the
-	// job's, and its position in the array.
+	// Numbered gives each element of the array of the only stage a job number of its own: the job's number plus the
+	// element's position in the array.
 	Numbered bool `json:"numbered,omitempty"`
 }
 
@@ -86,7 +86,7 @@ func (s *JobSpec) Numbers() int {
 	switch {
 	case !s.Numbered || len(s.Stages) != 1:
 		return 1
-	case s.Stages[0].Repeats != nil: // a repeated job: its elements keep their earlier positions
+	case s.Stages[0].Repeats != nil: // a rerun: the elements keep their positions in the earlier job
 		return s.Stages[0].Repeats.Tasks
 	}
 	return s.Stages[0].TaskCount()
@@ -107,36 +107,36 @@ func ParseUmask(text string) (mask uint32, err error) {
 	return uint32(n), nil
 }
 
-// Stage is a phase of a job: tasks that run the same command on one slot of
-// one class each. Exactly one of Command and Script is set.
+// Stage is a part of a job: tasks that run the same command, each on one or more slots of one class. Exactly one of
+// Command and Script is set.
 type Stage struct {
 	Name  Name `json:"name"`
 	Class Name `json:"class,omitempty"` // default: the market's first class
 	Tasks int  `json:"tasks,omitempty"` // default: the number of Array's indices, or 1
-	// After names the stages whose every task must have finished first.
+	// After names the stages that must finish before this one starts: every task of them.
 	After   []Name   `json:"after,omitempty"`
 	Command []string `json:"command,omitempty"`
-	// Script is written to a file and run by the interpreter its first line names, /bin/sh without one.
+	// Script is written to a file. The interpreter in its first line runs it; without one, /bin/sh does.
 	Script    string   `json:"script,omitempty"`
 	Env       Env      `json:"env,omitempty"`
 	TimeLimit Duration `json:"time_limit,omitempty"` // limit for one attempt; 0: the market's limit
-	// Attempts is how often a task may be tried. Attempts lost with a node do not count. 0: a task
-	// whose program fails is not tried again, and one that cannot be started is tried 3 times.
+	// Attempts is how often a task may be tried. Attempts lost with a node do not count. 0: a task that fails is not
+	// tried again, and a task that cannot be started is tried 3 times.
 	Attempts int   `json:"attempts,omitempty"`
 	Array    Array `json:"array,omitempty"`
-	// MaxRunning bounds the tasks of the stage that run at once; 0: no bound.
+	// MaxRunning bounds how many tasks of the stage run at the same time; 0: no bound.
 	MaxRunning int `json:"max_running,omitempty"`
-	// Gang: all tasks of the stage start together, on as many slots at once, or none does.
+	// Gang makes all tasks of the stage start together, on as many slots. If there are not enough slots, none starts.
 	Gang bool `json:"gang,omitempty"`
 	// Allocation makes the tasks start together, each on a different node. The first one runs the
 	// command, and starts the processes of the others as steps. The other tasks hold their slots
 	// until the first has ended.
 	Allocation bool `json:"allocation,omitempty"`
-	// Memory is each task's, in bytes: a bound, where its node can; -1: all memory of a node; 0: as
-	// the class's unit says, times the width of the task, or as the node says.
+	// Memory is the memory of each task in bytes, a limit where the node can enforce it. -1: all memory of a node. 0:
+	// the memory of the class's unit times the width of the task, or the node's default.
 	Memory int64 `json:"memory,omitempty"`
-	// CPUs, GPUs, GPUType and Disk (in bytes) are for each task, in a class that is sold by a unit;
-	// 0: as much as the unit has, times the width of the task.
+	// CPUs, GPUs, GPUType and Disk (in bytes) are for each task, in a class that is sold in units. 0: those of the
+	// unit, times the width of the task.
 	CPUs    int   `json:"cpus,omitempty"`
 	GPUs    int   `json:"gpus,omitempty"`
 	GPUType Name  `json:"gpu_type,omitempty"` // "": any
@@ -148,8 +148,8 @@ type Stage struct {
 	Constraint string `json:"constraint,omitempty"`
 	Nodes      []Name `json:"nodes,omitempty"`
 	Exclude    []Name `json:"exclude,omitempty"`
-	// Licenses is how many of the site's licences each task has while it runs; the tasks of an
-	// allocation have them together.
+	// Licenses is how many of the site's licences each task uses while it runs. The tasks of an allocation share
+	// them.
 	Licenses Licenses `json:"licenses,omitempty"`
 	// Width is how many slots of its class each task takes on one node: the smallest number that
 	// has room for its sizes. The site computes it, and ignores a value in a submission. 0: 1.
@@ -157,38 +157,37 @@ type Stage struct {
 	// Inputs are put into each task's working directory before it starts. The
 	// submitter has stored them at the depot.
 	Inputs []File `json:"inputs,omitempty"`
-	// Outputs are patterns, as of package path, of the files of the working directory
-	// that are stored at the depot when a task has ended well.
+	// Outputs are patterns in the form of package path. When a task has ended well, the files of its working
+	// directory that match a pattern are stored at the depot.
 	Outputs []string `json:"outputs,omitempty"`
-	// OnFailure says what happens to the rest of the job after a task has failed in all its
-	// attempts. Default: [GoOn] if the tasks do not need one another, and [Stop] otherwise.
+	// OnFailure is what happens to the rest of the job when a task has failed in all its attempts. Default: [GoOn] if
+	// the tasks do not need one another, and [Stop] otherwise.
 	OnFailure OnFailure `json:"on_failure,omitempty"`
-	// Repeats says which tasks of an earlier job's stage the tasks repeat; nil: none.
+	// Repeats says which tasks of an earlier job's stage these tasks repeat; nil: none.
 	Repeats *Repeats `json:"repeats,omitempty"`
-	// Interactive streams the input and output of the one task, or of an allocation's first, to and from its owner; nil: the
-	// task has no input, and its output is a log.
+	// Interactive streams the input and output of the one task, or of an allocation's first, to and from the job's
+	// owner; nil: the task has no input, and its output is a log.
 	Interactive *Interactive `json:"interactive,omitempty"`
 	// Signal is sent to each task before its time limit; nil: none.
 	Signal *EarlySignal `json:"signal,omitempty"`
-	// OOM says how a task counts that exits with 0 after its memory limit ended one of its
-	// processes; default: [IgnoreOOM].
+	// OOM is the result of a task that exits with 0 although the memory limit killed one of its processes; default:
+	// [IgnoreOOM].
 	OOM OOM `json:"oom,omitempty"`
 }
 
-// OOM reports whether a task fails if the memory limit killed one of its processes, but the task
-// itself continued.
+// OOM says whether a task fails if the memory limit killed one of its processes, but the task itself continued.
 type OOM string
 
-// What a task with such an exit code counts as. The reason says so in both cases.
+// The results of such a task. The task's reason tells of the killed process in both cases.
 const (
-	FailOOM   OOM = "fail"   // failed, as if the memory limit had ended the whole task
+	FailOOM   OOM = "fail"   // it failed, as if the memory limit had ended the whole task
 	IgnoreOOM OOM = "ignore" // the exit code decides
 )
 
 // Time returns how long before the time limit the signal is sent.
 func (e *EarlySignal) Time() Duration { return cmp.Or(e.Before, Duration(time.Minute)) }
 
-// EarlySignal tells a task that its time limit is near, or that its node ends it.
+// EarlySignal is a signal that tells a task that its time limit is near, or that its node will end it.
 type EarlySignal struct {
 	Name   string   `json:"name"`            // such as USR2
 	Before Duration `json:"before"`          // how long before the time limit; 0: a minute
@@ -196,15 +195,15 @@ type EarlySignal struct {
 	Rest   bool     `json:"rest,omitempty"`  // to all processes except the first
 }
 
-// Repeats are tasks of an earlier job that are done again. Each finds the position that it
-// had there, and how many tasks there were, in its environment.
+// Repeats are tasks of an earlier job that run again. Each task finds in its environment the position that it had
+// there, and the number of tasks there.
 type Repeats struct {
 	Tasks     int   `json:"tasks"`     // number of tasks of the earlier stage
 	Positions Array `json:"positions"` // position of each task in the earlier stage
 }
 
-// Narrow makes a stage of an earlier job, which had all tasks, repeat only the tasks at some
-// positions. These tasks find the same indices and positions as before.
+// Narrow makes a stage, which has all tasks of an earlier job's stage, repeat only the tasks at some positions. These
+// tasks get the same indices and positions as before.
 func (s *Stage) Narrow(positions []uint32, all int) error {
 	repeats := &Repeats{Tasks: all}
 	if s.Repeats != nil {
@@ -226,18 +225,17 @@ func (s *Stage) Narrow(positions []uint32, all int) error {
 	return nil
 }
 
-// OnFailure says what happens to the other tasks when one task fails.
+// OnFailure is what happens to the other tasks of a job when one task fails.
 type OnFailure string
 
-// What a failed task does to others. A stage that waits for the stage of the failed task
-// does not run in either case.
+// What a failed task does to the others. In both cases, a stage that waits for the failed task's stage does not run.
 const (
 	Stop OnFailure = "stop"     // the job ends
-	GoOn OnFailure = "continue" // the others go on, and the job ends as failed when they have
+	GoOn OnFailure = "continue" // the others go on; after them the job ends as failed
 )
 
-// Independent reports whether the tasks of a stage do not need one another, as far as the job
-// tells: there are several, they do not start together, and no stage waits for this one.
+// Independent reports whether the tasks of a stage do not need one another, as far as the job shows this: there are
+// several tasks, they do not start together, and no stage waits for this one.
 func (s *JobSpec) Independent(stage int) bool {
 	of := &s.Stages[stage]
 	for i := range s.Stages {
@@ -248,8 +246,8 @@ func (s *JobSpec) Independent(stage int) bool {
 	return !of.Gang && of.TaskCount() > 1
 }
 
-// Array gives the array index of each task of a stage, as ascending,
-// non-overlapping ranges. Empty: task i has index i.
+// Array is the array index of each task of a stage, as ascending ranges that do not overlap. Empty: task i has index
+// i.
 type Array []Range
 
 // Range is the indices First, First+Step, … up to Last.
@@ -262,24 +260,23 @@ type Range struct {
 // Form is the form of a utility function.
 type Form string
 
-// The forms of a utility function of shares s with weights w: Σ w·s, Σ w·ln s.
+// The forms of a utility function of shares s with weights w: linear is Σ w·s, and log is Σ w·ln s.
 const (
 	Linear Form = "linear"
 	Log    Form = "log"
 )
 
-// Utility is what a share of each class is worth to a job. A common factor does not matter: only
-// the ratios of the weights count.
+// Utility is the worth of a share of each class to a job. Only the ratios of the weights count: if all are doubled,
+// nothing changes.
 type Utility struct {
 	Form    Form    `json:"form,omitempty"` // default: linear
 	Weights Weights `json:"weights"`
-	// Minimum is the utility below which the job is not served (its SLO). In a market with settle:
-	// on-completion, the job owes nothing below it. 0: none.
+	// Minimum is the utility below which the job is not served (its SLO). In a market with settle: on-completion, the
+	// job pays nothing if its utility is lower. 0: none.
 	Minimum float64 `json:"minimum,omitempty"`
 }
 
-// Weights maps classes to weights, in the order of the class names; a JSON
-// object on the outside.
+// Weights are the weights of classes, in the order of the class names. In JSON they are an object.
 type Weights []ClassWeight
 
 // ClassWeight is the weight of one class.
@@ -288,7 +285,7 @@ type ClassWeight struct {
 	Weight float64 `json:"weight"`
 }
 
-// Of returns the weight of a class, 0 if there is none.
+// Of returns the weight of a class; 0 if there is none.
 func (w Weights) Of(class Name) float64 {
 	for _, cw := range w {
 		if cw.Class == class {
@@ -298,8 +295,7 @@ func (w Weights) Of(class Name) float64 {
 	return 0
 }
 
-// Env is a set of environment variables, in the order of their names; a JSON
-// object on the outside.
+// Env is a set of environment variables, in the order of their names. In JSON it is an object.
 type Env []Variable
 
 // Variable is one environment variable.

@@ -10,12 +10,12 @@ import (
 const (
 	MaxLabels  = 16
 	MaxLabel   = 63   // bytes of a label's name, and of its value
-	MaxLabeled = 192  // bytes of all labels of a job as text: the reason of its charge contains them
+	MaxLabeled = 192  // bytes of all labels of a job as text, because the reason of the job's charge contains them
 	MaxComment = 1024 // bytes
 )
 
-// Labels are names with values that users give to jobs to find them again, for example run=7. They
-// are in the order of their names; in JSON they are an object. They do not affect how a job runs.
+// Labels are names with values that users give to jobs to find them again, for example run=7. They are sorted by
+// name; in JSON they are an object. They do not change how a job runs.
 type Labels []Label
 
 // Label is one label.
@@ -57,7 +57,7 @@ func (l Labels) Get(name string) (string, bool) {
 	return l[i].Value, true
 }
 
-// Set returns the labels with one more, or with another value of one.
+// Set returns the labels with one label added or changed.
 func (l Labels) Set(name, value string) Labels {
 	i, found := slices.BinarySearchFunc(l, name, func(l Label, name string) int { return cmp.Compare(l.Name, name) })
 	if found {
@@ -94,11 +94,11 @@ func (l Labels) validate(path string) error {
 	return nil
 }
 
-// labelsMark begins the labels at the end of a reason.
+// labelsMark separates a reason from the labels that follow it.
 const labelsMark = "; labels "
 
-// Labelled returns the reason of a job's charge followed by the job's labels. If this is longer than most
-// bytes, the end of the reason is cut, not a label.
+// Labelled returns the reason of a job's charge followed by the job's labels, in at most some bytes. If that is too
+// long, it cuts the end of the reason, not a label.
 func (l Labels) Labelled(reason string, most int) string {
 	if len(l) == 0 {
 		return Clip(reason, most)
@@ -107,7 +107,7 @@ func (l Labels) Labelled(reason string, most int) string {
 	return Clip(reason, most-len(mark)) + mark
 }
 
-// LabelsOf reads the labels that Labelled put behind a reason; none if there are none.
+// LabelsOf returns the labels that Labelled put after a reason; none if there are none.
 func LabelsOf(reason string) (l Labels) {
 	at := strings.LastIndex(reason, labelsMark)
 	if at < 0 {
@@ -123,7 +123,7 @@ func LabelsOf(reason string) (l Labels) {
 	return l
 }
 
-// CheckLabel refuses a label that Kubernetes would not take either. A value may be empty.
+// CheckLabel returns an error for a label that Kubernetes would refuse too. A value may be empty.
 func CheckLabel(name, value string) error {
 	const rule = "use at most 63 letters, digits, '-', '_' or '.', with a letter or digit first and last"
 	if name == "" || !labelText(name) {
@@ -135,7 +135,7 @@ func CheckLabel(name, value string) error {
 	return nil
 }
 
-// LabelSelector is a label that a job must have, with any value or with this one.
+// LabelSelector names a label that a job must have, with any value or with one value.
 type LabelSelector struct {
 	Name, Value string
 	Any         bool
@@ -147,7 +147,7 @@ func ParseLabelSelector(text string) (LabelSelector, error) {
 	return LabelSelector{name, value, !given}, CheckLabel(name, value)
 }
 
-// Fit reports whether the labels are such as all selectors want.
+// Fit reports whether the labels match all selectors.
 func (l Labels) Fit(selectors []LabelSelector) bool {
 	for _, want := range selectors {
 		if value, has := l.Get(want.Name); !has || !want.Any && value != want.Value {

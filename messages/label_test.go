@@ -37,7 +37,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestLabelsAreAnObject in JSON.
+// TestLabelsAreAnObject checks that labels are an object in JSON.
 func TestLabelsAreAnObject(t *testing.T) {
 	data, err := Marshal(JobSpec{Labels: Labels{{"run", "7"}}}, JSON)
 	if err != nil || !strings.Contains(string(data), `"labels":{"run":"7"}`) {
@@ -49,8 +49,8 @@ func TestLabelsAreAnObject(t *testing.T) {
 	}
 }
 
-// TestLabelsInAReason: no label is cut, whatever the reason is, and a reason of somebody
-// else's making is not taken for one with labels.
+// TestLabelsInAReason checks that no label is cut, whatever the reason is, and that a reason with a similar text does
+// not count as one with labels.
 func TestLabelsInAReason(t *testing.T) {
 	l := Labels{{"run", strings.Repeat("7", 60)}, {"team", ""}}
 	for _, reason := range []string{"", "completed", strings.Repeat("é", 300), "x; labels run=1"} {

@@ -8,7 +8,7 @@ import (
 // Limits on licences.
 const (
 	MaxLicenses     = 64        // different licences of a site, or of a stage
-	MaxLicenseCount = 1_000_000 // of one licence
+	MaxLicenseCount = 1_000_000 // number of one licence
 )
 
 // License is a number of licences of one name, such as the seats of a program.
@@ -17,11 +17,10 @@ type License struct {
 	Count int  `json:"count"`
 }
 
-// Licenses are numbers of licences, in the order of their names; a JSON object on the outside:
-// {"matlab": 2}.
+// Licenses are numbers of licences, sorted by name. In JSON they are an object: {"matlab": 2}.
 type Licenses []License
 
-// Of returns the number of licences of a name, 0 if there are none.
+// Of returns the number of licences with a name; 0 if there are none.
 func (l Licenses) Of(name Name) int {
 	at, found := slices.BinarySearchFunc(l, name, func(l License, name Name) int { return strings.Compare(l.Name, name) })
 	if !found {
@@ -39,7 +38,8 @@ func (l Licenses) Names() []Name {
 	return names
 }
 
-// Validate reports the first licence that no site can have, under the path of a field.
+// Validate returns an error for the first licence that no site can have. path is the path of the field, for the
+// error.
 func (l Licenses) Validate(path string) error {
 	if len(l) > MaxLicenses {
 		return Errorf(TooLarge, "%s: %d are more than the limit of %d", path, len(l), MaxLicenses)
@@ -64,5 +64,5 @@ func (l Licenses) Validate(path string) error {
 type LicenseStatus struct {
 	Name  Name `json:"name"`
 	Total int  `json:"total"`
-	Used  int  `json:"used"` // may be above Total after the operator has lowered it
+	Used  int  `json:"used"` // used by tasks; may be above Total after the operator has lowered it
 }

@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// Weights, Env and Licenses are lists in order, so that equal ones have equal bytes; on
-// the outside, in JSON and YAML, they are objects. Reading one sorts it by
-// name and refuses a name that is given twice.
+// Weights, Env and Licenses are sorted lists, so that equal ones have equal bytes. In JSON and YAML they are objects.
+// Reading an object sorts it by name, and refuses a name that occurs twice.
 
-// An objectForm is how a list of elements E looks as an object with values V.
+// objectForm describes how a list of elements E is written as an object with values V.
 type objectForm[E, V any] struct {
 	pair  func(E) (name string, value V)
 	make  func(name string, value V) E
-	what  string // noun for an element in error messages
-	wrong string // the error for a value of another sort, of a name
+	what  string // name for an element in error messages
+	wrong string // error text for a value of the wrong kind; it contains the element's name
 }
 
 var (
@@ -49,8 +48,7 @@ func (w *Weights) UnmarshalJSON(b []byte) (err error) {
 // MarshalYAML writes a mapping.
 func (w Weights) MarshalYAML() (any, error) { return weightsForm.mapping(w), nil }
 
-// UnmarshalYAML reads a mapping, in which the YAML reader refuses a name that
-// is given twice.
+// UnmarshalYAML reads a mapping. The YAML reader refuses repeated names.
 func (w *Weights) UnmarshalYAML(decode func(any) error) (err error) {
 	*w, err = weightsForm.readYAML(decode)
 	return err
@@ -68,8 +66,8 @@ func (e *Env) UnmarshalJSON(b []byte) (err error) {
 // MarshalYAML writes a mapping.
 func (e Env) MarshalYAML() (any, error) { return envForm.mapping(e), nil }
 
-// UnmarshalYAML reads a mapping. The YAML reader refuses repeated names. Numbers and booleans are
-// taken as text, as they are written.
+// UnmarshalYAML reads a mapping. The YAML reader refuses repeated names. Numbers and booleans become the text in the
+// file.
 func (e *Env) UnmarshalYAML(decode func(any) error) (err error) {
 	*e, err = envForm.readYAML(decode)
 	return err
@@ -93,8 +91,8 @@ func (l *Licenses) UnmarshalYAML(decode func(any) error) (err error) {
 	return err
 }
 
-// Overlaid returns the variables of both. If both have a name, the value of over is used. Both must
-// be sorted by name, and so is the result.
+// Overlaid returns the variables of e and over. If both have a name, it takes the value of over. Both must be sorted
+// by name, and so is the result.
 func (e Env) Overlaid(over Env) Env {
 	out := make(Env, 0, len(e)+len(over))
 	for len(e) > 0 && len(over) > 0 {
@@ -116,7 +114,7 @@ func (f *objectForm[E, V]) compare(a, b E) int {
 	return strings.Compare(x, y)
 }
 
-// ordered refuses a list that is out of order or has a name twice.
+// ordered returns an error if a list is not sorted or has a name twice.
 func (f *objectForm[E, V]) ordered(list []E) error {
 	for i := 1; i < len(list); i++ {
 		name, _ := f.pair(list[i])

@@ -24,49 +24,47 @@ const (
 	Karma        = "karma"
 )
 
-// What happens to a task whose slot is given to another task.
+// What happens to a task whose slot goes to another task.
 const (
-	PreemptSuspend = "suspend" // the task is stopped where it is, and continues there later
-	PreemptRequeue = "requeue" // the task is ended, and run again from its beginning
+	PreemptSuspend = "suspend" // the task is stopped, and continues there later
+	PreemptRequeue = "requeue" // the task is ended, and later runs again from its beginning
 	PreemptCancel  = "cancel"  // the job of the task is ended
 )
 
-// PricePivot is the price of highest-bid with which truth is best; see Market.Price.
+// PricePivot is the price rule of highest-bid under which the truth is the best bid; see Market.Price.
 const PricePivot = "pivot"
 
-// ModeFixed makes a reservation market choose among timetables that do not depend on any
-// declaration.
+// ModeFixed makes a reservation market choose among timetables that do not depend on what jobs declare.
 const ModeFixed = "fixed"
 
-// When a deadline market hands over results; see Market.HandOver.
+// When a deadline market lets owners read results; see Market.HandOver.
 const (
 	HandOverDeadline = "deadline"
 	HandOverEnd      = "end"
 )
 
-// SettleOnCompletion has jobs charged when they are completed; see Market.Settle.
+// SettleOnCompletion makes a market charge jobs when they are completed; see Market.Settle.
 const SettleOnCompletion = "on-completion"
 
-// Market describes one market of a site: a mechanism, its parameters, and the
-// classes of slots it allocates. A parameter that its mechanism has no use for
-// must be left out.
+// Market describes one market of a site: a mechanism, its parameters, and the classes of slots that it allocates. A
+// parameter that its mechanism does not use must be left out.
 type Market struct {
 	Name      Name     `json:"name"`                 // name by which jobs choose the market
 	Mechanism Name     `json:"mechanism"`            // a mechanism from the README's table
 	Classes   []Name   `json:"classes"`              // the classes of slots that the market has; the first one is the default
-	TimeLimit Duration `json:"time_limit,omitempty"` // the time limit of an attempt, if the job names none; 0: no limit
-	// Units say what one slot of a class consists of, if the site's classes say so. A class without
-	// a unit has no sizes: each task takes one slot.
+	TimeLimit Duration `json:"time_limit,omitempty"` // the time limit of an attempt if the job names none; 0: no limit
+	// Units say what one slot of a class contains, if the site's classes say so. A class without a unit has no sizes:
+	// each of its tasks takes one slot.
 	Units []ClassUnit `json:"units,omitempty"`
-	// Alpha is, in [0, 1], of proportional the exponent of the share, and of karma the part
-	// of the slots that is guaranteed; nil: 1/2.
+	// Alpha is a number in [0, 1]. In proportional it is the exponent of the share, and in karma the part of the
+	// slots that is guaranteed. nil: 1/2.
 	Alpha *float64 `json:"alpha,omitempty"`
 
 	// Nodes are the nodes whose slots the market allocates; empty: all nodes with its
 	// classes.
 	Nodes []Name `json:"nodes,omitempty"`
-	// Reserve is the least price of a slot-second; in markets with a posted price it is
-	// the price. Text may name it for a slot-hour: "1/h". nil: a credit for a slot-hour.
+	// Reserve is the least price of a slot-second. In markets with a posted price it is the price. A text can give it
+	// for a slot-hour: "1/h". nil: a credit for a slot-hour.
 	Reserve    *Price `json:"reserve,omitempty"`
 	Algorithm  string `json:"algorithm,omitempty"`  // highest-bid: HB (default), NPHB or WSEPT
 	Price      string `json:"price,omitempty"`      // highest-bid: kth (default), first or pivot
@@ -77,7 +75,7 @@ type Market struct {
 	Slot   Duration `json:"slot,omitempty"`   // the unit of time of decisions; deadline, 0: 10 s; karma, 0: a minute
 	Scale  float64  `json:"scale,omitempty"`  // deadline: a typical length in slots; 0: 32
 
-	// Mode depends on the mechanism:
+	// The meaning of Mode depends on the mechanism:
 	//   - backfill: easy (default) or conservative.
 	//   - batch-queue: what counts as unknown about others. priority (default): their values and
 	//     costs of delay; full: their lengths and widths, too.
@@ -85,79 +83,75 @@ type Market struct {
 	//     among timetables that do not depend on declarations. With fixed the truth is also best
 	//     about lengths, widths and deadlines, but the timetable has less value.
 	Mode  string   `json:"mode,omitempty"`
-	Draws int      `json:"draws,omitempty"` // batch-queue: draws of an expectation; 0: 1,000, fewer in a long queue
-	Cycle Duration `json:"cycle,omitempty"` // reservation: the period that is sold at once; 0: a day
-	// Granule is the unit of time of reservations, at most 1,048,576 of a cycle; 0: 15 min.
+	Draws int      `json:"draws,omitempty"` // batch-queue: random draws for an expected value; 0: 1,000, fewer in a long queue
+	Cycle Duration `json:"cycle,omitempty"` // reservation: the period that is sold together; 0: a day
+	// Granule is the unit of time of reservations. A cycle has at most 1,048,576 granules. 0: 15 min.
 	Granule Duration `json:"granule,omitempty"`
 	Orders  int      `json:"orders,omitempty"` // reservation: the number of candidate schedules; 0: 2,000
 
-	HalfLife Duration `json:"half_life,omitempty"` // fairshare: the time after which past use counts half; 0: a day
-	// GangTimeout is how long the tasks of a gang wait until all are claimed; then they
-	// are given back. 0: 10 s.
+	HalfLife Duration `json:"half_life,omitempty"` // fairshare: the time after which past use counts only half; 0: a day
+	// GangTimeout is how long claimed tasks of a gang wait for the others. After that they are given back. 0: 10 s.
 	GangTimeout Duration `json:"gang_timeout,omitempty"`
 
 	Quote    Duration `json:"quote,omitempty"`     // contract: how long a menu is valid; 0: 5 min
-	Replicas int      `json:"replicas,omitempty"`  // contract: types in a matching; 0: the mechanism's
-	LateOnly bool     `json:"late_only,omitempty"` // contract: an early job pays the agreed price
+	Replicas int      `json:"replicas,omitempty"`  // contract: number of types in a matching; 0: the mechanism's default
+	LateOnly bool     `json:"late_only,omitempty"` // contract: a job that is early pays only the agreed price
 
-	MaxJobs  int `json:"max_jobs,omitempty"`  // the active jobs of an account; 0: no bound
-	MaxTasks int `json:"max_tasks,omitempty"` // tasks of one job; 0: no bound
+	MaxJobs  int `json:"max_jobs,omitempty"`  // most active jobs of an account; 0: no bound
+	MaxTasks int `json:"max_tasks,omitempty"` // most tasks of one job; 0: no bound
 
-	// Allow are the accounts and projects whose jobs the market takes; empty: of all. "alice@west" is an
-	// account of another site, and "@west" are all accounts of site west.
+	// Allow lists the accounts and projects whose jobs the market takes; empty: all. "alice@west" is an account of
+	// another site, and "@west" means all accounts of site west.
 	Allow []Name `json:"allow,omitempty"`
-	// Deny are accounts and projects whose jobs the market refuses, also if Allow names them.
+	// Deny lists accounts and projects whose jobs the market refuses, even if Allow names them.
 	Deny []Name `json:"deny,omitempty"`
-	// DefaultFor are accounts and projects whose jobs go to this market if they name none.
+	// DefaultFor lists accounts and projects whose jobs go to this market if they name no market.
 	DefaultFor []Name `json:"default_for,omitempty"`
 	// AtOnce is how much the tasks of an account, and of a project, have at once at most.
 	AtOnce AtOnce `json:"at_once,omitempty,omitzero"`
 
-	// Prior are the types to assume while nothing is known of a job's class of
-	// valuation; contract. None: values from 1 to 100 credits, times from ten seconds
-	// to a day.
+	// Prior lists the types that a contract market assumes while nothing is known of a job's class of valuation.
+	// Empty: values from 1 to 100 credits, times from ten seconds to a day.
 	Prior []Valuation `json:"prior,omitempty"`
-	// PriorJobs are the declarations to assume while too few jobs have been considered;
-	// batch-queue, where pricing pivot alone can do without.
+	// PriorJobs lists the declarations that a batch-queue market assumes while it has seen too few jobs. It can be
+	// left out only with pricing pivot.
 	PriorJobs []QueuedType `json:"prior_jobs,omitempty"`
-	// Weights are by account, for fairshare. All accounts of another site share one weight, under a
-	// name such as "@west". Default: 1.
+	// Weights are the weights of accounts in fairshare. All accounts of another site share one weight, under a name
+	// such as "@west". Default: 1.
 	Weights Weights `json:"weights,omitempty"`
 
-	// Settle applies to proportional and deadline. With "on-completion", the paper's rule, a job owes
-	// only for tasks that completed, with any exit code. Empty: it owes for the slots that it had.
+	// Settle applies to proportional and deadline. With "on-completion", the rule of the paper, a job pays only for
+	// tasks that completed, with any exit code. Empty: it pays for the slots that it had.
 	Settle string `json:"settle,omitempty"`
-	// Horizon is, of highest-bid with price pivot, for how long after its submission the
-	// waiting of a job counts in its price; 0: a day. A budget must cover that time at the
-	// rate of the job.
+	// Horizon is for highest-bid with price pivot: how long after its submission the waiting time of a job counts in
+	// its price; 0: a day. The budget of a job must cover that time at the job's rate.
 	Horizon Duration `json:"horizon,omitempty"`
-	// Pricing applies to batch-queue. With externality, the default, jobs pay what they are
-	// expected to cost others. With pivot, jobs pay what others lose by their announcements, and
-	// most of that is given back.
+	// Pricing applies to batch-queue. With externality, the default, a job pays the expected loss that it causes to
+	// others. With pivot, a job pays the loss that its declaration causes to others, and gets most of it back.
 	Pricing string `json:"pricing,omitempty"`
-	// HandOver says, of deadline, when the owner of a job can read its outputs and logs:
-	// deadline (default), when the job is settled, by its deadline if it has ended by then,
-	// or end, at once.
+	// HandOver is for deadline: when the owner of a job can read its outputs and logs. With deadline, the default,
+	// this is when the job is settled, which is at its deadline if it has ended by then. With end, it is as soon as
+	// the job has ended.
 	HandOver string `json:"hand_over,omitempty"`
-	// DefaultBudget is the budget of a job that names none, for each task; 0: the cost of its slots
-	// at the reserve, for the time that the job asks for, or an hour if it asks for none. Markets
-	// without a reserve take a credit for a slot-hour.
+	// DefaultBudget is the budget for each task of a job that names no budget. 0: the cost of the task's slots at the
+	// reserve, for the time that the job asks for, or for an hour if it asks for none. Markets without a reserve use a
+	// credit for a slot-hour.
 	DefaultBudget Credits `json:"default_budget,omitempty"`
-	// DefaultRate is, of highest-bid, the rate of a job that names none, as a reserve is written; 0: jobs that name a
-	// budget name one, and others bid the reserve.
+	// DefaultRate is for highest-bid: the rate of a job that names none, written like a reserve. 0: a job that names
+	// a budget must also name a rate, and other jobs bid the reserve.
 	DefaultRate Price `json:"default_rate,omitempty"`
-	// Closed: the market takes no new jobs, and its jobs go on. Close a market before you
-	// remove it: a market is removed when it has no active jobs.
+	// Closed means that the market takes no new jobs, while its jobs go on. Close a market before you remove it: a
+	// market can be removed only when it has no active jobs.
 	Closed bool `json:"closed,omitempty"`
 }
 
 // QueuedType is a declaration of a batch-queue job.
 type QueuedType struct {
-	Value  Credits  `json:"value,omitempty"`  // worth of completion
-	Delay  Credits  `json:"delay,omitempty"`  // cost of a second
+	Value  Credits  `json:"value,omitempty"`  // worth of the completion
+	Delay  Credits  `json:"delay,omitempty"`  // cost of a second of waiting
 	Length Duration `json:"length,omitempty"` // run time
-	Width  int      `json:"width,omitempty"`  // slots; 0: 1
-	Weight float64  `json:"weight,omitempty"` // the relative likelihood; 0: 1
+	Width  int      `json:"width,omitempty"`  // number of slots; 0: 1
+	Weight float64  `json:"weight,omitempty"` // relative likelihood; 0: 1
 }
 
 // Limits on a market's parameters.
@@ -167,7 +161,7 @@ const (
 	MaxReplicas    = 10_000
 	MaxDrawn       = 1_000_000
 	MaxOrders      = 1_000_000
-	MaxPrior       = 4096 // types that are thought likely
+	MaxPrior       = 4096 // most types that a market assumes
 )
 
 // ReservePrice returns the market's reserve for a slot-second, or the default.
@@ -178,8 +172,8 @@ func (m *Market) ReservePrice() Credits {
 	return Credits(*m.Reserve)
 }
 
-// Validate reports what is wrong with a market, without asking its mechanism. It returns joined
-// errors; the message of each begins with the name of the field.
+// Validate returns the faults of a market, without asking its mechanism. It returns joined errors; the message of
+// each begins with the name of the field.
 func (m *Market) Validate() error {
 	return errors.Join(m.validateNames(), m.validateUnits(), m.validateNumbers(), m.validateWords(), m.validateCycle(), m.validateBeliefs())
 }
@@ -243,7 +237,7 @@ func (m *Market) validateNumbers() error {
 			addf("%s: %d must be from 1 to %d; leave it out for the default", f.field, f.value, f.most)
 		}
 	}
-	if m.Alpha != nil && !(*m.Alpha >= 0 && *m.Alpha <= 1) { // NaN is neither
+	if m.Alpha != nil && !(*m.Alpha >= 0 && *m.Alpha <= 1) { // NaN fails both comparisons
 		addf("alpha: %v must be between 0 and 1", *m.Alpha)
 	}
 	if m.Lambda != nil && !(*m.Lambda >= 0 && *m.Lambda <= 1) {
@@ -292,7 +286,8 @@ func (m *Market) validateWords() error {
 	return errors.Join(append(found, m.validatePivot())...)
 }
 
-// validatePivot refuses what price pivot is not defined for, and a horizon without it.
+// validatePivot returns errors for parameters that price pivot does not support, and for a horizon without price
+// pivot.
 func (m *Market) validatePivot() error {
 	switch {
 	case m.Price != PricePivot && m.Horizon != 0:
@@ -311,7 +306,7 @@ func (m *Market) validatePivot() error {
 	return nil
 }
 
-// MaxGranules is the most that a cycle of reservations has: with more a decision takes too long.
+// MaxGranules is the largest number of granules in a cycle of reservations. With more, a decision takes too long.
 const MaxGranules = 1 << 20
 
 // validateCycle checks that a cycle consists of whole granules.
@@ -330,8 +325,7 @@ func (m *Market) validateCycle() error {
 	return nil
 }
 
-// validateBeliefs checks what a market assumes before it has seen any job, and the weights of
-// accounts.
+// validateBeliefs checks the assumptions of a market about jobs that it has not seen, and the weights of accounts.
 func (m *Market) validateBeliefs() error {
 	if len(m.Prior) > MaxPrior || len(m.PriorJobs) > MaxPrior {
 		return Errorf(TooLarge, "prior: %d types are more than the limit of %d", max(len(m.Prior), len(m.PriorJobs)), MaxPrior)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Takes reports whether the market takes the jobs of an account that a project pays for, "" if the account
-// pays itself: by the fields Allow and Deny.
+// Takes reports whether the fields Allow and Deny let the market take the jobs of an account that a project pays for.
+// project is "" if the account pays itself.
 func (m *Market) Takes(account, project Name) bool {
 	if names(m.Deny, account, project) {
 		return false
@@ -14,17 +14,19 @@ func (m *Market) Takes(account, project Name) bool {
 	return len(m.Allow) == 0 || names(m.Allow, account, project)
 }
 
-// DefaultOf reports whether a job of an account goes to the market if it names none: by the field DefaultFor.
+// DefaultOf reports whether DefaultFor sends the jobs of an account or project here if they name no market.
 func (m *Market) DefaultOf(account, project Name) bool { return names(m.DefaultFor, account, project) }
 
-// names reports whether a list has an account, its site such as "@west" if it is another site's, or a project.
+// names reports whether a list has an account, a project, or, for an account of another site, that site, such as
+// "@west".
 func names(list []Name, account, project Name) bool {
 	return slices.ContainsFunc(list, func(n Name) bool {
 		return n == account || n == Participant(account) || project != "" && n == project
 	})
 }
 
-// needOwner checks the name of an account or a project, of an account of another site, or of all of them.
+// needOwner returns an error unless a name is an account, a project, an account of another site, or all accounts of
+// another site.
 func needOwner(path string, name Name) error {
 	account, home, visits := strings.Cut(name, "@")
 	if visits && ValidName(home) && (account == "" || ValidName(account)) || !visits && ValidFreeName(name) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestMarketParameters: what is wrong is named; each parameter is taken where
-// its mechanism has a use for it, and nowhere else.
+// TestMarketParameters checks that each fault of a market is named, and that each parameter is accepted only for
+// mechanisms that use it.
 func TestMarketParameters(t *testing.T) {
 	half, nan, negative := 0.5, math.NaN(), Price(-Credit)
 	second := Duration(time.Second)
@@ -75,8 +75,8 @@ func TestMarketParameters(t *testing.T) {
 	}
 }
 
-// TestBidFields: what a job bids is refused by name where it cannot be.
-// TestSerial: at most one task at a time, in stages that each follow the one before.
+// TestBidFields checks that a bid with an invalid field is refused with the name of the field. TestSerial checks
+// which jobs run at most one task at a time: those whose stages each follow the one before.
 func TestSerial(t *testing.T) {
 	for name, c := range map[string]struct {
 		stages []Stage

@@ -13,9 +13,9 @@ type TransferKind uint8
 // The kinds of transfer.
 const (
 	Posted TransferKind = iota // moves Amount from Debit to Credit at once
-	Hold                       // sets Amount aside on Debit until it is posted, voided or expires
-	Post                       // resolves hold Pending: moves Amount (at most the held amount) to Credit and frees the rest
-	Void                       // resolves hold Pending: frees all of it
+	Hold                       // sets Amount aside on Debit until the hold is posted, voided or expires
+	Post                       // ends hold Pending: moves Amount (at most the held amount) to Credit, and frees the rest
+	Void                       // ends hold Pending: frees all of it
 	Extend                     // moves the expiry of hold Pending to Expires, if that is later
 )
 
@@ -32,32 +32,30 @@ func (k *TransferKind) UnmarshalText(b []byte) error {
 	return readName(k, "transfer kind", transferNames, b)
 }
 
-// Transfer is one movement of credits. ID is chosen by its maker and kept
-// before it is sent: the same ID with the same content gets the first result,
-// with other content it is a Conflict.
+// Transfer is one movement of credits. Its sender chooses the ID and stores it before sending. A repeated ID with the
+// same content gets the first result; with other content it is a Conflict.
 type Transfer struct {
 	ID      string       `json:"id"`
 	Kind    TransferKind `json:"kind"`
 	Debit   Name         `json:"debit,omitempty"`
 	Credit  Name         `json:"credit,omitempty"`
 	Amount  Credits      `json:"amount"`
-	Pending string       `json:"pending,omitempty"` // ID of the hold that Post, Void or Extend resolves
+	Pending string       `json:"pending,omitempty"` // ID of the hold for Post, Void or Extend
 	Expires Time         `json:"expires,omitempty"` // when a Hold or Extend expires; 0: never
-	// Member is the account that answers for the hold. It must be the debit account or one of its
-	// members. Hold only.
+	// Member is the account that is responsible for the hold: the debit account or one of its members. Only for Hold.
 	Member Name   `json:"member,omitempty"`
 	Job    JobID  `json:"job,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Linked ties the transfer to the next one of the request: a chain of
-	// linked transfers happens as a whole or not at all.
+	// Linked ties the transfer to the next one of the request. A chain of linked transfers is carried out as a whole
+	// or not at all.
 	Linked bool `json:"linked,omitempty"`
-	// Timeout says when a Hold expires, or the new expiry for an Extend, as a span from the moment
-	// at which the bank carries the transfer out. Use it if the sender's clock may differ from the
-	// bank's. At most one of Expires and Timeout may be given.
+	// Timeout says when a Hold expires, or the new expiry for an Extend, as a duration from the moment when the bank
+	// carries out the transfer. Use it if the sender's clock may differ from the bank's. At most one of Expires and
+	// Timeout may be given.
 	Timeout Duration `json:"timeout,omitempty"`
 }
 
-// MaxLegs is how many linked transfers the bank always takes as one chain.
+// MaxLegs is the largest number of linked transfers in one chain that the bank always accepts.
 const MaxLegs = 1024
 
 // TransferRequest asks the bank for transfers, in order. Only services and operators may send it.
@@ -74,9 +72,9 @@ const MaxLegs = 1024
 //	post  $site → dan          1    linked
 //	void  hold of cyd               the end of the chain
 //
-// Each leg has a debit and a credit, so the chain sums to zero exactly. $site keeps its balance if
-// the amounts paid in equal the amounts paid out; the sender rounds once to make them equal. If one
-// leg is refused, all are refused, each with the same kind of error.
+// Each leg has a debit and a credit, so the sum of the chain is exactly zero. The balance of $site does not change if
+// the amounts paid in equal the amounts paid out; the sender rounds once to make them equal. If one leg is refused,
+// all are refused, each with the same kind of error.
 type TransferRequest struct {
 	Transfers []Transfer `json:"transfers"`
 	// Proof is required if the site's bank asks for proofs.
@@ -88,48 +86,45 @@ type TransferReply struct {
 	Results []TransferResult `json:"results"`
 }
 
-// TransferResult is the remembered result of one transfer; Error is nil if it was done. Amount is
-// the amount moved by a Posted or Post, set aside by a Hold, or freed by a Void; for an Extend it
-// is the amount that its hold sets aside.
+// TransferResult is the remembered result of one transfer; Error is nil if it was done. Amount is the amount that a
+// Posted or Post moved, that a Hold set aside, or that a Void freed. For an Extend it is the amount that the hold
+// sets aside.
 type TransferResult struct {
 	Amount Credits `json:"amount"`
 	Error  *Error  `json:"error,omitempty"`
 }
 
-// GrantRequest issues credits to an account, which is opened if need be.
+// GrantRequest issues credits to an account, and opens the account if it does not exist.
 type GrantRequest struct {
 	Key     string  `json:"key"`
 	Account Name    `json:"account"`
 	Amount  Credits `json:"amount"`
 	Reason  string  `json:"reason,omitempty"`
-	// Expires is when the part that is unspent goes back to the issuer; 0: never, or after
-	// Lasts from when the grant was made, so that the same request made later is the same.
+	// Expires is when the unspent part goes back to the issuer; 0: never, or Lasts after the grant was made. Lasts
+	// lets a request that is repeated later have the same content.
 	Expires Time     `json:"expires,omitempty"`
 	Lasts   Duration `json:"lasts,omitempty"`
 }
 
-// MemberRequest allows an account to spend from a project's account, or ends that. Operators and
-// the project's owners may send it. Fields that are not given do not change; a new member may
-// spend, without a limit.
+// MemberRequest allows an account to spend from a project's account, or ends this. Operators and the project's owners
+// may send it. Fields that are left out do not change. A new member may spend without a limit.
 type MemberRequest struct {
 	Account Name `json:"account"` // the project
 	Member  Name `json:"member"`
 	Remove  bool `json:"remove,omitempty"`
 
 	Role *Role `json:"role,omitempty"`
-	// Limit bounds the sum of what the member has ever spent in the project and holds there now; 0:
-	// no bound.
+	// Limit bounds what the member has ever spent from the project, plus what it holds there now; 0: no bound.
 	Limit *Credits `json:"limit,omitempty"`
 }
 
-// AccountRequest names an account; empty is the caller's own. Only its
-// members and operators may see it.
+// AccountRequest names an account; empty: the caller's own. Only its members and operators may see it.
 type AccountRequest struct {
 	Account Name `json:"account,omitempty"`
-	Holds   bool `json:"holds,omitempty"` // list the holds too, up to MaxPendingHolds of them
+	Holds   bool `json:"holds,omitempty"` // also list the holds, at most MaxPendingHolds of them
 }
 
-// MaxPendingHolds is how many holds of an account are listed, the newest ones.
+// MaxPendingHolds is how many holds of an account a reply lists: the newest ones.
 const MaxPendingHolds = 200
 
 // PendingHold is credits that are set aside.
@@ -139,37 +134,37 @@ type PendingHold struct {
 	Expires Time    `json:"expires"` // when it expires; 0: never
 	Job     JobID   `json:"job,omitempty"`
 	By      Name    `json:"by"`     // the account that made it
-	Member  Name    `json:"member"` // the account that answers for it
+	Member  Name    `json:"member"` // the account that is responsible for it
 	Payee   Name    `json:"payee"`  // the only account that it can be paid to; "": any account
 }
 
-// AccountReply is an account as the bank sees it. Members, Roles and Expiring are in the answers to
-// questions about accounts; the answer to a change of an account leaves these lists out.
+// AccountReply is an account as the bank sees it. The lists Members, Roles and Expiring are only in answers to
+// questions about accounts, not in answers to a change of an account.
 type AccountReply struct {
 	Account   Name    `json:"account"`
 	Balance   Credits `json:"balance"`
 	Reserved  Credits `json:"reserved"`  // held for jobs
 	Available Credits `json:"available"` // balance − reserved
-	Granted   Credits `json:"granted"`   // received from the issuer, ever, as far as it can be counted
-	Spent     Credits `json:"spent"`     // charged for jobs, ever
+	Granted   Credits `json:"granted"`   // received from the issuer since the beginning, as far as it can be counted
+	Spent     Credits `json:"spent"`     // charged for jobs since the beginning
 	Members   []Name  `json:"members"`   // who may spend: owners and members, not auditors
 
-	Credit   Credits      `json:"credit"`           // how far below zero the balance may go; can be held, not part of Available
-	Holds    int          `json:"holds"`            // pending holds
+	Credit   Credits      `json:"credit"`           // how far the balance may go below zero; usable by holds, not part of Available
+	Holds    int          `json:"holds"`            // number of pending holds
 	Project  bool         `json:"project"`          // the account was made as a project
 	Title    string       `json:"title,omitempty"`  // title of a project
-	Roles    []Membership `json:"roles"`            // everybody with a part in the project, by name
+	Roles    []Membership `json:"roles"`            // every account with a role in the project, by name
 	Frozen   Name         `json:"frozen,omitempty"` // who froze it; "": it is not frozen
-	Why      string       `json:"why,omitempty"`    // reason why it was frozen
-	Expiring []Expiring   `json:"expiring"`         // by when
-	// Pending are holds, the one made last first, if they were asked for.
+	Why      string       `json:"why,omitempty"`    // why it was frozen
+	Expiring []Expiring   `json:"expiring"`         // grants that expire, by expiry
+	// Pending lists holds, the newest first, if the request asked for them.
 	Pending []PendingHold `json:"pending,omitempty"`
 }
 
 // AccountsReply lists accounts by name.
 type AccountsReply struct {
 	Accounts []AccountReply `json:"accounts"`
-	More     bool           `json:"more"` // there are more: ask again with After
+	More     bool           `json:"more"` // there are more accounts: ask again with After
 }
 
 // StatementRequest asks for an account's history, oldest first.
@@ -179,8 +174,8 @@ type StatementRequest struct {
 	To      Time   `json:"to,omitempty"`
 	After   uint64 `json:"after,omitempty"` // only entries with a larger number, for the next page
 	Limit   int    `json:"limit,omitempty"` // default 100, at most 1000
-	// Newest asks for the last entries instead of the first; More then says that there
-	// are older ones. Before: only entries with a smaller number, to page back.
+	// Newest asks for the last entries instead of the first; More then says that there are older entries. Before asks
+	// only for entries with a smaller number, to page back.
 	Newest bool   `json:"newest,omitempty"`
 	Before uint64 `json:"before,omitempty"`
 }
@@ -193,7 +188,7 @@ type StatementReply struct {
 	More    bool    `json:"more"`
 }
 
-// Entry is one line of a statement. Balance and Reserved are after it.
+// Entry is one line of a statement. Balance and Reserved are the amounts after it.
 type Entry struct {
 	Number   uint64       `json:"number"`
 	At       Time         `json:"at"`
@@ -201,24 +196,24 @@ type Entry struct {
 	Transfer string       `json:"transfer"`
 	Other    Name         `json:"other,omitempty"` // the other account
 	Change   Credits      `json:"change"`          // change of the balance
-	Hold     Credits      `json:"hold"`            // change of the held amount
+	Hold     Credits      `json:"hold"`            // change of the reserved amount
 	Balance  Credits      `json:"balance"`
 	Reserved Credits      `json:"reserved"`
 	Job      JobID        `json:"job,omitempty"`
 	Reason   string       `json:"reason"`
-	Pending  string       `json:"pending,omitempty"` // the hold that it resolves, the grant that it returns, or the transfer that it corrects
-	Member   Name         `json:"member,omitempty"`  // the account that answered for the hold
+	Pending  string       `json:"pending,omitempty"` // the hold that it ends, the grant it returns, or the transfer it corrects
+	Member   Name         `json:"member,omitempty"`  // the account that was responsible for the hold
 	By       Name         `json:"by,omitempty"`      // the account that asked for it; "": the bank itself
 }
 
 // BooksReply is the bank's own check of its books.
 type BooksReply struct {
 	Issued    Credits `json:"issued"`
-	Balances  Credits `json:"balances"`        // sum over all accounts but the issuer
+	Balances  Credits `json:"balances"`        // sum over all accounts except the issuer
 	Held      Credits `json:"held,omitempty"`  // part of Balances that is set aside
-	Holds     int     `json:"holds,omitempty"` // only for operators, with Held: each hold shows the budget of a bid
+	Holds     int     `json:"holds,omitempty"` // number of holds; only for operators, as Held, because a hold shows a budget
 	Accounts  int     `json:"accounts"`
 	Transfers uint64  `json:"transfers"`
-	Balanced  bool    `json:"balanced"` // Balances = Issued, no limit broken, every hold backed
+	Balanced  bool    `json:"balanced"` // Balances = Issued, no limit is exceeded, and every hold is backed by its account
 	Message   string  `json:"message"`
 }

@@ -28,9 +28,8 @@ func ValidName(s string) bool {
 	return true
 }
 
-// ValidFreeName reports whether s is a letter or digit, then at most 62 letters of either
-// case, digits, '.', '-' or '_'. Names that differ in case differ. In a subject, such a
-// name is written by [token].
+// ValidFreeName reports whether s is a letter or digit, then at most 62 letters of either case, digits, '.', '-' or
+// '_'. Upper and lower case count as different. In a subject, such a name is written in the form of [token].
 func ValidFreeName(s string) bool {
 	if len(s) == 0 || len(s) > 63 {
 		return false
@@ -73,8 +72,8 @@ func (r TaskRef) String() string {
 	return r.Job.String() + "." + strconv.Itoa(int(r.Stage)) + "." + strconv.Itoa(int(r.Index))
 }
 
-// Attempt names one attempt of a task. Attempt numbers of a task rise from 1
-// and fence: a word about an attempt that is no longer the latest is refused.
+// Attempt names one attempt of a task. The attempts of a task are numbered from 1. A message about an attempt is
+// refused if there is a later attempt of the task.
 type Attempt struct {
 	Task   TaskRef `json:"task"`
 	Number uint32  `json:"number"`
@@ -85,7 +84,7 @@ func (a Attempt) Compare(o Attempt) int {
 	return cmp.Or(a.Task.Compare(o.Task), cmp.Compare(a.Number, o.Number))
 }
 
-// nameOf returns the name of an enumeration's member, "unknown" if it has none.
+// nameOf returns the name of a member of an enumeration, or unknown if it has none.
 func nameOf[E ~uint8](names []string, member E, unknown string) string {
 	if int(member) < len(names) {
 		return names[member]
@@ -93,7 +92,7 @@ func nameOf[E ~uint8](names []string, member E, unknown string) string {
 	return unknown
 }
 
-// readName reads the name of a member of the enumeration that what names.
+// readName reads the name of a member of an enumeration. what is the name of the enumeration, for the error.
 func readName[E ~uint8](into *E, what string, names []string, text []byte) error {
 	i := slices.Index(names, string(text))
 	if i < 0 {

@@ -2,50 +2,46 @@ package messages
 
 import "math"
 
-// RegisterRequest announces a node, with the session number that its agent chose when it started. A
-// later registration of the node with another session ends the earlier session: its requests are
-// refused. A later registration with the same session updates what the node can do now, and nothing
-// else.
+// RegisterRequest announces a node, with the session number that its agent chose when it started. If the node
+// registers again with another session, the earlier session ends: its requests are refused. If it registers again
+// with the same session, only its abilities are updated.
 type RegisterRequest struct {
 	Session uint64       `json:"session"` // random, not 0
 	Slots   []ClassSlots `json:"slots"`
-	Running []Attempt    `json:"running"` // attempts that the agent still runs or holds
-	// Abilities says what the node can do with a task; the names are in ability.go.
+	Running []Attempt    `json:"running"` // attempts that the agent still runs, or that wait there
+	// Abilities lists what the node can do with a task; the names are in ability.go.
 	Abilities []Name `json:"abilities,omitempty"`
-	// Resources is everything that the node has. The slots of its classes stand for a part of
-	// it. nil: unknown.
+	// Resources is everything that the node has. The slots of its classes are a part of it. nil: unknown.
 	Resources *Resources `json:"resources,omitempty"`
 	// Labels are words that describe the node, such as infiniband. A stage can require some of
 	// them; see [Stage].
 	Labels []Name `json:"labels,omitempty"`
-	// MostSuspended is how many suspended tasks the node keeps at once; 0: four for
-	// each slot.
+	// MostSuspended is how many suspended tasks the node keeps; 0: four for each slot.
 	MostSuspended int `json:"most_suspended,omitempty"`
-	// Leaving says that the agent ends and that nothing runs on the node any more. It ends the
-	// session instead of beginning one.
+	// Leaving says that the agent ends and that nothing runs on the node any more. Such a request ends the session,
+	// and begins none.
 	Leaving bool `json:"leaving,omitempty"`
 }
 
-// MaxAhead bounds how many tasks a node may hold in advance for each slot of a class, before they
-// have a slot.
+// MaxAhead bounds how many tasks a node may hold in advance, before they have a slot, for each slot of a class.
 const MaxAhead = 64
 
 // MaxSuspended bounds how many suspended tasks a node can keep.
 const MaxSuspended = 1 << 20
 
-// NodeMarket is a market as the agents of its nodes know it.
+// NodeMarket is what the agents of a market's nodes know about the market.
 type NodeMarket struct {
 	Name    Name   `json:"name"`
 	Classes []Name `json:"classes"`
-	// Ordered: tasks run as the mechanism orders. Otherwise weights are shares of slot time, and
-	// tasks may be granted ahead.
+	// Ordered says that tasks run in the order that the mechanism sets. Otherwise weights are shares of slot time,
+	// and tasks may be granted ahead.
 	Ordered bool `json:"ordered,omitempty"`
 }
 
-// RegisterReply admits the node.
+// RegisterReply admits a node.
 type RegisterReply struct {
-	// Lease is how long the agent may run tasks after its last answered
-	// exchange; it must exchange well within it.
+	// Lease is how long the agent may run tasks after its last answered exchange. It must exchange well before the
+	// end.
 	Lease   Duration     `json:"lease"`
 	Markets []NodeMarket `json:"markets"`
 	Stop    []Attempt    `json:"stop"` // attempts of the agent that are no longer valid
@@ -58,7 +54,7 @@ type Exchange struct {
 	Seq      uint64     `json:"seq"`
 	Finished []Finished `json:"finished"`
 	Claims   []Claim    `json:"claims"`
-	// Sent is when it was sent, also again, on the agent's clock: see [Successor].
+	// Sent is the time of sending on the agent's clock, also when it is sent again: see [Successor].
 	Sent Time `json:"sent,omitempty"`
 }
 
@@ -66,10 +62,10 @@ type Exchange struct {
 type Claim struct {
 	Market Name  `json:"market"`
 	Class  Name  `json:"class"`
-	Job    JobID `json:"job"` // sampled from the vector; 0: the next job in line for the slots that this exchange frees
+	Job    JobID `json:"job"` // the job drawn from the vector; 0: the next job in line for the slots that this exchange frees
 	Slots  int   `json:"slots"`
-	// Ahead is how many tasks of the class the node may hold in addition to the tasks on slots. They
-	// wait on the node for the next free slot.
+	// Ahead is how many tasks of the class the node may hold in addition to the tasks on its slots. Those tasks wait
+	// on the node for the next free slot.
 	Ahead int `json:"ahead,omitempty"`
 }
 
@@ -82,16 +78,16 @@ type Finished struct {
 	Ended    Time     `json:"ended"`
 	CPU      Duration `json:"cpu"`
 	MaxRSS   int64    `json:"max_rss"`        // bytes
-	Detail   string   `json:"detail"`         // why it could not start, or was ended
+	Detail   string   `json:"detail"`         // why it could not start, or why it was ended
 	Lost     int64    `json:"lost,omitempty"` // bytes of its output that were not kept
-	// Next is the attempt that got its slot before its end was reported; nil: none.
+	// Next is the attempt that got its slot before this report; nil: none.
 	Next *Successor `json:"next,omitempty"`
-	// MemoryKilled: it ended by itself, after its memory limit had ended a process of it.
+	// MemoryKilled says that the attempt ended by itself, after its memory limit had ended one of its processes.
 	MemoryKilled bool `json:"memory_killed,omitempty"`
 }
 
-// Successor is an attempt granted ahead that has got a slot. At is when, on the clock of
-// [Exchange.Sent], which has any zero.
+// Successor is an attempt that was granted ahead and has now got a slot. At is the time when it got the slot, on the
+// agent's clock: see [Exchange.Sent]. That clock may start at any time.
 type Successor struct {
 	Attempt Attempt `json:"attempt"`
 	At      Time    `json:"at"`
@@ -104,9 +100,9 @@ type Outcome uint8
 const (
 	Exited      Outcome = iota // by itself; ExitCode says how
 	TimedOut                   // ended at its time limit
-	Stopped                    // ended because the leader or the lease said so
+	Stopped                    // ended because the leader ended it, or because the lease ended
 	Unstartable                // the process could not be started
-	Exceeded                   // ended because it exceeded a limit that has no name below
+	Exceeded                   // ended because it exceeded another limit than those below
 	OutOfMemory                // ended by its memory limit
 	OutOfDisk                  // ended because it exceeded its limit on disk space
 	Unprepared                 // not started, because the prolog or an epilog of the node failed
@@ -138,20 +134,20 @@ func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil 
 // UnmarshalText reads an outcome's name.
 func (o *Outcome) UnmarshalText(b []byte) error { return readName(o, "outcome", outcomeNames, b) }
 
-// ExchangeReply answers an exchange. Fewer grants than slots claimed means
-// that the rest found no work: the agent waits for the next vector.
+// ExchangeReply answers an exchange. If it has fewer grants than the claimed slots, there is no work for the others:
+// the agent waits for the next vector.
 type ExchangeReply struct {
 	Seq      uint64    `json:"seq"`
 	Grants   []Grant   `json:"grants"`
-	Programs []Program `json:"programs"` // one for each stage that the grants belong to; see [SharedEnv]
+	Programs []Program `json:"programs"` // one for each stage of the granted tasks; see [SharedEnv]
 	Stop     []Attempt `json:"stop"`     // attempts of this node to end now
-	// Suspended lists all attempts of this node that must not run until a later list leaves them
-	// out. Running ones are suspended, others wait. All attempts that are not listed run. Version
-	// grows with every change; an agent ignores a version below the one that it obeys.
+	// Suspended lists all attempts of this node that must not run until a later list leaves them out. Running ones
+	// are suspended, and others wait. All attempts that are not listed may run. Version grows with every change. An
+	// agent ignores a lower version than the one that it has obeyed.
 	Suspended []Attempt `json:"held,omitempty"`
 	Version   uint64    `json:"version,omitempty"`
-	// Markets are the markets that the node serves now, if they changed since it
-	// registered; nil: as before. A market without classes is none.
+	// Markets are the markets that the node serves now, if they have changed since it registered; nil: no change. A
+	// market without classes does not count.
 	Markets []NodeMarket `json:"markets,omitempty"`
 }
 
@@ -159,19 +155,17 @@ type ExchangeReply struct {
 type Grant struct {
 	Attempt Attempt `json:"attempt"`
 	Array   int64   `json:"array"` // the task's array index
-	// Position is 1 + the position of the task that this task repeats; 0: it repeats none.
+	// Position is 1 + the position of the task that this task repeats; 0: it does not repeat one.
 	Position uint32 `json:"position,omitempty"`
-	// Ahead: the attempt has no slot yet. It begins on the next that is free, or is given
-	// back as stopped.
+	// Ahead says that the attempt has no slot yet. It starts on the next free slot, or is given back as stopped.
 	Ahead bool `json:"ahead,omitempty"`
-	// Nodes lists the nodes of its allocation in the order of the tasks, separated by commas. Steps
-	// has the address and the token with which it may start processes there. The agent adds both.
+	// Nodes lists the nodes of the task's allocation in the order of the tasks, separated by commas. Steps has the
+	// address and the token with which the task may start processes there. The agent adds both.
 	Nodes string `json:"nodes,omitempty"`
 	Steps string `json:"steps,omitempty"`
 }
 
-// Place returns the task's position in its stage; for a task that repeats another, the other one's
-// position.
+// Place returns the task's position in its stage. If it repeats a task, it returns that task's position.
 func (g *Grant) Place() uint32 {
 	if g.Position > 0 {
 		return g.Position - 1
@@ -185,20 +179,20 @@ type Program struct {
 	Stage     uint32   `json:"stage"`
 	StageName Name     `json:"stage_name"`
 	JobName   string   `json:"job_name"`
-	Account   Name     `json:"account"` // owner: may read the logs
+	Account   Name     `json:"account"` // owner of the job, who may read the logs
 	Payer     Name     `json:"payer,omitempty"`
 	Market    Name     `json:"market,omitempty"`
 	Class     Name     `json:"class"`
 	Tasks     int      `json:"tasks"`
 	Command   []string `json:"command"`
 	Script    string   `json:"script"`
-	Env       Env      `json:"env"` // the job's variables, overlaid by the stage's; see [SharedEnv]
+	Env       Env      `json:"env"` // the job's variables, replaced by the stage's where both have a name; see [SharedEnv]
 	Dir       string   `json:"dir"`
 	TimeLimit Duration `json:"time_limit"`
-	// Memory bounds a task, in bytes; -1: all memory of the node; 0: as the node says.
+	// Memory is the limit of a task, in bytes; -1: all memory of the node; 0: the node's default.
 	Memory int64 `json:"memory,omitempty"`
-	// Width is how many slots a task has; 0: 1. Shape is the resources of these slots together, at
-	// least what the stage asks for; nil: slots of the class have no sizes.
+	// Width is how many slots a task has; 0: 1. Shape is the resources of these slots together, which is at least
+	// what the stage asks for. nil: slots of the class have no sizes.
 	Width     int        `json:"width,omitempty"`
 	Shape     *Resources `json:"shape,omitempty"`
 	Exclusive bool       `json:"exclusive,omitempty"` // the task has the whole node
@@ -216,12 +210,12 @@ type Program struct {
 	OOM OOM `json:"oom,omitempty"`
 }
 
-// SharedEnv is the stage of a program that only carries the job's environment. The Env
-// of each other program of the job overlays it. So an answer carries the environment of
-// a job once. Only agents with the ability AbilitySharedEnv get any.
+// SharedEnv is the stage number of a program that only carries the job's environment. The Env of each other program
+// of the job is added to it, and replaces equal names. So an answer carries the environment of a job only once. Only
+// agents with the ability AbilitySharedEnv get such programs.
 const SharedEnv = math.MaxUint32
 
-// ShareEnv gives each of some programs its whole environment.
+// ShareEnv gives each program its whole environment.
 func ShareEnv(programs []Program) {
 	shared := map[JobID]Env{}
 	for i := range programs {
@@ -239,8 +233,8 @@ func ShareEnv(programs []Program) {
 	}
 }
 
-// Directive tells an agent at once what to end and what to suspend. If it is lost, the reply to the
-// agent's next exchange says the same.
+// Directive tells an agent at once which attempts to end and to suspend. If it is lost, the reply to the agent's next
+// exchange says the same.
 type Directive struct {
 	Term uint64    `json:"term"`
 	Stop []Attempt `json:"stop"`
@@ -250,10 +244,10 @@ type Directive struct {
 	Markets   []NodeMarket `json:"markets,omitempty"`
 }
 
-// Vector is a market's allocation for agents: for each class, the weight of each job with pending
-// work. It is soft state. Agents accept a vector only if (Term, Seq) is above the last one. If Base
-// is not 0, the vector has only the changes since the vector of the same term with Seq = Base. An
-// agent without that vector asks for the complete one (verb "vector").
+// Vector is a market's allocation for agents: for each class, the weight of each job with pending work. It may be
+// lost. An agent accepts a vector only if (Term, Seq) is higher than before. If Base is not 0, the vector has only
+// the changes since the vector of the same term with Seq = Base. An agent that lacks that vector asks for the
+// complete one (verb "vector").
 type Vector struct {
 	Market  Name          `json:"market"`
 	Term    uint64        `json:"term"`
@@ -262,22 +256,21 @@ type Vector struct {
 	Classes []ClassVector `json:"classes"`
 }
 
-// ClassVector is one class of a vector. Weights need not sum to one: an agent
-// samples job i with probability Weight_i / Σ Weight. Pending and Idle let
-// idle slots wake in proportion to the work.
+// ClassVector is one class of a vector. The sum of the weights may be any number: an agent draws job i with
+// probability Weight_i / Σ Weight. Pending and Idle let idle slots wake in proportion to the work.
 type ClassVector struct {
 	Class   Name        `json:"class"`
 	Pending int         `json:"pending"` // tasks that could be claimed
 	Idle    int         `json:"idle"`    // slots of the site without a task
-	Jobs    []JobWeight `json:"jobs"`    // ascending job numbers; weight 0 removes
+	Jobs    []JobWeight `json:"jobs"`    // by ascending job number; weight 0 removes a job
 }
 
-// Same reports whether, since the previous vector, jobs only left or came back with the weight that
-// they had. A job that was drawn by the previous vector is then also a valid draw by this one. The
-// vector says so with a first entry that has no job.
+// Same reports whether the only changes since the previous vector are jobs that left, and jobs that came back with
+// their old weights. Then a job that was drawn by the previous vector is also a valid draw by this one. The vector
+// marks this by a first entry without a job.
 func (v *ClassVector) Same() bool { return len(v.Jobs) > 0 && v.Jobs[0] == JobWeight{} }
 
-// SetSame says that the vector is the [ClassVector.Same].
+// SetSame marks the vector, so that [ClassVector.Same] returns true.
 func (v *ClassVector) SetSame() { v.Jobs = append([]JobWeight{{}}, v.Jobs...) }
 
 // JobWeight is the weight of one job in a class.
@@ -286,7 +279,7 @@ type JobWeight struct {
 	Weight float32 `json:"weight"`
 }
 
-// VectorRequest asks the leader for the whole vector of a market.
+// VectorRequest asks the leader for the complete vector of a market.
 type VectorRequest struct {
 	Market Name `json:"market"`
 }
@@ -295,25 +288,25 @@ type VectorRequest struct {
 type LogsRequest struct {
 	Attempt Attempt  `json:"attempt"`
 	Stderr  bool     `json:"stderr,omitempty"`
-	Offset  int64    `json:"offset,omitempty"` // position from the start; negative: that many bytes before the end
+	Offset  int64    `json:"offset,omitempty"` // position from the beginning; negative: bytes before the end
 	Limit   int      `json:"limit,omitempty"`  // bytes; default and maximum: 256 KiB
-	Wait    Duration `json:"wait,omitempty"`   // how long to wait for more, at most 1 s
+	Wait    Duration `json:"wait,omitempty"`   // how long to wait for more output, at most 1 s
 }
 
-// LogsReply is a piece of output. Next is the offset to continue from; End is
-// true when the attempt has ended and nothing is left after Next.
+// LogsReply is a piece of output. Next is the offset of the next piece. End is true when the attempt has ended and
+// nothing follows Next.
 type LogsReply struct {
 	Data []byte `json:"data"`
 	Next int64  `json:"next"`
 	End  bool   `json:"end"`
 	// Missing is how many bytes of the output before Data were not kept.
 	Missing int64 `json:"missing,omitempty"`
-	// Stream answers the stream of an [OutputRequest].
+	// Stream answers an [OutputRequest] with a stream.
 	Stream *StreamReply `json:"stream,omitempty"`
 }
 
-// Observation is what the site learned from an ended job, for the estimator. It is identified by
-// site and job; repeated ones are equal.
+// Observation is what the site learned from an ended job, for the estimator. Site and job identify it; repeated
+// observations are equal.
 type Observation struct {
 	Site      Name          `json:"site"`
 	Job       JobID         `json:"job"`
@@ -329,19 +322,19 @@ type Observation struct {
 	Started   Time          `json:"started"`
 	Ended     Time          `json:"ended"`
 	Stages    []StageStatus `json:"stages"`
-	// Work has an entry for each of Stages, in the same order.
+	// Work has one entry for each entry of Stages, in the same order.
 	Work []StageWork `json:"work,omitempty"`
 	// Valuation is the job's declared valuation, if it has one. It is a sample of a job profile
 	// class.
 	Valuation *Valuation `json:"valuation,omitempty"`
-	// The job's declarations to a batch queue.
+	// What the job declared to a batch queue.
 	Value  Credits  `json:"value,omitempty"`
-	Delay  Credits  `json:"delay,omitempty"` // cost of a second
+	Delay  Credits  `json:"delay,omitempty"` // cost of a second of waiting
 	Length Duration `json:"length,omitempty"`
 }
 
-// UtilityRequest asks the estimator what a job without a utility function is worth on the classes
-// that it uses.
+// UtilityRequest asks the estimator for a utility function of a job that has none: the worth of each class that it
+// uses.
 type UtilityRequest struct {
 	Account Name   `json:"account"`
 	Name    string `json:"name"`
@@ -349,22 +342,21 @@ type UtilityRequest struct {
 	Classes []Name `json:"classes"` // classes of the job's stages
 }
 
-// UtilityReply is the estimator's answer, and how many runs it rests on; with
-// 0 runs it is the default: every class the job uses counts the same.
+// UtilityReply is the estimator's answer, and the number of runs behind it. With 0 runs it is the default: all
+// classes that the job uses have equal weights.
 type UtilityReply struct {
 	Utility Utility `json:"utility"`
 	Runs    int     `json:"runs"`
-	// Default is the part of the weights that is the default's rather than
-	// determined by the runs: 1 without runs, near 0 with many.
+	// Default is the part of the weights that comes from the default, and not from the runs: 1 without runs, near 0
+	// with many.
 	Default    float64 `json:"default"`
 	Determined bool    `json:"determined"` // the runs alone determine the weights
-	// Residual is the difference of the runs from the fit: the root of the mean square, as a part
-	// of the root mean square of their utilities.
+	// Residual is the root mean square of the differences between the runs and the fit, divided by the root mean
+	// square of their utilities.
 	Residual float64 `json:"residual"`
-	// Errors are the standard errors of the weights, in the same unit; none if there are not more
-	// runs than weights.
+	// Errors are the standard errors of the weights, in the same unit; empty if there are not more runs than weights.
 	Errors Weights `json:"errors,omitempty"`
-	// Condition is about the factor by which noise in the runs is amplified; 0 if the runs do not
+	// Condition is approximately the factor by which the fit amplifies noise in the runs; 0 if the runs do not
 	// determine the weights.
 	Condition float64 `json:"condition"`
 }

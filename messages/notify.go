@@ -12,7 +12,7 @@ const (
 	MaxNotifyTo = 512
 )
 
-// Notify asks for a word about a job.
+// Notify asks for notifications about a job.
 type Notify struct {
 	// To is an e-mail address, or the URL of a webhook.
 	To string   `json:"to"`
@@ -29,11 +29,11 @@ const (
 // NotifyEvents are the events of a job that a notification can be sent for.
 var NotifyEvents = []string{NotifyStart, NotifyEnd, NotifyFailure}
 
-// Webhook reports whether the notification goes to a webhook, not by e-mail.
+// Webhook reports whether the notification goes to a webhook and not to an e-mail address.
 func (n *Notify) Webhook() bool { return strings.Contains(n.To, "://") }
 
-// Wants reports whether a notification about an event is asked for. If both end and failure are
-// asked for, one notification is sent for both.
+// Wants reports whether a notification about an event is asked for. If both end and failure are asked for, a failed
+// job sends only one notification.
 func (n *Notify) Wants(event string) bool {
 	if len(n.On) == 0 {
 		return event == NotifyEnd
@@ -41,8 +41,8 @@ func (n *Notify) Wants(event string) bool {
 	return slices.Contains(n.On, event)
 }
 
-// validateNotify reports what is wrong with the notifications of a job, apart from its site's
-// rules.
+// validateNotify returns an error for the first fault in the notifications of a job. It does not know the rules of
+// the site.
 func validateNotify(list []Notify) error {
 	if len(list) > MaxNotify {
 		return Errorf(TooLarge, "notify: %d are more than the limit of %d", len(list), MaxNotify)
@@ -71,7 +71,7 @@ func validateNotify(list []Notify) error {
 	return nil
 }
 
-// MailAddress accepts the plain form of an e-mail address.
+// MailAddress reports whether s is an e-mail address in plain form.
 func MailAddress(s string) bool {
 	local, domain, found := strings.Cut(s, "@")
 	if !found || local == "" || len(local) > 64 || domain == "" || len(domain) > 253 {
@@ -98,5 +98,5 @@ type NoticeStatus struct {
 	Event   string `json:"event"`
 	At      Time   `json:"at"`                // time of the event
 	Sent    Time   `json:"sent"`              // when the receiver accepted it; 0: not yet, or never
-	Refused string `json:"refused,omitempty"` // why it will not be sent
+	Refused string `json:"refused,omitempty"` // why it will never be sent
 }

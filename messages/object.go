@@ -17,7 +17,7 @@ const (
 	MaxOutputs   = 1000      // files that a task leaves
 	PieceSize    = 512 << 10 // bytes of a file in one message
 	MaxFileName  = 1024      // bytes of a file's name
-	digestLength = 64        // hexadecimal digits of a SHA-256
+	digestLength = 64        // length of a digest: the hexadecimal digits of a SHA-256
 )
 
 // Depot is the service that keeps the files of jobs. Users and agents reach the site's object store
@@ -25,8 +25,8 @@ const (
 // any subject, in the name of others.
 const Depot = "depot"
 
-// Verbs of the depot. The first ones are for users, about their own files. The others are for
-// agents, about a task that was granted to them.
+// Verbs of the depot. The first three are for users, about their own files. The others are for agents, about a task
+// that was granted to them.
 const (
 	VerbPut     = "put"     // PutRequest → PutReply
 	VerbGet     = "get"     // GetRequest → GetReply
@@ -36,11 +36,11 @@ const (
 	VerbDeliver = "deliver" // DeliverRequest → Empty: the files that the attempt left
 )
 
-// Verbs with which the depot of another site asks this one's. The caller is "$" and that
-// site; a job has its number at its home site.
+// Verbs of the depot for the depot of another site. The caller is "$" and the name of that site. A job has the number
+// of its home site.
 const (
-	VerbPeerTake    = "peer-take"    // GetRequest → GetReply: an input of a job of this site that runs there
-	VerbPeerOutputs = "peer-outputs" // OutputsRequest → OutputsReply: files that the tasks of a job from that site left
+	VerbPeerTake    = "peer-take"    // GetRequest → GetReply: an input of a job of this site that runs at the other site
+	VerbPeerOutputs = "peer-outputs" // OutputsRequest → OutputsReply: files that tasks of the other site's job have left
 	VerbPeerGet     = "peer-get"     // GetRequest → GetReply: one of these files
 )
 
@@ -49,35 +49,34 @@ type File struct {
 	Name   string `json:"name"`   // its path in the working directory, with "/" between directories
 	Size   int64  `json:"size"`   // bytes
 	Digest string `json:"digest"` // SHA-256 of the content, in lower-case hexadecimal digits
-	// Executable files may be run.
+	// Executable says that tasks may execute the file.
 	Executable bool `json:"executable,omitempty"`
 }
 
-// PutRequest stores a piece of a file. A request without Data asks whether the
-// file is there; pieces are sent in their order, each at Next of the reply before.
+// PutRequest stores a piece of a file. Without Data, it asks whether the depot has the file. Pieces are sent in
+// order, each at the position Next of the last reply.
 type PutRequest struct {
 	Digest  string  `json:"digest"`
 	Size    int64   `json:"size"`             // bytes of the whole file
 	Offset  int64   `json:"offset,omitempty"` // a multiple of PieceSize
 	Data    []byte  `json:"data,omitempty"`   // PieceSize bytes, or the rest of the file
-	Attempt Attempt `json:"attempt"`          // agents give it; users leave it out
+	Attempt Attempt `json:"attempt"`          // set by agents; users leave it out
 }
 
-// PutReply says from which position to continue. A file that is complete was checked against its
-// digest.
+// PutReply has the position of the next piece. When a file is complete, the depot has checked its digest.
 type PutReply struct {
 	Next int64 `json:"next"`
-	Done bool  `json:"done"` // the file is there
+	Done bool  `json:"done"` // the depot has the file
 }
 
 // GetRequest reads a piece of a file.
 type GetRequest struct {
 	Digest string `json:"digest"`
 	Offset int64  `json:"offset,omitempty"` // a multiple of PieceSize
-	// Agents give the attempt that the input is for. Users give the attempt that left the file,
-	// which is needed to find the file of a job at another site.
+	// Agents set the attempt that needs the input. Users set the attempt that left the file; without it, a file of a
+	// job at another site cannot be found.
 	Attempt Attempt `json:"attempt"`
-	// Account is the owner of the file. Only operators may give it; "": the caller.
+	// Account is the owner of the file. Only operators may set it; "": the caller.
 	Account Name `json:"account,omitempty"`
 }
 
@@ -87,26 +86,26 @@ type GetReply struct {
 	Data []byte `json:"data"`
 }
 
-// DeliverRequest lists the files that an attempt left. They were stored before.
+// DeliverRequest lists the files that an attempt left. The agent has stored them before.
 type DeliverRequest struct {
 	Attempt Attempt `json:"attempt"`
 	Files   []File  `json:"files"`
 }
 
-// OutputsRequest asks for the files that the tasks of a stage of one of the caller's jobs left.
+// OutputsRequest asks for the files that the tasks of one stage have left. The job must be the caller's.
 type OutputsRequest struct {
 	Job   JobID  `json:"job"`
 	Stage uint32 `json:"stage,omitempty"` // the stage's position in the job
 	From  uint32 `json:"from,omitempty"`  // first task index
-	Limit int    `json:"limit,omitempty"` // tasks to look at; default 100, at most 1000
-	// Account is the owner of the job. Only operators may give it; "": the caller.
+	Limit int    `json:"limit,omitempty"` // number of tasks to examine; default 100, at most 1000
+	// Account is the owner of the job. Only operators may set it; "": the caller.
 	Account Name `json:"account,omitempty"`
 }
 
-// OutputsReply lists, in the order of their indices, tasks that left something.
+// OutputsReply lists the tasks that left files, in the order of their indices.
 type OutputsReply struct {
 	Tasks []TaskOutputs `json:"tasks"`
-	Next  uint32        `json:"next"` // the index of the first task that was not looked at
+	Next  uint32        `json:"next"` // the index of the first task that was not examined
 }
 
 // TaskOutputs lists the files that a task left.
@@ -115,7 +114,7 @@ type TaskOutputs struct {
 	Files   []File  `json:"files"` // sorted by name
 }
 
-// Validate checks the request without looking at any state.
+// Validate checks the fields of the request.
 func (r *PutRequest) Validate() error {
 	if err := checkDigest("digest", r.Digest); err != nil {
 		return err
@@ -134,7 +133,7 @@ func (r *PutRequest) Validate() error {
 	return nil
 }
 
-// Validate checks the request without looking at any state.
+// Validate checks the fields of the request.
 func (r *GetRequest) Validate() error {
 	if r.Offset < 0 || r.Offset%PieceSize != 0 || r.Offset > MaxFile {
 		return Errorf(Invalid, "offset: %d must be a multiple of %d within the file", r.Offset, PieceSize)
@@ -142,7 +141,7 @@ func (r *GetRequest) Validate() error {
 	return checkDigest("digest", r.Digest)
 }
 
-// Validate checks the request without looking at any state.
+// Validate checks the fields of the request.
 func (r *DeliverRequest) Validate() error {
 	if len(r.Files) > MaxOutputs {
 		return Errorf(TooLarge, "files: %d are more than the limit of %d for a task; put them in an archive", len(r.Files), MaxOutputs)
@@ -150,7 +149,7 @@ func (r *DeliverRequest) Validate() error {
 	return validateFiles("files", r.Files)
 }
 
-// Validate checks the request without looking at any state.
+// Validate checks the fields of the request.
 func (r *OutputsRequest) Validate() error {
 	if r.Limit < 0 || r.Limit > 1000 {
 		return Errorf(Invalid, "limit: %d must be 0 to 1000", r.Limit)
@@ -161,7 +160,7 @@ func (r *OutputsRequest) Validate() error {
 // Travels reports whether the stage's tasks have input or output files.
 func (s *Stage) Travels() bool { return len(s.Inputs)+len(s.Outputs) > 0 }
 
-// validateFiles checks what travels with a stage.
+// validateFiles checks the input files and output patterns of a stage.
 func (s *Stage) validateFiles(path string) error {
 	if len(s.Inputs) > MaxInputs {
 		return Errorf(TooLarge, "%s.inputs: %d are more than the limit of %d; put them in an archive", path, len(s.Inputs), MaxInputs)
@@ -221,8 +220,8 @@ func (f *File) validate(at string) error {
 	return checkDigest(at+".digest", f.Digest)
 }
 
-// CheckFileName refuses a name that is none of a file within a working directory:
-// one that is not in its shortest form, absolute, or leads out of it.
+// CheckFileName returns an error unless a name is a file below a working directory. It refuses a name that is
+// absolute, leads out of the directory, or is not in its shortest form.
 func CheckFileName(at, name string) error {
 	if err := checkLine(at, name, MaxFileName); err != nil {
 		return err
@@ -233,8 +232,8 @@ func CheckFileName(at, name string) error {
 	return nil
 }
 
-// checkPattern refuses patterns that are invalid in package path, or that could match a file
-// outside the working directory.
+// checkPattern returns an error for a pattern that is invalid in package path, or that could match a file outside of
+// the working directory.
 func checkPattern(at, pattern string) error {
 	if err := CheckFileName(at, pattern); err != nil {
 		return err
@@ -253,7 +252,7 @@ func checkDigest(at, digest string) error {
 	return nil
 }
 
-// validateFiles checks what travels with the job as a whole.
+// validateFiles checks the input files of the whole job.
 func (s *JobSpec) validateFiles() error {
 	total, seen := int64(0), map[string]bool{}
 	for i := range s.Stages {

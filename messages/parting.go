@@ -2,7 +2,7 @@ package messages
 
 import "cmp"
 
-// VerbPart is a command of operators: the site parts from a peer.
+// VerbPart is a command of operators to part from a peer.
 const VerbPart = "part" // PartRequest → PartReply
 
 // PeerStanding is the state of a bank's relation to a peer.
@@ -12,8 +12,8 @@ type PeerStanding uint8
 const (
 	PeerOpen      PeerStanding = iota
 	PeerSuspended              // its bank does not answer: nothing new is agreed until it does
-	PeerParting                // nothing new is agreed; earlier agreements are settled and paid
-	PeerParted                 // nothing at all, until an operator makes it a peer again
+	PeerParting                // nothing new is agreed; existing agreements are settled and paid
+	PeerParted                 // no trade at all, until an operator makes it a peer again
 )
 
 var standingNames = []string{"open", "suspended", "parting", "parted"}
@@ -29,17 +29,17 @@ func (s *PeerStanding) UnmarshalText(b []byte) error {
 	return readName(s, "standing", standingNames, b)
 }
 
-// PartRequest parts from a peer. Without a loss, both sites agree: they settle, and part when
-// nothing is owed any more. With a loss it is one-sided and immediate: the loss, which must be
-// exactly what the peer owes, is written off.
+// PartRequest parts from a peer. Without a loss, both sites must agree: they settle, and part when nothing is owed
+// any more. With a loss, it is one-sided and takes effect at once. The loss must be exactly what the peer owes; it is
+// written off.
 type PartRequest struct {
 	Peer    Name     `json:"peer"`
 	Loss    *Credits `json:"loss,omitempty"`
-	Account Name     `json:"account,omitempty"` // the account that bears the loss; default: the operator's own
-	Reason  string   `json:"reason,omitempty"`  // why only one side ends it
+	Account Name     `json:"account,omitempty"` // the account that pays the loss; default: the operator's own
+	Reason  string   `json:"reason,omitempty"`  // why only this site ends it
 }
 
-// Validate checks the request without looking at any state.
+// Validate checks the fields of the request.
 func (r *PartRequest) Validate() error {
 	switch {
 	case r.Loss == nil && (r.Account != "" || r.Reason != ""):
@@ -56,12 +56,12 @@ func (r *PartRequest) Validate() error {
 	return cmp.Or(needName("peer", r.Peer), account, checkLine("reason", r.Reason, MaxClearingReason))
 }
 
-// PartReply is the result of a parting, or what it still waits for.
+// PartReply is the result of a parting, or what the parting still waits for.
 type PartReply struct {
 	Peer     PeerReply `json:"peer"`
-	Returned Credits   `json:"returned"` // returned to users: remittances, and authorisations for jobs there
-	Forgone  Credits   `json:"forgone"`  // charges for visiting jobs that the peer never confirmed
-	// An agreed parting waits for these, and for the debts and instructions of the peer.
+	Returned Credits   `json:"returned"` // credits returned to users, from remittances and from authorisations for jobs there
+	Forgone  Credits   `json:"forgone"`  // charges for visiting jobs that the peer has not confirmed, and will not pay
+	// An agreed parting waits until both numbers are 0, and until the debts and instructions of the peer are done.
 	Authorised int `json:"authorised"` // authorisations that the peer may still charge
-	Visits     int `json:"visits"`     // authorisations of the peer that are not charged
+	Visits     int `json:"visits"`     // authorisations of the peer that are not charged yet
 }

@@ -10,62 +10,59 @@ import (
 const (
 	MaxProfiles     = 256  // profiles of one site
 	MaxPriorSamples = 4096 // prior samples of one profile
-	maxParts        = 31   // parts of a custom profile, which has one more parameter
+	maxParts        = 31   // most points of a custom profile, which has one parameter more
 	maxInfluence    = 1e9
 )
 
-// Queued is the class of profiles for what jobs of a batch queue declare: a value, the cost of a
-// second's delay, and a length. It is not a class of valuations.
+// Queued is the class of profiles for the declarations of jobs in a batch queue: a value, the cost of a second of
+// delay, and a length. It is not a class of valuations.
 const Queued ValuationClass = "queued"
 
 // profileClasses are all classes that a profile may have.
 var profileClasses = append(slices.Clone(ValuationClasses), Queued)
 
-// Profile is a job profile class: a template of the types that users declare for one sort of job,
-// with bounds for its parameters and assumptions until there are enough samples.
+// Profile is a job profile class: a template for the types that users declare for similar jobs. It has bounds for the
+// parameters, and assumptions for the time before there are enough samples.
 type Profile struct {
 	Name  Name           `json:"name"`  // shown with estimates
 	Class ValuationClass `json:"class"` // hard, recurrent, sigmoidal, linear-decay, custom or queued
-	// Bounds of every parameter of the class: max, with mu and delta
-	// (sigmoidal, linear-decay), deadline (hard), workload (recurrent) or at1,
-	// at2, … (custom: when the first, second, … of Parts is reached); or value,
-	// delay (credits a second) and length (queued).
+	// Bounds has the bounds of every parameter of the class. The parameters are max, and mu and delta (sigmoidal,
+	// linear-decay), deadline (hard), workload (recurrent), or at1, at2, … (custom: the times at which the value
+	// falls to the first, second, … of Parts). Queued has value, delay (credits a second) and length.
 	Bounds []ParameterBounds `json:"bounds"`
-	// Parts of max that a custom valuation has left at its points, from 1
-	// downwards.
+	// Parts are the values of a custom valuation at its points, as parts of max, from 1 downwards.
 	Parts          []float64 `json:"parts,omitempty"`
 	Epsilon        float64   `json:"eps,omitempty"`              // sigmoidal, as in Valuation
 	SecondsPerUnit float64   `json:"seconds_per_unit,omitempty"` // recurrent
-	// Prior is the types to assume until there are 20 samples, with a number for each of Bounds.
-	// Without it, all types within the bounds are equally likely.
+	// Prior lists the types to assume until there are 20 samples, each with one number for each of Bounds. Empty: all
+	// types within the bounds are equally likely.
 	Prior []Sample `json:"prior,omitempty"`
-	// Bandwidth is the rule that chooses the width of the kernels: scott_full (the
-	// default), silverman_full, scott_diag, silverman_diag.
+	// Bandwidth is the rule that sets the width of the kernels: scott_full (the default), silverman_full, scott_diag
+	// or silverman_diag.
 	Bandwidth string `json:"bandwidth,omitempty"`
-	// Influence bounds the weight of one account, as a multiple of an even part; 0: 2.
+	// Influence bounds the weight of one account, as a multiple of an equal part; 0: 2.
 	Influence float64 `json:"influence,omitempty"`
-	// Kernels bounds the kernels; above it, samples are merged. 0: 1024.
+	// Kernels bounds the number of kernels; above it, samples are merged. 0: 1024.
 	Kernels int `json:"kernels,omitempty"`
 	// Market limits the samples to jobs of this market; "": all markets. A queued class needs a
 	// market.
 	Market Name `json:"market,omitempty"`
 }
 
-// Sample is the parameters of one type, in the order of a profile's bounds.
+// Sample has the parameters of one type, in the order of a profile's bounds.
 type Sample []float64
 
 // ParameterBounds is the range of one parameter of a type.
 type ParameterBounds struct {
-	Parameter string  `json:"parameter"` // the name of the parameter
-	Low       float64 `json:"low"`       // the least value
-	High      float64 `json:"high"`      // the largest value
+	Parameter string  `json:"parameter"` // name of the parameter
+	Low       float64 `json:"low"`       // least value
+	High      float64 `json:"high"`      // largest value
 }
 
 // bandwidths are the rules that a profile may name.
 var bandwidths = []string{"scott_full", "silverman_full", "scott_diag", "silverman_diag"}
 
-// Parameters names the parameters of the profile's types, in the order in
-// which samples have them.
+// Parameters returns the names of the parameters of the profile's types, in the order of a Sample.
 func (p *Profile) Parameters() []string {
 	names := []string{"max"}
 	switch p.Class {
@@ -85,8 +82,7 @@ func (p *Profile) Parameters() []string {
 	return names
 }
 
-// Validate reports the first thing that is wrong with a profile; the message
-// begins with the field's path.
+// Validate returns an error for the first fault of a profile. The message begins with the field's path.
 func (p *Profile) Validate() error {
 	if !ValidName(p.Name) {
 		return badName("name", p.Name)
@@ -167,7 +163,7 @@ func (p *Profile) validatePrior() error {
 	return nil
 }
 
-// Contains refuses a sample that is not within the bounds.
+// Contains returns an error unless a sample is within the bounds.
 func (p *Profile) Contains(x []float64) error {
 	if len(x) != len(p.Bounds) {
 		return Errorf(Invalid, "has %d numbers; a class %s has the %d parameters %s", len(x), p.Class, len(p.Bounds), strings.Join(p.Parameters(), ", "))
@@ -193,8 +189,8 @@ func (p *Profile) validateRules() error {
 	return nil
 }
 
-// Observed returns what an observed job declared as a sample of the profile; false
-// if it declared nothing of the profile's shape, or went to another market.
+// Observed returns the declaration of an observed job as a sample of the profile. It returns false if the job
+// declared nothing in the form of the profile, or went to another market.
 func (p *Profile) Observed(o *Observation) (Sample, bool) {
 	switch {
 	case p.Market != "" && p.Market != o.Market:
@@ -207,8 +203,8 @@ func (p *Profile) Observed(o *Observation) (Sample, bool) {
 	return p.Sample(o.Valuation)
 }
 
-// Sample returns the parameters of a valuation as a sample of the profile;
-// false if the valuation is not of the profile's shape.
+// Sample returns the parameters of a valuation as a sample of the profile. It returns false if the valuation does not
+// have the profile's form.
 func (p *Profile) Sample(v *Valuation) (Sample, bool) {
 	if v.Class != p.Class {
 		return nil, false
@@ -229,8 +225,8 @@ func (p *Profile) Sample(v *Valuation) (Sample, bool) {
 	return x, true
 }
 
-// Valuation returns the valuation that a sample of the profile stands for. It returns an error if
-// the sample is no valuation, such as a custom one with points out of order.
+// Valuation returns the valuation that a sample of the profile describes. It returns an error if the sample is not a
+// valid valuation, for example a custom one whose points are out of order.
 func (p *Profile) Valuation(x []float64) (Valuation, error) {
 	if err := p.Contains(x); err != nil {
 		return Valuation{}, err

@@ -12,7 +12,7 @@ func someProfile() Profile {
 		{Parameter: "max", High: 100}, {Parameter: "mu", High: 3600}, {Parameter: "delta", Low: 1, High: 7200}}}
 }
 
-// TestProfileRefuses: what is wrong is named by the field's path.
+// TestProfileRefuses checks that the error for each fault of a profile names the path of the field.
 func TestProfileRefuses(t *testing.T) {
 	good := someProfile()
 	if err := good.Validate(); err != nil {
@@ -58,7 +58,7 @@ func TestProfileRefuses(t *testing.T) {
 	}
 }
 
-// TestSamplesAreValuations of every class, and back.
+// TestSamplesAreValuations converts samples of every class to valuations and back.
 func TestSamplesAreValuations(t *testing.T) {
 	unit := func(names ...string) (b []ParameterBounds) {
 		for _, n := range names {
@@ -103,7 +103,7 @@ func TestSamplesAreValuations(t *testing.T) {
 	}
 }
 
-// TestQueuedSamples are what jobs of one market declare.
+// TestQueuedSamples checks that the declarations of jobs of one market become samples of a queued profile.
 func TestQueuedSamples(t *testing.T) {
 	p := Profile{Name: "queue", Class: Queued, Market: "batch", Bounds: []ParameterBounds{{"value", 0, 10}, {"delay", 0, 1}, {"length", 0, 100}}}
 	if err := p.Validate(); err != nil {
@@ -146,7 +146,7 @@ func TestEstimateRequestsRefuse(t *testing.T) {
 	}
 }
 
-// TestCommandID tells commands apart by their arguments' bounds too.
+// TestCommandID checks that two commands have different IDs if only the borders between their arguments differ.
 func TestCommandID(t *testing.T) {
 	ids := map[string]bool{}
 	for _, s := range []Stage{{}, {Script: "a"}, {Command: []string{"a"}}, {Command: []string{"a", "b"}}, {Command: []string{"ab"}}, {Command: []string{"a", ""}}} {

@@ -1,7 +1,6 @@
 package messages
 
-// Verbs of the bank about projects and by operators; each is a command of the
-// leader.
+// Verbs of the bank for projects, and of operators. Each is a command of the leader.
 const (
 	VerbProject  = "project"  // ProjectRequest → AccountReply; operators
 	VerbPay      = "pay"      // PayRequest → AccountReply; the account itself, owners of a project, operators
@@ -14,12 +13,12 @@ const (
 // Role is what an account may do with a project's account.
 type Role uint8
 
-// The roles. Everybody with one may see the account and its statement.
+// The roles. An account with a role may see the project's account and its statement.
 const (
-	RoleMember  Role = iota // spends, within its limit
-	RoleOwner               // spends, pays, changes members, freezes
-	RoleAuditor             // may only read
-	RoleSelf                // the account's own name: may do all that an owner may; cannot be granted
+	RoleMember  Role = iota // may spend, within its limit
+	RoleOwner               // may spend, pay, change members and freeze
+	RoleAuditor             // may only see
+	RoleSelf                // the account's own name: may do all that an owner may; this role cannot be given
 )
 
 var roleNames = []string{"member", "owner", "auditor", "self"}
@@ -27,7 +26,7 @@ var roleNames = []string{"member", "owner", "auditor", "self"}
 // String returns the role's name.
 func (r Role) String() string { return nameOf(roleNames, r, "unknown") }
 
-// Spends reports whether the role may have credits held for its jobs.
+// Spends reports whether an account with the role may pay for its jobs from the project.
 func (r Role) Spends() bool { return r != RoleAuditor }
 
 // MarshalText writes the role's name.
@@ -36,34 +35,34 @@ func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 // UnmarshalText reads a role's name.
 func (r *Role) UnmarshalText(b []byte) error { return readName(r, "role", roleNames, b) }
 
-// Membership is the part that an account has in a project.
+// Membership is the role of an account in a project, with its limit and what it spent.
 type Membership struct {
 	Member Name    `json:"member"`
 	Role   Role    `json:"role"`
-	Limit  Credits `json:"limit"` // limit on Spent + Held; 0: none
+	Limit  Credits `json:"limit"` // limit of Spent + Held; 0: none
 	Spent  Credits `json:"spent"` // charged for its jobs, minus corrections
 	Held   Credits `json:"held"`  // held for its jobs
 }
 
-// Expiring is the rest of a grant that expires.
+// Expiring is the remaining part of a grant that expires.
 type Expiring struct {
-	Grant   string  `json:"grant"` // the grant's transfer
+	Grant   string  `json:"grant"` // ID of the grant's transfer
 	Expires Time    `json:"expires"`
-	Free    Credits `json:"free"` // returns to the issuer now
-	Held    Credits `json:"held"` // returns to the issuer as soon as it is freed
+	Free    Credits `json:"free"` // unused: goes back to the issuer at the expiry
+	Held    Credits `json:"held"` // held: goes back to the issuer as soon as it is free
 }
 
-// ProjectRequest makes a project: an account with owners, which is opened if
-// need be. An account that is somebody's own, without members, cannot become
-// one. Repeating the request changes nothing; a further one changes the title
-// and adds owners.
+// ProjectRequest makes a project: an account with owners. The account is opened if it does not exist. A user's own
+// account without members cannot become a project. Repeating the request changes nothing; a later request can change
+// the title and add owners.
 type ProjectRequest struct {
 	Account Name   `json:"account"`
 	Title   string `json:"title,omitempty"`
 	Owners  []Name `json:"owners,omitempty"`
 }
 
-// PayRequest moves credits between accounts for their owner. Credits that expire keep their expiry.
+// PayRequest moves credits from an account to another one, on behalf of its owner. Credits that expire keep their
+// expiry.
 type PayRequest struct {
 	Key    string  `json:"key"`
 	From   Name    `json:"from,omitempty"` // default: the caller's own
@@ -72,23 +71,23 @@ type PayRequest struct {
 	Reason string  `json:"reason,omitempty"`
 }
 
-// FreezeRequest freezes an account or thaws it. On a frozen account nothing new can be held, and nothing
-// can be moved from it. Its holds can still be charged, and it can receive credits. Only an operator can
-// thaw an account that an operator froze.
+// FreezeRequest freezes an account or thaws it. On a frozen account no new holds can be made, and no credits can be
+// moved from it. Existing holds can still be charged, and the account can receive credits. Only an operator can thaw
+// an account that an operator froze.
 type FreezeRequest struct {
 	Account Name   `json:"account"`
 	Frozen  bool   `json:"frozen"`
 	Reason  string `json:"reason,omitempty"`
 }
 
-// CreditRequest sets how far below zero the balance of an account may go.
+// CreditRequest sets how far the balance of an account may go below zero.
 type CreditRequest struct {
 	Account Name    `json:"account"`
 	Credit  Credits `json:"credit"`
 	Reason  string  `json:"reason,omitempty"`
 }
 
-// WithdrawRequest takes credits that are available back to the issuer.
+// WithdrawRequest moves available credits back to the issuer.
 type WithdrawRequest struct {
 	Key     string  `json:"key"`
 	Account Name    `json:"account"`
@@ -96,15 +95,15 @@ type WithdrawRequest struct {
 	Reason  string  `json:"reason"`
 }
 
-// CorrectRequest takes back a transfer, or part of it, by a new transfer in the other direction. A
-// transfer can be corrected once. Its correction can be corrected too.
+// CorrectRequest takes a transfer back, or a part of it, by a new transfer in the other direction. A transfer can be
+// corrected once, and so can its correction.
 type CorrectRequest struct {
-	Transfer string  `json:"transfer"`         // the identifier, as statements show it
-	Amount   Credits `json:"amount,omitempty"` // default: all that it moved
+	Transfer string  `json:"transfer"`         // its identifier, as statements show it
+	Amount   Credits `json:"amount,omitempty"` // default: the whole amount
 	Reason   string  `json:"reason"`
 }
 
-// CorrectReply is the transfer that corrects.
+// CorrectReply is the correcting transfer.
 type CorrectReply struct {
 	Transfer string  `json:"transfer"`
 	Debit    Name    `json:"debit"`
@@ -115,17 +114,17 @@ type CorrectReply struct {
 // AccountsRequest lists accounts by name.
 type AccountsRequest struct {
 	After    Name `json:"after,omitempty"`    // only names after this one, for the next page
-	Limit    int  `json:"limit,omitempty"`    // default and most: 1000
+	Limit    int  `json:"limit,omitempty"`    // default and maximum: 1000
 	Projects bool `json:"projects,omitempty"` // only projects
 }
 
-// BooksRequest asks the bank to check its books. Full has them recomputed from
-// the first record, which only operators may ask for.
+// BooksRequest asks the bank to check its books. With Full, which only operators may set, the bank computes them
+// again from the first record.
 type BooksRequest struct {
 	Full bool `json:"full,omitempty"`
 }
 
-// Affords returns why an amount could not be held on the account for a member now; nil if it could.
+// Affords returns why an amount cannot be held on the account for a member now; nil: it can.
 func (r *AccountReply) Affords(member Name, amount Credits) error {
 	if r.Frozen != "" {
 		return Errorf(PermissionDenied, "account %q is frozen by %q: nothing can be held on it until it is thawed", r.Account, r.Frozen)

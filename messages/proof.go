@@ -1,59 +1,59 @@
 package messages
 
-// Verbs of the bank for proving who sends a request; see package proof.
+// Verbs of the bank for proofs of who sends a request; see package proof.
 const (
 	VerbTrust   = "trust"   // Empty → TrustReply
 	VerbSession = "session" // SessionRequest → SessionReply; services and operators
 )
 
-// Proof says who made a request: a claim about a key that the site signed, and that key's signature
-// of the request. It travels in a header of the request.
+// Proof proves who made a request. It has a claim, signed by the site, that a key belongs to a name, and a signature
+// of the request with that key. It travels in a header of the request.
 type Proof struct {
-	Token     string `json:"token"`     // the claim, as in a credentials file
-	At        Time   `json:"at"`        // by the caller's clock
+	Token     string `json:"token"`     // the claim, in the form of a credentials file
+	At        Time   `json:"at"`        // time of signing, by the caller's clock
 	Signature []byte `json:"signature"` // covers the site, the verb, the caller, At and the payload
 }
 
-// SignedRequest is a request with its proof, as it was made.
+// SignedRequest is a request with its proof, in its original bytes.
 type SignedRequest struct {
 	Proof   Proof  `json:"proof"`
 	Payload []byte `json:"payload"`
 }
 
-// TransferProof says who asks for the transfers of a request. Each transfer has its own mark.
+// TransferProof proves who sends the transfers of a request. Each transfer has a mark.
 type TransferProof struct {
 	Session uint64 `json:"session"`
-	Marks   []byte `json:"marks"` // 16 bytes for each transfer
+	Marks   []byte `json:"marks"` // 16 bytes for each transfer, joined
 }
 
-// SessionRequest opens a session. The session's secret then marks transfers.
+// SessionRequest opens a session, whose secret then marks transfers.
 type SessionRequest struct {
-	Key []byte `json:"key"` // X25519, made for this session
+	Key []byte `json:"key"` // public X25519 key, made for this session
 }
 
-// SessionReply names the session.
+// SessionReply identifies the session.
 type SessionReply struct {
 	Session uint64 `json:"session"`
 	Expires Time   `json:"expires"`
 }
 
-// TrustReply reports whether a site's bank requires proofs, and has the bank's key for agreeing on the
-// secrets of sessions.
+// TrustReply says whether a site's bank requires proofs. It also has the bank's key, which is needed to agree on the
+// secret of a session.
 type TrustReply struct {
 	Proven      bool   `json:"proven"`
-	From        uint64 `json:"from"`        // the record from which on everything is proven
-	Exchange    []byte `json:"exchange"`    // X25519
-	Endorsement []byte `json:"endorsement"` // signature of Exchange by the key of the site's account
-	// Succession leads from the account's first key to the key that endorses.
+	From        uint64 `json:"from"`        // the number of the record from which on everything is proven
+	Exchange    []byte `json:"exchange"`    // the bank's public X25519 key
+	Endorsement []byte `json:"endorsement"` // signature of Exchange with the key of the site's account
+	// Succession is the chain of keys from the account's first key to the key that endorses.
 	Succession []Succession `json:"succession,omitempty"`
 }
 
-// Succession is a statement by the account's current key: another key replaces it, and this cannot
-// be undone. Each key of the list replaces the one before, starting from the first key, which is
-// the account's name in every credentials file. The last key speaks for the account.
+// Succession is a statement, signed by the present key of an account, that another key replaces it. This cannot be
+// undone. In a list, each key replaces the one before. The first key is the account's name in every credentials file.
+// The last key speaks for the account.
 type Succession struct {
 	Key       string `json:"key"`
-	Signature []byte `json:"signature"` // by the key before
+	Signature []byte `json:"signature"` // with the key before
 }
 
 // RoleKey is a public key that signs the credentials of a role.
@@ -62,13 +62,13 @@ type RoleKey struct {
 	Key  string `json:"key"`
 }
 
-// SiteKeys is a site's statement about its keys. It cannot be taken back: a key that ended or was
-// revoked never proves anything again.
+// SiteKeys is a site's statement about its keys. It cannot be taken back: a key that has ended or was revoked never
+// proves anything again.
 type SiteKeys struct {
 	Site    Name      `json:"site"`
-	Roles   []RoleKey `json:"roles"`   // sign from now on
+	Roles   []RoleKey `json:"roles"`   // keys that sign from now on
 	Ended   []string  `json:"ended"`   // keys that no longer sign
 	Revoked []string  `json:"revoked"` // users' keys that were revoked
-	// Succession leads from the account's first key to the key that signs this statement.
+	// Succession is the chain of keys from the account's first key to the key that signs this statement.
 	Succession []Succession `json:"succession,omitempty"`
 }

@@ -3,15 +3,15 @@ package messages
 // VerbProxy is a node's request on behalf of a task that it runs: ProxyRequest → ProxyReply.
 const VerbProxy = "proxy"
 
-// ProxyRequest is a request of a task, which the auctioneer carries out as one of the account of the task's job,
-// while the attempt runs on the node that asks.
+// ProxyRequest is a request of a task. The auctioneer carries it out for the account of the task's job, if the
+// attempt runs now on the node that sends the request.
 type ProxyRequest struct {
 	Attempt Attempt `json:"attempt"`
 	Verb    string  `json:"verb"`    // verb of the auctioneer
-	Request []byte  `json:"request"` // payload for the verb
+	Request []byte  `json:"request"` // payload of the verb's request
 }
 
-// ProxyReply is the reply of the verb.
+// ProxyReply has the reply of the verb.
 type ProxyReply struct {
 	Account Name   `json:"account"` // owner of the job
 	Reply   []byte `json:"reply"`

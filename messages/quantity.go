@@ -19,8 +19,8 @@ const Credit Credits = 1_000_000
 // credits. Nine such amounts still fit a Credits without overflow.
 const MaxCredits = 1_000_000_000_000 * Credit
 
-// RoundCredits converts a number of credits to microcredits, half to even. It
-// reports false if x is not finite or beyond MaxCredits in magnitude.
+// RoundCredits converts a number of credits to microcredits, rounding half to even. It returns false if x is not
+// finite, or larger than MaxCredits in magnitude.
 func RoundCredits(x float64) (Credits, bool) {
 	micro := math.RoundToEven(x * float64(Credit))
 	if math.IsNaN(micro) || math.Abs(micro) > float64(MaxCredits) {
@@ -29,8 +29,7 @@ func RoundCredits(x float64) (Credits, bool) {
 	return Credits(micro), true
 }
 
-// Float returns the amount in credits, for the mechanisms, which decide in
-// floating point.
+// Float returns the amount in credits, for mechanisms, which compute in floating point.
 func (c Credits) Float() float64 { return float64(c) / float64(Credit) }
 
 // Words writes the amount with its unit: "1 credit", "12.5 credits".
@@ -41,7 +40,7 @@ func (c Credits) Words() string {
 	return c.String() + " credits"
 }
 
-// String writes the amount in credits without superfluous zeros: "12.5".
+// String writes the amount in credits, without unnecessary zeros: "12.5".
 func (c Credits) String() string {
 	sign := ""
 	u := uint64(c)
@@ -86,14 +85,14 @@ func ParseCredits(s string) (Credits, error) {
 // MarshalJSON writes the amount as a number of credits.
 func (c Credits) MarshalJSON() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalJSON reads a number of credits, or the same as a string.
+// UnmarshalJSON reads a number of credits, also as a string.
 func (c *Credits) UnmarshalJSON(b []byte) (err error) {
 	*c, err = ParseCredits(unquote(b))
 	return err
 }
 
-// withoutExponent rewrites a number with an exponent, such as 1.5e-05, without it. Some languages write
-// small numbers like that. It returns other texts unchanged.
+// withoutExponent rewrites a number with an exponent, such as 1.5e-05, without the exponent. Some languages write
+// small numbers so. It returns other texts unchanged.
 func withoutExponent(s string) string {
 	digits, exponent, has := strings.Cut(strings.ToLower(s), "e")
 	by, err := strconv.Atoi(exponent)
@@ -111,21 +110,21 @@ func withoutExponent(s string) string {
 	return strings.Repeat("-", len(digits)-len(body)) + "0" + whole + "." + frac
 }
 
-// UnmarshalYAML reads a number of credits as it stands in the document.
+// UnmarshalYAML reads a number of credits from the text of the document.
 func (c *Credits) UnmarshalYAML(b []byte) error { return c.UnmarshalJSON(b) }
 
 // MarshalYAML writes the amount as a number of credits.
 func (c Credits) MarshalYAML() ([]byte, error) { return []byte(c.String()), nil }
 
-// HourlyCredit is a credit for a slot-hour, in credits for a slot-second, which is the price where nobody names one. It
-// is rounded to a microcredit, so that an hour costs 1.0008 credits.
+// HourlyCredit is the price if nobody names one: a credit for a slot-hour, in credits for a slot-second. It is
+// rounded to a microcredit, so that an hour costs 1.0008 credits.
 const HourlyCredit Credits = 278
 
-// Price is an amount of credits for a slot-second. Text may name it for a slot-hour: "1/h".
+// Price is an amount of credits for a slot-second. A text can give it for a slot-hour: "1/h".
 type Price Credits
 
-// ParsePrice reads credits for a slot-second, as in "0.01" or "0.01/s", or for a slot-hour, as in "36/h". A price for an
-// hour is rounded to a microcredit for a second, and is an error if that is 0.
+// ParsePrice reads credits for a slot-second, as in "0.01" or "0.01/s", or for a slot-hour, as in "36/h". A price for
+// an hour is rounded to a microcredit for a second, and an error if the result is 0.
 func ParsePrice(s string) (Credits, error) {
 	amount, unit, timed := strings.Cut(s, "/")
 	c, err := ParseCredits(strings.TrimSpace(amount))
@@ -146,20 +145,21 @@ func ParsePrice(s string) (Credits, error) {
 // MarshalJSON writes the price for a slot-second.
 func (p Price) MarshalJSON() ([]byte, error) { return Credits(p).MarshalJSON() }
 
-// UnmarshalJSON reads what [ParsePrice] does, as a number or as a string.
+// UnmarshalJSON reads the forms of [ParsePrice], as a number or as a string.
 func (p *Price) UnmarshalJSON(b []byte) error {
 	c, err := ParsePrice(unquote(b))
 	*p = Price(c)
 	return err
 }
 
-// UnmarshalYAML reads the price as it stands in the document.
+// UnmarshalYAML reads the price from the text of the document.
 func (p *Price) UnmarshalYAML(b []byte) error { return p.UnmarshalJSON(b) }
 
 // MarshalYAML writes the price for a slot-second.
 func (p Price) MarshalYAML() ([]byte, error) { return Credits(p).MarshalYAML() }
 
-// Short3 writes a number with three significant digits, or as many as it has before the point: "0.00278", "36", "12346".
+// Short3 writes a number with three significant digits. It keeps all digits before the decimal point: "0.00278",
+// "36", "12346".
 func Short3(x float64) string {
 	if math.Abs(x) >= 100 {
 		return strconv.FormatFloat(math.Round(x), 'f', 0, 64)
@@ -169,8 +169,8 @@ func Short3(x float64) string {
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
-// Time is an instant in microseconds since the Unix epoch; zero is "never" or
-// "not yet". Only a shell reads a clock; state and decisions are handed a Time.
+// Time is an instant in microseconds since the Unix epoch; zero is "never" or "not yet". Only a shell reads a clock;
+// state and decisions get a Time as an argument.
 type Time int64
 
 // TimeOf converts a time of the standard library.
@@ -216,13 +216,13 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalYAML writes as MarshalJSON does.
+// MarshalYAML writes the same text as MarshalJSON.
 func (t Time) MarshalYAML() ([]byte, error) { return t.MarshalJSON() }
 
-// UnmarshalYAML reads as UnmarshalJSON does.
+// UnmarshalYAML reads the same forms as UnmarshalJSON.
 func (t *Time) UnmarshalYAML(b []byte) error { return t.UnmarshalJSON(b) }
 
-// Earlier returns the earlier of two times; 0 means never.
+// Earlier returns the earlier of two times. 0 means never, so the other time is earlier.
 func Earlier[T Time | Duration](a, b T) T {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -260,19 +260,19 @@ func ParseDuration(s string) (Duration, error) {
 // MarshalJSON writes the span as text.
 func (d Duration) MarshalJSON() ([]byte, error) { return []byte(strconv.Quote(d.String())), nil }
 
-// UnmarshalJSON reads text as ParseDuration does, or a number of seconds.
+// UnmarshalJSON reads the text forms of ParseDuration, or a number of seconds.
 func (d *Duration) UnmarshalJSON(b []byte) (err error) {
 	*d, err = ParseDuration(unquote(b))
 	return err
 }
 
-// UnmarshalYAML reads a span as it stands in the document.
+// UnmarshalYAML reads a span from the text of the document.
 func (d *Duration) UnmarshalYAML(b []byte) error { return d.UnmarshalJSON(b) }
 
 // MarshalYAML writes the span as text.
 func (d Duration) MarshalYAML() ([]byte, error) { return []byte(d.String()), nil }
 
-// unquote returns a scalar of JSON or YAML without the space and the quotes around it.
+// unquote returns a JSON or YAML scalar without the space and the quotes around it.
 func unquote(b []byte) string {
 	s := strings.TrimSpace(string(b))
 	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0] {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Python writes 0.00005 as 5e-05: a client that sends a small amount sends an exponent.
+// TestAmountsWithAnExponent reads amounts such as 5e-05, which is how Python writes 0.00005.
 func TestAmountsWithAnExponent(t *testing.T) {
 	for text, want := range map[string]Credits{
 		"5e-05": 50, "5E-05": 50, "-5e-05": -50, "1.5e-5": 15, "1e-06": 1, "12.5e1": 125 * Credit, "1e3": 1000 * Credit,
@@ -36,7 +36,8 @@ func TestAmountsWithAnExponent(t *testing.T) {
 	}
 }
 
-// What a client of another language sends wrong is answered without words of Go.
+// TestMisfitsOfJSONNameNoType checks that the error for a wrong JSON value names no Go type: the client may be in
+// another language.
 func TestMisfitsOfJSONNameNoType(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"job": -1}`:   "job: is -1, must be a whole number from 0 to 18446744073709551615",
@@ -59,7 +60,8 @@ func TestMisfitsOfJSONNameNoType(t *testing.T) {
 	}
 }
 
-// TestAPriceIsOfASecondOrAnHour: an hour's price is rounded to a microcredit a second, and not to nothing.
+// TestAPriceIsOfASecondOrAnHour checks that a price for an hour is rounded to a microcredit for a second, and refused
+// if the result is 0.
 func TestAPriceIsOfASecondOrAnHour(t *testing.T) {
 	for text, want := range map[string]Credits{
 		"0.01": Credit / 100, "0.01/s": Credit / 100, "36/h": Credit / 100, "36 / h": Credit / 100, "1/h": HourlyCredit, "0/h": 0, "0.0018/h": 1, "-3.6/h": -1000 + 1,

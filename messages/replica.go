@@ -2,31 +2,31 @@ package messages
 
 import "strings"
 
-// Verbs of the auctioneer and of the bank about their replicas; of operators.
+// Verbs of operators, to the auctioneer or the bank, about their replicas.
 const (
 	VerbReplicas = "replicas" // Empty → ReplicasReply
 	VerbReplica  = "replica"  // ReplicaRequest → ReplicasReply
 )
 
-// ReplicaRequest adds a replica to a group, or removes one. It may be repeated: steps that are done
-// already change nothing.
+// ReplicaRequest adds a replica to a group, or removes one. It may be repeated: steps that are already done have no
+// effect.
 type ReplicaRequest struct {
-	// Add is the identifier of a running replica with an empty disk. It gets a vote after it has
-	// received everything that the others have.
+	// Add is the identifier of a running replica with an empty disk. It gets a vote when it has all data of the
+	// others.
 	Add string `json:"add,omitempty"`
-	// Address is where the new replica serves its group, host:port. Empty: the others know it from
-	// their configuration.
+	// Address is the address where the new replica serves its group, as host:port. Empty: the others have it in their
+	// configuration.
 	Address string `json:"address,omitempty"`
 	Remove  string `json:"remove,omitempty"`
-	// Force removes a replica even if the group can then lose fewer replicas than before, but never
-	// if it would lack a majority.
+	// Force removes a replica even if the group can then lose fewer replicas than before. It never leaves a group
+	// without a majority.
 	Force bool `json:"force,omitempty"`
 }
 
 // maxAddresses bounds the addresses of a replica, in bytes.
 const maxAddresses = 4096
 
-// Validate reports the first thing wrong with a request.
+// Validate returns an error for the first fault of a request.
 func (r *ReplicaRequest) Validate() error {
 	switch {
 	case (r.Add == "") == (r.Remove == ""):
@@ -43,14 +43,14 @@ func (r *ReplicaRequest) Validate() error {
 	return nil
 }
 
-// ReplicasReply lists the replicas of a group as its leader knows them.
+// ReplicasReply lists the replicas of a group, as the leader sees them.
 type ReplicasReply struct {
 	Actor    string         `json:"actor"`
 	Replicas []ReplicaState `json:"replicas"` // by identifier
 	// Spare is how many more replicas the group can lose and still work.
 	Spare int `json:"spare"`
-	// Applied is the position of the leader's state in the log. It includes everything that was
-	// answered before this request.
+	// Applied is the position of the leader's state in the log. The state includes every command that was answered
+	// before this request.
 	Applied uint64 `json:"applied"`
 }
 
@@ -59,8 +59,8 @@ type ReplicaState struct {
 	ID      string `json:"id"`
 	Leads   bool   `json:"leads"`
 	Votes   bool   `json:"votes"`   // false: it has not caught up yet
-	Answers bool   `json:"answers"` // the leader heard of it within the last moments
-	Behind  uint64 `json:"behind"`  // log entries that it lacks, as far as the leader knows
-	Address string `json:"address"` // address given when it was added; empty: it is from the configuration
-	Weak    string `json:"weak"`    // why it should not lead, as a disk without room; empty: nothing
+	Answers bool   `json:"answers"` // the leader has recently heard from it
+	Behind  uint64 `json:"behind"`  // number of log entries that it lacks, as far as the leader knows
+	Address string `json:"address"` // address that was given when it was added; empty: the configuration has it
+	Weak    string `json:"weak"`    // why it should not lead, for example a disk without room; empty: it may
 }

@@ -14,7 +14,7 @@ const (
 	MaxGPUs    = 1 << 10
 	MaxMemory  = 1 << 56 // bytes
 	MaxDisk    = 1 << 60 // bytes
-	MaxChosen  = 1024    // nodes that a stage names, for or against
+	MaxChosen  = 1024    // nodes in the lists of a stage, chosen or excluded
 	MaxMarks   = 64      // labels of a node
 	MaxFormula = 1024    // bytes of a constraint
 )
@@ -22,14 +22,14 @@ const (
 // AllMemory is the memory of a stage that wants all memory of a node.
 const AllMemory = -1
 
-// Resources are amounts of processors, memory, GPUs and disk: all that a node has, what one slot of a
-// class stands for, or what a task asks for. If a task asks for 0, it gets what its slots stand for.
+// Resources are amounts of processors, memory, GPUs and disk: of a node, of one slot of a class, or the request of a
+// task. If a task asks for 0, it gets what its slots have.
 type Resources struct {
 	CPUs    int   `json:"cpus,omitempty"`     // processors
-	Memory  int64 `json:"memory,omitempty"`   // bytes, as in 4G
+	Memory  int64 `json:"memory,omitempty"`   // bytes; text such as 4G
 	GPUs    int   `json:"gpus,omitempty"`     // devices
 	GPUType Name  `json:"gpu_type,omitempty"` // type of the devices, such as a100; "": any
-	Disk    int64 `json:"disk,omitempty"`     // bytes, as in 100G
+	Disk    int64 `json:"disk,omitempty"`     // bytes; text such as 100G
 }
 
 // ClassUnit is the resources of one slot of a class.
@@ -38,7 +38,7 @@ type ClassUnit struct {
 	Unit  Resources `json:"unit"`  // resources of one slot
 }
 
-// UnitOf returns the unit of a class of the market; the zero unit: its slots have no shape.
+// UnitOf returns the unit of a class of the market. A zero unit means that its slots have no sizes.
 func (m *Market) UnitOf(class Name) Resources {
 	for i := range m.Units {
 		if m.Units[i].Class == class {
@@ -48,7 +48,7 @@ func (m *Market) UnitOf(class Name) Resources {
 	return Resources{}
 }
 
-// amounts returns the resources that can be counted, with their names.
+// amounts returns the resources that are numbers, with their names.
 func (r *Resources) amounts() [4]struct {
 	name  string
 	value int64
@@ -62,9 +62,9 @@ func (r *Resources) amounts() [4]struct {
 	return [4]amount{{"cpus", int64(r.CPUs), MaxCPUs}, {"memory", r.Memory, MaxMemory}, {"gpus", int64(r.GPUs), MaxGPUs}, {"disk", r.Disk, MaxDisk}}
 }
 
-// Width returns the smallest number of units that together have room for some sizes, at least 1. ok
-// is false if no number is enough: the unit lacks a resource that is asked for, or has other GPUs.
-// A unit without a type of GPU may have any type; the nodes say which.
+// Width returns the smallest number of units that together have room for a shape, at least 1. ok is false if no
+// number is enough, because the unit lacks a requested resource or has GPUs of another type. A unit without a type of
+// GPU may have any type; its nodes decide.
 func (unit Resources) Width(shape Resources) (slots int, ok bool) {
 	if shape.GPUs > 0 && shape.GPUType != "" && unit.GPUType != "" && shape.GPUType != unit.GPUType {
 		return 0, false
@@ -87,7 +87,7 @@ func (unit Resources) Width(shape Resources) (slots int, ok bool) {
 	return slots, true
 }
 
-// Holds returns the number of units that the resources contain.
+// Holds returns how many units fit into the resources.
 func (r Resources) Holds(unit Resources) int {
 	if unit.GPUType != "" && unit.GPUType != r.GPUType {
 		return 0
@@ -102,7 +102,7 @@ func (r Resources) Holds(unit Resources) int {
 	return int(units)
 }
 
-// Of returns the unit without the kinds of resources that are 0 in has.
+// Of returns the unit with 0 in place of each kind of resource that is 0 in has.
 func (unit Resources) Of(has *Resources) Resources {
 	if has.CPUs == 0 {
 		unit.CPUs = 0
@@ -119,18 +119,18 @@ func (unit Resources) Of(has *Resources) Resources {
 	return unit
 }
 
-// Less returns the resources minus others. A result is negative if there were fewer.
+// Less returns the resources minus others. A number is negative if there was too little.
 func (r Resources) Less(some Resources) Resources {
 	r.CPUs, r.Memory, r.GPUs, r.Disk = r.CPUs-some.CPUs, r.Memory-some.Memory, r.GPUs-some.GPUs, r.Disk-some.Disk
 	return r
 }
 
-// Times returns the resources of that many units together.
+// Times returns the resources of some units together.
 func (unit Resources) Times(slots int) Resources {
 	return Resources{CPUs: unit.CPUs * slots, Memory: unit.Memory * int64(slots), GPUs: unit.GPUs * slots, GPUType: unit.GPUType, Disk: unit.Disk * int64(slots)}
 }
 
-// Sold writes for people how much of the resources is sold: "3 of 4 cpus, 6G of 16G of memory".
+// Sold returns a text for people that says how much of the resources is sold: "3 of 4 cpus, 6G of 16G of memory".
 func (r Resources) Sold(sold Resources) string {
 	var parts []string
 	for _, a := range [...]struct {
@@ -180,8 +180,7 @@ func (r Resources) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// SizeText writes a number of bytes in the largest unit that gives at least 1, rounded up: "4G",
-// "1.5T".
+// SizeText returns a number of bytes in the largest unit that gives at least 1, rounded up: "4G", "1.5T".
 func SizeText(bytes int64) string {
 	if bytes == AllMemory {
 		return "all"
@@ -197,8 +196,8 @@ func SizeText(bytes int64) string {
 	return strconv.FormatFloat(math.Ceil(value*10)/10, 'f', -1, 64) + units[at:at+1]
 }
 
-// ParseSize reads a number of bytes with its unit, as in 512M or 1.5T; a unit is 1,024 of the
-// one before. A number without a unit is a number of bytes.
+// ParseSize reads a number of bytes with a unit, such as 512M or 1.5T. Each unit is 1,024 of the one before it.
+// Without a unit, the number is in bytes.
 func ParseSize(text string) (bytes int64, err error) {
 	digits, shift := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(text), "B"), "I"), 0
 	if n := len(digits); n > 0 {
@@ -213,7 +212,7 @@ func ParseSize(text string) (bytes int64, err error) {
 	return int64(v), nil
 }
 
-// UnmarshalYAML reads resources with sizes as people write them: {cpus: 1, memory: 4G}.
+// UnmarshalYAML reads resources with sizes in the form that people write: {cpus: 1, memory: 4G}.
 func (r *Resources) UnmarshalYAML(decode func(any) error) error {
 	var form struct {
 		CPUs    int  `yaml:"cpus"`
@@ -232,14 +231,14 @@ func (r *Resources) UnmarshalYAML(decode func(any) error) error {
 // size is a number of bytes in a document.
 type size int64
 
-// UnmarshalYAML reads a size as it stands in the document.
+// UnmarshalYAML reads a size from the text of the document.
 func (s *size) UnmarshalYAML(b []byte) error {
 	bytes, err := ParseSize(strings.Trim(strings.TrimSpace(string(b)), `"'`))
 	*s = size(bytes)
 	return err
 }
 
-// Validate checks the amounts of a node or of a unit; path is their place for errors.
+// Validate checks the amounts of a node or of a unit. path is the path of the field, for errors.
 func (r *Resources) Validate(path string) error {
 	for _, a := range r.amounts() {
 		if a.value < 0 {
@@ -274,14 +273,14 @@ func (m *Market) validateUnits() error {
 	return nil
 }
 
-// Needs returns the resources that a task of the stage asks for, without the requests for a whole
-// node or for all its memory.
+// Needs returns the resources that a task of the stage asks for. It ignores requests for a whole node, or for all its
+// memory.
 func (s *Stage) Needs() Resources {
 	return Resources{CPUs: s.CPUs, Memory: max(s.Memory, 0), GPUs: s.GPUs, GPUType: s.GPUType, Disk: s.Disk}
 }
 
-// Shaped reports whether the stage asks for something that only a class with a unit can give. A
-// memory limit can be given in any class.
+// Shaped reports whether the stage asks for something that needs a class with a unit. A memory limit does not need
+// one.
 func (s *Stage) Shaped() bool {
 	return s.CPUs != 0 || s.GPUs != 0 || s.Disk != 0 || s.Exclusive || s.Memory == AllMemory
 }
@@ -297,7 +296,7 @@ func (s *Stage) NamesNodes() bool {
 // Slots returns the width of a task of the stage: how many slots it takes on one node.
 func (s *Stage) Slots() int { return max(s.Width, 1) }
 
-// validateShape checks what a task asks for.
+// validateShape checks the resources that a task asks for.
 func (s *Stage) validateShape(path string) error {
 	for _, a := range [...]struct {
 		name        string
@@ -338,12 +337,11 @@ func (s *Stage) validateShape(path string) error {
 	return s.Licenses.Validate(path + ".licenses")
 }
 
-// A Constraint says which labels a node must have: all labels of at least one of its lists. Any
-// node satisfies the empty Constraint.
+// Constraint says which labels a node must have: all labels of at least one of its lists. Any node satisfies an empty
+// Constraint.
 type Constraint [][]Name
 
-// ParseConstraint reads labels with & (all of them) and | (one of them); & binds tighter, and
-// there are no parentheses.
+// ParseConstraint reads labels with & (all of them) and | (one of them). & binds tighter; there are no parentheses.
 func ParseConstraint(text string) (c Constraint, err error) {
 	if text == "" {
 		return nil, nil

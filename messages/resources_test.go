@@ -14,7 +14,7 @@ func TestWidthIsTheLeastNumberOfUnitsThatContainsTheShape(t *testing.T) {
 	gpu := messages.Resources{CPUs: 8, Memory: 60 * gib, GPUs: 1, GPUType: "a100"}
 	for _, c := range []struct {
 		unit, shape messages.Resources
-		width       int // 0: never
+		width       int // 0: no width is enough
 	}{
 		{cpu, messages.Resources{}, 1},
 		{cpu, messages.Resources{CPUs: 4}, 4},
@@ -26,8 +26,8 @@ func TestWidthIsTheLeastNumberOfUnitsThatContainsTheShape(t *testing.T) {
 		{gpu, messages.Resources{CPUs: 9, GPUs: 1}, 2},
 		{gpu, messages.Resources{GPUs: 3, GPUType: "a100"}, 3},
 		{gpu, messages.Resources{GPUs: 1, GPUType: "v100"}, 0},
-		{messages.Resources{GPUs: 1}, messages.Resources{GPUs: 2, GPUType: "v100"}, 2},     // the nodes say which
-		{messages.Resources{Memory: 1}, messages.Resources{Memory: messages.MaxMemory}, 0}, // more than can be counted
+		{messages.Resources{GPUs: 1}, messages.Resources{GPUs: 2, GPUType: "v100"}, 2},     // the nodes decide
+		{messages.Resources{Memory: 1}, messages.Resources{Memory: messages.MaxMemory}, 0}, // more units than an int can hold
 	} {
 		if width, ok := c.unit.Width(c.shape); width != c.width || ok != (c.width > 0) {
 			t.Errorf("%v in units of %v: width %d, %v; want %d", c.shape, c.unit, width, ok, c.width)

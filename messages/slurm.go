@@ -5,29 +5,28 @@ import (
 	"slices"
 )
 
-// SlurmNames gives the meaning, at this site, of names in scripts written for Slurm. In each table
-// "*" stands for all names that are not listed. Names in no table keep the meaning that they have
-// without tables.
+// SlurmNames gives names in scripts written for Slurm a meaning at this site. In each table "*" stands for all names
+// that are not listed. A name that is in no table keeps its usual meaning.
 type SlurmNames struct {
-	// Partitions gives the market for the name of a partition; "" means the first market whose
-	// slots are large enough for the job.
+	// Partitions gives the market for a partition; "" means the first market whose slots are large enough for the
+	// job.
 	Partitions Labels `json:"partitions,omitempty"`
-	// Accounts gives the project for the name of an account; "" means the account of the submitter.
+	// Accounts gives the project for the name of an account; "" means the submitter's own account.
 	Accounts Labels `json:"accounts,omitempty"`
-	// QOS, for names of qualities of service, is a market, or a time that bounds the time limit of a job; "" is
-	// nothing.
+	// QOS gives, for a quality of service, a market, or a duration that bounds the time limit of a job; "": nothing
+	// changes.
 	QOS Labels `json:"qos,omitempty"`
-	// Reservations is the same for names of reservations.
+	// Reservations gives the same for a reservation.
 	Reservations Labels `json:"reservations,omitempty"`
-	// Clusters are sites by names of clusters; "" is this site.
+	// Clusters gives the site for a cluster; "" means this site.
 	Clusters Labels `json:"clusters,omitempty"`
 }
 
-// AllOthers stands in a table for all names that the table does not list.
+// AllOthers is the key in a table for all names that the table does not list.
 const AllOthers = "*"
 
-// Lookup returns the value that the table has for a name. listed reports whether the table has the
-// name itself, not only [AllOthers].
+// Lookup returns the value for a name in the table. listed is true if the table has the name itself, and not only
+// [AllOthers].
 func (l Labels) Lookup(name string) (value string, listed, ok bool) {
 	if value, ok = l.Get(name); ok {
 		return value, true, true
@@ -36,7 +35,7 @@ func (l Labels) Lookup(name string) (value string, listed, ok bool) {
 	return value, false, ok
 }
 
-// Validate reports the first entry that is wrong, by its path.
+// Validate returns an error for the first wrong entry, with its path.
 func (n *SlurmNames) Validate(markets []Market) error {
 	market := func(value string) bool {
 		return value == "" || slices.ContainsFunc(markets, func(m Market) bool { return m.Name == value })

@@ -1,7 +1,7 @@
 package messages
 
-// Verbs of the auctioneer with which an owner or an operator changes a job that has not ended. They
-// are commands of the leader.
+// Verbs with which an owner or an operator changes a job that has not ended. They are commands of the auctioneer's
+// leader.
 const (
 	VerbHold    = "hold"    // JobRequest → HoldReply
 	VerbRelease = "release" // JobRequest → HoldReply
@@ -13,18 +13,18 @@ type HoldReply struct {
 	Job     JobID `json:"job"`
 	State   State `json:"state"`
 	Hold    bool  `json:"hold"`    // the job is on hold now
-	Changed bool  `json:"changed"` // false: the job was before as it is asked to be
-	Running int   `json:"running"` // tasks that go on
+	Changed bool  `json:"changed"` // false: the job was in this state already
+	Running int   `json:"running"` // number of tasks that go on running
 }
 
-// RequeueRequest ends running tasks of a job, to be run again.
+// RequeueRequest ends running tasks of a job. Their next attempts run them again.
 type RequeueRequest struct {
 	Job   JobID   `json:"job"`
-	Stage *int    `json:"stage,omitempty"` // position; default: 0 if Task is given, otherwise all stages
-	Task  *uint32 `json:"task,omitempty"`  // position in the stage; default: all that run
+	Stage *int    `json:"stage,omitempty"` // position of the stage; default: 0 if Task is set, otherwise all stages
+	Task  *uint32 `json:"task,omitempty"`  // position in the stage; default: all running tasks
 }
 
-// RequeueReply says how many tasks are ended to be run again.
+// RequeueReply has the number of tasks that were ended to run again.
 type RequeueReply struct {
 	Job   JobID `json:"job"`
 	Tasks int   `json:"tasks"`
@@ -33,8 +33,8 @@ type RequeueReply struct {
 // VerbChange changes the description of a job that has not ended.
 const VerbChange = "change" // ChangeRequest → ChangeReply
 
-// ChangeRequest says what to change; fields that are left out stay as they are. Repeating the last
-// change's key changes nothing more.
+// ChangeRequest has the new values. Fields that are left out do not change. Repeating the request with the key of the
+// last change has no effect.
 type ChangeRequest struct {
 	Key  string `json:"key"`
 	Job  JobID  `json:"job"`
@@ -42,13 +42,13 @@ type ChangeRequest struct {
 	// Budget and Rate can be raised, if the market's mechanism allows it.
 	Budget Credits `json:"budget,omitempty"`
 	Rate   Credits `json:"rate,omitempty"`
-	// Stage is the position of the stage that the rest is about; default: the only one.
+	// Stage is the position of the stage to change; default: the only stage.
 	Stage      *int     `json:"stage,omitempty"`
 	TimeLimit  Duration `json:"time_limit,omitempty"`
 	MaxRunning *int     `json:"max_running,omitempty"` // 0: no bound
 }
 
-// Validate checks a request without looking at any state.
+// Validate checks the fields of a request.
 func (r *ChangeRequest) Validate() error {
 	switch {
 	case r.Key == "":
@@ -61,7 +61,7 @@ func (r *ChangeRequest) Validate() error {
 	return checkLine("key", r.Key, MaxKey)
 }
 
-// ChangeReply is the job as it is now. A budget that the bank is still asked for is Pending.
+// ChangeReply is the job after the change. Pending is a budget that the bank has not confirmed yet.
 type ChangeReply struct {
 	Job     JobID   `json:"job"`
 	State   State   `json:"state"`

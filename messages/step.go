@@ -1,30 +1,28 @@
 package messages
 
-// StepRequest is sent by the node of a task of an allocation. It asks for the allocation's other
-// tasks or, with Stream, for a stream of one of them. The leader gives access only to current
-// attempts of the same allocation.
+// StepRequest is sent by the node of a task in an allocation. It asks for the other tasks of the allocation or, with
+// Stream, for a stream of one of them. The leader answers only for current attempts of the same allocation.
 type StepRequest struct {
-	Attempt Attempt        `json:"attempt"` // attempt of the task for which the node asks
+	Attempt Attempt        `json:"attempt"` // the attempt on whose behalf the node asks
 	Stream  *StreamRequest `json:"stream,omitempty"`
 }
 
 // StepReply answers a [StepRequest].
 type StepReply struct {
-	Members []Member     `json:"members,omitempty"` // in the order of the tasks, once all have their slots
+	Members []Member     `json:"members,omitempty"` // in the order of the tasks; empty until all have their slots
 	Stream  *StreamReply `json:"stream,omitempty"`
 }
 
-// Member is a task of an allocation.
+// Member is one task of an allocation.
 type Member struct {
 	Node    Name    `json:"node"`
 	Attempt Attempt `json:"attempt"`
 }
 
-// MaxMembers bounds the tasks of an allocation.
+// MaxMembers bounds the number of tasks of an allocation.
 const MaxMembers = 1024
 
-// validateAllocation refuses options that are impossible for a script that runs once for several
-// nodes.
+// validateAllocation returns an error for options that are impossible for a script that runs once for several nodes.
 func (s *Stage) validateAllocation(path string) error {
 	switch {
 	case !s.Allocation:
@@ -39,8 +37,8 @@ func (s *Stage) validateAllocation(path string) error {
 	return nil
 }
 
-// StepCall is the request of a task of an allocation to its node's agent, as one line of JSON: a
-// [StepRequest], with the token from the attempt's environment.
+// StepCall is a request that a task of an allocation sends to its node's agent, as one line of JSON: a [StepRequest],
+// and the token from the attempt's environment.
 type StepCall struct {
 	Token string `json:"token"`
 	StepRequest
@@ -53,6 +51,6 @@ type StepAnswer struct {
 	Error string `json:"error,omitempty"`
 }
 
-// StepsVariable is the variable in which a task of an allocation finds where to ask, who answers there, and its token:
-// NAME:USER:TOKEN, the name of an abstract socket, the number of a user, and hexadecimal digits.
+// StepsVariable is the variable that tells a task of an allocation how to ask its node. Its value is NAME:USER:TOKEN:
+// the name of an abstract socket, the number of the user that answers there, and the token in hexadecimal digits.
 const StepsVariable = "CANDOR_STEPS"

@@ -7,33 +7,33 @@ import (
 	"time"
 )
 
-// VerbStream is asked of a node's agent: StreamRequest → StreamReply.
+// VerbStream is the verb of a node's agent for streams: StreamRequest → StreamReply.
 const VerbStream = "stream"
 
-// StreamSubject returns the subject of requests to a node's agent for the streams of its tasks.
+// StreamSubject returns the subject of an account's requests to a node's agent for streams.
 func StreamSubject(site, node, account Name) string {
 	return strings.Join([]string{"candor", site, NodeAgent, VerbStream, node, account}, ".")
 }
 
-// Interactive streams the standard input and output of a task to and from its owner. Otherwise the
-// input is empty and the output is a log.
+// Interactive streams the standard input and output of a task to and from its owner. Without it, the input is empty
+// and the output is a log.
 type Interactive struct {
 	Terminal bool `json:"terminal,omitempty"` // the streams are a terminal
 	Rows     int  `json:"rows,omitempty"`     // rows of the terminal
 	Columns  int  `json:"columns,omitempty"`
-	// Linger is how long the process goes on while no client asks for its stream; 0: 5 minutes.
+	// Linger is how long the process goes on after its client's last request; 0: 5 minutes.
 	Linger Duration `json:"linger,omitempty"`
 	// Idle is how long the process goes on without input or output; 0: no limit.
 	Idle Duration `json:"idle,omitempty"`
 }
 
-// DefaultLinger is how long a task waits for a client that was lost.
+// DefaultLinger is how long a task waits for a lost client.
 const DefaultLinger = Duration(5 * time.Minute)
 
 // Limits of streams.
 const (
-	MaxStreamPiece = 256 << 10 // bytes of one request or reply, and bytes that a node keeps for each direction
-	MaxWindow      = 10_000    // rows or columns
+	MaxStreamPiece = 256 << 10 // most bytes of one request or reply, and of the buffer for each direction
+	MaxWindow      = 10_000    // most rows or columns
 )
 
 func (i *Interactive) validate(path string) error {
@@ -54,48 +54,46 @@ type StreamBegin struct {
 	Command     []string    `json:"command,omitempty"`
 	Port        int         `json:"port,omitempty"`
 	Interactive Interactive `json:"interactive"`
-	Term        string      `json:"term,omitempty"` // the kind of terminal, for the command's TERM
+	Term        string      `json:"term,omitempty"` // the kind of terminal, for the variable TERM of the command
 }
 
-// StreamRequest is one exchange between a client and a stream. Each direction is a sequence of
-// bytes with positions from 0 on, so a repeated request changes nothing. A node keeps at most
-// [MaxStreamPiece] bytes that the reader has not taken yet: a slow reader slows the writer down.
+// StreamRequest is one exchange between a client and a stream. Each direction is a sequence of bytes with positions
+// from 0 on, so a repeated request has no further effect. A node buffers at most [MaxStreamPiece] bytes that the
+// reader has not taken yet. So a slow reader slows the writer down.
 type StreamRequest struct {
 	Attempt Attempt `json:"attempt"`
-	// Stream names a stream that Begin begins; "": the stream of the task itself.
+	// Stream names the stream that Begin starts; "": the task's own stream.
 	Stream string       `json:"stream,omitempty"`
 	Begin  *StreamBegin `json:"begin,omitempty"`
-	// Client identifies the client. With Take the client replaces the previous one, whose requests
-	// are refused from then on. Without Client the request can only send a signal.
+	// Client identifies the client. With Take, the client replaces the previous one, whose later requests are
+	// refused. Without Client, the request can only send a signal.
 	Client string `json:"client,omitempty"`
 	Take   bool   `json:"take,omitempty"`
-	// Input has the bytes of the input from position InputAt on. InputEnd says that the input ends
-	// after them.
+	// Input is the bytes of the input from position InputAt on. InputEnd says that the input ends after these bytes.
 	Input    []byte `json:"input,omitempty"`
 	InputAt  int64  `json:"input_at,omitempty"`
 	InputEnd bool   `json:"input_end,omitempty"`
-	// Poll asks for output and errors from these positions on. Everything before was received.
+	// Poll asks for output and errors from these positions on. The client has received everything before them.
 	Poll     bool  `json:"poll,omitempty"`
 	OutputAt int64 `json:"output_at,omitempty"`
 	ErrorsAt int64 `json:"errors_at,omitempty"`
-	// Wait is how long to wait for output, or for room for the input, at most 1 s.
+	// Wait is how long to wait for output, or for room for the input; at most 1 s.
 	Wait Duration `json:"wait,omitempty"`
-	// Signal, a name such as INT, goes to the processes of the task, or to the command of a
-	// stream. If a client sends two signals with the same number (above 0), the second is ignored.
+	// Signal is a name such as INT. The signal goes to the processes of the task, or to the command of a stream. If a
+	// client sends two signals with the same number (above 0), the second is ignored.
 	Signal       string `json:"signal,omitempty"`
 	SignalNumber uint64 `json:"signal_number,omitempty"`
 	SignalFirst  bool   `json:"signal_first,omitempty"` // only to the task's first process, the script
 	SignalRest   bool   `json:"signal_rest,omitempty"`  // to all processes of the task except the first
-	Rows         int    `json:"rows,omitempty"`         // the terminal has this size now
+	Rows         int    `json:"rows,omitempty"`         // the new size of the terminal
 	Columns      int    `json:"columns,omitempty"`
-	// Close says that the client no longer needs the stream. The process that Begin started is
-	// ended.
+	// Close says that the client no longer needs the stream. The process that Begin started is then ended.
 	Close bool `json:"close,omitempty"`
 }
 
 // StreamReply is what a node sends to the client of a stream.
 type StreamReply struct {
-	InputNext int64  `json:"input_next"` // the position from which on no input was taken
+	InputNext int64  `json:"input_next"` // the position of the first byte of input that was not taken
 	Output    []byte `json:"output,omitempty"`
 	OutputAt  int64  `json:"output_at"` // position of the first byte of Output
 	Errors    []byte `json:"errors,omitempty"`
@@ -105,7 +103,7 @@ type StreamReply struct {
 	ExitCode int  `json:"exit_code"`
 }
 
-// Validate checks a request without looking at any state.
+// Validate checks the fields of a request.
 func (r *StreamRequest) Validate() error {
 	if b := r.Begin; b != nil {
 		switch {
@@ -141,10 +139,10 @@ func (r *StreamRequest) Validate() error {
 	return window.validate("window")
 }
 
-// signals are the signals that users send to tasks, by name.
+// signals are the names of the signals that users may send to tasks.
 var signals = []string{"HUP", "INT", "QUIT", "ABRT", "KILL", "USR1", "USR2", "ALRM", "TERM", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "WINCH"}
 
-// checkSignal refuses a name of a signal that is none of signals.
+// checkSignal returns an error unless a name is one of signals.
 func checkSignal(path, name string) error {
 	if !slices.Contains(signals, name) {
 		return Errorf(Invalid, "%s: %q is not one of %s", path, clip(name), strings.Join(signals, ", "))
@@ -152,7 +150,7 @@ func checkSignal(path, name string) error {
 	return nil
 }
 
-// ParseSignal reads "USR1", "SIGUSR1", "usr1" or "10" as the name of a signal that users send.
+// ParseSignal reads a signal that users may send: "USR1", "SIGUSR1", "usr1" or "10". It returns the name.
 func ParseSignal(text string) (string, error) {
 	name := strings.TrimPrefix(strings.ToUpper(text), "SIG")
 	if number, err := strconv.Atoi(name); err == nil {
@@ -164,11 +162,11 @@ func ParseSignal(text string) (string, error) {
 	return name, nil
 }
 
-// signalNumbers are the numbers of Linux that users write for signals.
+// signalNumbers are the names of signals by their Linux numbers, which users may write.
 var signalNumbers = map[int]string{1: "HUP", 2: "INT", 3: "QUIT", 6: "ABRT", 9: "KILL", 10: "USR1", 12: "USR2", 14: "ALRM", 15: "TERM",
 	18: "CONT", 19: "STOP", 20: "TSTP", 21: "TTIN", 22: "TTOU", 23: "URG", 24: "XCPU", 28: "WINCH"}
 
-// Signals reports whether a request only sends a signal, without reading or starting anything.
+// Signals reports whether a request only sends a signal, and reads or starts nothing.
 func (r *StreamRequest) Signals() bool {
 	return r.Signal != "" && r.Client == "" && r.Stream == "" && r.Begin == nil && !r.Poll && !r.Take
 }

@@ -2,7 +2,7 @@ package messages
 
 import "strings"
 
-// Actors, as written in subjects.
+// The actors, as they are named in subjects.
 const (
 	Auctioneer = "auctioneer"
 	NodeAgent  = "nodeagent"
@@ -27,7 +27,7 @@ const (
 	VerbWhy      = "why"      // JobRequest → WhyReply
 	VerbNodes    = "nodes"    // Empty → NodesReply
 	VerbMarkets  = "markets"  // Empty → MarketsReply
-	VerbStatus   = "status"   // Empty → StatusReply; of the bank too
+	VerbStatus   = "status"   // Empty → StatusReply; the bank has this verb too
 )
 
 // Verbs of the bank. Transfer, grant and member are commands of the leader.
@@ -36,7 +36,7 @@ const (
 	VerbGrant     = "grant"     // GrantRequest → AccountReply; operators
 	VerbMember    = "member"    // MemberRequest → AccountReply; operators, owners of a project
 	VerbAccount   = "account"   // AccountRequest → AccountReply
-	VerbAccounts  = "accounts"  // AccountsRequest → AccountsReply; operators see all, others theirs
+	VerbAccounts  = "accounts"  // AccountsRequest → AccountsReply; operators see all accounts, others their own
 	VerbStatement = "statement" // StatementRequest → StatementReply
 	VerbBooks     = "books"     // BooksRequest → BooksReply
 )
@@ -47,14 +47,13 @@ const (
 	VerbLogs    = "logs"    // LogsRequest → LogsReply
 )
 
-// Subject returns the subject of a request of an account to an actor:
-// candor.<site>.<actor>.<verb>.<account>. With "*" as the account it is the subject that the actor
-// subscribes to.
+// Subject returns the subject of a request of an account to an actor: candor.<site>.<actor>.<verb>.<account>. With
+// "*" as the account it is the subject to which the actor subscribes.
 func Subject(site Name, actor, verb string, account Name) string {
 	return strings.Join([]string{"candor", site, actor, verb, account}, ".")
 }
 
-// Caller returns the account of a request's subject, its last token.
+// Caller returns the account in a request's subject, which is its last token.
 func Caller(subject string) Name { return subject[strings.LastIndexByte(subject, '.')+1:] }
 
 // VectorSubject returns the subject on which the leader publishes a market's vectors.
@@ -67,8 +66,8 @@ func DirectiveSubject(site, node Name) string {
 	return strings.Join([]string{"candor", site, NodeAgent, "directives", node}, ".")
 }
 
-// LogsSubject returns the subject of requests to a node's agent for the output of its tasks. Node
-// "*" is not used: every agent subscribes only to its own name.
+// LogsSubject returns the subject of an account's requests to a node's agent for the output of its tasks. The node is
+// never "*": every agent subscribes only to its own name.
 func LogsSubject(site, node, account Name) string {
 	return strings.Join([]string{"candor", site, NodeAgent, VerbLogs, node, account}, ".")
 }
@@ -78,36 +77,34 @@ func ClockSubject(site, host Name) string {
 	return strings.Join([]string{"candor", site, "clock", host}, ".")
 }
 
-// ClockReading is the time of a host's wall clock when it was sent.
+// ClockReading is the time of a host's wall clock at the moment of sending.
 type ClockReading struct {
 	At Time `json:"at"`
 }
 
-// ObservationSubject returns the subject to which the auctioneer sends observations, in the stream
-// that ObservationStream names.
+// ObservationSubject returns the subject to which the auctioneer sends observations. It belongs to the stream of
+// ObservationStream.
 func ObservationSubject(site Name) string {
 	return strings.Join([]string{"candor", site, Estimator, "observations"}, ".")
 }
 
-// ObservationStream names the stream of observations of a site.
+// ObservationStream returns the name of a site's stream of observations.
 func ObservationStream(site Name) string { return "OBSERVATIONS_" + strings.ToUpper(site) }
 
-// ServiceIdentity returns the account under which an actor of the site speaks to another actor: "$"
-// and the actor. No user can have such a name.
+// ServiceIdentity returns the account with which an actor of the site sends requests to other actors: "$" and the
+// actor. No user can have such a name.
 func ServiceIdentity(actor string) Name { return "$" + actor }
 
-// InboxPrefix begins the subjects on which a connection receives replies. The next token is the
-// connection's own name, and only its credentials may subscribe there. Only services may subscribe
-// more widely. Services send replies nowhere else.
+// InboxPrefix returns the prefix of the subjects on which a connection receives replies. It ends with the
+// connection's own name, and only its credentials may subscribe there. Only services may subscribe more widely.
+// Services send replies nowhere else.
 func InboxPrefix(name Name) string { return "_INBOX_" + name }
 
-// RefusalSubject returns the subject on which the site announces which connections of a name it is
-// about to close, and why.
+// RefusalSubject returns the subject on which the site says which connections of a name it will close, and why.
 func RefusalSubject(name Name) string { return InboxPrefix(name) + ".refused" }
 
-// LogsReplyPrefix begins the subjects of a node's replies to an account's requests for logs and
-// streams. The node may publish only below its own name, and the account may subscribe only below
-// its own.
+// LogsReplyPrefix returns the prefix of the subjects for a node's replies to an account's requests for logs and
+// streams. The node may publish only below its own name, and the account may subscribe only below its own.
 func LogsReplyPrefix(node, account Name) string {
 	return strings.Join([]string{"_LOGS", node, account}, ".")
 }
@@ -122,5 +119,5 @@ func ReplyPrefix(subject string) string {
 	return InboxPrefix(Caller(subject))
 }
 
-// logsTokens is how many tokens a [LogsSubject] and a [StreamSubject] have.
+// logsTokens is the number of tokens in a [LogsSubject] and in a [StreamSubject].
 const logsTokens = 6

@@ -14,13 +14,13 @@ const (
 	VerbDrain        = "drain"        // DrainRequest → DrainReply; operators
 )
 
-// QuoteRequest asks a market that sells completion times for a menu of contracts for a job, which
-// declares its valuation, its length and its tasks. No credits are held.
+// QuoteRequest asks a market that sells completion times for a menu of contracts for a job. The job declares its
+// valuation, its length and its tasks. No credits are held.
 type QuoteRequest struct {
 	Spec JobSpec `json:"spec"`
 }
 
-// Validate checks a request in the same way as [JobSpec.Validate], but no budget is needed.
+// Validate checks a request like [JobSpec.Validate], except that it needs no budget.
 func (r *QuoteRequest) Validate() error {
 	spec := r.Spec
 	spec.Budget = cmp.Or(spec.Budget, Credit)
@@ -30,8 +30,8 @@ func (r *QuoteRequest) Validate() error {
 	return spec.Validate()
 }
 
-// QuoteReply is a menu of contracts, sorted by completion time. The caller can submit the job with
-// the ID of one contract, once, until Expires.
+// QuoteReply is a menu of contracts, sorted by completion time. Until Expires, the caller can submit the job once
+// with the ID of one of them.
 type QuoteReply struct {
 	Quote     string           `json:"quote"`
 	Market    Name             `json:"market"`
@@ -39,28 +39,26 @@ type QuoteReply struct {
 	Contracts []QuotedContract `json:"contracts"`
 }
 
-// QuotedContract is an entry of a menu.
+// QuotedContract is one contract of a menu.
 type QuotedContract struct {
 	ID         string  `json:"id"`
 	Completion Time    `json:"completion"`
 	Price      Credits `json:"price"`
-	// Budget is the smallest budget for a submission with this contract: the price if the job
-	// completes as early as possible.
+	// Budget is the smallest budget for a submission with this contract. It is the price if the job completes as
+	// early as possible.
 	Budget   Credits `json:"budget"`
-	Promised float64 `json:"promised"` // credits: what completion at that time is worth, by the contract's valuation
-	Declared bool    `json:"declared"` // it is for the declared valuation
+	Promised float64 `json:"promised"` // credits: the worth of completion at that time, by the contract's valuation
+	Declared bool    `json:"declared"` // the contract is for the declared valuation
 	Free     bool    `json:"free"`
 }
 
-// ReservationsRequest asks for the timetable of the markets that sell
-// reservations, or of one.
+// ReservationsRequest asks for the timetable of one market that sells reservations, or of all.
 type ReservationsRequest struct {
 	Market Name `json:"market,omitempty"`
 }
 
-// ReservationsReply lists the jobs that have a place in the timetable and have not ended, by start.
-// Everybody may see when how many slots are taken. Only the owners and operators see whose they
-// are.
+// ReservationsReply lists the jobs that have a place in the timetable and have not ended, by start. Everybody may see
+// how many slots are taken at each time. Only the owners and operators see the jobs.
 type ReservationsReply struct {
 	Reservations []ReservedSlots `json:"reservations"`
 }
@@ -73,7 +71,7 @@ type ReservedSlots struct {
 	Class   Name  `json:"class"`
 	Slots   int   `json:"slots"`
 	Start   Time  `json:"start"`
-	End     Time  `json:"end"` // by its declared length
+	End     Time  `json:"end"` // start plus the declared length
 	State   State `json:"state"`
 }
 
@@ -81,16 +79,16 @@ type ReservedSlots struct {
 // that have not ended cannot be removed, and cannot change its classes.
 type ApplyRequest struct {
 	Markets []Market `json:"markets"`
-	DryRun  bool     `json:"dry_run,omitempty"` // check everything, change nothing
-	// Key is chosen by the client, once for each change. Repeating a key with the same markets
-	// returns the same answer and changes nothing. Empty: every request is a change.
+	DryRun  bool     `json:"dry_run,omitempty"` // check everything, but change nothing
+	// Key is chosen by the client, once for each change. Repeating a key with the same markets returns the same
+	// answer and has no further effect. Empty: every request is a new change.
 	Key string `json:"key,omitempty"`
-	// Version is the markets version that the change is for: if the version is another one, nothing
-	// changes. 0: any version.
+	// Version is the markets version that the change is made for. If the site has another version, nothing changes.
+	// 0: any version.
 	Version uint64 `json:"version,omitempty"`
 }
 
-// Validate reports the first thing wrong with a request.
+// Validate returns an error for the first fault of a request.
 func (r *ApplyRequest) Validate() error {
 	if len(r.Markets) == 0 {
 		return Errorf(Invalid, "markets: is empty; a site needs at least one market")
@@ -107,17 +105,17 @@ func (r *ApplyRequest) Validate() error {
 // MaxMarkets bounds the markets of a site.
 const MaxMarkets = 1000
 
-// ApplyReply lists the changes.
+// ApplyReply lists the changes that were made.
 type ApplyReply struct {
 	Added   []Name `json:"added"`
 	Changed []Name `json:"changed"`
 	Removed []Name `json:"removed"`
-	Version uint64 `json:"version"` // version of the markets since the change
+	Version uint64 `json:"version"` // the markets version after the change
 }
 
-// DrainRequest stops new work on a node. Its running tasks may go on until they end, or for at most
-// Notice; then the site ends them and runs them on other nodes. Undo lets the node work again.
-// Remove takes a node that is down off the list.
+// DrainRequest stops new work on a node. Its running tasks go on until they end, but at most for Notice. Then the
+// site ends them and runs them on other nodes. Undo lets the node work again. Remove removes a node that is down from
+// the list.
 type DrainRequest struct {
 	Node   Name      `json:"node"`
 	Notice *Duration `json:"notice,omitempty"`
@@ -129,7 +127,7 @@ type DrainRequest struct {
 // MaxDrainReason bounds the reason for a drain, in bytes.
 const MaxDrainReason = 512
 
-// Validate reports the first thing wrong with a request.
+// Validate returns an error for the first fault of a request.
 func (r *DrainRequest) Validate() error {
 	if !ValidName(r.Node) {
 		return badName("node", r.Node)
@@ -146,10 +144,10 @@ func (r *DrainRequest) Validate() error {
 	return nil
 }
 
-// DrainReply says how many tasks a node has now, and until when they may run.
+// DrainReply says how many tasks a node has now, and how long they may run.
 type DrainReply struct {
 	Node     Name `json:"node"`
-	Draining bool `json:"draining"`        // false: it takes work, or was removed
-	Until    Time `json:"until,omitempty"` // 0 while it drains: they run to their end
+	Draining bool `json:"draining"`        // false: the node takes work, or was removed
+	Until    Time `json:"until,omitempty"` // when the remaining tasks are ended; 0: they run to their end
 	Tasks    int  `json:"tasks"`
 }

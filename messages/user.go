@@ -12,7 +12,7 @@ type State uint8
 // The states of a job. Completed and those after it are final.
 const (
 	Waiting   State = iota // no task has been claimed yet
-	Running                // some task has been claimed
+	Running                // a task has been claimed
 	Settling               // all tasks have ended; the charge is being decided and paid
 	Completed              // every task finished with exit code 0
 	Failed                 // a task failed in all its attempts, and no other task will run
@@ -40,25 +40,25 @@ func (s *State) UnmarshalText(b []byte) error { return readName(s, "state", stat
 type SubmitRequest struct {
 	Key    string  `json:"key"`
 	Spec   JobSpec `json:"spec"`
-	DryRun bool    `json:"dry_run,omitempty"` // check everything, change nothing
-	// Site is the site that must run the job; default: the site that receives the request. With
-	// [AnySite] that site's auctioneer chooses.
+	DryRun bool    `json:"dry_run,omitempty"` // check everything, but change nothing
+	// Site is the site that must run the job; default: the site that receives the request. With [AnySite] the
+	// auctioneer of that site chooses.
 	Site Name `json:"site,omitempty"`
-	// Jobs are submitted instead of Key and Spec; there may be at most MaxSubmitted. Each is
-	// accepted or refused by itself, as if it came in its own request.
+	// Jobs replace Key and Spec; at most MaxSubmitted. Each job is accepted or refused by itself, as if it came in
+	// its own request.
 	Jobs []NewJob `json:"jobs,omitempty"`
 }
 
-// MaxSubmitted is how many jobs one request may submit.
+// MaxSubmitted is the largest number of jobs in one request.
 const MaxSubmitted = 1000
 
-// NewJob is one of several jobs of a SubmitRequest.
+// NewJob is one of several jobs in a SubmitRequest.
 type NewJob struct {
 	Key  string  `json:"key"`
 	Spec JobSpec `json:"spec"`
 }
 
-// Several checks a request with several jobs, but not the jobs themselves.
+// Several checks a request with several jobs. It does not check the jobs themselves.
 func (r *SubmitRequest) Several() error {
 	switch {
 	case len(r.Jobs) > MaxSubmitted:
@@ -87,27 +87,27 @@ type SubmitOutcome struct {
 	Held     Credits  `json:"held"`
 	Tasks    int      `json:"tasks"`
 	Warnings []string `json:"warnings,omitempty"`
-	Error    *Error   `json:"error,omitempty"` // why the job was not taken
+	Error    *Error   `json:"error,omitempty"` // why the job was refused
 }
 
 // SubmitReply has the job's number and the credits that were set aside for it.
 type SubmitReply struct {
-	Job    JobID   `json:"job"` // 0 for a dry run
+	Job    JobID   `json:"job"` // the job's number; 0 for a dry run
 	Market Name    `json:"market"`
 	Payer  Name    `json:"payer"`
 	Held   Credits `json:"held"`
 	Tasks  int     `json:"tasks"`
-	Site   Name    `json:"site,omitempty"`   // the site that runs it, if that is another one
-	Chosen string  `json:"chosen,omitempty"` // why that site, if the auctioneer chose it
-	// Warnings name parts of the job that the site does not enforce.
+	Site   Name    `json:"site,omitempty"`   // the site that runs the job, if it is another site
+	Chosen string  `json:"chosen,omitempty"` // why the auctioneer chose that site, if it did
+	// Warnings name parts of the job that the site cannot enforce.
 	Warnings []string `json:"warnings,omitempty"`
-	// Buys says, of a dry run, how long the job's slots run on its budget.
+	// Buys is for a dry run: it says how long the budget pays for the job's slots.
 	Buys string `json:"buys,omitempty"`
 	// Jobs has one outcome for each job of the request, in the same order.
 	Jobs []SubmitOutcome `json:"jobs,omitempty"`
 }
 
-// JobRequest names a job, in the queries job and why.
+// JobRequest names a job, for the queries job and why.
 type JobRequest struct {
 	Job JobID `json:"job"`
 	// Wait delays the answer to the query job until the job has ended, or for at most this time, up
@@ -115,26 +115,26 @@ type JobRequest struct {
 	Wait Duration `json:"wait,omitempty"`
 }
 
-// MostWait is how long a query waits at most for the end of a job.
+// MostWait is the longest time that a query waits for the end of a job.
 const MostWait = Duration(5_000_000_000)
 
 // Waits returns how long the answer may take.
 func (r JobRequest) Waits() Duration { return min(r.Wait, MostWait) }
 
-// MaxCancelled is how many jobs one request may cancel.
+// MaxCancelled is the largest number of jobs that one request may cancel.
 const MaxCancelled = 1000
 
 // CancelRequest cancels a job, or several.
 type CancelRequest struct {
 	Job  JobID   `json:"job,omitempty"`
 	Jobs []JobID `json:"jobs,omitempty"` // instead of Job, at most MaxCancelled
-	// Tasks are positions in a stage of Job: only these tasks are cancelled, and the job
-	// goes on. Stage is the position of the stage; default: the only stage.
+	// Tasks are positions in a stage of Job. Only these tasks are cancelled, and the job goes on. Stage is the
+	// position of the stage; default: the only stage.
 	Tasks Array `json:"tasks,omitempty"`
 	Stage *int  `json:"stage,omitempty"`
 }
 
-// Validate checks a request without looking at any state.
+// Validate checks the fields of a request.
 func (r *CancelRequest) Validate() error {
 	switch {
 	case len(r.Jobs) > MaxCancelled:
@@ -149,9 +149,9 @@ func (r *CancelRequest) Validate() error {
 	return r.Tasks.validate("tasks")
 }
 
-// CancelReply has the job's state when the cancellation was committed. Cancelling a job that has
-// ended gives the error Ended. If several jobs were to be cancelled, Jobs has each in the order of
-// the request, and the rest is empty.
+// CancelReply has the job's state when the cancellation was committed. Cancelling a job that has ended returns the
+// error Ended. For a request with several jobs, Jobs has one entry for each, in the order of the request, and the
+// other fields are empty.
 type CancelReply struct {
 	Job   JobID           `json:"job"`
 	State State           `json:"state"`
@@ -160,44 +160,44 @@ type CancelReply struct {
 	Tasks int             `json:"tasks,omitempty"` // number of cancelled tasks, if the request names tasks
 }
 
-// CancelOutcome is the result of cancelling one of several jobs.
+// CancelOutcome is the result for one of several jobs to cancel.
 type CancelOutcome struct {
 	Job   JobID  `json:"job"`
-	State State  `json:"state"` // state before the request
+	State State  `json:"state"` // the job's state before the request
 	Away  *Away  `json:"away,omitempty"`
 	Error *Error `json:"error,omitempty"` // why the job was not cancelled
 }
 
-// JobsRequest lists jobs, newest first by default. The caller sees its own; an operator
-// may set All or name an Account.
+// JobsRequest lists jobs, the newest first by default. A caller sees its own jobs. An operator may set All or name an
+// Account.
 type JobsRequest struct {
 	All     bool `json:"all,omitempty"`
 	Account Name `json:"account,omitempty"`
 	Active  bool `json:"active,omitempty"` // only jobs that have not ended
-	// Before asks for smaller numbers only, the largest first.
+	// Before asks only for jobs with smaller numbers, the largest first.
 	Before JobID `json:"before,omitempty"`
 	Limit  int   `json:"limit,omitempty"` // default 100, at most 1000
 
 	// A job is listed if it matches all of the following fields that are set.
 
-	States  []string `json:"states,omitempty"`  // in one of these states
-	Name    string   `json:"name,omitempty"`    // pattern: * stands for any text, ? for any character
-	Market  Name     `json:"market,omitempty"`  // the market in which it bids
+	States  []string `json:"states,omitempty"`  // the job is in one of these states
+	Name    string   `json:"name,omitempty"`    // pattern for the name: * stands for any text, ? for any character
+	Market  Name     `json:"market,omitempty"`  // the market of the job
 	Project Name     `json:"project,omitempty"` // the account that pays
 	Labels  []string `json:"labels,omitempty"`  // all of these: "run=7", or "run" for any value
-	// Since and Until bound a time in which the job waited, ran or ended: it had not
-	// ended before Since, and was submitted before Until.
+	// Since and Until bound a time in which the job waited, ran or ended: it ended after Since or has not ended, and
+	// was submitted before Until.
 	Since Time `json:"since,omitempty"`
 	Until Time `json:"until,omitempty"`
-	// Sort is one of JobSortings, "-" before it for the largest first; default: -job.
+	// Sort is one of JobSortings, with "-" before it for the largest first; default: -job.
 	Sort string `json:"sort,omitempty"`
-	// After continues after an earlier answer: it is that answer's Next.
+	// After is the Next of an earlier answer. The list continues after that answer.
 	After string `json:"after,omitempty"`
-	// Jobs are the numbers of the jobs to list, at most MaxListed; none: all numbers.
+	// Jobs are the numbers of the jobs to list, at most MaxListed; empty: all jobs.
 	Jobs []JobID `json:"jobs,omitempty"`
 }
 
-// MaxListed is how many jobs one request may ask for by their numbers.
+// MaxListed is the largest number of jobs that one request may name.
 const MaxListed = 1000
 
 // JobSortings lists the columns by which jobs can be sorted.
@@ -208,20 +208,19 @@ type JobsReply struct {
 	Jobs []JobSummary `json:"jobs"`
 	More bool         `json:"more"`           // there are more jobs after these
 	Next string       `json:"next,omitempty"` // value of After for the next page
-	// Complete is a time since which no job has ended that the site does not list; 0: there
-	// never was such a job.
+	// Complete is a time. The site lists every job that ended after it. 0: it lists all jobs.
 	Complete Time `json:"complete_since,omitempty"`
-	// Unreadable is how many records were found damaged just now, and are left out.
+	// Unreadable is the number of damaged records that were found now. They are left out.
 	Unreadable int `json:"unreadable,omitempty"`
 }
 
 // ArchiveRequest asks for a part of the archive of ended jobs.
 type ArchiveRequest struct {
-	Segment uint64 `json:"segment"` // the first file with this number or a higher one
-	Offset  int64  `json:"offset"`  // position in bytes
+	Segment uint64 `json:"segment"` // number of the file, or of the next one that exists
+	Offset  int64  `json:"offset"`  // position in the file, in bytes
 }
 
-// ArchiveReply has as much of a file of the archive as fits into a reply.
+// ArchiveReply has as many bytes of a file of the archive as fit into a reply.
 type ArchiveReply struct {
 	Segment  uint64 `json:"segment"`
 	Size     int64  `json:"size"` // bytes of the whole file; 0: there is no such file
@@ -229,8 +228,7 @@ type ArchiveReply struct {
 	Complete Time   `json:"complete_since"` // as in JobsReply
 }
 
-// Exit is the exit code of a job. JSON has null for NoExit: the job goes on, or its task
-// had no process.
+// Exit is the exit code of a job. In JSON, NoExit is null: the job has not ended, or its task had no process.
 type Exit int
 
 // NoExit says that there is no exit code.
@@ -256,7 +254,7 @@ func (e *Exit) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// JobSummary is a job in one line.
+// JobSummary describes a job in one line.
 type JobSummary struct {
 	Job       JobID   `json:"job"`
 	Name      string  `json:"name"`
@@ -264,7 +262,7 @@ type JobSummary struct {
 	Payer     Name    `json:"payer"`
 	Market    Name    `json:"market"`
 	State     State   `json:"state"`
-	Reason    string  `json:"reason"` // stable CamelCase, as in Why
+	Reason    string  `json:"reason"` // a stable CamelCase word, as in Why
 	Budget    Credits `json:"budget"`
 	Charged   Credits `json:"charged"`
 	Tasks     int     `json:"tasks"`
@@ -273,33 +271,32 @@ type JobSummary struct {
 	Submitted Time    `json:"submitted"`
 	Started   Time    `json:"started"`
 	Ended     Time    `json:"ended"`
-	ExitCode  Exit    `json:"exit_code"`       // exit code of the first task that failed in all attempts; NoExit: there is none
+	ExitCode  Exit    `json:"exit_code"`       // exit code of the first task that failed in all attempts; NoExit: none
 	Away      *Away   `json:"away,omitempty"`  // set if another site runs it
 	Visit     *Visit  `json:"visit,omitempty"` // set if it runs here for another site
-	// Suspended is how many of Running have left their slots until they are resumed.
+	// Suspended is how many of the Running tasks are suspended and have no slot.
 	Suspended int `json:"suspended,omitempty"`
 	// Failed is how many tasks failed in all their attempts before the job ended.
 	Failed int    `json:"failed,omitempty"`
 	Labels Labels `json:"labels,omitempty"`
-	// Used is, of a job that is over, what it had of each class of slots.
+	// Used is for a job that has ended: what it used of each class of slots.
 	Used []ClassUse `json:"used,omitempty"`
-	// Message says what ended the job, if it did not end well.
+	// Message says why the job ended, if it did not end well.
 	Message string `json:"message,omitempty"`
-	Hold    string `json:"hold,omitempty"` // the bank's name of the hold that the job has
-	// Array has the indices of the tasks, for a job with one stage that is an array.
+	Hold    string `json:"hold,omitempty"` // identifier of the job's hold at the bank
+	// Array has the indices of the tasks, if the job is an array job with one stage.
 	Array Array `json:"array,omitempty"`
-	// Nodes is how many nodes the job has, if it is an allocation; 0: each task has one. CPUs is the
-	// processors that a task of the first stage asks for, or all the nodes of an allocation
-	// together; 0: it says none.
+	// Nodes is the number of nodes of an allocation; 0: each task has one. CPUs is how many processors a task of the
+	// first stage asks for, or all nodes of an allocation together; 0: it asks for none.
 	Nodes int `json:"nodes,omitempty"`
 	CPUs  int `json:"cpus,omitempty"`
-	// Numbered says that the element at each position of the array has the number of the job and the position.
+	// Numbered says that each element of the array has a job number of its own: the job's number plus the element's
+	// position.
 	Numbered bool `json:"numbered,omitempty"`
 }
 
-// ClassUse is what a job used of a class: the hours of its slots, and of the processors and GPUs that
-// these slots stand for (0 if slots of the class have no resources). Attempts that the site ended do
-// not count.
+// ClassUse is what a job used of a class: the hours of its slots, and of the processors and GPUs in these slots (0 if
+// slots of the class have no resources). Attempts that the site ended do not count.
 type ClassUse struct {
 	Class     Name    `json:"class"`
 	SlotHours float64 `json:"slot_hours"`
@@ -307,7 +304,7 @@ type ClassUse struct {
 	GPUHours  float64 `json:"gpu_hours,omitempty"`
 }
 
-// JobDetail is everything a user may want to know of a job.
+// JobDetail is everything that a user may want to know about a job.
 type JobDetail struct {
 	JobSummary
 	Spec   JobSpec       `json:"spec"`
@@ -315,17 +312,17 @@ type JobDetail struct {
 	Shares []ClassShare  `json:"shares"`
 	// Notices are the notifications about the job.
 	Notices []NoticeStatus `json:"notices,omitempty"`
-	// Kept says that the site keeps the outputs and logs until the job is settled.
+	// Kept says that the site does not show the outputs and logs until the job is settled.
 	Kept bool `json:"kept,omitempty"`
 }
 
-// KeptReply reports whether the site keeps the outputs and logs of a job until the job is settled.
+// KeptReply says whether the outputs and logs of a job are hidden until the job is settled.
 type KeptReply struct {
 	Kept bool `json:"kept,omitempty"`
 }
 
-// ErrKept returns the refusal to show outputs and logs of a job that is not settled. deadline is 0
-// if it is not known.
+// ErrKept returns the error for a request to read outputs and logs of a job that is not settled. deadline is 0 if it
+// is unknown.
 func ErrKept(job JobID, deadline Time) error {
 	by := "its deadline"
 	if deadline != 0 {
@@ -334,59 +331,56 @@ func ErrKept(job JobID, deadline Time) error {
 	return Errorf(PermissionDenied, "job %v: its market hands over outputs and logs when the job is settled: at %s at the latest if the job has ended by then", job, by)
 }
 
-// StageStatus counts a stage's tasks.
+// StageStatus counts the tasks of a stage.
 type StageStatus struct {
 	Name     Name     `json:"name"`
 	Class    Name     `json:"class"`
 	Tasks    int      `json:"tasks"`
-	Pending  int      `json:"pending"` // ready to be claimed; 0 while an earlier stage is unfinished
+	Pending  int      `json:"pending"` // ready to be claimed; 0 while an earlier stage has not finished
 	Running  int      `json:"running"`
 	Done     int      `json:"done"`
 	Retried  int      `json:"retried"`
 	Started  Time     `json:"started"`
 	Ended    Time     `json:"ended"`
-	SlotTime Duration `json:"slot_time"` // slot time of accepted attempts, without the time when they were suspended
-	// Suspended is how many of Running have left their slots until they are resumed.
+	SlotTime Duration `json:"slot_time"` // slot time of accepted attempts, without the time of suspension
+	// Suspended is how many of the Running tasks are suspended and have no slot.
 	Suspended int `json:"suspended,omitempty"`
 	// CPU is the processor time of accepted attempts, and MaxRSS the largest memory of one of their
 	// processes, in bytes.
 	CPU    Duration `json:"cpu,omitempty"`
 	MaxRSS int64    `json:"max_rss,omitempty"`
-	// Failed is how many tasks failed in all their attempts before the job ended. Requeued is how
-	// many attempts of Retried were ended by `candor requeue`.
+	// Failed is how many tasks failed in all their attempts before the job ended. Requeued is how many of the Retried
+	// attempts were ended by `candor requeue`.
 	Failed   int `json:"failed,omitempty"`
 	Requeued int `json:"requeued,omitempty"`
-	// Lost is the number of bytes of output of ended attempts that were not kept, Cut the number of
-	// these attempts.
+	// Lost is how many bytes of output of ended attempts were not kept. Cut is the number of these attempts.
 	Lost int64 `json:"lost,omitempty"`
 	Cut  int   `json:"cut,omitempty"`
 	// Cancelled is how many tasks were cancelled while the job went on.
 	Cancelled int `json:"cancelled,omitempty"`
 }
 
-// ClassShare compares, for one class, the share that the mechanism allocated
-// to a job with the share of the slots it received, both averaged over the
-// time in which the job had work pending there.
+// ClassShare compares, for one class, the share that the mechanism gave to a job with the share of slots that the job
+// received. Both are averages over the time in which the job had tasks pending in the class.
 type ClassShare struct {
 	Class     Name     `json:"class"`
-	Now       float64  `json:"now"` // present share; if no task waits, the part of the slots that the job has
+	Now       float64  `json:"now"` // present share; if no task waits, the part of the slots that the job has now
 	Allocated float64  `json:"allocated"`
 	Received  float64  `json:"received"`
-	Over      Duration `json:"over"` // the time averaged over
+	Over      Duration `json:"over"` // the time of the average
 }
 
-// TasksRequest lists tasks of a job that have been claimed at least once.
+// TasksRequest lists the tasks of a job that were claimed at least once.
 type TasksRequest struct {
 	Job   JobID  `json:"job"`
 	Stage *int   `json:"stage,omitempty"` // only tasks of this stage
 	From  uint32 `json:"from,omitempty"`  // first task index
 	Limit int    `json:"limit,omitempty"` // default 100, at most 1000
-	// Until is the first task index that is not to be listed; 0: all are. States and
-	// Node are of the attempts to list; none: of all.
+	// Until is the first task index after the list; 0: no end. States and Node select attempts; empty: all.
 	Until  uint32   `json:"until,omitempty"`
 	States []string `json:"states,omitempty"`
 	Node   Name     `json:"node,omitempty"`
-	// Attempts asks for earlier attempts too, as far as the site keeps them.
+	// Attempts also asks for earlier attempts, as far as the site keeps them.
 	Attempts bool `json:"attempts,omitempty"`
 }
 
@@ -394,59 +388,58 @@ type TasksRequest struct {
 type TasksReply struct {
 	Account Name         `json:"account"`
 	Tasks   []TaskStatus `json:"tasks"`
-	// More says that the list is not whole: of one stage, it goes on from Next.
+	// More says that there are more tasks. In a list of one stage they begin at Next.
 	More bool   `json:"more"`
 	Next uint32 `json:"next,omitempty"`
-	// Unstarted is how many tasks of the stages asked about no node has claimed yet.
+	// Unstarted is the number of tasks in the requested stages that no node has claimed yet.
 	Unstarted int `json:"unstarted,omitempty"`
-	// Omitted is how many earlier attempts the job had that the site does not keep.
+	// Omitted is the number of earlier attempts that the site does not keep.
 	Omitted int `json:"omitted,omitempty"`
 }
 
-// TaskStatus describes an attempt of a task, usually the latest.
+// TaskStatus describes an attempt of a task, usually the latest one.
 type TaskStatus struct {
 	Task    TaskRef `json:"task"`
 	Attempt uint32  `json:"attempt"`
 	Node    Name    `json:"node"`
 	State   string  `json:"state"` // one of TaskStates
-	// ExitCode is null if the attempt still runs, never had a process, or its end was not reported.
+	// ExitCode is null if the attempt still runs, never had a process, or if its end was not reported.
 	ExitCode *int `json:"exit_code"`
 	Claimed  Time `json:"claimed"`
 	Ended    Time `json:"ended"`
-	// Stage and Index are the stage and the index of Task. Array is the task's index in the stage's
-	// array.
+	// Stage is the name of the task's stage and Index is the index of the task. Array is the task's index in the
+	// stage's array.
 	Stage Name   `json:"stage"`
 	Index uint32 `json:"index"`
 	Array int64  `json:"array"`
-	// Reason says why the attempt did not end well, in a stable CamelCase word; Message
-	// says the same in a sentence, with its numbers.
+	// Reason is a stable CamelCase word that says why the attempt did not end well. Message says the same in a
+	// sentence with numbers.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
-	// Ran is how long the task had its slot and ran. Suspended is how long it was suspended in that
-	// time.
+	// Ran is how long the task had its slot and ran. Suspended is how long it was suspended meanwhile.
 	Ran       Duration `json:"ran"`
 	Suspended Duration `json:"suspended"`
-	CPU       Duration `json:"cpu"`     // for an attempt that has ended
-	MaxRSS    int64    `json:"max_rss"` // bytes, for an attempt that has ended
+	CPU       Duration `json:"cpu"`     // processor time; only for an attempt that has ended
+	MaxRSS    int64    `json:"max_rss"` // bytes; only for an attempt that has ended
 }
 
 // TaskStates are the states of an attempt.
 var TaskStates = []string{
 	"Running",
-	"Suspended", // has left its slot until it is resumed
-	"Gathering", // waits for its gang
+	"Suspended", // is suspended and has no slot
+	"Gathering", // waits for the other tasks of its gang
 	"Done",
 	"Failed",
-	"Stopped", // ended without a fault of its own
+	"Stopped", // ended, but not by a fault of its own
 	"Pending", // the attempt failed, and the task will be tried again
 	"Cancelled",
 }
 
-// WhyReply explains a job: the reason it waits, or why it went as it did.
+// WhyReply explains a job: why it waits, or why it ended as it did.
 type WhyReply struct {
 	Job     JobID        `json:"job"`
 	State   State        `json:"state"`
-	Reason  string       `json:"reason"` // stable CamelCase, e.g. WaitingForShare
+	Reason  string       `json:"reason"` // a stable CamelCase word, e.g. WaitingForShare
 	Message string       `json:"message"`
 	Shares  []ClassShare `json:"shares"`
 	Prices  []ClassPrice `json:"prices"`
@@ -454,18 +447,17 @@ type WhyReply struct {
 	Away    *Away        `json:"away,omitempty"`
 }
 
-// ClassPrice is the present price of a class.
+// ClassPrice is the present price of a class of slots.
 type ClassPrice struct {
 	Class Name `json:"class"`
-	// Price of the whole class to all bidders together: the sum of the
-	// sub-budgets bid for it, in credits.
+	// Price is the price of the whole class for all bidders together, in credits: the sum of the sub-budgets that are
+	// bid for it.
 	Price   float64 `json:"price,omitempty"`
 	Slots   int     `json:"slots"`
 	Idle    int     `json:"idle"`
-	Pending int     `json:"pending,omitempty"` // slots of tasks that wait
+	Pending int     `json:"pending,omitempty"` // number of slots of the waiting tasks
 	Bidders int     `json:"bidders"`
-	// Sealed means that Price and Pending are hidden, because they would disclose the bids of
-	// others.
+	// Sealed means that Price and Pending are hidden, because they would show the bids of other accounts.
 	Sealed bool `json:"sealed,omitempty"`
 }
 
@@ -485,23 +477,22 @@ type NodeStatus struct {
 	State string       `json:"state"` // Up, Lost, Stopped, Draining, Quarantined
 	Slots []ClassSlots `json:"slots"`
 	Used  []ClassSlots `json:"used"`
-	// Resources is all that the node has, and Sold the part in the slots of its tasks; nil:
-	// unknown.
+	// Resources is everything that the node has, and Sold the part that its tasks' slots have; nil: unknown.
 	Resources *Resources `json:"resources,omitempty"`
 	Sold      *Resources `json:"sold,omitempty"`
-	Labels    []Name     `json:"labels,omitempty"` // jobs choose nodes by them
+	Labels    []Name     `json:"labels,omitempty"` // words by which jobs can choose the node
 	Since     Time       `json:"since"`
-	Finished  uint64     `json:"finished"` // attempts that ended there, well or badly
+	Finished  uint64     `json:"finished"` // number of attempts that ended there, well or not
 	// DrainBy is when the site ends the remaining tasks of a draining node; 0: they run to their
 	// end.
 	DrainBy Time `json:"drain_by,omitempty"`
 	// Abilities says what the node can do with a task; the names are in ability.go.
 	Abilities []Name `json:"abilities,omitempty"`
-	// Suspended tasks wait there to go on, of at most MostSuspended.
+	// Suspended is the number of suspended tasks on the node; it keeps at most MostSuspended.
 	Suspended     int `json:"suspended,omitempty"`
 	MostSuspended int `json:"most_suspended,omitempty"`
-	// Reason says why the node is in quarantine, or why it is not though tasks fail
-	// there, or why it drains; ProbeAt is when it is probed next.
+	// Reason says why the node is in quarantine or drains, or why it is not in quarantine although tasks fail there.
+	// ProbeAt is the time of the next probe.
 	Reason  string `json:"reason,omitempty"`
 	ProbeAt Time   `json:"probe_at,omitempty"`
 }
@@ -510,65 +501,63 @@ type NodeStatus struct {
 type MarketsReply struct {
 	Markets []MarketStatus `json:"markets"`
 	Version uint64         `json:"version"` // version of the site's markets; see ApplyRequest
-	// Slurm says which names of Slurm have another meaning at this site; nil: none.
+	// Slurm says which names of Slurm have a special meaning at this site; nil: none.
 	Slurm *SlurmNames `json:"slurm,omitempty"`
 }
 
-// MarketStatus describes a market at this moment. An operator sees all of it; a user sees their own
-// jobs and what the mechanism discloses about others.
+// MarketStatus describes a market at this moment. An operator sees everything. A user sees their own jobs, and what
+// the mechanism shows about others.
 type MarketStatus struct {
 	Market Market `json:"market"`
-	// Bid lists the fields of a bid that the market reads, as a job file spells them. Raises lists
-	// the fields that may be raised later.
+	// Bid lists the fields of a bid that the market uses, in the spelling of a job file. Raises lists the fields that
+	// can be raised later.
 	Bid      []string     `json:"bid,omitempty"`
 	Raises   []string     `json:"raises,omitempty"`
-	Gains    string       `json:"gains"`              // by what an owner can gain more than by the truth, as far as is known
-	Reserves bool         `json:"reserves,omitempty"` // it sells reservations and has a timetable of them
+	Gains    string       `json:"gains"`              // the most that an owner is known to gain by a bid that is not the truth
+	Reserves bool         `json:"reserves,omitempty"` // the market sells reservations and has a timetable
 	Prices   []ClassPrice `json:"prices"`
-	Waiting  int          `json:"waiting"` // jobs
+	Waiting  int          `json:"waiting"` // number of jobs
 	Running  int          `json:"running"`
 	Term     uint64       `json:"term"`
 	Seq      uint64       `json:"seq"`
-	Top      []JobShare   `json:"top"` // at most 20, the largest budget first if budgets are disclosed
-	// Next are the jobs that would get the next free slot of each class, at most one for each class
-	// with waiting tasks. If prices are by time, Tariffs has the prices of slot-seconds.
+	Top      []JobShare   `json:"top"` // at most 20 jobs; the largest budget first, if budgets are visible
+	// Next are the jobs that would get the next free slot of each class, one for each class with waiting tasks. If
+	// the market has prices for time, Tariffs has the prices of slot-seconds.
 	Next    []NextJob    `json:"next,omitempty"`
 	Tariffs []SlotTariff `json:"tariffs,omitempty"`
 	// Promises is set for markets of contracts.
 	Promises *Promises `json:"promises,omitempty"`
 }
 
-// Promises counts the completion times sold by a market that were kept and broken, since the market
-// began. A completion counts as kept if it is late by at most a second, or a hundredth of the
-// promised time.
+// Promises counts the completion times that a market sold since it began, kept and broken. A completion time counts
+// as kept if the job is late by at most a second, or a hundredth of the promised time.
 type Promises struct {
 	Kept   uint64 `json:"kept"`
 	Broken uint64 `json:"broken"`
 }
 
-// NextJob is the job that is next in a class.
+// NextJob is the next job in a class.
 type NextJob struct {
 	Class   Name    `json:"class"`
 	Job     JobID   `json:"job"`
 	Account Name    `json:"account"`
-	Rate    Credits `json:"rate,omitempty"` // bid for a slot-second
+	Rate    Credits `json:"rate,omitempty"` // its bid for a slot-second
 }
 
 // SlotTariff is the price of a second on a slot of a class.
 type SlotTariff struct {
 	Class  Name     `json:"class"`
-	Price  Credits  `json:"price,omitempty"`   // price for everybody, unless a field below says otherwise
-	OwnBid bool     `json:"own_bid,omitempty"` // each job pays its own bid
-	Length Duration `json:"length,omitempty"`  // the price is for a job of this length; others pay in proportion
-	// Contention is, of proportional, the part of a slot-second that is contended, in
-	// [0, 1]; there is no price then.
+	Price  Credits  `json:"price,omitempty"`   // the price for all jobs, unless a field below says otherwise
+	OwnBid bool     `json:"own_bid,omitempty"` // each job pays its own bid instead
+	Length Duration `json:"length,omitempty"`  // the price is for a job of this length; a longer job pays more in proportion
+	// Contention is for proportional, which has no price: the part of a slot-second for which jobs compete, in [0,
+	// 1].
 	Contention *float64 `json:"contention,omitempty"`
-	// Sealed: the price is not told, as it is made of the bids of one other account.
+	// Sealed means that the price is hidden, because it follows from the bids of one other account.
 	Sealed bool `json:"sealed,omitempty"`
 }
 
-// JobShare is a job's share of each class of its market. The name and the budget are
-// told to its owner and to operators.
+// JobShare is a job's share of each class of its market. Only its owner and operators see the name and the budget.
 type JobShare struct {
 	Job     JobID        `json:"job"`
 	Name    string       `json:"name,omitempty"`
@@ -576,12 +565,12 @@ type JobShare struct {
 	Budget  Credits      `json:"budget,omitempty"`
 	Shares  []ClassShare `json:"shares"`
 	Pending int          `json:"pending"`
-	Running int          `json:"running"` // tasks on slots
-	// Suspended tasks have left their slots until they are resumed.
+	Running int          `json:"running"` // number of tasks on slots
+	// Suspended is the number of suspended tasks, which have no slot.
 	Suspended int `json:"suspended,omitempty"`
 }
 
-// StatusReply is how a replica of an actor sees its group.
+// StatusReply is the group of an actor as one replica sees it.
 type StatusReply struct {
 	Actor    string   `json:"actor"`
 	Site     Name     `json:"site"`

@@ -17,7 +17,7 @@ const (
 	MaxRanges  = 4096 // ranges of an array
 )
 
-// Validate reports what is wrong with a submission in itself, like
+// Validate returns an error for the first fault of a submission that shows without knowing the site, like
 // [JobSpec.Validate].
 func (r *SubmitRequest) Validate() error {
 	if r.Key == "" {
@@ -26,9 +26,8 @@ func (r *SubmitRequest) Validate() error {
 	return cmp.Or(checkLine("key", r.Key, MaxKey), checkName("site", r.Site), r.Spec.Validate())
 }
 
-// Validate reports the first thing wrong with a job that shows without knowing
-// the site: the error's kind is Invalid or TooLarge, and its message begins
-// with the field's path. It costs at most the time to read the job once.
+// Validate returns an error for the first fault of a job that shows without knowing the site. The error's kind is
+// Invalid or TooLarge, and its message begins with the field's path. It takes at most the time to read the job once.
 func (s *JobSpec) Validate() error {
 	return firstOf(
 		func() error { return checkLine("name", s.Name, MaxTextField) },
@@ -60,7 +59,7 @@ func firstOf(checks ...func() error) error {
 	return nil
 }
 
-// inField puts a field before the path in an error about the field's value.
+// inField puts the name of a field before the path in an error.
 func inField(field string, err error) error {
 	if err == nil {
 		return nil
@@ -68,7 +67,7 @@ func inField(field string, err error) error {
 	return Errorf(KindOf(err), "%s.%s", field, Detail(err))
 }
 
-// validateSize bounds the memory that a job takes wherever it is stored or sent.
+// validateSize bounds the memory that a job takes where it is stored or sent.
 func (s *JobSpec) validateSize() error {
 	program := s.Env.bytes()
 	for i := range s.Stages {
@@ -111,7 +110,7 @@ func (s *JobSpec) validateStages() error {
 	return s.validateOrder()
 }
 
-// Title returns words for the job in statements: "job flights", or "a job" if it has no name.
+// Title returns a name of the job for statements: "job flights", or "a job" if it has no name.
 func (s *JobSpec) Title() string {
 	const most = 100 // bytes
 	switch {
@@ -136,7 +135,7 @@ func (s *JobSpec) TaskCount() int {
 	return total
 }
 
-// validate accepts nil: no utility function is given.
+// validate checks a utility function; nil is valid.
 func (u *Utility) validate(path string) error {
 	if u == nil {
 		return nil
@@ -195,7 +194,7 @@ func (e Env) bytes() (n int) {
 	return n
 }
 
-// Validate reports why no task can have the variable; nil: tasks can.
+// Validate returns why no task can have the variable; nil: tasks can.
 func (v *Variable) Validate() error { return v.check("env") }
 
 func (v *Variable) check(path string) error {
@@ -205,8 +204,8 @@ func (v *Variable) check(path string) error {
 	return checkText(path+"."+clip(v.Name), v.Value, MaxVariable-len(v.Name))
 }
 
-// ValidVariable reports whether s is a name of a variable as POSIX has it, or the name of an
-// exported function of bash: "BASH_FUNC_module%%".
+// ValidVariable reports whether s is a variable's name in the form of POSIX, or the name of an exported function of
+// bash: "BASH_FUNC_module%%".
 func ValidVariable(s string) bool {
 	if function, is := strings.CutPrefix(s, "BASH_FUNC_"); is {
 		if function, is = strings.CutSuffix(function, "%%"); is {
@@ -226,7 +225,7 @@ func badName(path, name string) error {
 	return Errorf(Invalid, "%s: %q is no name; use a lower-case letter, then at most 62 lower-case letters, digits, '-' or '_'", path, clip(name))
 }
 
-// needName refuses invalid names, including the empty one.
+// needName returns an error for an invalid or empty name.
 func needName(path, name string) error {
 	if !ValidName(name) {
 		return badName(path, name)
@@ -234,7 +233,7 @@ func needName(path, name string) error {
 	return nil
 }
 
-// checkName accepts an empty name: the default.
+// checkName returns an error for an invalid name. An empty name is valid: it means the default.
 func checkName(path, name string) error {
 	if name == "" {
 		return nil
@@ -252,7 +251,7 @@ func checkBudget(path string, c Credits) error {
 	return nil
 }
 
-// checkDir accepts no directory: the default.
+// checkDir returns an error for an invalid directory. No directory is valid: it means the default.
 func checkDir(field, dir string) error {
 	if dir != "" && dir[0] != '/' {
 		return Errorf(Invalid, "%s: %q must be an absolute path; tasks run on other machines", field, clip(dir))
@@ -263,7 +262,7 @@ func checkDir(field, dir string) error {
 	return checkText(field, dir, MaxTextField)
 }
 
-// checkText refuses what cannot be passed to a process or shown.
+// checkText returns an error for a text that cannot be passed to a process or shown.
 func checkText(path, s string, limit int) error {
 	switch {
 	case len(s) > limit:
@@ -276,7 +275,7 @@ func checkText(path, s string, limit int) error {
 	return nil
 }
 
-// checkLine refuses control characters too, which would garble a listing.
+// checkLine does the same as checkText, and also refuses control characters, because they would garble a listing.
 func checkLine(path, s string, limit int) error {
 	if err := checkText(path, s, limit); err != nil {
 		return err
@@ -291,7 +290,8 @@ func badFreeName(path, name string) error {
 	return Errorf(Invalid, "%s: %q is no name; use a letter or digit, then at most 62 letters, digits, '.', '-' or '_'", path, clip(name))
 }
 
-// checkFreeName accepts an empty name of a market, class or project: the default.
+// checkFreeName returns an error for an invalid name of a market, class or project. An empty name is valid: it means
+// the default.
 func checkFreeName(path, name string) error {
 	if name == "" {
 		return nil

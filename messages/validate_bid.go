@@ -2,13 +2,13 @@ package messages
 
 import "slices"
 
-// MaxDependencies bounds the jobs that a job can wait for.
+// MaxDependencies bounds the number of jobs that a job can wait for.
 const MaxDependencies = 1000
 
 // MaxBegin is the latest begin time of a job: the end of the year 2199.
 const MaxBegin = Time(7_258_118_400_000_000)
 
-// validateBid makes the checks of a job's bid that do not depend on the market.
+// validateBid checks the fields of a job's bid, as far as the market does not matter.
 func (s *JobSpec) validateBid() error {
 	for _, f := range [...]struct {
 		field string
@@ -64,10 +64,10 @@ func (s *JobSpec) validateDependencies() error {
 	return s.validateConditions()
 }
 
-// maxStartDelay bounds the time after a start for which a job waits: a year.
+// maxStartDelay bounds the StartDelay of a job: a year.
 const maxStartDelay = Duration(365 * 24 * 3600_000_000_000)
 
-// validateConditions checks what changes the meaning of the lists of jobs that the job waits for.
+// validateConditions checks the fields that change the meaning of the lists of awaited jobs.
 func (s *JobSpec) validateConditions() error {
 	all := s.Awaited()
 	slices.Sort(all)
@@ -90,12 +90,13 @@ func (s *JobSpec) validateConditions() error {
 	return nil
 }
 
-// Awaited returns the jobs that the whole job waits for. A job that is in two lists is there twice.
+// Awaited returns the jobs that the whole job waits for. If a job is in two lists, it is there twice.
 func (s *JobSpec) Awaited() []JobID {
 	return slices.Concat(s.AfterJobs, s.AfterOK, s.AfterFailed, s.AfterStart)
 }
 
-// Predecessors returns the jobs that the job, or its tasks one by one, wait for. A job that is in two lists is there twice.
+// Predecessors returns the jobs that the job, or its single tasks, wait for. If a job is in two lists, it is there
+// twice.
 func (s *JobSpec) Predecessors() []JobID {
 	all := s.Awaited()
 	if s.AfterEach != 0 {
@@ -104,14 +105,13 @@ func (s *JobSpec) Predecessors() []JobID {
 	return all
 }
 
-// WaitsForEnd reports whether the job waits until another one has ended, and not only until it
-// has started.
+// WaitsForEnd reports whether the job waits until another job has ended, and not only until it has started.
 func (s *JobSpec) WaitsForEnd(id JobID) bool {
 	return slices.Contains(s.AfterJobs, id) || slices.Contains(s.AfterOK, id) || slices.Contains(s.AfterFailed, id)
 }
 
-// Width returns how many slots the job needs at the same time: as many as its widest task, or as
-// all tasks of its widest gang together.
+// Width returns how many slots the job needs at the same time: those of its widest task, or those of all tasks of its
+// widest gang.
 func (s *JobSpec) Width() int {
 	width := 1
 	for i := range s.Stages {
@@ -124,8 +124,8 @@ func (s *JobSpec) Width() int {
 	return width
 }
 
-// Serial reports whether at most one task runs at a time: each stage has one task, and names the
-// stage before it in After.
+// Serial reports whether at most one task runs at a time: each stage has one task, and each stage except the first
+// names the stage before it in After.
 func (s *JobSpec) Serial() bool {
 	for i := range s.Stages {
 		if s.Stages[i].TaskCount() > 1 || i > 0 && !slices.Contains(s.Stages[i].After, s.Stages[i-1].Name) {
@@ -135,8 +135,8 @@ func (s *JobSpec) Serial() bool {
 	return true
 }
 
-// Alone returns the width of a job that needs slots on one node only: it has no gangs, and a task
-// has more than one slot. It returns 0 for all other jobs.
+// Alone returns the width of a job whose tasks each need several slots on one node, and which has no gangs. It
+// returns 0 for all other jobs.
 func (s *JobSpec) Alone() int {
 	if width := s.Width(); width > 1 && !slices.ContainsFunc(s.Stages, func(s Stage) bool { return s.Gang }) {
 		return width

@@ -33,7 +33,7 @@ func (s *Stage) validate(path string) error {
 	)
 }
 
-// validateStream checks what reaches a task from outside while it runs.
+// validateStream checks the fields about streams and signals of a task.
 func (s *Stage) validateStream(path string) error {
 	if s.Interactive != nil && s.TaskCount() != 1 && !s.Allocation {
 		return Errorf(Invalid, "%s.interactive: only a single task has a stream, not one of %d; run one task", path, s.TaskCount())
@@ -69,7 +69,7 @@ func (s *Stage) validateTasks(path string) error {
 	return nil
 }
 
-// validate accepts nil: no task is repeated.
+// validate checks which tasks are repeated; nil is valid.
 func (r *Repeats) validate(path string, tasks int) error {
 	if r == nil {
 		return nil
@@ -119,8 +119,8 @@ func checkCommand(path string, command []string) error {
 	return nil
 }
 
-// hasCommand reports whether some line of a script is neither blank nor a comment, in the form that
-// shells and most interpreters use.
+// hasCommand reports whether a script has a line that is neither blank nor a comment. Comments begin with #, as in
+// shells and most interpreters.
 func hasCommand(script string) bool {
 	for line := range strings.Lines(script) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
@@ -152,7 +152,7 @@ func (s *Stage) validateLimits(path string) error {
 	return nil
 }
 
-// validateOrder checks that the stages can run one after the other.
+// validateOrder checks that the stages can run one after another.
 func (s *JobSpec) validateOrder() error {
 	position := make(map[Name]int, len(s.Stages))
 	for i := range s.Stages {
@@ -179,8 +179,8 @@ func (s *JobSpec) validateOrder() error {
 	return nil
 }
 
-// cycle returns stages that wait for each other, the first one again at the
-// end, or nil. The depth of the search is at most MaxStages.
+// cycle returns stages that wait for each other in a circle, with the first one again at the end; nil: there is no
+// circle. The depth of the search is at most MaxStages.
 func (s *JobSpec) cycle(position map[Name]int) []Name {
 	const (
 		unseen = iota

@@ -45,7 +45,7 @@ func TestBadJobsAreRefusedByField(t *testing.T) {
 		return list
 	}
 	for _, c := range []struct {
-		say    string // what the message begins with
+		say    string // the beginning of the message
 		kind   Kind
 		change func(*JobSpec)
 	}{
@@ -127,8 +127,8 @@ func TestBadJobsAreRefusedByField(t *testing.T) {
 	}
 }
 
-// TestFreeNames: markets, classes and projects have the names that people know; users,
-// stages and sites stand in subjects, where '.' parts.
+// TestFreeNames checks that markets, classes and projects may have names that people know from other systems. Users,
+// stages and sites may not, because their names are in subjects, where '.' separates tokens.
 func TestFreeNames(t *testing.T) {
 	for name, free := range map[string]bool{
 		"CPUQ": true, "gpu.q": true, "2080ti": true, "Proj_1-a": true, "a": true, strings.Repeat("x", 63): true,
@@ -141,7 +141,7 @@ func TestFreeNames(t *testing.T) {
 			t.Errorf("%q is a name, but no free name", name)
 		}
 	}
-	// Each market has a token of its own, which "vectors.*" covers.
+	// Each market has its own token in subjects, which "vectors.*" matches.
 	seen := map[string]string{}
 	for _, name := range []string{"gpu.q", "gpu_q", "gpu-q", "GPU.q", "gpuq", "g.puq"} {
 		subject := VectorSubject("west", name)
@@ -161,7 +161,7 @@ func TestSubmitNeedsKey(t *testing.T) {
 	}
 }
 
-// A job is refused for a cycle if and only if its stages have no order.
+// TestCycleIsFoundIffNoOrderExists checks that a job is refused for a cycle if and only if its stages have no order.
 func TestCycleIsFoundIffNoOrderExists(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 7).Draw(rt, "stages")
@@ -174,7 +174,7 @@ func TestCycleIsFoundIffNoOrderExists(t *testing.T) {
 				}
 			}
 		}
-		done := map[Name]bool{} // run what can run, as long as something can
+		done := map[Name]bool{} // run every stage that can run, until none can
 		for progress := true; progress; {
 			progress = false
 			for _, st := range s.Stages {
@@ -377,7 +377,8 @@ func TestOverlaid(t *testing.T) {
 	}
 }
 
-// TestJobsAreBoundedInAll: each part may be within its own limit.
+// TestJobsAreBoundedInAll checks that a job is refused if it is too large, although each part is within its own
+// limit.
 func TestJobsAreBoundedInAll(t *testing.T) {
 	stage := func(i int) Stage {
 		return Stage{Name: fmt.Sprintf("s%d", i), Script: "true\n" + strings.Repeat("#", MaxScript-5)}

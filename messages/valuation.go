@@ -6,49 +6,48 @@ import (
 	"slices"
 )
 
-// ValuationClass is the shape of a valuation.
+// ValuationClass is the form of a valuation.
 type ValuationClass string
 
 // The classes of valuations.
 const (
 	Sigmoidal   ValuationClass = "sigmoidal"    // falls smoothly from Mu to Mu+Delta
-	Hard        ValuationClass = "hard"         // full value up to and including Deadline, then nothing
-	Recurrent   ValuationClass = "recurrent"    // Hard, with the deadline in proportion to the workload
-	LinearDecay ValuationClass = "linear-decay" // full value to Mu, then straight down to nothing at Mu+Delta
+	Hard        ValuationClass = "hard"         // full value up to and including Deadline, then none
+	Recurrent   ValuationClass = "recurrent"    // like Hard, with a deadline that is in proportion to the workload
+	LinearDecay ValuationClass = "linear-decay" // full value until Mu, then falling in a straight line to none at Mu+Delta
 	Custom      ValuationClass = "custom"       // straight lines between Points
 )
 
-// ValuationClasses are all classes.
+// ValuationClasses lists all classes.
 var ValuationClasses = []ValuationClass{Sigmoidal, Hard, Recurrent, LinearDecay, Custom}
 
 // Limits on a valuation.
 const (
 	MaxValuationTime   = 1e12 // seconds
 	MaxValuationPoints = 1024
-	// LeastEpsilon is the smallest rest of a sigmoid's value that differs clearly from the rounding
-	// error of a double.
+	// LeastEpsilon is the smallest Epsilon. Smaller ones would be close to the rounding error of a double.
 	LeastEpsilon = 1e-9
 )
 
-// Valuation is the worth of a job's completion as a function of the seconds from submission to
-// completion. It starts at most at Max and never rises. The mechanism of contracts calls it a type.
-// Its numbers are real, because types are also drawn from estimated distributions.
+// Valuation is the worth of a job's completion as a function of the seconds from submission to completion. It is at
+// most Max and never rises. The mechanism of contracts calls it a type. Its numbers are floating-point, because types
+// are also drawn from estimated distributions.
 type Valuation struct {
 	Class ValuationClass `json:"class"` // hard, recurrent, sigmoidal, linear-decay or custom
 	Max   float64        `json:"max"`   // credits
 
 	Mu    float64 `json:"mu,omitempty"`    // Sigmoidal, LinearDecay: seconds after which the value falls
 	Delta float64 `json:"delta,omitempty"` // Sigmoidal, LinearDecay: seconds that the fall takes
-	// Epsilon is the part of Max that a Sigmoidal has lost at Mu, and the part that is left at
-	// Mu+Delta; 0: 0.01.
+	// Epsilon is the part of Max that a Sigmoidal has lost at Mu, and the part that it still has at Mu+Delta; 0:
+	// 0.01.
 	Epsilon float64 `json:"eps,omitempty"`
 
 	Deadline       float64 `json:"deadline,omitempty"`         // Hard: seconds
 	Workload       float64 `json:"workload,omitempty"`         // Recurrent: in any unit
-	SecondsPerUnit float64 `json:"seconds_per_unit,omitempty"` // Recurrent: of workload
+	SecondsPerUnit float64 `json:"seconds_per_unit,omitempty"` // Recurrent: seconds for each unit of workload
 
-	// Points are the corners of a Custom valuation, in the order of time: its
-	// value is level before the first and after the last.
+	// Points are the corners of a Custom valuation, sorted by time. Before the first point and after the last, the
+	// value does not change.
 	Points []ValuationPoint `json:"points,omitempty"`
 }
 
@@ -58,8 +57,8 @@ type ValuationPoint struct {
 	Part float64 `json:"part"` // part of Max, in [0, 1]
 }
 
-// Validate checks a valuation. A field that its class does not use must be
-// zero: it would be lost without a word.
+// Validate checks a valuation. A field that its class does not use must be zero, because it would be ignored
+// silently.
 func (v *Valuation) Validate() error {
 	if !slices.Contains(ValuationClasses, v.Class) {
 		return Errorf(Invalid, "class: %q is not one of %v", clip(string(v.Class)), ValuationClasses)
@@ -82,7 +81,7 @@ func (v *Valuation) Validate() error {
 	}
 }
 
-// within checks a time in seconds.
+// within checks that a time, in seconds, is in the permitted range.
 func within(field string, seconds float64) error {
 	if !(seconds >= 0 && seconds <= MaxValuationTime) {
 		return Errorf(Invalid, "%s: must be from 0 to %v seconds, is %v", field, float64(MaxValuationTime), seconds)
@@ -90,7 +89,7 @@ func within(field string, seconds float64) error {
 	return nil
 }
 
-// unused refuses fields of other classes.
+// unused returns an error if a field of another class is set.
 func (v *Valuation) unused() error {
 	falls := v.Class == Sigmoidal || v.Class == LinearDecay
 	for _, f := range [...]struct {
@@ -159,9 +158,8 @@ func (v *Valuation) validatePoints() error {
 	return nil
 }
 
-// Parameters returns what a user submits for the valuation's class. The estimator learns the
-// distribution of these vectors for each class. A Custom valuation has no fixed number of
-// parameters, so the result is nil.
+// Parameters returns the numbers that a user sets in a valuation of this class. The estimator learns the distribution
+// of these vectors for each class. A Custom valuation has no fixed number of parameters, so the result is nil.
 func (v *Valuation) Parameters() []float64 {
 	switch v.Class {
 	case Sigmoidal, LinearDecay:
@@ -174,8 +172,7 @@ func (v *Valuation) Parameters() []float64 {
 	return nil
 }
 
-// WithParameters returns the valuation with another vector of its class's
-// parameters: what Parameters returns, of another type. The result is not yet
+// WithParameters returns the valuation with other parameters, in the order of Parameters. The result is not
 // validated.
 func (v Valuation) WithParameters(x []float64) (Valuation, error) {
 	if want := len(v.Parameters()); want == 0 || len(x) != want {

@@ -1,16 +1,15 @@
 package messages
 
-// VerbWhatIf asks the auctioneer what another bid of a job would change now.
+// VerbWhatIf asks the auctioneer what another bid for a job would change now.
 const VerbWhatIf = "whatif" // WhatIfRequest → WhatIfReply
 
-// WhatIfRequest asks what another bid of the caller's job would change now. Nothing is
-// changed by it.
+// WhatIfRequest asks what another bid for the caller's job would change now. It changes nothing.
 type WhatIfRequest struct {
 	Job JobID   `json:"job"`
-	Bid Credits `json:"bid,omitempty"` // 0: as it is
+	Bid Credits `json:"bid,omitempty"` // the other bid; 0: the present bid
 }
 
-// Validate reports the first thing wrong with a request.
+// Validate returns an error for the first fault of a request.
 func (r *WhatIfRequest) Validate() error {
 	switch {
 	case r.Job == 0:
@@ -21,7 +20,7 @@ func (r *WhatIfRequest) Validate() error {
 	return nil
 }
 
-// The terms of a bid that a what-if can change.
+// The fields of a bid that a what-if can change.
 const (
 	TermBudget = "budget" // credits
 	TermRate   = "rate"   // credits for a slot-second
@@ -37,7 +36,7 @@ type WhatIfReply struct {
 	Then    *BidOutcome `json:"then,omitempty"`
 }
 
-// BidOutcome is what a market decides about a job.
+// BidOutcome is what a market decides for a job.
 type BidOutcome struct {
 	Bid     Credits           `json:"bid"`
 	Reason  string            `json:"reason"` // as in WhyReply
@@ -45,7 +44,7 @@ type BidOutcome struct {
 	Classes []ClassBidOutcome `json:"classes"` // classes for which the job has tasks
 }
 
-// ClassBidOutcome is a job's result in one class of slots.
+// ClassBidOutcome is the result for a job in one class of slots.
 type ClassBidOutcome struct {
 	Class Name    `json:"class"`
 	Share float64 `json:"share"` // part of the slots, from 0 to 1

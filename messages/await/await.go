@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Patience is how long a test waits before it fails. It is far longer than anything takes, even
-// on a busy machine with a slow disk, so only what never happens reaches it.
+// Patience is how long a test waits before it fails. It is far longer than anything takes, even on a busy machine
+// with a slow disk. So a test that waits so long waits for something that never happens.
 const Patience = 3 * time.Minute
 
 // Until polls a condition and returns when it holds. It fails the test if that takes longer

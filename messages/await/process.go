@@ -13,7 +13,7 @@ type Output struct {
 	mu     sync.Mutex
 	text   bytes.Buffer
 	sought string
-	found  chan struct{} // closed when the text contains sought; nil: it does already, or nothing is sought
+	found  chan struct{} // closed when the text contains sought; nil: it already does, or nothing is sought
 }
 
 // Write appends b; it never fails.
@@ -28,7 +28,7 @@ func (o *Output) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String returns what was written so far.
+// String returns the text that was written so far.
 func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -55,7 +55,7 @@ func (o *Output) Match(t testing.TB, pattern string) (found []string) {
 type Process struct {
 	*exec.Cmd
 	Output *Output
-	Found  <-chan struct{} // closed when the output contains the text sought
+	Found  <-chan struct{} // closed when the output contains the sought text
 	Ended  <-chan struct{} // closed when the process has ended
 }
 

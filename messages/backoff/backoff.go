@@ -1,7 +1,7 @@
-// Package backoff says how long to wait before a failed request is tried again. The time
-// doubles with every failure, up to a bound, and is randomly longer or shorter, so that
-// requests which failed together do not come back together. The package has no clock and no
-// random numbers: the caller counts the failures, draws the number, and waits.
+// Package backoff computes how long to wait before a failed request is tried again. The wait doubles with every
+// failure, up to a bound. It is randomly longer or shorter, so that requests that failed at the same time are not
+// repeated at the same time. The package has no clock and no random numbers: the caller counts the failures, draws
+// the number, and waits.
 package backoff
 
 import "time"
@@ -19,13 +19,12 @@ func (b Backoff) Bound(failures int) time.Duration {
 	return min(d, b.Last)
 }
 
-// Wait returns Bound, spread by a random number from 0 up to 1.
+// Wait returns Bound times a random factor. random is from 0 up to 1; see Spread.
 func (b Backoff) Wait(failures int, random float64) time.Duration {
 	return Spread(b.Bound(failures), random)
 }
 
-// Spread returns from half of a wait up to one and a half times it, by a random number from 0
-// up to 1.
+// Spread returns a wait times a factor from a half to one and a half. random is from 0 up to 1.
 func Spread(wait time.Duration, random float64) time.Duration {
 	return time.Duration(float64(wait) * (0.5 + random))
 }

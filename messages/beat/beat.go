@@ -11,7 +11,7 @@ var began = time.Now()
 // every must be more than 0.
 func Until(every time.Duration) time.Duration {
 	gone := time.Since(began) % every
-	if gone < 0 { // the clock of a test in virtual time began before the process
+	if gone < 0 { // in virtual time, a test's clock began before the process
 		gone += every
 	}
 	return every - gone

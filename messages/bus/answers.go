@@ -8,9 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// How long the first attempt of a request waits: as long as recent answers suggest, within
-// bounds, and firstAttempt before there was an answer. So a request to a leader that died soon
-// goes to the next one, and a slow site is not asked more often.
+// How long the first attempt of a request waits: as recent answers took, within bounds, or firstAttempt before the
+// first answer. So a request to a leader that died soon goes to the next leader, and a slow site does not get more
+// requests.
 const (
 	leastAttempt = 500 * time.Millisecond
 	firstAttempt = time.Second
@@ -20,7 +20,7 @@ const (
 // trips (RFC 6298).
 type answerTime struct{ mean, deviation time.Duration }
 
-// after returns the answer time after one more answer.
+// after returns the answer time with one more answer in it.
 func (a answerTime) after(took time.Duration) answerTime {
 	if a == (answerTime{}) {
 		return answerTime{took, took / 2}
@@ -36,14 +36,14 @@ func (a answerTime) attempt() time.Duration {
 	return min(max(a.mean+4*a.deviation, leastAttempt), attemptTimeout)
 }
 
-// answers has the answer times of each verb that a connection used.
+// answers has the answer times of a connection, for each verb.
 type answers struct {
 	mu     sync.Mutex
 	byVerb map[string]answerTime
 }
 
-// answering is a bus that measures how long answers take, and checks whether its server and the
-// service of a subject still answer.
+// answering is a bus that measures how long answers take. After a request without an answer, it can check whether its
+// server and the service of a subject still answer.
 type answering interface {
 	answerTimes() *answers
 	look(subject string)
@@ -61,7 +61,7 @@ func (a *answers) attempt(subject string) time.Duration {
 	return a.byVerb[verbOf(subject)].attempt()
 }
 
-// note notes how long an answer took.
+// note records how long an answer took.
 func (a *answers) note(subject string, took time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -72,8 +72,7 @@ func (a *answers) note(subject string, took time.Duration) {
 	a.byVerb[verb] = a.byVerb[verb].after(took)
 }
 
-// patient is a request whose answer may take as long as Waits says, because the service waits
-// for something else.
+// patient is a request whose answer may take as long as Waits returns, because the service itself waits for others.
 type patient interface{ Waits() messages.Duration }
 
 // firstPatience returns how long the first attempt of a request waits, and whether the request

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestAttemptsFollowAnswerTimes: an attempt waits for so long as answers take, within
-// bounds; the answers of one verb say nothing about another.
+// TestAttemptsFollowAnswerTimes checks that an attempt waits as long as recent answers took, within bounds, and that
+// answers of one verb do not change the wait of another verb.
 func TestAttemptsFollowAnswerTimes(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
@@ -38,7 +38,7 @@ func TestAttemptsFollowAnswerTimes(t *testing.T) {
 	}
 }
 
-// relay passes connections on to a server, until it is cut: then what is sent vanishes.
+// relay passes connections on to a server until cut is set. After that it drops all bytes.
 func relay(t *testing.T, target string) (address string, cut *atomic.Bool) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -76,13 +76,13 @@ func relay(t *testing.T, target string) (address string, cut *atomic.Bool) {
 	return l.Addr().String(), cut
 }
 
-// TestCutConnectionIsGivenUp: a client whose server vanished unseen is answered by way of
-// another before NATS itself notices.
+// TestCutConnectionIsGivenUp cuts a client off from its server without closing the connection. The client must get
+// its answer through another server before NATS itself notices the cut.
 func TestCutConnectionIsGivenUp(t *testing.T) {
 	s := startServer(t, nil)
 	serve(t, natsGrid(s, false)(t, "$auctioneer"), one("echo.*", echo))
 	var urls []string
-	links := map[string]*atomic.Bool{} // by address: whether it is cut
+	links := map[string]*atomic.Bool{} // whether the link is cut, by address
 	for range 2 {
 		address, cut := relay(t, s.Addr().String())
 		urls, links[address] = append(urls, "nats://alice:pw@"+address), cut

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The round trip of an exchange of 16 finishes and 16 claims, through Call and
-// Handle, and of the same bytes through nats.go alone.
+// These benchmarks measure the round trip of an exchange with 16 finishes and 16 claims: through Call and Handle, and
+// with the same bytes through nats.go alone.
 
 func benchExchange() messages.Exchange {
 	x := messages.Exchange{Session: 1 << 60, Seq: 77}
@@ -44,8 +44,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	b.Run("bus/memory", func(b *testing.B) { benchBus(b, func() (Bus, error) { return n.Connect("alice"), nil }) })
 }
 
-// benchBoth runs a request alone, for its latency, and 64 at once, for the
-// throughput.
+// benchBoth measures a request alone, for its latency, and 64 at the same time, for the throughput.
 func benchBoth(b *testing.B, request func() error) {
 	b.Run("latency", func(b *testing.B) {
 		before := processorTime()
@@ -57,7 +56,7 @@ func benchBoth(b *testing.B, request func() error) {
 		b.ReportMetric(float64(processorTime()-before)/float64(b.N), "cpu-ns/op")
 	})
 	b.Run("64-at-once", func(b *testing.B) {
-		b.SetParallelism(32) // times two processors
+		b.SetParallelism(32) // times 2 processors
 		before := processorTime()
 		b.RunParallel(func(p *testing.PB) {
 			for p.Next() {
@@ -72,9 +71,8 @@ func benchBoth(b *testing.B, request func() error) {
 	})
 }
 
-// processorTime is what this process has used, in nanoseconds: unlike elapsed
-// time it says something on a machine that is busy otherwise too. The server
-// is part of the process.
+// processorTime returns the processor time of this process, in nanoseconds. Unlike elapsed time, it means something
+// on a machine that is also busy with other work. The server is part of this process.
 func processorTime() int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

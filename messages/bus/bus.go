@@ -16,24 +16,22 @@ type Bus interface {
 	// Publish sends a message to the present subscribers. It does not wait, and the message may
 	// be lost.
 	Publish(subject string, payload []byte) error
-	// Subscribe calls handle for each message on subject, from one goroutine in order of
-	// arrival. A token of subject may be "*", and the last one ">". Messages published after
-	// Subscribe returned arrive, unless the handler is so slow that messages are dropped.
-	// Handlers may keep the payload.
+	// Subscribe calls handle for each message on subject, from one goroutine in order of arrival. A token of subject
+	// may be "*", and the last token may be ">". All messages that are published after Subscribe has returned arrive,
+	// unless the handler is so slow that some are dropped. Handlers may keep the payload.
 	Subscribe(subject string, handle func(subject string, payload []byte)) (Subscription, error)
 	// Request sends a payload and waits for one reply, until ctx ends. Its error is the
 	// *messages.Error of the service; Unavailable if nobody serves the subject, or if ctx ended
 	// before an answer (the request may have been carried out); or PermissionDenied if the
 	// credentials do not allow the subject.
 	Request(ctx context.Context, subject string, payload []byte) ([]byte, error)
-	// Serve answers requests until the service is stopped. Up to Service.Concurrency handlers
-	// run at once. A bounded number of requests waits, and callers take turns. Above the bound,
-	// requests of the caller with the most waiting requests are answered Exhausted. Services on
-	// the same subject share its requests.
+	// Serve answers requests until the service is stopped. Up to Service.Concurrency handlers run at once. Further
+	// requests wait, up to a bound, and callers take turns. Above the bound, the caller with the most waiting
+	// requests gets the error Exhausted. Services on the same subject share its requests.
 	Serve(service Service) (Subscription, error)
-	// Stream opens the durable stream of a name, and creates it if needed.
+	// Stream opens the durable stream with a name, and creates it if needed.
 	Stream(ctx context.Context, name string, subjects []string) (Stream, error)
-	// Objects opens the bucket of a name, and creates it if needed.
+	// Objects opens the bucket with a name, and creates it if needed.
 	Objects(ctx context.Context, bucket string, c BucketConfig) (Objects, error)
 	// Kept opens an existing bucket and lists its objects; NotFound if there is none.
 	Kept(ctx context.Context, bucket string) (Objects, []string, error)
@@ -41,13 +39,12 @@ type Bus interface {
 	Close() error
 }
 
-// Subscription is something that can be stopped. Stop returns when no handler runs any more, or
-// after a bounded wait.
+// Subscription is something that can be stopped. Stop returns when no handler runs any more, or after a time limit.
 type Subscription interface{ Stop() error }
 
-// Service is a set of endpoints. A service replies only to subjects in the inbox of the caller.
-// With Discoverable it also answers NATS micro clients (ping, info, stats); such services
-// answer queries. Services without it answer commands, at the leader only.
+// Service is a set of endpoints. A service replies only to subjects in the inbox of the caller. With Discoverable it
+// also answers NATS micro clients (ping, info, stats); such a service answers queries. A service that is not
+// Discoverable answers commands, only at the leader.
 type Service struct {
 	Name         string // e.g. candor-auctioneer
 	Version      string // semantic version
@@ -68,13 +65,13 @@ type Endpoint struct {
 // as a *messages.Error. The reply has the request's format; [Handle] encodes it.
 type Handler func(ctx context.Context, request Request) ([]byte, error)
 
-// Request is a received request.
+// Request is a request as a handler gets it.
 type Request struct {
 	Subject string
-	Caller  messages.Name // the account that asks: the last token of the subject
+	Caller  messages.Name // the account that sent it: the last token of the subject
 	Payload []byte
 	Format  messages.Format
-	Proof   *messages.Proof // the proof that came with the request; it is not checked yet
+	Proof   *messages.Proof // the proof that came with the request, not checked yet; nil: none
 }
 
 // Stream is a durable, ordered sequence of messages, each delivered at least once.

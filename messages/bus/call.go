@@ -10,43 +10,41 @@ import (
 	"github.com/candor-grid/candor/messages/backoff"
 )
 
-// How long [Call] waits. An attempt waits attemptTimeout for its answer, or less if answers
-// usually come sooner (see [answers]), plus one second for each 100 kB of payload. Earlier
-// answers say nothing about a request that is [patient]. After steadyAttempts without an
-// answer, each attempt waits twice as long as the one before, so that a slow site does not get
-// ever more requests; at most RequestTimeout, within which every service answers. A refused
-// attempt (nobody leads, for example) does not lengthen the wait. Between two attempts Call
-// waits a random time below a bound that doubles.
+// How long [Call] waits. An attempt waits attemptTimeout for its answer, or less if answers usually come sooner (see
+// [answers]), plus one second for each 100 kB of payload. For a [patient] request, earlier answers do not count.
+// After steadyAttempts without an answer, each attempt waits twice as long as the one before, but at most
+// RequestTimeout: every service answers within that time. So a slow site does not get more and more requests. A
+// refused attempt (nobody leads, for example) does not lengthen the wait. Between two attempts Call waits a random
+// time below a bound that doubles.
 const (
 	attemptTimeout = 2 * time.Second
 	bytesPerSecond = 100_000
-	// steadyAttempts is enough for a host that stopped: until the other servers notice this, a
-	// request may go to it again.
+	// steadyAttempts is enough if a host has stopped: requests may go to that host again until the other servers
+	// notice.
 	steadyAttempts = 3
 )
 
 // waits is the wait between the attempts of a call.
 var waits = backoff.Backoff{First: 10 * time.Millisecond, Last: time.Second}
 
-// Call sends a request in msgpack and decodes the reply. While nobody can answer or the outcome
-// is unknown (NotLeader, Unavailable, Unknown), it sends the same request again, until ctx
-// ends, or for RequestTimeout if ctx has no deadline. So a request must be one that may be
-// carried out twice. The error is the last attempt's. If the outcome of an attempt is unknown,
-// the error is Unknown, unless a later attempt learns it; Exhausted (a full disk) and Internal
-// (a failure) do not count as learning it.
+// Call sends a request in msgpack and decodes the reply. While nobody can answer or the outcome is unknown
+// (NotLeader, Unavailable, Unknown), it sends the same request again, until ctx ends, or for RequestTimeout if ctx
+// has no deadline. So it must do no harm if a request is carried out twice. The error is the one of the last attempt.
+// If the outcome of an attempt is unknown, the error is Unknown, unless a later attempt learns it; Exhausted (a full
+// disk) and Internal (a failure) do not count as learning it.
 func Call[Reply any](ctx context.Context, b Bus, subject string, request any) (reply Reply, err error) {
 	err = CallInto(ctx, b, subject, request, &reply)
 	return reply, err
 }
 
-// CallInto does what [Call] does, for a reply of any type, which it decodes into *reply.
+// CallInto does the same as [Call] for a reply of any type, which it decodes into *reply.
 func CallInto(ctx context.Context, b Bus, subject string, request, reply any) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel func()
 		ctx, cancel = context.WithTimeout(ctx, RequestTimeout)
 		defer cancel()
 	}
-	ctx, cancel := context.WithCancel(ctx) // ends the attempts that still wait
+	ctx, cancel := context.WithCancel(ctx) // ends the attempts that are still waiting
 	defer cancel()
 	patience, waits := firstPatience(b, subject, request)
 	encode := encoder(b, subject, request)
@@ -83,13 +81,13 @@ func CallInto(ctx context.Context, b Bus, subject string, request, reply any) er
 type attempts struct {
 	bus      Bus
 	subject  string
-	answered chan []byte  // an answer to any attempt
+	answered chan []byte  // the first answer to any attempt
 	times    *answers     // measures answer times; nil: they are not measured
-	open     atomic.Int64 // attempts that were or may still be carried out
+	open     atomic.Int64 // number of attempts that were, or may still be, carried out
 }
 
-// send sends the request once more. It returns the first answer to any attempt, or why this
-// attempt failed. late reports that no answer came within the time.
+// send sends the request once more. It returns the first answer to any attempt, or the error of this attempt. late is
+// true if no answer came in time.
 func (a *attempts) send(ctx context.Context, payload []byte, within time.Duration) (data []byte, late bool, err error) {
 	failed := make(chan error, 1)
 	a.open.Add(1)
@@ -108,7 +106,7 @@ func (a *attempts) send(ctx context.Context, payload []byte, within time.Duratio
 		}
 		select {
 		case a.answered <- data:
-		default: // an answer is already there
+		default: // an answer has already arrived
 		}
 	}()
 	enough := time.NewTimer(within)
@@ -126,7 +124,7 @@ func (a *attempts) send(ctx context.Context, payload []byte, within time.Duratio
 	}
 }
 
-// retry repeats send while its error says that nobody could answer, until ctx ends.
+// retry calls send until it succeeds, returns a final error, or ctx ends.
 func (a *attempts) retry(ctx context.Context, send func() ([]byte, error)) ([]byte, error) {
 	end, _ := ctx.Deadline()
 	unproven := 0
@@ -148,23 +146,22 @@ func (a *attempts) retry(ctx context.Context, send func() ([]byte, error)) ([]by
 		case <-ctx.Done():
 			return nil, a.end(err)
 		case <-time.After(wait):
-			if ctx.Err() != nil { // ctx ended during the wait: the previous error counts
+			if ctx.Err() != nil { // ctx ended during the pause: return the error from before
 				return nil, a.end(err)
 			}
 		}
 	}
 }
 
-// doubtful reports whether an attempt with this error may have been carried out, or may still
-// be.
+// doubtful reports whether an attempt with this error was perhaps carried out, or may still be.
 func doubtful(err error) bool {
 	kind := messages.KindOf(err)
 	return kind == messages.Unknown || kind == messages.Unavailable && !Unserved(err)
 }
 
-// again reports whether to send the request again after an error. If an attempt is in doubt,
-// this includes Exhausted and Internal: these are returned before the request's identifier is
-// looked at, so they say nothing about the other attempts.
+// again reports whether to send the request again after an error. If an earlier attempt is in doubt, it also returns
+// true for Exhausted and Internal. A service returns these before it looks at the request's identifier, so they say
+// nothing about the earlier attempt.
 func (a *attempts) again(err error) bool {
 	switch kind := messages.KindOf(err); {
 	case doubtful(err):
@@ -185,9 +182,8 @@ func (a *attempts) end(err error) error {
 	return &messages.Error{Kind: messages.Unknown, Op: last.Op, Message: "the outcome is not known, because a request had no answer; ask again with the same key. The last answer: " + last.Message}
 }
 
-// Handle makes a handler of a function with typed requests. It decodes a payload in msgpack or
-// JSON, runs f, and encodes the reply in the same format. Every error gets the operation op,
-// unless it has its own.
+// Handle makes a handler from a function with typed requests and replies. The handler decodes a payload in msgpack or
+// JSON, runs f, and encodes the reply in the same format. Errors get the operation op, unless they have one.
 func Handle[Req, Rep any](op string, f func(ctx context.Context, caller messages.Name, request Req) (Rep, error)) Handler {
 	return func(ctx context.Context, request Request) ([]byte, error) {
 		var req Req

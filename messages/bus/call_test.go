@@ -68,8 +68,7 @@ func TestCallAsksAgainWhileNobodyLeads(t *testing.T) {
 	}
 }
 
-// forgetful is a bus on which as many requests as it says are refused, then as many
-// lost without an answer, and all others answered.
+// forgetful is a bus that refuses some requests, then loses some without an answer, and answers all others.
 type forgetful struct {
 	Bus
 	refused, lost int
@@ -92,7 +91,7 @@ func (f *forgetful) Request(ctx context.Context, _ string, _ []byte) ([]byte, er
 	return messages.Marshal(messages.SubmitReply{Job: 1}, messages.Msgpack)
 }
 
-// call asks a forgetful bus within an hour, in virtual time.
+// call sends a request to a forgetful bus and must get an answer within an hour of virtual time.
 func (f *forgetful) call(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
@@ -101,8 +100,8 @@ func (f *forgetful) call(t *testing.T) {
 	}
 }
 
-// A site that was without a leader for a while, and then loses a request with its
-// next one, is asked again as soon as any other.
+// TestRefusalsDoNotMakeCallWaitLonger first refuses requests, as a site without a leader does, and then loses one.
+// The next attempt must come as soon as it does without the refusals.
 func TestRefusalsDoNotMakeCallWaitLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &forgetful{refused: 12, lost: 1}
@@ -113,7 +112,8 @@ func TestRefusalsDoNotMakeCallWaitLonger(t *testing.T) {
 	})
 }
 
-// A site that does not answer is asked ever more rarely, down to a bound.
+// TestCallWaitsLongerForWhoDoesNotAnswer checks that the waits for a site that does not answer become longer, up to a
+// bound.
 func TestCallWaitsLongerForWhoDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &forgetful{lost: 8}
@@ -126,7 +126,7 @@ func TestCallWaitsLongerForWhoDoesNotAnswer(t *testing.T) {
 	})
 }
 
-// late is a bus whose answers take so long, lately much less.
+// late is a bus whose answers take long, although recent answers were fast.
 type late struct {
 	Bus
 	answers
@@ -147,8 +147,8 @@ func (l *late) Request(ctx context.Context, _ string, _ []byte) ([]byte, error) 
 	}
 }
 
-// A request for offers is sent only once, even if one of the sites does not answer and earlier
-// requests were answered at once.
+// TestCallAwaitsWhoWaitsForOthers checks that a request for offers is sent only once, even if one of the sites does
+// not answer and earlier requests were answered at once.
 func TestCallAwaitsWhoWaitsForOthers(t *testing.T) {
 	for _, within := range []time.Duration{0, 500 * time.Millisecond, 5 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -169,8 +169,8 @@ func TestCallAwaitsWhoWaitsForOthers(t *testing.T) {
 	}
 }
 
-// Who takes longer to answer than the attempts wait is heard as soon as the first attempt is
-// answered.
+// TestCallHearsALateAnswer checks that the answer to the first attempt counts, even if it comes after later attempts
+// were sent.
 func TestCallHearsALateAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &late{takes: 3 * time.Second}
@@ -187,7 +187,7 @@ func TestCallHearsALateAnswer(t *testing.T) {
 	})
 }
 
-// refusing is a bus that refuses each request, the first one late.
+// refusing is a bus that refuses every request; its refusal of the first one is late.
 type refusing struct {
 	Bus
 	first error
@@ -202,9 +202,8 @@ func (f *refusing) Request(context.Context, string, []byte) ([]byte, error) {
 	return nil, messages.Errorf(messages.Exhausted, "full")
 }
 
-// A call whose attempts were all refused ends with the refusal, also where the first attempt was
-// refused after others were sent. Where the late answer says that the outcome is not known,
-// the call does not.
+// TestCallHearsALateRefusal refuses all attempts of a call, the first one after later ones were sent. The call must
+// end with the refusal. If the late answer says that the outcome is unknown, the call must return Unknown.
 func TestCallHearsALateRefusal(t *testing.T) {
 	for _, first := range []error{messages.Errorf(messages.Exhausted, "full"), messages.Errorf(messages.Unknown, "lost"), connectionLost()} {
 		synctest.Test(t, func(t *testing.T) {
@@ -222,8 +221,7 @@ func TestCallHearsALateRefusal(t *testing.T) {
 	}
 }
 
-// moody is a bus that answers each attempt with the next of some errors, and then
-// with the last one.
+// moody is a bus that answers the attempts with a list of errors, one after the other, and repeats the last one.
 type moody struct {
 	Bus
 	errs  []error
@@ -235,14 +233,14 @@ func (m *moody) Request(context.Context, string, []byte) ([]byte, error) {
 	return nil, m.errs[min(m.asked, len(m.errs))-1]
 }
 
-// Once an attempt may have been carried out, no refusal that does not look at the
-// request says that it was not.
+// TestCallKeepsItsDoubt checks that, after an attempt that may have been carried out, the call does not return a
+// refusal that was made without a look at the request.
 func TestCallKeepsItsDoubt(t *testing.T) {
 	refusal := func(kind messages.Kind) error { return messages.Errorf(kind, "why") }
 	for name, test := range map[string]struct {
 		errs  []error
 		want  messages.Kind
-		asked int // 0: until the end
+		asked int // number of attempts that must be made; 0: until the end
 	}{
 		"a full disk at once":               {[]error{refusal(messages.Exhausted)}, messages.Exhausted, 1},
 		"a full disk after no leader":       {[]error{refusal(messages.NotLeader), nobody("s"), refusal(messages.Exhausted)}, messages.Exhausted, 3},
@@ -325,8 +323,8 @@ func TestWatchEndsClean(t *testing.T) {
 	}
 }
 
-// A call is no longer in doubt about an attempt that waited too long at the service, and was not
-// carried out.
+// TestWaitingInVainLeavesNoDoubt checks that an attempt which waited too long at the service and was refused counts
+// as not carried out.
 func TestWaitingInVainLeavesNoDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewMemory().Connect("alice")
@@ -353,7 +351,7 @@ func TestWaitingInVainLeavesNoDoubt(t *testing.T) {
 	})
 }
 
-// A request that comes as its service stops was not carried out.
+// TestStoppingLeavesNoDoubt checks that a request which arrives while its service stops counts as not carried out.
 func TestStoppingLeavesNoDoubt(t *testing.T) {
 	s := newServer(one("v.*", echo), zap.NewNop())
 	s.pool.close()
@@ -364,15 +362,15 @@ func TestStoppingLeavesNoDoubt(t *testing.T) {
 	})
 }
 
-// stalled is a context that is over by the first time that anybody looks, though nobody was told: its
-// goroutine had no turn.
+// stalled is a context whose deadline has passed, but whose Done channel is not closed yet, because its goroutine had
+// no time to run.
 type stalled struct{ context.Context }
 
 func (stalled) Deadline() (time.Time, bool) { return time.Now().Add(time.Hour), true }
 func (stalled) Err() error                  { return context.DeadlineExceeded }
 
-// TestACallThatEndsLateSendsNothingMore: it says what it heard, and not that a request which was not
-// sent may have been carried out.
+// TestACallThatEndsLateSendsNothingMore checks that a call whose context has ended sends no more requests. It must
+// return the error that it has, and not Unknown.
 func TestACallThatEndsLateSendsNothingMore(t *testing.T) {
 	sent := 0
 	_, err := (&attempts{}).retry(stalled{context.Background()}, func() ([]byte, error) {

@@ -15,18 +15,18 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Config says how to connect to NATS, and under which name.
+// Config says how to connect to NATS, and the name of the connection.
 type Config struct {
 	// URL is one server, or several separated by commas. It is not used with InProcess.
 	URL string
 	// Name is the account of the credentials. Replies arrive at inboxes under "_INBOX_<name>.". A
 	// connection needs permission to listen only there.
 	Name messages.Name
-	// CredsFile is a NATS credentials file. JWT and Seed are its two parts, and can be given
-	// instead. Without either the connection is anonymous.
+	// CredsFile is a NATS credentials file. JWT and Seed are its two parts, and can be given instead. Without
+	// credentials the connection is anonymous.
 	CredsFile string
 	JWT, Seed string
-	// Renew, if not nil, returns the two parts each time a connection is made.
+	// Renew returns the two parts each time a connection is made; nil: they do not change.
 	Renew func() (token, seed string, err error)
 	// InProcess connects within this process, for example to a *Server of nats-server.
 	InProcess interface{ InProcessConn() (net.Conn, error) }
@@ -39,7 +39,7 @@ type Config struct {
 	Metrics        Metrics     // nil: no metrics
 }
 
-// Validate returns an error for what is missing or contradictory.
+// Validate returns an error for a missing or contradictory field.
 func (c *Config) Validate() error {
 	switch {
 	case !messages.ValidName(strings.TrimPrefix(c.Name, "$")):
@@ -63,9 +63,9 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// The times of a connection. A link that was silently cut is given up within
-// pingInterval·(1+maxPings). A server is tried again after reconnectWait and a random part of
-// reconnectJitter, so that not all clients come back at once.
+// The times of a connection. A link that was silently cut is given up within pingInterval·(1+maxPings). A client
+// tries a server again after reconnectWait and a random part of reconnectJitter, so that not all clients come back at
+// the same time.
 const (
 	connectTimeout = 5 * time.Second
 	pingInterval   = 2 * time.Second
@@ -86,7 +86,7 @@ func (b *natsBus) options(c *Config) []nats.Option {
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectJitter, reconnectJitter),
-		nats.ReconnectBufSize(-1), // while there is no connection, sending fails: later would be too late
+		nats.ReconnectBufSize(-1), // without a connection sending fails: a later delivery would be too late
 		nats.IgnoreAuthErrorAbort(),
 		nats.RetryOnFailedConnect(c.Retry),
 		nats.DrainTimeout(stopTimeout),
@@ -109,8 +109,8 @@ func (b *natsBus) options(c *Config) []nats.Option {
 	return options
 }
 
-// credentials makes NATS ask for the credentials at each connection: first for the claim, then
-// for a signature with its key.
+// credentials makes NATS ask for credentials at each connection: first for the claim, then for a signature with the
+// claim's key.
 func credentials(principal func() (proof.Principal, error)) nats.Option {
 	var mu sync.Mutex
 	var claimed proof.Principal

@@ -15,14 +15,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// patience bounds every wait of these tests for something that must happen.
+// patience bounds every wait in these tests.
 const patience = time.Minute
 
-// grid connects accounts to one bus. The account "eve" may neither send to
-// what is under "secret." nor listen to what is under "private.".
+// grid connects accounts to one bus. The account "eve" may not send to subjects under "secret.", and may not listen
+// to subjects under "private.".
 type grid func(t *testing.T, name messages.Name) Bus
 
-// eachBus runs a test against both implementations.
+// eachBus runs a test with each of the two implementations.
 func eachBus(t *testing.T, test func(t *testing.T, connect grid)) {
 	t.Run("memory", func(t *testing.T) { test(t, memoryGrid()) })
 	t.Run("nats", func(t *testing.T) { test(t, natsGrid(startServer(t, nil), false)) })
@@ -70,11 +70,11 @@ func userURL(s *natsserver.Server, name messages.Name) string {
 
 var accounts = []messages.Name{"alice", "bob", "eve", "$auctioneer"}
 
-// startServer runs a NATS server with JetStream on a port of its own.
+// startServer runs a NATS server with JetStream on a free port.
 func startServer(t testing.TB, change func(*natsserver.Options)) *natsserver.Server {
 	t.Helper()
 	o := &natsserver.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true, JetStream: true, StoreDir: t.TempDir(),
-		AuthTimeout: 30} // seconds: a busy machine takes its time
+		AuthTimeout: 30} // seconds, enough for a busy machine
 	for _, name := range accounts {
 		inbox := messages.InboxPrefix(name) + ".>"
 		p := &natsserver.Permissions{Publish: &natsserver.SubjectPermission{}, Subscribe: &natsserver.SubjectPermission{}}
@@ -208,7 +208,7 @@ func TestStopEndsDelivery(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.Publish("a.b", []byte("2"))
-		receive(t, still, 2) // what comes to the other would have come here too
+		receive(t, still, 2) // a wrong delivery to the other handler would have come here too
 		if len(got) != 0 {
 			t.Errorf("got %q after Stop", <-got)
 		}
@@ -371,7 +371,7 @@ func TestFullServiceAnswersExhausted(t *testing.T) {
 		for i := 2; i < 2*fit; i++ {
 			go send(i)
 		}
-		for _, err := range receive(t, results, fit) { // those that found no room, while nobody leaves
+		for _, err := range receive(t, results, fit) { // these were refused because the queue was full
 			wantKind(t, err, messages.Exhausted)
 		}
 		close(leave)
@@ -422,7 +422,7 @@ func TestStreamKeepsOrderAndDropsRepeats(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 10 {
-			for range 2 { // the second is a repeat
+			for range 2 { // the second one is a repetition
 				if err := w.Append(within(t), "obs.s", fmt.Sprint("id", i), fmt.Append(nil, i)); err != nil {
 					t.Fatal(err)
 				}

@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// SendFile sends a file to a depot, unless the depot already has it. subject is of the verb put
-// or give. It reports whether anything was sent. Agents name their task in attempt; users leave
-// it zero. If ctx has no deadline, each piece may take [RequestTimeout].
+// SendFile sends a file to a depot, unless the depot already has it. subject has the verb put or give. SendFile
+// reports whether it sent the file. An agent names its task in attempt; a user leaves it empty. If ctx has no
+// deadline, each piece may take [RequestTimeout].
 func SendFile(ctx context.Context, b Bus, subject string, attempt messages.Attempt, f messages.File, from io.ReaderAt) (sent bool, err error) {
 	request := messages.PutRequest{Digest: f.Digest, Size: f.Size, Attempt: attempt}
 	reply, err := Call[messages.PutReply](ctx, b, subject, request)
@@ -37,14 +37,13 @@ func SendFile(ctx context.Context, b Bus, subject string, attempt messages.Attem
 	return true, messages.Errorf(messages.Internal, "file %s: the whole file was sent, and the depot asks for more bytes", f.Name)
 }
 
-// ReceiveFile reads a file from a depot and checks its size and digest. subject is of the verb
-// get or take. After an error the content of to is invalid.
+// ReceiveFile reads a file from a depot and checks its size and digest. subject has the verb get or take. After an
+// error, do not use the content of to.
 func ReceiveFile(ctx context.Context, b Bus, subject string, attempt messages.Attempt, f messages.File, to io.Writer) error {
 	return receiveFile(ctx, b, subject, messages.GetRequest{Digest: f.Digest, Attempt: attempt}, f, to)
 }
 
-// ReceiveFileOf does what [ReceiveFile] does, for a user or operator who reads an output file of an
-// account's job.
+// ReceiveFileOf does the same as [ReceiveFile], for a user or operator who reads an output file of an account's job.
 func ReceiveFileOf(ctx context.Context, b Bus, subject string, account messages.Name, attempt messages.Attempt, f messages.File, to io.Writer) error {
 	return receiveFile(ctx, b, subject, messages.GetRequest{Digest: f.Digest, Attempt: attempt, Account: account}, f, to)
 }
@@ -73,7 +72,7 @@ func receiveFile(ctx context.Context, b Bus, subject string, request messages.Ge
 	return nil
 }
 
-// Digest returns the size and digest of a file's content; TooLarge above [messages.MaxFile].
+// Digest returns the size and digest of a file's content. It returns TooLarge above [messages.MaxFile].
 func Digest(name string, from io.Reader) (messages.File, error) {
 	sum := sha256.New()
 	n, err := io.Copy(sum, io.LimitReader(from, messages.MaxFile+1))

@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// index finds the listeners of a subject among many patterns. The time grows with the subject's
-// tokens and the listeners found. It is a tree with one level for each token.
+// index finds the listeners of a subject among many patterns. It is a tree with one level for each token of a
+// pattern. The time to find listeners grows with the number of the subject's tokens and with the listeners found, not
+// with the number of patterns.
 type index[T comparable] struct {
 	next map[string]*index[T]
-	ends []T // listeners of patterns that end here
+	ends []T // listeners of the pattern that ends here
 	rest []T // listeners of patterns that end here with ">"
 }
 

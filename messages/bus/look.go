@@ -16,21 +16,20 @@ import (
 )
 
 const (
-	// lookFor is how long a server may send nothing, not even a ping, after a request without an
-	// answer, and how long a service may take to say that it is there.
+	// lookFor is how long a server may send nothing, not even an answer to a ping, after a request without an answer.
+	// It is also how long a service may take to say that it is there.
 	lookFor = time.Second
-	// lookAgain is the wait between two checks.
+	// lookAgain is the pause between two checks.
 	lookAgain = 250 * time.Millisecond
-	// leaveJitter spreads the connections that leave a server at the same time.
+	// leaveJitter spreads over time when connections leave a server that they lose at the same moment.
 	leaveJitter = 500 * time.Millisecond
-	// leavingEnds is how long a server that was left still counts.
+	// leavingEnds is how long a server that was left is counted in leaving.
 	leavingEnds = time.Minute
 )
 
-// leaves is how long a server may fail to reach a service before the connection leaves it. It
-// doubles with each server that was left, since moving on does not help if no server reaches
-// the service, for example because nobody leads. A site that loses a host has a leader again
-// before the first wait ends.
+// leaves is how long a server may fail to reach a service before the connection leaves it. The time doubles with each
+// server that was left: if no server reaches the service, for example because nobody leads, moving on does not help.
+// A site that loses a host has a new leader before the first wait ends.
 var leaves = backoff.Backoff{First: 2 * time.Second, Last: time.Minute}
 
 // leaving counts the servers that were left in a row because the service did not answer.
@@ -39,7 +38,7 @@ type leaving struct {
 	last  time.Time
 }
 
-// after returns how long the present server, of several, may fail to reach a service.
+// after returns how long the present server may fail to reach a service. servers is the number of known servers.
 func (l *leaving) after(now time.Time, servers int) time.Duration {
 	if now.Sub(l.last) > leavingEnds {
 		l.times = 0
@@ -80,8 +79,8 @@ func (b *natsBus) look(subject string) {
 	}
 }
 
-// serverAnswers reports whether the server sends anything. If it does, it is only slow, and its
-// answers would be lost with the connection.
+// serverAnswers reports whether the server sends any bytes. If it does, it is only slow, and leaving it would lose
+// its answers.
 func (b *natsBus) serverAnswers() bool {
 	for b.conn.IsConnected() {
 		before := b.received.Load()
@@ -95,13 +94,13 @@ func (b *natsBus) serverAnswers() bool {
 	return true
 }
 
-// isLed reports whether the leader of a group serves a subject: there is one, or soon will be.
+// isLed reports whether the leader of a group serves a subject. Then a service must exist, now or soon.
 func isLed(subject string) bool {
 	tokens := strings.Split(subject, ".")
 	return len(tokens) == 5 && (tokens[2] == messages.Auctioneer || tokens[2] == messages.Bank)
 }
 
-// serves reports whether the server reaches a service of a subject.
+// serves reports whether the server reaches a service on a subject.
 func (b *natsBus) serves(subject string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), lookFor)
 	defer cancel()
@@ -111,5 +110,5 @@ func (b *natsBus) serves(subject string) bool {
 
 func (b *natsBus) moveOn(level zapcore.Level, why, subject string) {
 	b.log.Log(level, why, zap.String("server", b.conn.ConnectedUrlRedacted()), zap.String("subject", subject))
-	_ = b.conn.ForceReconnect() // fails only if the bus was closed
+	_ = b.conn.ForceReconnect() // this fails only if the bus was closed
 }

@@ -14,9 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// sluggish is a NATS server that leaves the pings of its first connection unanswered once a
-// request has come there. With each such ping it sends a part of the answer; if it is silent,
-// it sends nothing. Its other connections are served at once.
+// sluggish is a NATS server that stops answering pings of its first connection after a request. Instead of each
+// answer it sends a part of the reply, or nothing if it is silent. It serves its other connections normally.
 type sluggish struct {
 	silent   bool
 	accepted atomic.Int32
@@ -40,12 +39,12 @@ func (s *sluggish) listen(t *testing.T) (url string) {
 	return "nats://" + l.Addr().String()
 }
 
-// answerParts are more than a client sends pings within two seconds.
+// answerParts is larger than the number of pings that a client sends within two seconds.
 const answerParts = 4
 
 func (s *sluggish) serve(conn net.Conn, slow bool) {
 	defer conn.Close()
-	send := func(text string) { _, _ = conn.Write([]byte(text)) } // a connection that ended is noticed by reading
+	send := func(text string) { _, _ = conn.Write([]byte(text)) } // the read fails if the connection has ended
 	send("INFO {\"server_id\":\"S\",\"version\":\"2.12.0\",\"proto\":1,\"max_payload\":1048576}\r\n")
 	answer, listener := "", ""
 	part, pings := 0, 0
@@ -58,7 +57,7 @@ func (s *sluggish) serve(conn net.Conn, slow bool) {
 		case "SUB":
 			listener = words[len(words)-1]
 		case "PUB":
-			if _, err := in.ReadString('\n'); err != nil { // the payload
+			if _, err := in.ReadString('\n'); err != nil { // the payload of the request
 				return
 			}
 			if answer == "" {
@@ -82,8 +81,8 @@ func (s *sluggish) serve(conn net.Conn, slow bool) {
 	}
 }
 
-// TestSlowServerIsNotCutOff: a server that answers no ping for seconds, and from which bytes
-// come, keeps its connection and with it the answers on their way; a silent one does not.
+// TestSlowServerIsNotCutOff uses a server that answers no ping for seconds. If it sends bytes, the client must keep
+// the connection, and with it the answers under way. If it sends nothing, the client must leave it.
 func TestSlowServerIsNotCutOff(t *testing.T) {
 	for name, test := range map[string]struct {
 		server      *sluggish
@@ -105,14 +104,14 @@ func TestSlowServerIsNotCutOff(t *testing.T) {
 	}
 }
 
-// on is where a connection is.
+// on returns the server of a connection.
 func on(b Bus) string { return b.(*natsBus).conn.ConnectedServerId() }
 
-// TestAServerThatDoesNotReachTheServiceIsLeft for one that does: a request is answered although
-// nobody serves it where the client is at first.
+// TestAServerThatDoesNotReachTheServiceIsLeft connects a client to a server that does not reach the service. The
+// client must move to another server, and its request must be answered.
 func TestAServerThatDoesNotReachTheServiceIsLeft(t *testing.T) {
 	t.Parallel()
-	there, here := startServer(t, nil), startServer(t, nil) // which know nothing of each other
+	there, here := startServer(t, nil), startServer(t, nil) // two servers that are not connected to each other
 	client := connected(t, Config{URL: userURL(there, "alice") + "," + userURL(here, "alice"), Name: "alice"})
 	if on(client) == there.ID() {
 		there = here
@@ -126,7 +125,8 @@ func TestAServerThatDoesNotReachTheServiceIsLeft(t *testing.T) {
 	}
 }
 
-// TestOnlyLeadersAreLookedFor: other services may be nowhere.
+// TestOnlyLeadersAreLookedFor checks that the client looks only for services of leaders: other services need not
+// exist.
 func TestOnlyLeadersAreLookedFor(t *testing.T) {
 	for subject, want := range map[string]bool{
 		messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"): true,
@@ -141,8 +141,8 @@ func TestOnlyLeadersAreLookedFor(t *testing.T) {
 	}
 }
 
-// TestABusyServiceIsNotLeft: a service that has not answered yet keeps its clients, and their
-// answers on the way.
+// TestABusyServiceIsNotLeft checks that a client stays connected while a busy service has not answered yet, so that
+// no answer is lost.
 func TestABusyServiceIsNotLeft(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, nil)
@@ -173,7 +173,8 @@ func TestABusyServiceIsNotLeft(t *testing.T) {
 	}
 }
 
-// TestServersAreLeftMoreAndMoreSeldom, each as soon as the one before, while none reaches the service.
+// TestServersAreLeftMoreAndMoreSeldom checks that, while no server reaches the service, the wait before a client
+// leaves a server becomes longer and longer.
 func TestServersAreLeftMoreAndMoreSeldom(t *testing.T) {
 	var l leaving
 	now, got := time.Now(), []time.Duration{}

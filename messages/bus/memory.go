@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Network is a bus inside the process. Each subscriber gets the messages of one connection in
-// the order in which they were sent. Services on the same subject get requests in turn.
+// Network is a bus inside the process. Each subscriber gets the messages of one connection in the order in which they
+// were sent. Services on the same subject take turns.
 type Network struct {
 	mu       sync.RWMutex
 	subs     index[*memorySub]
@@ -24,10 +24,10 @@ type Network struct {
 	log      *zap.Logger
 }
 
-// Access is something that a connection asks to do.
+// Access is what a connection asks to do.
 type Access struct {
-	Name    messages.Name // the name that the connection has
-	Listen  bool          // subscribe or serve; false: publish or request
+	Name    messages.Name // the name of the connection
+	Listen  bool          // true: subscribe or serve; false: publish or request
 	Subject string
 }
 
@@ -37,8 +37,8 @@ func NewMemory() *Network {
 	return &Network{streams: make(map[string]*memoryStream), buckets: make(map[string]*memoryBucket), log: zap.NewNop()}
 }
 
-// Permit makes allow decide every later access. It is called concurrently. Publications that it
-// refuses are dropped, as NATS does.
+// Permit makes allow decide every later access. allow must be safe for concurrent calls. A publication that it
+// refuses is dropped, as NATS does.
 func (n *Network) Permit(allow func(Access) bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -50,7 +50,7 @@ func (n *Network) Connect(name messages.Name) Bus {
 	return &memoryBus{network: n, name: name}
 }
 
-// ConnectAs returns a connection that proves its requests.
+// ConnectAs returns a connection that sends proofs with its requests.
 func (n *Network) ConnectAs(name messages.Name, identity *Identity) Bus {
 	return &memoryBus{network: n, name: name, proves: identity}
 }
@@ -59,7 +59,7 @@ func (n *Network) ConnectAs(name messages.Name, identity *Identity) Bus {
 type memoryBus struct {
 	network *Network
 	name    messages.Name
-	proves  *Identity // nil: its requests carry no proof
+	proves  *Identity // nil: it sends no proofs
 	subscriptions
 }
 
@@ -96,8 +96,7 @@ func (b *memoryBus) Publish(subject string, payload []byte) error {
 	return err
 }
 
-// publish gives a message to every stream and subscriber of its subject, and returns the number
-// of subscribers.
+// publish passes a message to every stream and subscriber of its subject, and returns the number of subscribers.
 func (n *Network) publish(subject, id string, payload []byte) int {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
@@ -172,8 +171,7 @@ type memoryReply struct {
 	err  *messages.Error
 }
 
-// request gives a request to the next of the services on its subject, and reports whether there
-// was one.
+// request passes a request to the next service on its subject. It returns false if there is none.
 func (n *Network) request(r Request, respond func([]byte, *messages.Error)) bool {
 	n.mu.RLock()
 	listeners := n.services.find(r.Subject, nil)

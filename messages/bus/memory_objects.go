@@ -24,7 +24,7 @@ type memoryObject struct {
 	at   time.Time
 }
 
-// memoryObjects is a bucket, opened on a connection.
+// memoryObjects is a bucket as one connection uses it.
 type memoryObjects struct {
 	*memoryBucket
 	bus *memoryBus

@@ -19,7 +19,7 @@ type memoryStream struct {
 	readers  map[*memorySub]struct{}
 }
 
-// memoryStreamOn is a stream, opened on a connection.
+// memoryStreamOn is a stream as one connection uses it.
 type memoryStreamOn struct {
 	*memoryStream
 	bus *memoryBus
@@ -54,7 +54,7 @@ func (b *memoryBus) Stream(ctx context.Context, name string, subjects []string) 
 
 func (s *memoryStream) has(subject string) bool { return len(s.subjects.find(subject, nil)) > 0 }
 
-// keep appends a message that is on one of the stream's subjects.
+// keep appends a message if its subject is one of the stream's.
 func (s *memoryStream) keep(subject, id string, payload []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,13 +2,12 @@ package bus
 
 import "sync"
 
-// maxPending is how many messages may wait for a subscriber; further ones are dropped.
+// maxPending is how many messages may wait for a subscriber; further messages are dropped.
 const maxPending = 1 << 16
 
-// memorySub is the queue of a subscription on a Network, or of a reader of a
-// stream; deliver empties it.
+// memorySub is the queue of a subscription on a Network, or of a reader of a stream. deliver empties it.
 type memorySub struct {
-	most   int // maximum of waiting messages
+	most   int // most messages that may wait
 	handle func(memoryMessage)
 	done   chan struct{} // closed when deliver has returned
 
@@ -19,7 +18,7 @@ type memorySub struct {
 }
 
 type memoryMessage struct {
-	seq     uint64 // number in the stream, from 1
+	seq     uint64 // position in the stream, from 1
 	subject string
 	payload []byte
 }
@@ -50,7 +49,7 @@ func (s *memorySub) deliver() {
 	}
 }
 
-// next waits for a message. It returns false when the subscription is stopped.
+// next waits for a message. It returns false after the subscription was stopped.
 func (s *memorySub) next() (memoryMessage, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +65,7 @@ func (s *memorySub) next() (memoryMessage, bool) {
 	return m, true
 }
 
-// open delivers messages until the subscription is stopped. leave stops new ones from arriving.
+// open delivers messages until the subscription is stopped. leave removes the subscription from the network.
 func (s *memorySub) open(b *memoryBus, leave func()) (Subscription, error) {
 	go s.deliver()
 	return b.register(&subscription{&b.subscriptions, func() error {

@@ -13,7 +13,7 @@ type Counter interface{ Inc() }
 // counter.
 type Metrics func(name, help string) (Counter, error)
 
-// metrics counts the errors between a connection and NATS.
+// metrics counts errors of a connection to NATS.
 type metrics struct {
 	reconnects, slow, denied, misdirected, errors Counter
 }

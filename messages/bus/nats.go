@@ -27,9 +27,9 @@ type natsBus struct {
 	js       jetstream.JetStream
 	replicas int
 	log      *zap.Logger
-	sampled  *zap.Logger // logs equal lines once a second
+	sampled  *zap.Logger // writes equal lines at most once a second
 	metrics  *metrics
-	proves   *Identity // nil: without credentials
+	proves   *Identity // nil: there are no credentials
 	watch    watch
 	answers  answers
 	remote   bool          // the server is in another process
@@ -39,13 +39,13 @@ type natsBus struct {
 	ended    chan struct{} // closed when the connection is closed
 	refusal  atomic.Pointer[messages.Error]
 	proxied  proxied
-	told     atomic.Bool // a message without an answer was sent
-	streams  sync.Map    // open streams by key; one that fails is removed
+	told     atomic.Bool // a message that expects no answer was sent
+	streams  sync.Map    // open streams by key; a stream that fails is removed
 	subscriptions
 }
 
-// Connect returns a bus over NATS. A broken connection is restored in the background, however
-// long that takes; meanwhile sending returns Unavailable.
+// Connect returns a bus over NATS. It restores a broken connection in the background, however long this takes. Until
+// then, sending returns Unavailable.
 func Connect(c Config) (Bus, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func connectError(url string, err error) error {
 	if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || errors.Is(err, nats.ErrAuthRevoked) {
 		return messages.Errorf(messages.PermissionDenied, "NATS at %s refuses these credentials: %v", clip(url), err)
 	}
-	if messages.KindOf(err) == messages.Invalid { // credentials that cannot be read
+	if messages.KindOf(err) == messages.Invalid { // the credentials cannot be read
 		return err
 	}
 	return unconnected{messages.Errorf(messages.Unavailable, "cannot connect to NATS at %s: %v", clip(url), err), err}
@@ -100,7 +100,7 @@ func (b *natsBus) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
 }
 
 func (b *natsBus) onDisconnect(_ *nats.Conn, err error) {
-	b.watch.end(connectionLost()) // answers on this connection may be lost with it
+	b.watch.end(connectionLost()) // answers that were under way may be lost
 	if err != nil {
 		b.log.Warn("bus connection lost", zap.Error(err))
 	}
@@ -123,7 +123,7 @@ func (b *natsBus) Publish(subject string, payload []byte) error {
 	return sendError(subject, b.conn.Publish(subject, payload))
 }
 
-// sendError explains why a message could not be sent.
+// sendError returns the error for a message that could not be sent.
 func sendError(subject string, err error) error {
 	switch {
 	case err == nil:
@@ -143,7 +143,7 @@ func (b *natsBus) Request(ctx context.Context, subject string, payload []byte) (
 	}
 	ctx, unwatch := b.watch.begin(ctx, subject)
 	defer unwatch()
-	if err := b.refused(); err != nil { // checked after begin, so that no refusal is missed
+	if err := b.refused(); err != nil { // after begin, so that every refusal is noticed
 		return nil, err
 	}
 	proof, err := b.proves.sign(subject, payload)
@@ -170,8 +170,8 @@ func (b *natsBus) Request(ctx context.Context, subject string, payload []byte) (
 	return data, err
 }
 
-// ask sends a request and waits for the answer. A service that asks in another's name gets the
-// answer in an inbox of that name, which it may listen to. A node answers in no inbox.
+// ask sends a request and waits for the answer. A service that asks in the name of a user gets the answer in an inbox
+// of that user, where it may listen. Nodes never answer there.
 func (b *natsBus) ask(ctx context.Context, out *nats.Msg) (*nats.Msg, error) {
 	caller, prefix := messages.Caller(out.Subject), messages.ReplyPrefix(out.Subject)
 	inInbox, isService := prefix == messages.InboxPrefix(caller), strings.HasPrefix(b.name, "$")
@@ -186,7 +186,7 @@ func (b *natsBus) ask(ctx context.Context, out *nats.Msg) (*nats.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = answers.Unsubscribe() }() // fails only if the connection is closed, which unsubscribes too
+	defer func() { _ = answers.Unsubscribe() }() // fails only if the connection is closed, and then the subscription is gone
 	if err := b.conn.PublishMsg(out); err != nil {
 		return nil, err
 	}
@@ -234,15 +234,14 @@ func (b *natsBus) Subscribe(pattern string, handle func(string, []byte)) (Subscr
 	return b.register(s)
 }
 
-// maxPendingBytes, like maxPending, bounds what may wait for a subscriber.
+// maxPendingBytes bounds the bytes that wait for a subscriber, as maxPending bounds the messages.
 const maxPendingBytes = 64 << 20
 
 // Connected reports whether the bus is connected now.
 func (b *natsBus) Connected() bool { return b.conn.IsConnected() }
 
-// settle waits until the server knows a subscription, so that later messages reach it and a
-// refusal is known. Without a connection it returns at once: the subscription is made on
-// connecting.
+// settle waits until the server knows a subscription. After that, messages reach it, and a refusal is known. Without
+// a connection settle returns at once: the subscription is made at the next connection.
 func (b *natsBus) settle(pattern string) error {
 	if !b.conn.IsConnected() {
 		return nil
@@ -262,7 +261,7 @@ func (b *natsBus) Close() error {
 	if again {
 		return nil
 	}
-	if b.told.Load() && b.conn.IsConnected() { // a request that was answered has been sent already
+	if b.told.Load() && b.conn.IsConnected() { // requests that were answered need no flush
 		_ = b.conn.FlushTimeout(stopTimeout)
 	}
 	b.conn.Close()
@@ -280,7 +279,7 @@ func readReply(m *nats.Msg) ([]byte, error) {
 	if messages.Unmarshal(m.Data, messages.Detect(m.Data, m.Header.Get(contentType)), e) == nil && e.Message != "" {
 		return nil, e
 	}
-	_ = e.Kind.UnmarshalText([]byte(code)) // an unknown name is Internal
+	_ = e.Kind.UnmarshalText([]byte(code)) // an unknown name becomes Internal
 	return nil, &messages.Error{Kind: e.Kind, Message: m.Header.Get(errorHeader)}
 }
 

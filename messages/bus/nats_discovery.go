@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Names and versions of services that clients of the micro framework accept.
+// The names and versions that clients of the micro framework accept.
 var (
 	announcedName    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+$`) })
 	announcedVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+$`) })
@@ -54,7 +54,7 @@ func (s *natsService) describe(m *nats.Msg, answer any) {
 		s.bus.refuseReply(m)
 		return
 	}
-	data, _ := json.Marshal(answer) // the framework's own types can always be encoded
+	data, _ := json.Marshal(answer) // these types can always be encoded
 	s.bus.reply(m.Subject, &nats.Msg{Subject: m.Reply, Data: data})
 }
 
@@ -66,8 +66,7 @@ func (s *natsService) info(self micro.ServiceIdentity, description string) micro
 	return info
 }
 
-// stats returns the statistics of the endpoints; a request takes from its arrival to its
-// answer.
+// stats returns the statistics of the endpoints. The time of a request is from its arrival to its answer.
 func (s *natsService) stats(self micro.ServiceIdentity, started time.Time) micro.Stats {
 	stats := micro.Stats{ServiceIdentity: self, Type: micro.StatsResponseType, Started: started}
 	for _, e := range s.server.endpoints {

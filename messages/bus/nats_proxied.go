@@ -9,13 +9,13 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// proxied has the requests that a service makes in the names of others. Their answers come to
-// the inboxes of those names, under a token of this connection, by one subscription.
+// proxied holds the requests that a service sends in the names of users. Their answers come to the inboxes of those
+// users, to subjects with a token of this connection. One subscription receives them all.
 type proxied struct {
 	mu      sync.Mutex
 	token   string // "": no request was made yet
 	last    uint64
-	waiting map[string]chan *nats.Msg // by reply subject
+	waiting map[string]chan *nats.Msg // by reply subject: the channel for the answer
 }
 
 // statusHeader is noResponders if the server says that nobody serves a subject.
@@ -49,7 +49,7 @@ func (p *proxied) ask(ctx context.Context, conn *nats.Conn, out *nats.Msg, prefi
 	}
 }
 
-// expect gives a request its reply subject, where answer gets the reply.
+// expect gives a request a reply subject, and remembers that answer gets the reply.
 func (p *proxied) expect(conn *nats.Conn, out *nats.Msg, prefix string, answer chan *nats.Msg) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,7 +66,7 @@ func (p *proxied) expect(conn *nats.Conn, out *nats.Msg, prefix string, answer c
 	return nil
 }
 
-// hear gives an answer to the request that waits for it.
+// hear passes an answer to the request that waits for it.
 func (p *proxied) hear(m *nats.Msg) {
 	p.mu.Lock()
 	answer := p.waiting[m.Subject]

@@ -10,15 +10,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Refusal says which connection of a name the site will close, and why. NATS itself closes it
-// without a reason.
+// Refusal says which connection of a name the site will close, and why. NATS itself closes a connection without a
+// reason.
 type Refusal struct {
 	Server     string `json:"server"`     // the NATS server that has the connection
 	Connection uint64 `json:"connection"` // number of the connection at this server
 	Reason     string `json:"reason"`
 }
 
-// Refuse tells the connections of a name about a refusal. The connection in r closes itself.
+// Refuse sends a refusal to the connections of a name. The connection that r identifies closes itself.
 func Refuse(b Bus, name messages.Name, r Refusal) error {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -27,7 +27,7 @@ func Refuse(b Bus, name messages.Name, r Refusal) error {
 	return b.Publish(messages.RefusalSubject(name), data)
 }
 
-// hearRefusals listens for refusals of this name's connections. Services are never refused.
+// hearRefusals listens for refusals that are sent to this connection's name. Services are never refused.
 func (b *natsBus) hearRefusals() error {
 	if b.proves == nil || strings.HasPrefix(b.name, "$") {
 		return nil
@@ -36,8 +36,7 @@ func (b *natsBus) hearRefusals() error {
 	return err
 }
 
-// onRefusal closes this connection if the refusal names it; otherwise NATS would reconnect
-// again and again.
+// onRefusal closes this connection if the refusal identifies it. Otherwise NATS would connect again and again.
 func (b *natsBus) onRefusal(m *nats.Msg) {
 	var r Refusal
 	if json.Unmarshal(m.Data, &r) != nil || r.Reason == "" || r.Server != b.conn.ConnectedServerId() {
@@ -53,7 +52,7 @@ func (b *natsBus) onRefusal(m *nats.Msg) {
 	b.conn.Close()
 }
 
-// refused returns why the site closed this connection, nil if it did not.
+// refused returns why the site closed this connection; nil if it did not.
 func (b *natsBus) refused() error {
 	if why := b.refusal.Load(); why != nil {
 		return why

@@ -9,15 +9,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// importedReply begins the reply subjects that a NATS server makes for requests from another
-// account; it passes the answers on to that account. Servers refuse messages of clients with
-// such a reply subject.
+// importedReply is the prefix of the reply subjects that a NATS server makes for requests from another NATS account.
+// The server passes the answers on to that account. It refuses messages of clients that name such a reply subject.
 const importedReply = "_R_."
 
-// listensAt reports whether the caller of a request listens at a reply subject: one or two
-// tokens under the request's reply prefix or, for another account's request, the server's own
-// subject. The check is needed because NATS lets a client name any reply subject, and a service
-// may publish where the caller may not.
+// listensAt reports whether the caller of a request listens at its reply subject. The subject must be the request's
+// reply prefix and one or two more tokens, or, for a request from another NATS account, a subject of the server. The
+// check is needed because NATS lets a client name any reply subject, and a service may publish where the caller may
+// not.
 func listensAt(subject, reply string) bool {
 	below, own := strings.CutPrefix(reply, messages.ReplyPrefix(subject)+".")
 	return own && strings.Count(below, ".") <= 1 || strings.HasPrefix(reply, importedReply)

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// The headers for errors in the NATS micro convention. The payload of such a reply is the whole
-// error, in the request's format.
+// The headers of errors, as NATS micro clients expect them. The payload of such a reply is the whole error, in the
+// format of the request.
 const (
 	errorHeader     = micro.ErrorHeader
 	errorCodeHeader = micro.ErrorCodeHeader
@@ -60,8 +60,8 @@ func (s *natsService) subscribe() error {
 	return nil
 }
 
-// receive answers a request. It refuses a message without a reply subject, since nobody would
-// learn the outcome, and one with a reply subject at which its caller does not listen.
+// receive answers a request. It refuses a message without a reply subject, because nobody would learn the outcome. It
+// also refuses a message with a reply subject where its caller does not listen.
 func (s *natsService) receive(e *endpoint, m *nats.Msg) {
 	if !listensAt(m.Subject, m.Reply) {
 		s.bus.refuseReply(m)
@@ -74,7 +74,7 @@ func (s *natsService) receive(e *endpoint, m *nats.Msg) {
 	r := Request{Subject: m.Subject, Caller: messages.Caller(m.Subject), Payload: m.Data, Format: messages.Detect(m.Data, m.Header.Get(contentType))}
 	if proven := m.Header.Get(proof.Header); proven != "" {
 		var err error
-		if r.Proof, err = proof.DecodeHeader(proven); err != nil { // a damaged proof must not count as no proof
+		if r.Proof, err = proof.DecodeHeader(proven); err != nil { // a damaged proof must not count as a missing proof
 			s.bus.reply(m.Subject, replyTo(m.Reply, r.Format, nil, messages.AsError("", err)))
 			return
 		}
@@ -107,11 +107,11 @@ func replyTo(reply string, f messages.Format, data []byte, err *messages.Error) 
 	}
 	m.Header[errorCodeHeader] = []string{err.Kind.String()}
 	m.Header[errorHeader] = []string{headerText(err.Error())}
-	m.Data, _ = messages.Marshal(err, f) // its three fields can always be encoded
+	m.Data, _ = messages.Marshal(err, f) // such an error can always be encoded
 	return m
 }
 
-// Stop implements [Subscription]. A request that still arrives is answered NotLeader.
+// Stop implements [Subscription]. A request that still arrives gets the error NotLeader.
 func (s *natsService) Stop() error {
 	s.bus.forget(s)
 	var errs []error

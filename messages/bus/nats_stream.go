@@ -20,8 +20,8 @@ const (
 	maxStreamBytes = 256 << 20
 )
 
-// A reader asks for messages for pullExpiry at a time. After two missing heartbeats it assumes
-// that its consumer is lost, for example because a server restarted, and makes another.
+// A reader asks for messages for pullExpiry at a time. If two heartbeats are missing, it assumes that its consumer is
+// lost, for example because a server restarted, and makes a new one.
 const (
 	pullExpiry    = 10 * time.Second
 	pullHeartbeat = time.Second
@@ -30,12 +30,12 @@ const (
 // natsStream is a stream in JetStream files.
 type natsStream struct {
 	bus    *natsBus
-	key    string // finds the stream among the bus's streams
+	key    string // key of the stream in the bus's streams
 	stream jetstream.Stream
 }
 
-// Stream implements [Bus]. It asks the server only once, and again after a failure, because
-// each time the server writes and syncs a file.
+// Stream implements [Bus]. It asks the server only the first time, and after a failure, because the server writes and
+// syncs a file for each question.
 func (b *natsBus) Stream(ctx context.Context, name string, subjects []string) (Stream, error) {
 	if err := checkStream(name, subjects); err != nil {
 		return nil, err
@@ -50,11 +50,11 @@ func (b *natsBus) Stream(ctx context.Context, name string, subjects []string) (S
 		Name: name, Subjects: subjects, Storage: jetstream.FileStorage, Replicas: b.replicas,
 		Duplicates: dedupeWindow, MaxBytes: maxStreamBytes, Discard: jetstream.DiscardOld,
 	}
-	if b.replicas <= 1 { // with one server, messages need not be synced: streams hold nothing that users need to keep
+	if b.replicas <= 1 { // with one server, messages are not synced: streams hold nothing that users need to keep
 		config.PersistMode = jetstream.AsyncPersistMode
 	}
 	stream, err := b.js.CreateOrUpdateStream(ctx, config)
-	if _, refused := errors.AsType[jetstream.JetStreamError](err); refused && config.PersistMode == jetstream.AsyncPersistMode { // a stream that is there keeps its mode
+	if _, refused := errors.AsType[jetstream.JetStreamError](err); refused && config.PersistMode == jetstream.AsyncPersistMode { // a stream keeps its mode
 		config.PersistMode = jetstream.DefaultPersistMode
 		stream, err = b.js.CreateOrUpdateStream(ctx, config)
 	}
@@ -66,7 +66,7 @@ func (b *natsBus) Stream(ctx context.Context, name string, subjects []string) (S
 	return s, nil
 }
 
-// failed explains an error. The next use opens the stream again.
+// failed returns an error with an explanation. The next use opens the stream again.
 func (s *natsStream) failed(ctx context.Context, name string, err error) error {
 	s.bus.streams.Delete(s.key)
 	return streamError(ctx, name, err)
@@ -119,7 +119,7 @@ func (s *natsStream) Consume(ctx context.Context, after uint64, handle func(uint
 	reading, err := consumer.Consume(func(m jetstream.Msg) {
 		meta, err := m.Metadata()
 		if err != nil || meta.Sequence.Stream <= last {
-			return // no message of a stream, or one that was read before the consumer was renewed
+			return // not a message of the stream, or read already before the consumer was renewed
 		}
 		last = meta.Sequence.Stream
 		handle(last, m.Subject(), m.Data())

@@ -43,8 +43,8 @@ func connected(t *testing.T, c Config) Bus {
 	return b
 }
 
-// Any NATS client can ask in JSON, and sees errors in the payload and in the
-// headers of the micro convention.
+// TestPlainClientAsksInJSON sends requests in JSON with a plain NATS client. It must find errors in the payload and
+// in the headers that micro clients expect.
 func TestPlainClientAsksInJSON(t *testing.T) {
 	s := startServer(t, nil)
 	serve(t, natsGrid(s, false)(t, "$auctioneer"), one("submit.*", submitHandler(func(caller messages.Name, r messages.SubmitRequest) (messages.SubmitReply, error) {
@@ -148,8 +148,8 @@ func TestRepliesGoToTheAccountsOwnInbox(t *testing.T) {
 	wantKind(t, err, messages.PermissionDenied)
 }
 
-// TestRepliesGoToNobodyElse: a request whose reply subject is not in its caller's inbox
-// is not carried out, and nothing is sent there.
+// TestRepliesGoToNobodyElse sends a request whose reply subject is not in its caller's inbox. The service must not
+// carry it out, and must send nothing to that subject.
 func TestRepliesGoToNobodyElse(t *testing.T) {
 	s := startServer(t, nil)
 	b := natsGrid(s, false)(t, "$auctioneer")
@@ -196,7 +196,8 @@ func TestRepliesGoToNobodyElse(t *testing.T) {
 	}
 }
 
-// A service may ask in another's name; users may not.
+// TestServicesAskInAnothersName checks that a service may send requests in the name of a user, and that a user may
+// not.
 func TestServicesAskInAnothersName(t *testing.T) {
 	s := startServer(t, nil)
 	asking := natsGrid(s, false)(t, "$auctioneer")
@@ -272,7 +273,7 @@ func TestConnectionOutlivesTheServer(t *testing.T) {
 	}
 }
 
-// TestAStreamIsOpenedOnce: the server is asked for a stream once, until the stream fails.
+// TestAStreamIsOpenedOnce checks that the server is asked for a stream only once, until the stream fails.
 func TestAStreamIsOpenedOnce(t *testing.T) {
 	server := startServer(t, func(o *natsserver.Options) { o.StoreDir = t.TempDir() })
 	b := natsGrid(server, false)(t, "$auctioneer")
@@ -297,7 +298,8 @@ func TestAStreamIsOpenedOnce(t *testing.T) {
 	}
 }
 
-// TestAStreamOfAnEarlierReleaseIsOpened: it keeps the mode in which its messages are written.
+// TestAStreamOfAnEarlierReleaseIsOpened opens a stream that an earlier release made. The stream must keep the mode in
+// which its messages are written.
 func TestAStreamOfAnEarlierReleaseIsOpened(t *testing.T) {
 	server := startServer(t, func(o *natsserver.Options) { o.StoreDir = t.TempDir() })
 	b := natsGrid(server, false)(t, "$auctioneer")
@@ -379,8 +381,8 @@ func TestMetricsCountWhatGoesWrong(t *testing.T) {
 	}
 }
 
-// A report that an answer was refused ends no request under way; one that this
-// connection may not listen to its inbox ends all.
+// TestRefusedAnswersEndNoRequests gives a client two reports of its server. A refused answer must end no request. If
+// the connection may not listen to its inbox, all requests must end.
 func TestRefusedAnswersEndNoRequests(t *testing.T) {
 	var w watch
 	ctx, end := w.begin(t.Context(), "v.alice")
@@ -397,7 +399,8 @@ func TestRefusedAnswersEndNoRequests(t *testing.T) {
 
 func counted(c Counter) uint64 { return c.(*tally).Load() }
 
-// A subscriber that does not keep up loses messages, is counted, and goes on.
+// TestSlowSubscriber sends messages faster than a subscriber handles them. The lost messages must be counted, and
+// later ones must arrive.
 func TestSlowSubscriber(t *testing.T) {
 	s := startServer(t, nil)
 	b := natsGrid(s, false)(t, "alice")
@@ -486,7 +489,7 @@ func TestCredentials(t *testing.T) {
 		c.URL, c.Name = s.ClientURL(), "alice"
 		b := connected(t, c)
 		_, err := b.Request(within(t), "v.alice", nil)
-		wantKind(t, err, messages.Unavailable) // allowed; nobody serves it
+		wantKind(t, err, messages.Unavailable) // permitted, but nobody serves it
 		_, err = b.Request(within(t), "v.bob", nil)
 		wantKind(t, err, messages.PermissionDenied)
 		_, err = b.Stream(within(t), "S", []string{"s.x"})

@@ -7,9 +7,8 @@ import (
 	"sync"
 )
 
-// watch ends requests that will not be answered: the connection was lost, or the server refused
-// to carry them. NATS reports such a refusal separately from the request, and names its
-// subject.
+// watch ends requests that will not get an answer, because the connection was lost or the server refused the request.
+// NATS reports such a refusal separately, and names only the subject.
 type watch struct {
 	mu      sync.Mutex
 	waiting map[*watched]struct{}
@@ -21,8 +20,8 @@ type watched struct {
 	cancel  context.CancelCauseFunc
 }
 
-// begin returns a context that is cancelled, with a *messages.Error as its cause, when a
-// request on subject will not be answered; and a function that stops watching.
+// begin starts to watch a request. It returns a context that is cancelled if the request on subject will not get an
+// answer; its cause is then a *messages.Error. The function stops the watching.
 func (w *watch) begin(ctx context.Context, subject string) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r := &watched{watchKey(subject), cancel}
@@ -40,8 +39,8 @@ func (w *watch) begin(ctx context.Context, subject string) (context.Context, fun
 	}
 }
 
-// watchKey maps all subjects of the stream API to one key, because a caller does not know which
-// of them its operation uses.
+// watchKey returns one key for all subjects of the stream API, because a caller does not know which of them its
+// operation uses.
 func watchKey(subject string) string {
 	if strings.HasPrefix(subject, "$JS.") {
 		return "$JS"
@@ -49,8 +48,8 @@ func watchKey(subject string) string {
 	return subject
 }
 
-// denied cancels the requests that a server's report is about: all, if this connection may not
-// listen to replies.
+// denied cancels the requests that a server's report concerns. If this connection may not listen to replies, it
+// cancels all.
 func (w *watch) denied(report error) {
 	subject := deniedSubject(report)
 	listening := strings.Contains(report.Error(), "Violation for Subscription")
@@ -73,8 +72,7 @@ func (w *watch) end(why error) {
 	}
 }
 
-// deniedSubject returns the subject in a report of a permissions violation: its first quoted
-// text.
+// deniedSubject returns the subject in a report of a permissions violation, which is the first quoted text.
 func deniedSubject(report error) string {
 	text := report.Error()
 	start := strings.IndexByte(text, '"')

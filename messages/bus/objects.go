@@ -9,30 +9,29 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Objects is a bucket of named byte strings, which are kept for a limited time. Cut what is
+// Objects is a bucket of named byte strings. It keeps each for a limited time. The caller cuts objects that are
 // larger than a message into pieces. It is safe for concurrent use.
 type Objects interface {
-	// Put stores an object, in place of one with the same name. If the bucket is full, it
-	// returns Exhausted and stores nothing.
+	// Put stores an object and replaces an object with the same name. If the bucket is full, it returns Exhausted and
+	// stores nothing.
 	Put(ctx context.Context, name string, data []byte) error
-	// Get returns an object and when it was stored; NotFound if there is none.
+	// Get returns an object and the time when it was stored. It returns NotFound if there is none.
 	Get(ctx context.Context, name string) ([]byte, time.Time, error)
 }
 
 // BucketConfig limits a bucket.
 type BucketConfig struct {
 	MaxAge   time.Duration // older objects are removed
-	MaxBytes int64         // of all objects, with the store's own overhead
+	MaxBytes int64         // bytes of all objects, including the store's overhead
 }
 
 // objectName matches the valid names of objects: tokens of a subject.
 var objectName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_=-]+(\.[A-Za-z0-9_=-]+)*$`) })
 
-// objectSubject returns the subject of an object in a bucket. Permissions for the bucket are
-// checked by it.
+// objectSubject returns the subject of an object in a bucket. Permissions for the bucket are given for this subject.
 func objectSubject(bucket, name string) string { return "objects." + bucket + "." + name }
 
-// maxObjectName is the maximum of bytes in a name.
+// maxObjectName bounds the bytes of a name.
 const maxObjectName = 256
 
 func checkBucket(bucket string, c BucketConfig) error {

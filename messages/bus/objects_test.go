@@ -19,8 +19,8 @@ func bucket(t *testing.T, b Bus, name string, size int64) Objects {
 	return o
 }
 
-// What one connection puts, another gets, whatever its bytes are; a later object
-// of the same name takes its place.
+// TestObjects checks that one connection gets the bytes that another one put, whatever they are, and that a later
+// object replaces one with the same name.
 func TestObjects(t *testing.T) {
 	eachBus(t, func(t *testing.T, connect grid) {
 		ctx := within(t)
@@ -89,8 +89,8 @@ func TestObjectsRefuse(t *testing.T) {
 	})
 }
 
-// In memory, permission to use a bucket is decided by its subject. Over NATS it is
-// that to use JetStream, which package identity gives to services alone.
+// TestObjectsNeedPermission checks that a connection without permission cannot use a bucket. In memory, the bucket's
+// subject decides. Over NATS, the permission for JetStream decides; package identity gives it only to services.
 func TestObjectsNeedPermission(t *testing.T) {
 	n := NewMemory()
 	n.Permit(func(a Access) bool { return a.Name != "eve" || a.Subject != objectSubject("FILES_west", ">") })

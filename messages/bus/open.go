@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// subscriptions has the open subscriptions of a connection. They end when the connection ends.
+// subscriptions has the open subscriptions of a connection. They are stopped when the connection is closed.
 type subscriptions struct {
 	mu     sync.Mutex
 	open   map[Subscription]struct{}
 	closed bool
 }
 
-// subscription is a Subscription that a function stops.
+// subscription is a Subscription with a function that stops it.
 type subscription struct {
 	of   *subscriptions
 	end  func() error
@@ -28,8 +28,8 @@ func (s *subscription) Stop() error {
 	return awaitStop(s.done)
 }
 
-// register adds a subscription, which Close stops. If the connection is already closed,
-// register stops it at once.
+// register adds a subscription, so that Close stops it. If the connection is closed already, register stops it at
+// once.
 func (c *subscriptions) register(s Subscription) (Subscription, error) {
 	c.mu.Lock()
 	closed := c.closed
@@ -58,8 +58,7 @@ func (c *subscriptions) isClosed() bool {
 	return c.closed
 }
 
-// stop stops all subscriptions at the same time, because each may have to wait. again reports whether
-// stop was called before.
+// stop stops all subscriptions in parallel, because each may have to wait. again is true if stop was called before.
 func (c *subscriptions) stop() (again bool, err error) {
 	c.mu.Lock()
 	again = c.closed

@@ -10,9 +10,8 @@ import (
 // stopTimeout bounds how long Stop and Close wait for running handlers.
 const stopTimeout = 5 * time.Second
 
-// pool runs a bounded number of jobs at once, and lets a bounded number wait. The jobs of one
-// caller run in order. Callers take turns, so a caller with many jobs does not delay the
-// others. An idle pool has no goroutine.
+// pool runs jobs, a bounded number at the same time, and lets a bounded number wait. The jobs of one caller run in
+// order. Callers take turns, so a caller with many jobs does not delay the others. An idle pool has no goroutine.
 type pool struct {
 	limit, room int
 
@@ -20,9 +19,9 @@ type pool struct {
 	running int
 	waiting int
 	queues  map[messages.Name]*queue
-	turns   []*queue // queues that are not empty, in the order of their turns
+	turns   []*queue // queues with jobs, in the order of their turns
 	closed  bool
-	idle    chan struct{} // closed when closed is set and nothing runs
+	idle    chan struct{} // closed when closed is set and no job runs
 }
 
 // queue has the waiting jobs of one caller.
@@ -31,7 +30,7 @@ type queue struct {
 	jobs   []job
 }
 
-// job is run or refused: exactly one of the two, once.
+// job is a function to run. The pool calls either run or refuse, once.
 type job struct {
 	caller      messages.Name
 	run, refuse func()
@@ -41,7 +40,7 @@ func newPool(limit, room int) *pool {
 	return &pool{limit: limit, room: room, queues: map[messages.Name]*queue{}, idle: make(chan struct{})}
 }
 
-// fate is what happened to a function that was submitted to the pool.
+// fate is what submit did with a job.
 type fate uint8
 
 const (
@@ -50,8 +49,8 @@ const (
 	stopped
 )
 
-// submit runs a job now or later, or reports why it does not. If too many jobs wait, it refuses
-// the last job of the caller with the most waiting jobs, which may be the new one.
+// submit runs a job now or later, or returns why it does not. If too many jobs wait, it refuses the last job of the
+// caller with the most waiting jobs; this may be the new job.
 func (p *pool) submit(j job) fate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,7 +69,7 @@ func (p *pool) submit(j job) fate {
 			return full
 		}
 		last := len(most.jobs) - 1
-		go most.jobs[last].refuse() // without the lock: sending the refusal may block
+		go most.jobs[last].refuse() // without the lock, because sending the refusal may block
 		most.jobs[last] = job{}
 		most.jobs = most.jobs[:last]
 		p.waiting--
@@ -85,7 +84,7 @@ func (p *pool) submit(j job) fate {
 	return accepted
 }
 
-// longest returns the queue with the most waiting jobs, nil if no job waits.
+// longest returns the queue with the most waiting jobs; nil if no job waits.
 func (p *pool) longest() (most *queue) {
 	for _, q := range p.turns {
 		if most == nil || len(q.jobs) > len(most.jobs) {
@@ -102,8 +101,7 @@ func (p *pool) work(j job) {
 	}
 }
 
-// next returns the oldest job of the caller that is next in turn. If no job waits, it returns false
-// and the worker ends.
+// next returns the oldest job of the next caller. If no job waits, it returns false, and the worker ends.
 func (p *pool) next() (j job, more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,7 +127,7 @@ func (p *pool) next() (j job, more bool) {
 	return j, true
 }
 
-// close refuses further jobs. idle is closed when the accepted ones have ended.
+// close refuses further jobs. It returns at once; idle is closed when the accepted jobs have ended.
 func (p *pool) close() {
 	p.mu.Lock()
 	if !p.closed {
@@ -141,7 +139,7 @@ func (p *pool) close() {
 	p.mu.Unlock()
 }
 
-// waitFor reports whether done was closed within a time.
+// waitFor returns true if done is closed within a time.
 func waitFor(done <-chan struct{}, within time.Duration) bool {
 	select {
 	case <-done:

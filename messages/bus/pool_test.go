@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// crowd is a pool of one worker that is held up, and what became of its jobs.
+// crowd is a pool with one worker that is blocked, and a record of the jobs that ran or were refused.
 type crowd struct {
 	*pool
 	gate chan struct{}
@@ -43,9 +43,9 @@ func (c *crowd) ask(caller messages.Name, what string) fate {
 	return f
 }
 
-// TestFloodWaitsForItself: whoever asks during a flood of another waits for one of
-// its requests, not for all; and a flood that fills the room makes room again at
-// its own cost. Counted, not timed.
+// TestFloodWaitsForItself fills the pool with jobs of one caller. A job of another caller must wait for only one of
+// them. If the pool is full, a job of the flood must be refused to make room. The test counts jobs and measures no
+// time.
 func TestFloodWaitsForItself(t *testing.T) {
 	const room, flood = 1000, 5000
 	c := newCrowd(room)
@@ -79,8 +79,8 @@ func TestFloodWaitsForItself(t *testing.T) {
 	}
 }
 
-// TestCallersOrderIsKept: requests of one caller are handled in the order in which
-// they came, and equals turn nobody else away.
+// TestCallersOrderIsKept checks that the jobs of one caller run in the order in which they came, and that no caller's
+// job is refused for another caller with as many jobs.
 func TestCallersOrderIsKept(t *testing.T) {
 	c := newCrowd(4)
 	for i := range 2 {

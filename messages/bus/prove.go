@@ -14,27 +14,27 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Identity proves that the requests of a connection come from its name.
+// Identity makes proofs that the requests of a connection come from its name.
 type Identity struct {
-	Principal func() (proof.Principal, error) // returns the present one: credentials are renewed
+	Principal func() (proof.Principal, error) // returns the present principal, because credentials are renewed
 	Clock     func() messages.Time            // nil: the wall clock
 
 	mu       sync.Mutex
-	sessions map[messages.Name]*session // by site
+	sessions map[messages.Name]*session // open sessions, by site
 
-	// ahead has, by site, how far the bank's time is ahead of the clock, as its last refusal
-	// said. A bank's time never goes back, so it can be ahead of all clocks for days.
+	// ahead is how far a bank's time is ahead of the clock, by site, according to its last refusal. A bank's time
+	// never goes back, so it can be ahead of all clocks for days.
 	ahead sync.Map
 }
 
-// session is a session at a site's bank. Number 0 means that the bank requires no proofs.
+// session is a session at the bank of a site. Number 0 means that the bank requires no proofs.
 type session struct {
 	number  uint64
 	expires messages.Time
 	markers sync.Pool
 }
 
-// identified is a connection that can prove who asks.
+// identified is a bus that can prove who sends its requests.
 type identified interface{ identity() *Identity }
 
 func identityOf(b Bus) *Identity {
@@ -44,7 +44,7 @@ func identityOf(b Bus) *Identity {
 	return nil
 }
 
-// principalOf returns the identity of a configuration's credentials, nil without credentials.
+// principalOf returns the identity that a configuration's credentials give; nil without credentials.
 func principalOf(c *Config) *Identity {
 	switch {
 	case c.Renew != nil:
@@ -61,7 +61,7 @@ func principalOf(c *Config) *Identity {
 	return nil
 }
 
-// ReadPrincipal reads a credentials file; its errors are Invalid.
+// ReadPrincipal reads a credentials file. Its errors have the kind Invalid.
 func ReadPrincipal(file string) (p proof.Principal, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -85,7 +85,7 @@ func ReadPrincipal(file string) (p proof.Principal, err error) {
 	return p, nil
 }
 
-// now returns the clock's time.
+// now returns the time of the clock.
 func (i *Identity) now() messages.Time {
 	if i.Clock != nil {
 		return i.Clock()
@@ -93,14 +93,14 @@ func (i *Identity) now() messages.Time {
 	return messages.TimeOf(time.Now())
 }
 
-// at returns the time at a site's bank, as far as known.
+// at returns the time at the bank of a site, as far as it is known.
 func (i *Identity) at(site messages.Name) messages.Time {
 	ahead, _ := i.ahead.Load(site)
 	by, _ := ahead.(messages.Duration)
 	return i.now().Add(by)
 }
 
-// heard learns a bank's time from its refusal of a signature's time.
+// heard learns a bank's time from an error that refuses the time of a signature.
 func (i *Identity) heard(subject string, refusal error) {
 	site, _, _, wants := proof.Wants(subject)
 	if now, is := proof.Mistimed(refusal); is && wants && i != nil {
@@ -108,7 +108,7 @@ func (i *Identity) heard(subject string, refusal error) {
 	}
 }
 
-// sign returns the proof of a request, nil if its bank requires none.
+// sign returns the proof for a request; nil if the site's bank requires none.
 func (i *Identity) sign(subject string, payload []byte) (*messages.Proof, error) {
 	site, verb, caller, wants := proof.Wants(subject)
 	if i == nil || !wants {
@@ -122,8 +122,8 @@ func (i *Identity) sign(subject string, payload []byte) (*messages.Proof, error)
 	return &signed, err
 }
 
-// mark marks each transfer of a request in a session, which it opens if needed. If the bank
-// requires no proofs or does not answer, the request is unchanged.
+// mark marks each transfer in a request with a number of a session, and opens a session if needed. If the bank
+// requires no proofs or does not answer, it returns the request unchanged.
 func (i *Identity) mark(ctx context.Context, b Bus, subject string, r messages.TransferRequest) (messages.TransferRequest, error) {
 	site, caller, ok := proof.OfTransfers(subject)
 	if !ok {
@@ -139,8 +139,8 @@ func (i *Identity) mark(ctx context.Context, b Bus, subject string, r messages.T
 	return r, nil
 }
 
-// forget removes the session with a number, so that the next request asks the bank again
-// whether it requires proofs. A session that was opened since stays.
+// forget removes the session with a number. The next request then asks the bank again whether it requires proofs. A
+// session that was opened meanwhile stays.
 func (i *Identity) forget(subject string, number uint64) {
 	site, _, _ := proof.OfTransfers(subject)
 	i.mu.Lock()
@@ -150,8 +150,7 @@ func (i *Identity) forget(subject string, number uint64) {
 	}
 }
 
-// session returns the open session at a site, or opens one. Other requests that need it wait
-// meanwhile.
+// session returns the open session at a site, or opens one. Other requests that need it wait until it is open.
 func (i *Identity) session(ctx context.Context, b Bus, site, caller messages.Name) (*session, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -171,10 +170,10 @@ func (i *Identity) session(ctx context.Context, b Bus, site, caller messages.Nam
 	return s, nil
 }
 
-// renewBefore is how long before its end a session is replaced.
+// renewBefore is how long before its end a session is replaced by a new one.
 const renewBefore = messages.Duration(10 * time.Minute)
 
-// open opens a session; nil if the bank does not answer.
+// open opens a session; it returns nil if the bank does not answer.
 func (i *Identity) open(ctx context.Context, b Bus, site, caller messages.Name) (*session, error) {
 	ask := func(verb string, request, reply any) error {
 		payload, err := messages.Marshal(request, messages.Msgpack)
@@ -191,7 +190,7 @@ func (i *Identity) open(ctx context.Context, b Bus, site, caller messages.Name) 
 	}
 	var trust messages.TrustReply
 	if err := ask(messages.VerbTrust, messages.Empty{}, &trust); err != nil {
-		return nil, nil // the transfers' own error says more
+		return nil, nil // the error of the transfer itself will say more
 	}
 	if !trust.Proven {
 		return &session{}, nil
@@ -227,21 +226,19 @@ func (i *Identity) open(ctx context.Context, b Bus, site, caller messages.Name) 
 
 type askedKey struct{}
 
-// Asked returns the signed request that a handler answers, with its proof; nil if it came
-// without one.
+// Asked returns the signed request that a handler is answering; nil if it came without a proof.
 func Asked(ctx context.Context) *messages.SignedRequest {
 	r, _ := ctx.Value(askedKey{}).(*messages.SignedRequest)
 	return r
 }
 
-// WithAsked returns a context in which [Asked] returns r.
+// WithAsked returns a context from which [Asked] returns r.
 func WithAsked(ctx context.Context, r *messages.SignedRequest) context.Context {
 	return context.WithValue(ctx, askedKey{}, r)
 }
 
-// provenTries is how often a request that was refused as Unproven is proven again. In the
-// meantime the session may have ended, or the bank may have begun to require proofs. After the
-// rotation of a key, two seconds may pass until the bank knows it.
+// provenTries is how often a request that was refused as Unproven gets a new proof. The session may have ended, or
+// the bank may now require proofs. After a key was rotated, the bank may need two seconds to know the new key.
 const provenTries = 8
 
 // encoder returns a function that encodes the request for each attempt. After an attempt that

@@ -12,14 +12,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// defaultConcurrency is how many handlers of a service run at once, and queuePerWorker how many
-// requests may wait for each.
+// defaultConcurrency is how many handlers of a service run at the same time. queuePerWorker is how many requests may
+// wait for each of them.
 const (
 	defaultConcurrency = 64
 	queuePerWorker     = 64
 )
 
-// Validate returns an error for what a service lacks.
+// Validate returns an error for a missing or wrong field.
 func (s *Service) Validate() error {
 	if s.Name == "" || len(s.Endpoints) == 0 {
 		return messages.Errorf(messages.Invalid, "service %q: needs a name and endpoints", s.Name)
@@ -38,7 +38,7 @@ func (s *Service) Validate() error {
 	return nil
 }
 
-// server runs the handlers of one service, over either bus.
+// server runs the handlers of one service. Both implementations of Bus use it.
 type server struct {
 	endpoints []*endpoint
 	pool      *pool
@@ -47,7 +47,7 @@ type server struct {
 	cancel    context.CancelFunc
 }
 
-// endpoint is an Endpoint of a server, with its statistics.
+// endpoint is an Endpoint of a server with its statistics.
 type endpoint struct {
 	Endpoint
 	server                        *server
@@ -65,10 +65,10 @@ func newServer(s Service, log *zap.Logger) *server {
 	return server
 }
 
-// answer answers a request from another goroutine, or refuses it at once. It does not block.
+// answer answers a request in another goroutine, or refuses it at once. It does not block.
 func (e *endpoint) answer(r Request, respond func([]byte, *messages.Error)) {
 	arrived := time.Now()
-	// A request that is refused here was not carried out, which the kinds of these errors tell.
+	// A request that is refused here was not carried out. The kinds of these errors say so.
 	refuse := func(kind messages.Kind, why string) {
 		e.errors.Add(1)
 		respond(nil, &messages.Error{Kind: kind, Op: e.Name, Message: why})
@@ -113,8 +113,8 @@ func (e *endpoint) run(ctx context.Context, r Request) (data []byte, refusal *me
 	return data, nil
 }
 
-// stop refuses further requests and waits for the accepted ones. After half of the time it ends
-// their contexts, so that those which wait for others give up.
+// stop refuses further requests and waits for the accepted ones. After half of the time it ends their contexts, so
+// that handlers which wait for others give up.
 func (s *server) stop() error {
 	s.pool.close()
 	ended := waitFor(s.pool.idle, stopTimeout/2)

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestStopEndsWaits: a handler that waits for an answer of others has half of the time, and its
-// context ends then; one that does not heed the context is said to run still.
+// TestStopEndsWaits stops a service while a handler waits for others. The handler's context must end after half of
+// the time. If the handler ignores its context, Stop must return an error that says that it still runs.
 func TestStopEndsWaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		handle func(context.Context)

@@ -6,10 +6,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// maxSubject is the maximum of bytes in a subject.
+// maxSubject bounds the bytes of a subject.
 const maxSubject = 1024
 
-// checkSubject returns an error for a subject to which no message can be sent.
+// checkSubject returns an error if no message can be sent to a subject.
 func checkSubject(subject string) error {
 	if strings.ContainsAny(subject, "*>") {
 		return messages.Errorf(messages.Invalid, "subject %q: \"*\" and \">\" are only for subscribers", clip(subject))
@@ -17,7 +17,7 @@ func checkSubject(subject string) error {
 	return checkPattern(subject)
 }
 
-// checkPattern returns an error for a pattern to which nobody can listen.
+// checkPattern returns an error if nobody can listen to a pattern.
 func checkPattern(pattern string) error {
 	if len(pattern) > maxSubject || strings.ContainsFunc(pattern, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return messages.Errorf(messages.Invalid, "subject %q: must be tokens of printable characters, at most %d bytes", clip(pattern), maxSubject)

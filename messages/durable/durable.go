@@ -1,5 +1,5 @@
-// Package durable reads files, and writes files that are complete after a loss of power. A file
-// that was only written and renamed may then have its name but no content.
+// Package durable reads files, and writes files that are complete even after a loss of power. If a file is only
+// written and renamed, a loss of power can leave the name without the content.
 package durable
 
 import (
@@ -20,7 +20,7 @@ func WriteFile(path string, data []byte, mode fs.FileMode) error {
 	})
 }
 
-// Replace does what WriteFile does, for content that write writes. write may also change the file's
+// Replace does the same as WriteFile. The function write writes the content, and may also change the file's
 // attributes, such as its owner.
 func Replace(path string, mode fs.FileMode, write func(*os.File) error) error {
 	path, err := Place(path)
@@ -38,7 +38,7 @@ func Replace(path string, mode fs.FileMode, write func(*os.File) error) error {
 	return Rename(aside.Name(), path)
 }
 
-// ReadJSON reads a file of JSON into a value. If there is no file, the value is unchanged.
+// ReadJSON reads a JSON file into a value. If there is no file, the value is unchanged.
 func ReadJSON(path string, into any) error {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,13 +50,13 @@ func ReadJSON(path string, into any) error {
 	return json.Unmarshal(text, into)
 }
 
-// Place returns where to write a new file that replaces path: a link stays, and its target is
-// replaced. It returns an error if path is not a file but, for example, a device, which a new
-// file would remove.
+// Place returns where to write a new file that replaces path. If path is a link, the result is its target, so that
+// the link stays. If path is something else than a file, for example a device, Place returns an error, because a new
+// file would remove it.
 func Place(path string) (string, error) {
 	place, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return path, nil // nothing is there, or a link to nothing; creating the file returns any other error
+		return path, nil // nothing is there, or a link to nothing; other errors come when the file is created
 	}
 	if info, err := os.Stat(place); err == nil && !info.Mode().IsRegular() {
 		return "", &fs.PathError{Op: "replace", Path: path, Err: errors.New("it is not a regular file")}
@@ -72,7 +72,7 @@ func Rename(from, to string) error {
 	return Sync(filepath.Dir(to))
 }
 
-// Sync returns when the disk has a file, or the names in a directory.
+// Sync returns when a file, or the names in a directory, are on the disk.
 func Sync(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -1,13 +1,12 @@
-// Package heap keeps slices as binary heaps: the first value is before all others, and a value
-// is added or removed in logarithmic time. If neither of two values is before the other, their
-// order depends only on the sequence of earlier operations.
+// Package heap keeps slices as binary heaps. The first value of a heap comes before all others. Adding or removing a
+// value takes logarithmic time. If neither of two values comes before the other, their order depends only on the
+// sequence of earlier operations.
 package heap
 
 // Order is the order of the values of a heap.
 type Order[T any] struct {
 	Before func(a, b T) bool
-	// Moved is called with the new index of a value, −1 if it was removed; nil: it is not
-	// called.
+	// Moved is called with a value and its new index, or −1 if the value was removed; nil: no call.
 	Moved func(v T, at int)
 }
 
@@ -25,7 +24,7 @@ func (o *Order[T]) Remove(h *[]T, at int) T {
 	var none T
 	s, last := *h, len(*h)-1
 	gone, moved := s[at], s[last]
-	s[last] = none // otherwise the old element would be kept in memory
+	s[last] = none // or the old value would stay in memory
 	*h = s[:last]
 	if at < last {
 		o.place(*h, at, moved)
@@ -36,17 +35,17 @@ func (o *Order[T]) Remove(h *[]T, at int) T {
 	return gone
 }
 
-// Fix moves the value at an index to its place after it has changed.
+// Fix moves the value at an index to its right place after the value has changed.
 func (o *Order[T]) Fix(h []T, at int) { o.place(h, at, h[at]) }
 
-// place moves a value from the free index at to its place.
+// place moves a value from the free index at to its right place.
 func (o *Order[T]) place(h []T, at int, v T) {
 	if !o.up(h, at, v) {
 		o.down(h, at, v)
 	}
 }
 
-// up moves a value from the free index at up to its place, and reports whether it moved.
+// up moves a value from the free index at up to its right place, and reports whether it moved.
 func (o *Order[T]) up(h []T, at int, v T) bool {
 	from := at
 	for parent := (at - 1) / 2; at > 0 && o.Before(v, h[parent]); parent = (at - 1) / 2 {
@@ -57,7 +56,7 @@ func (o *Order[T]) up(h []T, at int, v T) bool {
 	return at < from
 }
 
-// down moves a value from the free index at down to its place.
+// down moves a value from the free index at down to its right place.
 func (o *Order[T]) down(h []T, at int, v T) {
 	for child := 2*at + 1; child < len(h); child = 2*at + 1 {
 		if child+1 < len(h) && o.Before(h[child+1], h[child]) {

@@ -1,4 +1,4 @@
-// Package hostlist writes lists of nodes as Slurm does: n[1-3,7],login.
+// Package hostlist writes lists of nodes in the form that Slurm uses: n[1-3,7],login.
 package hostlist
 
 import (
@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Join writes hosts in short: numbers that follow one another in the list become a range, and words that differ
-// in their last number alone share brackets.
+// Join writes a list of hosts in short form. Numbers that follow one another become a range, and names that differ
+// only in their last number share brackets.
 func Join(hosts []string) string {
 	var words []string
 	for i := 0; i < len(hosts); {
@@ -51,20 +51,20 @@ func Join(hosts []string) string {
 	return strings.Join(words, ",")
 }
 
-// split parts a name before the number that ends it.
+// split splits a name into the number at its end and the text before it.
 func split(host string) (stem, number string, ok bool) {
 	stem = strings.TrimRight(host, "0123456789")
 	number = host[len(stem):]
 	return stem, number, number != "" && len(number) <= 9
 }
 
-// follows reports whether a number is the next after another, in the same width.
+// follows reports whether a number is the next one after another, with the same number of digits.
 func follows(last, next string) bool {
 	n, _ := strconv.ParseUint(last, 10, 32)
 	return fmt.Sprintf("%0*d", len(last), n+1) == next && (len(last) == len(next) || last[0] != '0')
 }
 
-// Sort puts hosts in the order of their stems and numbers, each once.
+// Sort returns the hosts without repetitions, sorted by stem and number.
 func Sort(hosts []string) []string {
 	hosts = slices.Clone(hosts)
 	slices.SortFunc(hosts, func(a, b string) int {

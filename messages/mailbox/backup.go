@@ -14,33 +14,33 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Saved describes a state that was saved from a replica, or that Plant puts into a new one.
+// Saved describes a state that was saved from a replica, or that Plant puts into a new replica.
 type Saved struct {
-	Index   uint64        `json:"index"` // index of the last log entry in the state
+	Index   uint64        `json:"index"` // index of the last log entry that the state contains
 	Term    uint64        `json:"term"`
-	Since   uint64        `json:"since"` // index of the entry that set the group's members
+	Since   uint64        `json:"since"` // index of the log entry that set the group's members
 	Members []SavedMember `json:"members"`
 	Size    int64         `json:"size"` // size of the state in bytes
 }
 
-// SavedMember is a replica of the group, in Raft's terms.
+// SavedMember is a replica of the group, with the fields of Raft's configuration.
 type SavedMember struct {
 	ID      string `json:"id"`
 	Address string `json:"address"`
 	Votes   bool   `json:"votes"`
 }
 
-// Archiver is a mailbox whose state can be saved while it works. Mailboxes of [OpenRaft] are.
+// Archiver is a mailbox that can save its state while it works. Mailboxes of [OpenRaft] can.
 type Archiver interface {
-	// Save returns a state with at least all entries that were applied here before the call. The
-	// group works on meanwhile. The caller closes the reader.
+	// Save returns a state that contains at least all entries that were applied here before the call. The group
+	// continues to work. The caller must close the reader.
 	Save(ctx context.Context) (Saved, io.ReadCloser, error)
 }
 
-// saveAgain is the wait before another try when Raft could not make a snapshot.
+// saveAgain is the pause before another try if Raft could not make a snapshot.
 const saveAgain = 50 * time.Millisecond
 
-// Save implements [Archiver] by making a snapshot, which the replica itself uses too.
+// Save implements [Archiver]. It makes a snapshot, which the replica itself uses too.
 func (m *replicated) Save(ctx context.Context) (Saved, io.ReadCloser, error) {
 	again := time.NewTicker(saveAgain)
 	defer again.Stop()
@@ -84,9 +84,8 @@ func savedAs(meta *raft.SnapshotMeta) Saved {
 	return s
 }
 
-// Plant makes the directory of a replica from a saved state. Replicas planted from the same
-// state form a group again; an old replica that still exists stays out of it. began is when the
-// backup with the state began.
+// Plant makes the directory of a replica from a saved state. Replicas that are planted from the same state form a
+// group again. An old replica that still exists cannot join it. began is when the backup with the state began.
 func Plant(dir, id string, s Saved, began time.Time, state io.Reader) (err error) {
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		return messages.Errorf(messages.Conflict, "%s: exists already; put a saved state into a new directory", dir)
@@ -104,7 +103,7 @@ func Plant(dir, id string, s Saved, began time.Time, state io.Reader) (err error
 		return fmt.Errorf("mailbox: cannot make the snapshots in %s: %w", dir, err)
 	}
 	snapshots := &sealedSnapshots{SnapshotStore: files, dir: filepath.Join(dir, snapshotsDir)}
-	_, names := raft.NewInmemTransport("") // needed only to read replica names in old snapshots
+	_, names := raft.NewInmemTransport("") // it only reads the names of replicas in old snapshots
 	sink, err := snapshots.Create(raft.SnapshotVersionMax, s.Index, s.Term, group, s.Since, names)
 	if err != nil {
 		return fmt.Errorf("mailbox: cannot make a snapshot in %s: %w", dir, err)
@@ -118,7 +117,7 @@ func Plant(dir, id string, s Saved, began time.Time, state io.Reader) (err error
 	return errors.Join(plantVotes(c, s.Term), plantPromises(c, s, began))
 }
 
-// plantVotes stores the term of the state, so that the next term follows it.
+// plantVotes stores the term of the state, so that the next term is higher.
 func plantVotes(c *Config, term uint64) error {
 	store, err := openStore(c)
 	if err != nil {
@@ -130,8 +129,7 @@ func plantVotes(c *Config, term uint64) error {
 	return nil
 }
 
-// plantPromises stores that the state is from a backup, so that the replica stays apart from
-// replicas that were not restored.
+// plantPromises stores that the state is from a backup. So the replica does not join replicas that were not restored.
 func plantPromises(c *Config, s Saved, began time.Time) error {
 	r := record{Disk: newDisk(), Standing: standingWhole, Sealed: 1, Origin: origin{At: time.Now().UnixNano(), From: began.UnixNano()}}
 	p, err := createPromises(c.Dir, r)
@@ -141,7 +139,7 @@ func plantPromises(c *Config, s Saved, began time.Time) error {
 	return errors.Join(p.lowered(s.Index, s.Term), p.close())
 }
 
-// group returns Raft's configuration, which must contain the replica id.
+// group returns the members as Raft's configuration. It must contain the replica id.
 func (s *Saved) group(id string) (c raft.Configuration, err error) {
 	found := false
 	for _, m := range s.Members {

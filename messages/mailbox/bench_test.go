@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// nothing is a machine that costs nothing, so that a benchmark measures the log.
+// nothing is a machine whose commands cost nothing, so that a benchmark measures only the log.
 type nothing struct{ tally }
 
 var empty = struct{}{}
@@ -55,7 +55,7 @@ func BenchmarkProposeRaft3(b *testing.B) {
 	}
 }
 
-// proposeParallel also reports how many commands shared an entry.
+// proposeParallel measures parallel proposals. It also reports how many commands shared a log entry.
 func proposeParallel(b *testing.B, m Mailbox, perCore int) {
 	before := m.Status()
 	command := make([]byte, 100)
@@ -70,7 +70,7 @@ func proposeParallel(b *testing.B, m Mailbox, perCore int) {
 	b.ReportMetric(float64(after.Commands-before.Commands)/float64(after.Entries-before.Entries), "commands/entry")
 }
 
-// BenchmarkVerifyRaft3 confirms leadership, alone and by 1,000 callers a core.
+// BenchmarkVerifyRaft3 measures a confirmation of leadership, by one caller and by 1,000 callers for each core.
 func BenchmarkVerifyRaft3(b *testing.B) {
 	m := raft3(b)
 	verify := func() {
@@ -97,7 +97,7 @@ func BenchmarkVerifyRaft3(b *testing.B) {
 	})
 }
 
-// BenchmarkProposeMemory applies commands in the process.
+// BenchmarkProposeMemory measures commands in the mailbox in memory.
 func BenchmarkProposeMemory(b *testing.B) {
 	m := NewMemory(&nothing{})
 	command := make([]byte, 100)

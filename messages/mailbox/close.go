@@ -11,14 +11,14 @@ import (
 	"go.uber.org/zap"
 )
 
-// Close hands leadership over and stops; see [Mailbox].
+// Close hands leadership over to another replica, and stops; see [Mailbox].
 func (m *replicated) Close() error {
 	m.closing.Do(func() { m.closed = m.stop() })
 	return m.closed
 }
 
-// stop first hands leadership over, while everything still runs. So a command in flight is
-// either committed and answered, or its outcome is reported as unknown.
+// stop first hands leadership over, while everything still runs. So each command in flight is either committed and
+// answered, or its outcome is reported as unknown.
 func (m *replicated) stop() error {
 	if m.guard.broken.Load() == nil {
 		if !m.alone() {
@@ -29,7 +29,7 @@ func (m *replicated) stop() error {
 	close(m.stopping)
 	m.queue.close(ErrClosed)
 	halted := m.halt()
-	cut := m.transport.Close() // Raft does not wait for peers that do not answer
+	cut := m.transport.Close() // Raft must not wait for peers that do not answer
 	stopped := awaitFor(halted, m.config.limits.stuckAfter) == nil
 	close(m.gone)
 	m.abandon()
@@ -43,8 +43,8 @@ func (m *replicated) stop() error {
 	return errors.Join(cut, m.release())
 }
 
-// alone reports whether no other voter listens at its address, so that nobody can take over.
-// This is so when a whole site stops.
+// alone reports whether no other voter listens at its address, so that nobody can take over. This happens when a
+// whole site stops.
 func (m *replicated) alone() bool {
 	return !slices.ContainsFunc(m.servers(), func(s raft.Server) bool {
 		if s.Suffrage != raft.Voter || string(s.ID) == m.config.ID {
@@ -58,7 +58,7 @@ func (m *replicated) alone() bool {
 	})
 }
 
-// probed waits until the probe of the disk has ended, and reports whether it did in time.
+// probed waits until the probe of the disk has ended. It returns false if the probe takes too long.
 func (m *replicated) probed() bool {
 	late := time.NewTimer(m.config.limits.stuckAfter)
 	defer late.Stop()
@@ -70,13 +70,13 @@ func (m *replicated) probed() bool {
 	}
 }
 
-// unsavedBytes is the maximum of bytes of entries that a start must apply again after a planned
-// stop. It takes a fraction of a second.
+// unsavedBytes is the largest size of entries, in bytes, that a start may have to apply again after a planned stop.
+// To apply them takes a fraction of a second.
 const unsavedBytes = 256 << 10
 
-// setAside writes a snapshot, so that the next start does not apply again what was applied since
-// the last one: during that time a replica could lead but would serve nobody. If writing the
-// snapshot fails, the log still has all entries.
+// setAside writes a snapshot if there are many entries since the last one. Otherwise the next start would have to
+// apply them all again, and a replica that led during that time could not serve. If writing the snapshot fails, the
+// log still has all entries.
 func (m *replicated) setAside() {
 	if m.applier.stopped.Load() != nil || m.applier.pending.Load() < unsavedBytes {
 		return
@@ -86,7 +86,7 @@ func (m *replicated) setAside() {
 	}
 }
 
-// release frees what open acquired. Raft must have stopped.
+// release frees the resources that open acquired. Raft must have stopped.
 func (m *replicated) release() error {
 	var err error
 	if m.meters != nil && m.config.Metrics != nil {
@@ -107,8 +107,8 @@ func (m *replicated) release() error {
 	return err
 }
 
-// damaged is called when this replica's state is wrong. If there are peers, the next start puts
-// the state aside and begins anew from them.
+// damaged is called when this replica's state is wrong. If there are peers, the next start moves the state aside and
+// gets a new one from them.
 func (m *replicated) damaged(err error) {
 	if m.disk.canHeal(m.config) {
 		kept := m.disk.promises.change(func(r *record) {
@@ -119,13 +119,12 @@ func (m *replicated) damaged(err error) {
 	m.guard.fail(err)
 }
 
-// fail is called when the disk hangs or lost a write, or an entry cannot be carried out. If the
-// process continues, the replica leaves its group, because a leader whose disk hangs still
-// sends heartbeats.
+// fail is called when the disk hangs or lost a write, or when an entry cannot be carried out. If the process goes on,
+// the replica leaves its group: otherwise a leader whose disk hangs would still send heartbeats.
 func (m *replicated) fail(err error) {
 	<-m.opened
 	if m.raft == nil {
-		return // OpenRaft has returned the error
+		return // OpenRaft has returned the error already
 	}
 	m.config.Log.Error("this replica of the log cannot go on", zap.Error(err))
 	m.config.faults.stuck(err)

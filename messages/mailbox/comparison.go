@@ -19,32 +19,31 @@ import (
 	"github.com/candor-grid/candor/messages/beat"
 )
 
-// Replicas compare their states through the log. Now and then the leader proposes a mark. Each
-// replica then hashes, on another goroutine, an image of its state at the mark's index, and
-// reports the hash to the leader. The leader proposes all reported hashes as a judgement. A
-// replica whose hash differs from the hash of a majority at the same index stops and begins anew from its
-// peers, whatever builds they run. A mark is due after 1,024 entries, and when a
-// replica has written or restored a snapshot.
+// Replicas compare their states through the log. From time to time the leader proposes a mark. Each replica then
+// takes an image of its state at the mark's index, hashes it in another goroutine, and reports the hash to the
+// leader. The leader proposes all reported hashes as a judgement. If a replica's hash differs from the hash of a
+// majority at the same index, the replica stops, and starts again with a state from its peers, whatever builds they
+// run. A mark is due after 1,024 entries, and when a replica has written or restored a snapshot.
 //
 // An image costs as much as a snapshot. The leader measures the cost of its own images and
 // spends at most one hundredth of its time on them.
 
-// mark is the hash of a replica's state after the log entry of an index.
+// mark is the hash of a replica's state after the log entry with an index.
 type mark struct {
 	Index uint64
 	Hash  string
-	Build string // hash of the program that has the state
+	Build string // hash of the program that computed the state
 }
 
 // markEntry is the content of an entry of version 2.
 type markEntry struct {
-	Judge uint64          `json:",omitempty"` // the index whose hashes are compared; 0: the entry is a mark
-	Told  map[string]mark `json:",omitempty"` // by ID
+	Judge uint64          `json:",omitempty"` // the index of the mark whose hashes are compared; 0: this entry is a mark
+	Told  map[string]mark `json:",omitempty"` // the reported hashes, by replica ID
 }
 
 const (
-	markCost    = 100              // the minimum time between two marks, as a multiple of the time that one takes
-	toldWithin  = 30 * time.Second // a judgement omits replicas that have not reported by then
+	markCost    = 100              // the shortest time between two marks is markCost times as long as one takes
+	toldWithin  = 30 * time.Second // a judgement leaves out replicas that have not reported by then
 	marksEvery  = time.Second
 	markHistory = 4
 )
@@ -57,17 +56,16 @@ func encodeMark(e markEntry) []byte {
 	return append([]byte{entryMark}, b...)
 }
 
-// hasher computes and keeps the hashes of a replica's state.
+// hasher computes and remembers hashes of a replica's state.
 type hasher struct {
 	mu   sync.Mutex
 	busy bool
 	took time.Duration // how long the last hash took
-	own  []mark        // the latest hashes
+	own  []mark        // the replica's latest hashes
 }
 
-// start hashes an image of a machine on another goroutine, and calls done with the hash. It
-// does nothing while another image is being hashed, so that a replica that replays its log does
-// not hash at every mark.
+// start hashes an image of a machine in another goroutine, and calls done with the hash. It does nothing while
+// another image is being hashed. So a replica that replays its log does not hash at every mark.
 func (h *hasher) start(index uint64, capture func() Image, done func(*mark, error)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -97,7 +95,7 @@ func digest(image Image) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// at returns this replica's hash at an index, if known.
+// at returns this replica's hash at an index, if it is known.
 func (h *hasher) at(index uint64) (mark, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -130,8 +128,7 @@ var build = sync.OnceValue(func() string {
 
 var errNoMajority = errors.New("no majority agrees on one state")
 
-// judge returns an error if a replica's own hash is not the one of a majority of the replicas
-// that reported.
+// judge returns an error if a replica's own hash differs from the hash of a majority of the replicas that reported.
 func judge(own mark, told map[string]mark) error {
 	by := map[string][]string{}
 	n, builds := 0, map[string]bool{own.Build: true}
@@ -162,7 +159,7 @@ func judge(own mark, told map[string]mark) error {
 	return nil
 }
 
-// applyMark applies an entry of version 2, which changes no state.
+// applyMark applies an entry of version 2. Such an entry does not change the state.
 func (a *applier) applyMark(l *raft.Log) error {
 	var e markEntry
 	switch err := json.Unmarshal(l.Data[1:], &e); {
@@ -193,7 +190,7 @@ func (a *applier) applyMark(l *raft.Log) error {
 	return nil
 }
 
-// comparer proposes marks and judgements while this replica leads.
+// comparer proposes marks and judgements while its replica leads.
 type comparer struct {
 	*engine
 	leadership *leadership
@@ -202,12 +199,12 @@ type comparer struct {
 	applier    *applier
 }
 
-// compare proposes a mark, then the judgement on it, then the next mark.
+// compare proposes a mark, later the judgement on it, and then the next mark.
 func (c *comparer) compare() {
 	every := min(marksEvery, c.config.Timeout)
 	var pending uint64 // index of a mark without a judgement
 	var at time.Time   // time of the last mark
-	var entries uint64 // entries applied at that time
+	var entries uint64 // number of entries that were applied at that time
 	var saved uint64   // savedAll at that time
 	for {
 		select {
@@ -237,7 +234,7 @@ func (c *comparer) compare() {
 	}
 }
 
-// savedAll returns a number that grows when a replica writes or restores a snapshot.
+// savedAll returns a number that grows each time a replica writes or restores a snapshot.
 func (c *comparer) savedAll() uint64 {
 	sum := c.applier.saved.Load()
 	for _, q := range c.standing.since(c.standing.heard, toldWithin) {
@@ -246,8 +243,8 @@ func (c *comparer) savedAll() uint64 {
 	return sum
 }
 
-// judged proposes the judgement of a mark when all replicas that answer have reported. It
-// returns true when the mark needs nothing more.
+// judged proposes the judgement of a mark after all replicas that answer have reported. It returns true when the mark
+// is done.
 func (c *comparer) judged(index uint64, since time.Time) bool {
 	told := c.standing.told(index)
 	if own, ok := c.applier.hasher.at(index); ok {

@@ -18,59 +18,57 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Config configures a replica's log. ID, Dir and an address to listen on are required; other
-// fields that are zero get the default in their comment.
+// Config configures a replica's log. ID, Dir and an address to listen on are required. Other fields may be zero;
+// their comments give the default.
 type Config struct {
 	// ID is the replica's name in its group. It is unique and never changes.
 	ID string
 	// Name is the actor's name in metrics and logs; default "mailbox".
 	Name string
-	// Dir has the log, the votes and the snapshots. It is created if missing, and locked against
-	// a second process.
+	// Dir has the log, the votes and the snapshots. It is created if it does not exist, and locked against other
+	// processes.
 	Dir string
 
 	// Local connects the replicas of a group that all run in this process. No port is opened,
 	// and the fields up to TLS are unused.
 	Local *Local
-	// Listen is the TCP address to serve the group on, "10.0.0.1:7000".
+	// Listen is the TCP address on which the replica serves the group, such as "10.0.0.1:7000".
 	Listen string
-	// Resolve returns a replica's present address, or an error for an unknown ID. A group of one
-	// replica needs none.
+	// Resolve returns a replica's present address, or an error for an unknown ID. A group of one replica does not
+	// need it.
 	Resolve func(id string) (address string, err error)
-	// Group is part of the names in the certificates of this group's replicas: each has one DNS
-	// name, the replica's ID, a dot and Group, such as "rack2.bank.west". So no certificate of
-	// another group with the same authority is accepted.
+	// Group is part of the names in the certificates of this group's replicas. Each certificate has one DNS name: the
+	// replica's ID, a dot and Group, such as "rack2.bank.west". So a certificate of another group is refused, even if
+	// the same authority issued it.
 	Group string
 	// TLS is for connections in both directions, with mutual authentication. It needs a
 	// certificate, RootCAs, ClientCAs, RequireAndVerifyClientCert and TLS 1.3.
 	TLS *tls.Config
 
-	// Bootstrap lists the IDs of a new group, the same at each of its replicas. It is used only
-	// if Dir has no state. The peers notice when a replica has lost its disk: it has no vote
-	// until it has caught up with them.
+	// Bootstrap lists the IDs of a new group, the same at each of its replicas. It is used only if Dir has no state.
+	// If a replica has lost its disk, its peers notice, and it has no vote until it has caught up with them.
 	Bootstrap []string
-	// SegmentBytes is the size of a segment of the log, reserved on disk in
-	// advance; default 64 MiB, at least 64 KiB.
+	// SegmentBytes is the size of one file of the log, which is reserved on the disk in advance; default 64 MiB, at
+	// least 64 KiB.
 	SegmentBytes int
 
-	// Timeout is how long replicas do not hear from a leader before they elect another one
-	// (randomly up to three times as long), and how long a leader does not hear from a majority
-	// before it steps down. Default 350 ms.
+	// Timeout is how long replicas wait without hearing from a leader before they elect another one (randomly up to
+	// three times as long). It is also how long a leader waits without hearing from a majority before it steps down.
+	// Default 350 ms.
 	Timeout time.Duration
 
-	// SnapshotBytes is how many bytes of entries the log may grow before the state is written to
-	// a snapshot and the log is cut; default 64 MiB. 32,768 entries, or entries that took a
-	// second to apply, have the same effect. TrailingEntries is the number of entries kept for
-	// replicas that lag a little; default 1,024.
+	// SnapshotBytes is how many bytes of entries the log may grow before a snapshot is written and the log is cut;
+	// default 64 MiB. 32,768 entries, or entries that took a second to apply, have the same effect. TrailingEntries
+	// is how many entries are kept for replicas that are a little behind; default 1,024.
 	SnapshotBytes, TrailingEntries uint64
 
-	// MinFreeBytes: while less is free on the disk of Dir, proposals are refused with
-	// ErrNoSpace; default 256 MiB.
+	// MinFreeBytes is the least free space on the disk of Dir, in bytes. Below it, proposals are refused with
+	// ErrNoSpace. Default 256 MiB.
 	MinFreeBytes uint64
-	// Log is the logger; default none.
+	// Log is the logger; default: no log.
 	Log *zap.Logger
-	// Metrics is where the replica's metrics candor_<Name>_log_* are registered until Close,
-	// with a label for the replica; default nowhere.
+	// Metrics is where the metrics candor_<Name>_log_* are registered until Close, with a label for the replica;
+	// default: nowhere.
 	Metrics prometheus.Registerer
 
 	limits limits
@@ -79,28 +77,28 @@ type Config struct {
 
 // limits are settings that only tests change.
 type limits struct {
-	command     int           // maximum bytes of a command
-	batchBytes  int           // maximum bytes of a log entry's commands; a larger command gets an entry of its own
-	queueBytes  int           // maximum bytes of commands that wait for the log; above it Propose waits
-	markEntries uint64        // minimum of entries between two comparisons of the replicas' states
-	slowAfter   time.Duration // when a leader's write or sync counts as hanging
-	scrubEvery  time.Duration // between two readings of all files
-	scrubPause  time.Duration // pause after each part that is read
-	stuckAfter  time.Duration // when a hanging write or sync ends the process
+	command     int           // most bytes of a command
+	batchBytes  int           // most bytes of the commands in a log entry; a larger command gets its own entry
+	queueBytes  int           // most bytes of commands that wait for the log; above it Propose waits
+	markEntries uint64        // least number of entries between two comparisons of the replicas' states
+	slowAfter   time.Duration // time after which a leader's write or sync counts as hanging
+	scrubEvery  time.Duration // pause between two scrubs of all files
+	scrubPause  time.Duration // pause after each part of a scrub
+	stuckAfter  time.Duration // time after which a hanging write or sync ends the process
 }
 
-// faults are functions that tests put in place of the system's, to make them fail.
+// faults are functions of tests that replace functions of the system and make them fail.
 type faults struct {
-	wrap    func(raft.LogStore) raft.LogStore        // the log's store
-	free    func(dir string) (bytes uint64, _ error) // the disk's free space
-	room    func(dir string, bytes int64) error      // reports whether a file of a size has room
-	segment func() error                             // called before a file of the log is made; nil: nothing
+	wrap    func(raft.LogStore) raft.LogStore        // wraps the store of the log
+	free    func(dir string) (bytes uint64, _ error) // returns the disk's free space
+	room    func(dir string, bytes int64) error      // returns an error if a file of a size has no room
+	segment func() error                             // called before a file of the log is made; nil: no call
 	// stuck is called once, when a write hangs or fails, or the state or the log is wrong. It
 	// logs the error and ends the process. If it returns, the replica leaves its group: its
 	// connections are closed, and every call fails.
 	stuck     func(error)
 	listener  net.Listener      // used instead of Listen; closed with the mailbox
-	transport func(below) below // between the gate and the network
+	transport func(below) below // put between the gate and the network
 }
 
 // between returns the transport below the gate.
@@ -113,7 +111,7 @@ func (f *faults) between(t below) below {
 
 var metricName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]*$`) })
 
-// Validate returns an error for the first field that cannot be used.
+// Validate returns an error for the first invalid field.
 func (c *Config) Validate() error {
 	d := c.withDefaults()
 	for _, check := range []func() error{d.checkIdentity, d.checkNetwork, d.checkLimits} {
@@ -196,7 +194,7 @@ func (c *Config) checkLimits() error {
 	return nil
 }
 
-// withDefaults returns a copy with defaults in place of zeros.
+// withDefaults returns a copy with the defaults in place of zero fields.
 func (c *Config) withDefaults() *Config {
 	d := *c
 	fill(&d.Name, "mailbox")
@@ -239,8 +237,8 @@ func (c *Config) resolve(id string) (string, error) {
 	return c.Resolve(id)
 }
 
-// replicaOf returns the replica that a certificate is for; false if it is for anything else, or
-// for several replicas.
+// replicaOf returns the ID of the replica that a certificate is for. ok is false if the certificate is for something
+// else, or for several replicas.
 func (c *Config) replicaOf(names []string) (id string, ok bool) {
 	if len(names) != 1 {
 		return "", false

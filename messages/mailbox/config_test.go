@@ -62,8 +62,8 @@ func TestDirectoryIsLocked(t *testing.T) {
 	}
 }
 
-// TestLogOfTheDroppedStoreIsRefused: a directory that an earlier release wrote with bolt
-// stays as it is, and the refusal says what to do.
+// TestLogOfTheDroppedStoreIsRefused opens a directory that an earlier release wrote with bolt. The directory must
+// stay unchanged, and the error must say what to do.
 func TestLogOfTheDroppedStoreIsRefused(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -83,8 +83,8 @@ func TestLogOfTheDroppedStoreIsRefused(t *testing.T) {
 	}
 }
 
-// TestLockIsGivenUpAtOnce though a process that is being started has the file until it runs
-// its program.
+// TestLockIsGivenUpAtOnce closes a replica while a process is being started, which has the lock file open until it
+// executes its program. The lock must be free at once.
 func TestLockIsGivenUpAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	held, err := lockDir(dir)

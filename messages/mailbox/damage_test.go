@@ -18,7 +18,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// files lists the regular files below a directory that hold state.
+// files lists the regular files with state below a directory.
 func files(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -55,7 +55,7 @@ func glob(t *testing.T, dir, pattern string) string {
 	return all[len(all)-1]
 }
 
-// copyDir is a backup of a stopped replica's directory.
+// copyDir copies a stopped replica's directory, like a backup.
 func copyDir(t *testing.T, from, to string) {
 	t.Helper()
 	if err := os.RemoveAll(to); err != nil {
@@ -66,7 +66,7 @@ func copyDir(t *testing.T, from, to string) {
 	}
 }
 
-// whole waits until a replica has its vote, as far as it knows and the leader does.
+// whole waits until a replica has its vote, according to itself and to the leader.
 func (g *group) whole(id string) {
 	g.t.Helper()
 	eventually(g.t, id+" votes again", func() bool {
@@ -77,7 +77,7 @@ func (g *group) whole(id string) {
 	})
 }
 
-// settled waits until all replicas know one another's disks.
+// settled waits until all replicas know the disks of the others.
 func (g *group) settled() {
 	g.t.Helper()
 	eventually(g.t, "replicas know one another", func() bool {
@@ -94,7 +94,7 @@ func (g *group) settled() {
 	})
 }
 
-// demote takes a replica's vote away.
+// demote removes a replica's vote.
 func demote(m *replicated, id string) error {
 	if err := m.raft.DemoteVoter(raft.ServerID(id), 0, time.Second).Error(); err != nil {
 		return proposeError(err)
@@ -102,8 +102,8 @@ func demote(m *replicated, id string) error {
 	return nil
 }
 
-// TestVoteThatWasTakenAwayComesBack to a replica that does not know why it has none: its disk
-// failed as it was to keep that, or the leader ended before it gave the vote back.
+// TestVoteThatWasTakenAwayComesBack has a replica without a vote that does not know why: its disk failed before it
+// stored the reason, or the leader ended before it gave the vote back. The replica must get its vote again.
 func TestVoteThatWasTakenAwayComesBack(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -126,8 +126,8 @@ func TestVoteThatWasTakenAwayComesBack(t *testing.T) {
 	g.agree(2)
 }
 
-// TestFlippedEntryIsNotServed changes an amount in one replica's log: the replica sees
-// it when it starts, and has what its peers have again.
+// TestFlippedEntryIsNotServed changes an amount in one replica's log. The replica must notice this when it starts,
+// and get the right log from its peers.
 func TestFlippedEntryIsNotServed(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) { c.SegmentBytes = 64 << 10 })
@@ -153,8 +153,8 @@ func TestFlippedEntryIsNotServed(t *testing.T) {
 	glob(t, g.dirs[victim], "damaged-*")
 }
 
-// TestDamagedReplicaOfTwo: nobody leads, as the other one alone is no majority; and the damaged
-// one says so, for an operator.
+// TestDamagedReplicaOfTwo damages one of two replicas. Nobody may lead, because the other one alone is no majority,
+// and the damaged one must tell the operator.
 func TestDamagedReplicaOfTwo(t *testing.T) {
 	t.Parallel()
 	seen, logs := observer.New(zap.ErrorLevel)
@@ -184,7 +184,8 @@ func TestDamagedReplicaOfTwo(t *testing.T) {
 	}
 }
 
-// TestFlippedEntryOfOneReplicaIsRefused: without peers there is nothing to heal from.
+// TestFlippedEntryOfOneReplicaIsRefused changes an entry of a replica without peers. Nothing can repair it, so the
+// replica must not start.
 func TestFlippedEntryOfOneReplicaIsRefused(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, func(c *Config) { c.SegmentBytes = 64 << 10 })
@@ -204,8 +205,8 @@ func TestFlippedEntryOfOneReplicaIsRefused(t *testing.T) {
 	}
 }
 
-// TestDamageBelowTheSnapshotIsMended: without peers a snapshot makes up for the entries before
-// it, and for nothing after it.
+// TestDamageBelowTheSnapshotIsMended damages the log of a replica without peers. Entries that the snapshot contains
+// must not matter; later entries must.
 func TestDamageBelowTheSnapshotIsMended(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(dir string){
@@ -244,8 +245,8 @@ func TestDamageBelowTheSnapshotIsMended(t *testing.T) {
 	}
 }
 
-// TestDamageBelowTheSnapshotStopsNoGroup: what a replica's own snapshot makes up for takes no vote
-// away, though it is in the logs of all replicas.
+// TestDamageBelowTheSnapshotStopsNoGroup damages, in the logs of all replicas, entries that their own snapshots
+// contain. No replica may lose its vote.
 func TestDamageBelowTheSnapshotStopsNoGroup(t *testing.T) {
 	t.Parallel()
 	seen, logs := observer.New(zap.WarnLevel)
@@ -279,7 +280,7 @@ func TestDamageBelowTheSnapshotStopsNoGroup(t *testing.T) {
 	}
 }
 
-// losses are the ways in which a replica comes to have less than it promised.
+// losses are ways in which a replica loses entries that it promised.
 var losses = []struct {
 	name string
 	lose func(t *testing.T, dir, older string)
@@ -311,9 +312,9 @@ var losses = []struct {
 	}},
 }
 
-// TestReplicaThatLostItsLogDoesNotVote: two of three have acknowledged commands; one of
-// them loses its log, and the other is down. The third, which lacks them, is not
-// elected. Once the other is back, all three have them.
+// TestReplicaThatLostItsLogDoesNotVote has commands that two of three replicas acknowledged. One of the two loses its
+// log, and the other is down. The third, which lacks the commands, must not be elected. When the other is back, all
+// three must get the commands.
 func TestReplicaThatLostItsLogDoesNotVote(t *testing.T) {
 	t.Parallel()
 	for _, loss := range losses {
@@ -376,7 +377,7 @@ func TestReplicaThatLostItsLogDoesNotVote(t *testing.T) {
 	}
 }
 
-// TestAllReplicasAreDamaged: where no replica has a vote, each says what an operator has to do.
+// TestAllReplicasAreDamaged takes the votes of all replicas away. Each must say what the operator has to do.
 func TestAllReplicasAreDamaged(t *testing.T) {
 	t.Parallel()
 	core, logged := observer.New(zap.ErrorLevel)
@@ -394,8 +395,8 @@ func TestAllReplicasAreDamaged(t *testing.T) {
 	eventually(t, "each says so", func() bool { return logged.FilterMessageSnippet("no replica leads").Len() >= len(g.ids) })
 }
 
-// heardOf has a stopped replica know what was committed without it, as by a heartbeat
-// whose entries did not arrive.
+// heardOf makes a stopped replica know that entries up to an index were committed without it, as if it had got a
+// heartbeat but not the entries.
 func heardOf(t *testing.T, dir string, index uint64) {
 	t.Helper()
 	p, err := openPromises(dir)
@@ -410,9 +411,8 @@ func heardOf(t *testing.T, dir string, index uint64) {
 	}
 }
 
-// TestUnreadableSnapshot: the log goes back to the older snapshot, so that one replica
-// alone gets over a newest one that cannot be read; and over the loss of both where it
-// has peers.
+// TestUnreadableSnapshot makes snapshots unreadable. The log reaches back to the older snapshot. So a replica without
+// peers must survive the loss of the newest snapshot, and a replica with peers the loss of both.
 func TestUnreadableSnapshot(t *testing.T) {
 	t.Parallel()
 	break1 := func(t *testing.T, dir, file string) {
@@ -482,8 +482,8 @@ func TestUnreadableSnapshot(t *testing.T) {
 	})
 }
 
-// refuse gives a stopped replica later snapshots, whose bytes are as they were written, and
-// which the machine refuses. Only two are kept.
+// refuse gives a stopped replica later snapshots that are intact but that the machine refuses. Only two snapshots are
+// kept.
 func refuse(t *testing.T, dir string, later int) {
 	t.Helper()
 	files, err := raft.NewFileSnapshotStoreWithLogger(dir, retainedSnapshots, newRaftLog(zap.NewNop()))
@@ -511,8 +511,8 @@ func refuse(t *testing.T, dir string, later int) {
 	}
 }
 
-// TestRefusedSnapshot: the machine refuses the latest snapshots. The replica continues from the
-// latest one that it accepts, or, if there is none, from its peers.
+// TestRefusedSnapshot makes the machine refuse the latest snapshots. The replica must continue from the latest one
+// that it accepts, or, if there is none, from its peers.
 func TestRefusedSnapshot(t *testing.T) {
 	t.Parallel()
 	begin := func(t *testing.T, n int) (*group, string, <-chan error) {
@@ -602,8 +602,8 @@ func TestRefusedSnapshot(t *testing.T) {
 	})
 }
 
-// TestReplicaThatDiffersStops: the memory of one replica changes under it. It is found
-// out at the next mark, stops with a sentence, and is like the others once started again.
+// TestReplicaThatDiffersStops changes the memory of one replica. The replica must notice at the next mark, stop with
+// a clear error, and have the right state after a restart.
 func TestReplicaThatDiffersStops(t *testing.T) {
 	t.Parallel()
 	stuck := make(chan error, 3)
@@ -645,7 +645,7 @@ func TestReplicaThatDiffersStops(t *testing.T) {
 	}
 }
 
-// TestJudgement counts by hand.
+// TestJudgement compares the result of judge with hand-made tables.
 func TestJudgement(t *testing.T) {
 	of := func(hash, build string) mark { return mark{7, hash, build} }
 	told := map[string]mark{"r1": of("a", "x"), "r2": of("a", "x"), "r3": of("b", "x")}
@@ -670,8 +670,8 @@ func TestJudgement(t *testing.T) {
 	}
 }
 
-// TestEntriesWithoutSealsAreRead: a directory of the release before has no promises, and
-// its log no seals.
+// TestEntriesWithoutSealsAreRead opens a directory of the previous release, which has no promises and no seals in its
+// log.
 func TestEntriesWithoutSealsAreRead(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, func(c *Config) { c.SegmentBytes = 64 << 10 })
@@ -705,7 +705,7 @@ func TestEntriesWithoutSealsAreRead(t *testing.T) {
 	g.agree(21)
 }
 
-// seeds is how many random cases to try: a few, or what CANDOR_SEEDS says.
+// seeds returns how many random cases to try: usual, or the number in CANDOR_SEEDS.
 func seeds(usual int) int {
 	if n, err := strconv.Atoi(os.Getenv("CANDOR_SEEDS")); err == nil && n > 0 {
 		return n
@@ -713,14 +713,14 @@ func seeds(usual int) int {
 	return usual
 }
 
-// harm does something at random to one file; it returns what.
+// harm damages one file at random, and returns a description of the damage.
 func harm(t *testing.T, r *rand.Rand, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Segments are reserved in advance: what counts is in front.
+	// Segments are reserved in advance: only the bytes before the final zeros count.
 	used := len(bytes.TrimRight(b, "\x00"))
 	from := r.IntN(max(used, 1))
 	to := min(from+1+r.IntN(4096), len(b))
@@ -745,9 +745,8 @@ func harm(t *testing.T, r *rand.Rand, path string) string {
 	return fmt.Sprintf("bytes %d to %d of %d", from, to, used)
 }
 
-// TestDamagedFiles harms files of one replica, and of all, at random. Each time the
-// replica is healed, or refuses in a sentence that names its directory, and whoever
-// serves has the right state.
+// TestDamagedFiles damages files of one replica, and of all, at random. Each time the replica must be repaired, or
+// refuse to start with an error that names its directory. A replica that serves must have the right state.
 func TestDamagedFiles(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) {
@@ -767,7 +766,7 @@ func TestDamagedFiles(t *testing.T) {
 		}
 	}
 	g.agree(60)
-	var want tallied // of more than 60 commands where one was applied twice
+	var want tallied // zero if there are more than 60 commands, because one was applied twice
 	want.total, want.hash = g.machines[g.ids[0]].state()
 	g.stop(g.ids...)
 	for seed := range seeds(4) {
@@ -776,10 +775,10 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// tallied is a state.
+// tallied is the state of a tally.
 type tallied struct{ total, hash uint64 }
 
-// copied is a group on copies of another's directories.
+// copied returns a group with copies of another group's directories.
 func copied(t *testing.T, of *group) *group {
 	g := newGroup(t, len(of.ids), of.adjust)
 	for _, id := range g.ids {
@@ -839,7 +838,7 @@ func damageAll(t *testing.T, of *group, seed uint64, want tallied) {
 		g.boxes[id], g.machines[id] = box.(*replicated), m
 		g.mu.Unlock()
 	}
-	// Either a majority has everything, and leads; or nobody does.
+	// Either a majority has all entries, and one of it leads, or nobody leads.
 	deadline, tick := time.After(3*time.Second), time.NewTicker(5*time.Millisecond)
 	defer tick.Stop()
 	for led := false; !led; {

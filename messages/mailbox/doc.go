@@ -18,81 +18,73 @@
 // command may be applied now, later, or never. Send it again under the same identifier, which
 // the actor's state remembers.
 //
-// Propose refuses a command that its machine cannot read. If such a command is in the log
-// anyway, because the leader ran another release, the replica ends with an error and its files
-// stay as they are: if it skipped a committed entry, its state would differ from the others'. A
-// replica also ends if it is sent a snapshot that it cannot read. A snapshot names the build
-// that wrote it.
+// Propose refuses a command that its machine cannot read. Such a command can still be in the log, if the leader ran
+// another release. Then the replica ends with an error, and its files stay unchanged: if it skipped a committed
+// entry, its state would differ from the states of the other replicas. A replica also ends if it is sent a snapshot
+// that it cannot read. A snapshot names the build that wrote it.
 //
 // # Reads
 //
-// Verify, then read the state. See [Mailbox.Verify] for why that order.
+// Call Verify first, then read the state. [Mailbox.Verify] explains this order.
 //
 // # Leaders that fail
 //
-// Elections are Raft's own, with pre-votes and a leader's lease. A replica that has not heard
-// from the leader for Config.Timeout (randomly up to three times as long) starts an election. A
-// leader that does not hear from a majority for Config.Timeout steps down. A leader that is
-// stopped by plan hands leadership over first.
+// Elections are Raft's own, with pre-votes and a leader's lease. A replica that has not heard from the leader for
+// Config.Timeout (randomly up to three times as long) starts an election. A leader that does not hear from a majority
+// for Config.Timeout steps down. A leader that is stopped on purpose hands leadership over first.
 //
-// Raft's messages are passed on unchanged, or refused. What else replicas must know of each
-// other they ask on separate connections (see exchange): a leader before it sends entries, a
-// replica before it asks for a vote, and a leader twice a second.
+// This package passes Raft's messages on unchanged, or refuses them. For everything else that replicas must know of
+// each other, they ask on separate connections (see exchange). A leader asks before it sends entries, and twice a
+// second; a replica asks before it asks for a vote.
 //
 // # Disks
 //
-// A leader whose disk hangs would still send heartbeats and never commit. So a watchdog times
-// every write and sync, and probes the disk when it is idle. After a write has hung for two
-// seconds, a leader stops sending heartbeats, so that the others elect another. After twenty
-// seconds, or when a write fails, the process ends. After a failed write nothing more is
-// written: the memory pages that a failed sync leaves behind cannot be trusted, but a new
-// process can trust the files. When the disk runs low, proposals are refused (ErrNoSpace) while
-// there is still room for the accepted ones, until there is space again. A leader that is low
-// on space hands leadership to a replica that is not, and answers ErrNotLeader meanwhile. So
-// proposals are refused only if all disks that could serve are low.
+// A leader whose disk hangs would still send heartbeats and never commit. So a watchdog times every write and sync,
+// and probes the disk when it is idle. After a write has hung for two seconds, a leader stops sending heartbeats, so
+// that the others elect another. After twenty seconds, or when a write fails, the process ends. After a failed write
+// nothing more is written: the memory pages that a failed sync leaves behind cannot be trusted, but a new process can
+// trust the files. When the disk is almost full, proposals are refused (ErrNoSpace) until there is space again; there
+// is still room for the accepted ones. A leader whose disk is almost full hands leadership to a replica with more
+// space, and answers ErrNotLeader meanwhile. So proposals are refused only if no disk of a possible leader has space.
 //
 // # Exchanging replicas
 //
-// [Regroup] adds and removes replicas while the group works. A new one, with an empty disk and
-// no Bootstrap, is first brought up to date, by a snapshot if the log no longer goes back far
-// enough. Only then it gets a vote, so a replica that never starts does no harm. A replica is
-// removed only if a majority of the others answers.
+// [Regroup] adds and removes replicas while the group works. A new replica, with an empty disk and no Bootstrap,
+// first gets the log, or a snapshot if the log no longer goes back far enough. Only then it gets a vote, so a replica
+// that never starts does no harm. A replica is removed only if a majority of the others answers.
 //
 // # Damage
 //
-// Each entry has a seal: a checksum that includes the seal of the entry before. A replica
-// checks its directory when it starts and every hour, and each entry when it is read, arrives
-// or is applied. Next to the log is a file of promises: the votes, the end of the log, and a
-// name of the disk, which the peers know too. A replica that has less than it promised, or
-// another disk than the peers know, takes no part in elections until a leader has brought it up
-// to date as a replica without a vote. Replicas compare their states through the log, whatever
-// builds they run; a replica that differs from a majority stops. A replica with a damaged log
-// continues from its latest snapshot and the entries after it. If these are damaged too, it
-// puts its directory aside and begins anew from its peers; without peers it does not start.
+// Each entry has a seal: a checksum that includes the seal of the entry before it. A replica checks its directory
+// when it starts and every hour, and each entry when it is read, arrives or is applied. Next to the log is a file of
+// promises: the votes, the end of the log, and a name of the disk, which the peers know too. A replica that has less
+// than it promised, or another disk than the peers know, takes no part in elections until a leader has brought it up
+// to date as a replica without a vote. Replicas compare their states through the log, whatever builds they run; a
+// replica that differs from a majority stops. A replica with a damaged log continues from its latest snapshot and the
+// entries after it. If these are damaged too, it puts its directory aside and begins anew from its peers; without
+// peers it does not start.
 //
 // # Replicas that were put back
 //
-// A replica follows a leader only when it knows that the leader's log has all that was
-// acknowledged here: both must have the last such entry in the same reign, which is the part of
-// the log that one leader wrote. Leaders tell this on separate connections before they send
-// anything else. If the leader's log lacks the entry, a majority lost its disks or came back
-// with older copies. Then neither replica leads or follows the other, no log is cut, and the
-// group stops until an operator says which log is right. A new leader serves once each replica
-// that can be reached has answered it.
+// A replica follows a leader only when it knows that the leader's log has all that was acknowledged here: both must
+// have the last such entry in the same reign, which is the part of the log that one leader wrote. Leaders tell this
+// on separate connections before they send anything else. If the leader's log lacks the entry, a majority lost its
+// disks or came back with older copies. Then neither of the two leads or follows, no log is cut, and the group stops
+// until an operator says which log is right. A new leader begins to serve when each replica that can be reached has
+// answered it.
 //
 // A group that was restored from a backup ([Plant]) has a mark in its log. A replica without
 // the mark neither votes for nor follows a replica with it, and the group continues without it.
 //
 // # Identity and addresses
 //
-// Raft knows replicas only by their IDs. An ID is resolved to an address each time a connection
-// is made, so addresses may change between starts. The log has the addresses of replicas that
-// were added later and are in no configuration.
+// Raft knows replicas only by their IDs. Each time a connection is made, the ID is resolved to an address, so
+// addresses may change between starts. If a replica was added later and is in no configuration, its address is in the
+// log.
 //
-// Whoever can connect to a replica could write its log. So replicas of one process are
-// connected by pipes in memory ([Local]) and open no port. Between processes every connection
-// is TLS 1.3, on loopback too, and both ends have a certificate for exactly one replica of this
-// group (Config.Group). A configuration without either is refused. Silent connections cannot
-// keep a replica out: every new connection may begin its handshake, and the oldest of too many
-// is closed.
+// Whoever can connect to a replica could write its log. So replicas of one process are connected by pipes in memory
+// ([Local]) and open no port. Between processes every connection is TLS 1.3, on loopback too, and both ends have a
+// certificate for exactly one replica of this group (Config.Group). A configuration with neither of the two is
+// refused. Connections that send nothing cannot keep a replica out: every new connection may begin its handshake, and
+// if there are too many, the oldest is closed.
 package mailbox

@@ -9,21 +9,21 @@ import (
 	"go.uber.org/zap"
 )
 
-// engine is the running Raft of this replica, and how far its start or stop has come.
+// engine is the running Raft of this replica, and how far its start or stop is.
 type engine struct {
 	config *Config
 	guard  *guard
 	raft   *raft.Raft   // nil until it was opened
-	lacks  func() error // returns what the machine lacks to lead; nil: nothing
+	lacks  func() error // returns why the machine should not lead; nil: it may
 	check  func(command []byte) error
 
-	opened   chan struct{} // closed when OpenRaft returns
-	stopping chan struct{} // closed when nothing more may be proposed
+	opened   chan struct{} // closed when OpenRaft has returned
+	stopping chan struct{} // closed when no more commands may be proposed
 	gone     chan struct{} // closed when Raft has stopped
-	unknown  chan struct{} // closed when everything still in flight gets no result
+	unknown  chan struct{} // closed when everything still in flight is given up
 }
 
-// orClosed returns why the mailbox is closed or its disk failed, if so, and err otherwise.
+// orClosed returns why the mailbox is closed or its disk failed; if neither is the case, it returns err.
 func (e *engine) orClosed(err error) error {
 	if broken := e.guard.broken.Load(); broken != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, *broken)
@@ -36,8 +36,7 @@ func (e *engine) orClosed(err error) error {
 	}
 }
 
-// transferOut hands leadership to another replica, if there is one to take it.
-// It waits at most two election timeouts.
+// transferOut hands leadership to another replica, if one can take it. It waits at most two election timeouts.
 func (e *engine) transferOut() {
 	if e.raft.State() != raft.Leader || len(e.voters()) == 1 {
 		return
@@ -47,7 +46,7 @@ func (e *engine) transferOut() {
 	}
 }
 
-// servers returns the replicas in the group's latest configuration; none if Raft has stopped.
+// servers returns the replicas of the group's latest configuration; none if Raft has stopped.
 func (e *engine) servers() []raft.Server {
 	f := e.raft.GetConfiguration()
 	if f.Error() != nil {

@@ -6,9 +6,8 @@ import (
 	"math/bits"
 )
 
-// A log entry is one byte of version, then for each command its length as a uvarint and its
-// bytes, up to the end of the entry. An entry of version 2 has no commands: it makes replicas
-// compare their states.
+// A log entry is one byte for the version, and then each command: its length as a uvarint, and its bytes. An entry of
+// version 2 has no commands: it makes replicas compare their states.
 const (
 	entryVersion = 1
 	entryMark    = 2

@@ -13,24 +13,24 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// exchangeProtocol is the TLS protocol name of connections on which replicas ask about each
-// other's logs. It tells them from Raft's.
+// exchangeProtocol is the TLS protocol name of connections on which replicas ask about each other's logs. Raft's
+// connections have another one.
 const exchangeProtocol = "candor-replicas"
 
-// mostTold is the maximum of bytes in a question or an answer.
+// mostTold bounds the bytes of a question or an answer.
 const mostTold = 64 << 10
 
-// askFor bounds the time of a question: a handshake takes long on a busy machine.
+// askFor bounds the time of a question. A handshake takes long on a busy machine.
 const askFor = time.Second
 
-// exchange asks other replicas and answers them, on separate connections, so that Raft's
-// messages stay unchanged. A connection stays open for the next question.
+// exchange asks other replicas questions and answers theirs, on separate connections, so that Raft's messages stay
+// unchanged. A connection stays open for the next question.
 type exchange struct {
 	stream *stream
 	answer func(from string, q hello) hello
 
 	mu    sync.Mutex
-	lines map[string]*line // by address
+	lines map[string]*line // connections by address
 }
 
 // line is a connection to a replica, for one question at a time.
@@ -39,26 +39,26 @@ type line struct {
 	conn net.Conn // nil: none is open
 }
 
-// hello is what a replica tells another about its log and disk.
+// hello is what one replica tells another about its log and disk.
 type hello struct {
-	Leads      uint64 `json:",omitempty"` // the term in which the sender leads; 0: it is a candidate
-	Introduces bool   `json:",omitempty"` // the sender leads and tells its log in the fields after the report
+	Leads      uint64 `json:",omitempty"` // the term in which the sender leads; 0: the sender is a candidate
+	Introduces bool   `json:",omitempty"` // the sender leads, and describes its log in the fields after the report
 	Notice     leaderNotice
 	Report     standingReport
 
 	Last    uint64  // last entry of its log
-	Settled uint64  // the last entry that it knows to be committed
+	Settled uint64  // index of the last entry that it knows to be committed
 	Origin  origin  // the restore from a backup in its log's history
 	Reigns  []reign `json:",omitempty"`
-	// Asked and Sum: the replica asked for the checksum of this entry, and the leader's log has it with this
-	// one. "": the log does not go back so far.
+	// The replica asked for the checksum of entry Asked, and Sum is that checksum in the leader's log. "": the log
+	// does not go back so far.
 	Asked uint64 `json:",omitempty"`
 	Sum   string `json:",omitempty"`
 
-	// The fields below are in answers to a leader.
-	Term    uint64 `json:",omitempty"` // a term later than the leader's
-	Same    bool   `json:",omitempty"` // the leader has all that was acknowledged here
-	Refutes string `json:",omitempty"` // words about entries that were acknowledged here but are missing at the leader
+	// The fields below are only in answers to a leader.
+	Term    uint64 `json:",omitempty"` // a later term than the leader's
+	Same    bool   `json:",omitempty"` // the leader has every entry that was acknowledged here
+	Refutes string `json:",omitempty"` // a text about entries that were acknowledged here and that the leader lacks
 	Why     string `json:",omitempty"` // why Same is false
 	Asks    uint64 `json:",omitempty"` // the entry whose checksum decides whether Same is true
 }
@@ -67,8 +67,8 @@ func newExchange(s *stream, answer func(from string, q hello) hello) *exchange {
 	return &exchange{stream: s, answer: answer, lines: map[string]*line{}}
 }
 
-// ask asks a replica. If an open connection fails, because the other process restarted, ask
-// connects once more.
+// ask sends a question to a replica and returns the answer. If an open connection fails, perhaps because the other
+// process restarted, ask connects once more.
 func (x *exchange) ask(to raft.ServerAddress, q hello) (hello, error) {
 	x.mu.Lock()
 	l := x.lines[string(to)]
@@ -147,7 +147,7 @@ func told(r io.Reader) (h hello, err error) {
 	return h, json.Unmarshal(body, &h)
 }
 
-// exchanges reports whether a connection is for questions, and not Raft's.
+// exchanges reports whether a connection is for such questions, and not for Raft.
 func exchanges(c *tls.Conn) bool {
 	return c.ConnectionState().NegotiatedProtocol == exchangeProtocol
 }

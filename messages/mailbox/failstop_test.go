@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// stopping is a group whose replicas tell why they end.
+// stopping returns a group whose replicas report why they end.
 func stopping(t *testing.T, adjust func(*Config)) (g *group, why chan error) {
 	why = make(chan error, 16)
 	g = newGroup(t, 3, func(c *Config) {
@@ -21,7 +21,7 @@ func stopping(t *testing.T, adjust func(*Config)) (g *group, why chan error) {
 	return g, why
 }
 
-// endsWith waits until a replica has ended with a sentence.
+// endsWith waits until a replica ends with an error that contains a text.
 func endsWith(t *testing.T, why <-chan error, sentence string) {
 	t.Helper()
 	select {
@@ -34,7 +34,7 @@ func endsWith(t *testing.T, why <-chan error, sentence string) {
 	}
 }
 
-// aside has what replicas put aside as damaged.
+// aside returns the files and directories that replicas moved aside as damaged.
 func (g *group) aside() (all []string) {
 	for _, dir := range g.dirs {
 		found, err := filepath.Glob(filepath.Join(dir, "damaged-*"))
@@ -46,8 +46,8 @@ func (g *group) aside() (all []string) {
 	return all
 }
 
-// TestUnreadableCommandIsRefusedBeforeTheLog: what a client sends wrong costs no entry, and stops
-// nobody.
+// TestUnreadableCommandIsRefusedBeforeTheLog proposes a malformed command. It must not reach the log, and no replica
+// may stop.
 func TestUnreadableCommandIsRefusedBeforeTheLog(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, steady)
@@ -70,9 +70,8 @@ func TestUnreadableCommandIsRefusedBeforeTheLog(t *testing.T) {
 	}
 }
 
-// TestReplicaOfAnOlderBuildEnds: two replicas have the later rules, and one has not. It ends with
-// the first entry that it cannot read, as often as it is started, and its files stay. With the
-// newer build it is like the others.
+// TestReplicaOfAnOlderBuildEnds runs two replicas with later rules and one without. That one must end at the first
+// entry that it cannot read, at each start, and keep its files. With the newer build it must work like the others.
 func TestReplicaOfAnOlderBuildEnds(t *testing.T) {
 	t.Parallel()
 	g, why := stopping(t, steady)
@@ -103,7 +102,8 @@ func TestReplicaOfAnOlderBuildEnds(t *testing.T) {
 	g.agree(4)
 }
 
-// TestUnreadableEntryEndsReplicas: an entry of an unknown kind, or one that is cut, in the log.
+// TestUnreadableEntryEndsReplicas puts an entry of an unknown kind, or an incomplete one, into the log. The replicas
+// must end.
 func TestUnreadableEntryEndsReplicas(t *testing.T) {
 	t.Parallel()
 	for name, entry := range map[string][]byte{"unknown kind": {9, 1, 'a'}, "cut": {entryVersion, 5, 'a'}, "cut mark": {entryMark, '{'}} {
@@ -113,7 +113,7 @@ func TestUnreadableEntryEndsReplicas(t *testing.T) {
 			g.start(g.ids...)
 			g.propose("before")
 			f := g.leader().raft.Apply(entry, 0)
-			for range 2 { // the third alone does not learn that the entry is committed
+			for range 2 { // without the others, the third does not learn that the entry is committed
 				endsWith(t, why, "and this build cannot carry it out")
 			}
 			if await(f, t.Context().Done()) == nil {
@@ -133,8 +133,8 @@ func TestUnreadableEntryEndsReplicas(t *testing.T) {
 	}
 }
 
-// TestSnapshotHasReplicasCompared: a replica that differs is found out with the next snapshot,
-// after few entries.
+// TestSnapshotHasReplicasCompared checks that a replica with a different state is noticed at the next snapshot, after
+// few entries.
 func TestSnapshotHasReplicasCompared(t *testing.T) {
 	t.Parallel()
 	g, why := stopping(t, nil)

@@ -17,12 +17,12 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// faultyLog is a log store whose writes can be made to fail or hang.
+// faultyLog is a log store whose writes a test can make fail or hang.
 type faultyLog struct {
 	raft.LogStore
 	err    atomic.Pointer[error]
-	hang   atomic.Pointer[chan struct{}] // writes wait until it is closed
-	writes atomic.Uint64                 // that were carried out
+	hang   atomic.Pointer[chan struct{}] // writes wait until this channel is closed
+	writes atomic.Uint64                 // number of writes that were carried out
 }
 
 func (f *faultyLog) StoreLogs(logs []*raft.Log) error {
@@ -44,8 +44,7 @@ func (f *faultyLog) fail(err error) {
 	f.err.Store(&err)
 }
 
-// faultyGroup is a group whose logs can be made to fail; stuck gets what
-// faults.stuck is told.
+// faultyGroup returns a group whose logs can be made to fail. stuck receives the errors of faults.stuck.
 func faultyGroup(t *testing.T, n int) (g *group, logs map[string]*faultyLog, stuck chan error) {
 	logs, stuck = map[string]*faultyLog{}, make(chan error, n)
 	g = newGroup(t, n, func(c *Config) {
@@ -69,9 +68,9 @@ func TestHangingDiskLosesTheLeadership(t *testing.T) {
 	}
 	old := g.leader()
 	gate := make(chan struct{})
-	t.Cleanup(func() { // before the group's own clean-up
+	t.Cleanup(func() { // runs before the group's own clean-up
 		close(gate)
-		_ = old.halt().Error() // it still writes, though it was closed
+		_ = old.halt().Error() // it still writes, although it was closed
 	})
 	logs[old.config.ID].hang.Store(&gate)
 	outcome := make(chan error, 1)
@@ -100,8 +99,8 @@ func TestHangingDiskLosesTheLeadership(t *testing.T) {
 	}
 }
 
-// TestDecidedWaitsForWhatNobodyWaitsFor: a command whose proposer has given up is in the state once
-// Decided returns, which adds nothing to the log.
+// TestDecidedWaitsForWhatNobodyWaitsFor proposes a command and gives up waiting. When Decided returns, the command
+// must be in the state, and Decided must have added nothing to the log.
 func TestDecidedWaitsForWhatNobodyWaitsFor(t *testing.T) {
 	t.Parallel()
 	g, logs, _ := faultyGroup(t, 1)
@@ -141,8 +140,8 @@ func TestDecidedWaitsForWhatNobodyWaitsFor(t *testing.T) {
 	}
 }
 
-// TestProbeEndsBeforeTheClose: what probes the disk writes a file in the replica's directory, which
-// may be removed once the replica is closed. A probe that hangs makes the close fail, after a while.
+// TestProbeEndsBeforeTheClose checks that Close waits for the probe of the disk, which writes a file into the
+// replica's directory: that directory may be removed after Close. If the probe hangs, Close must fail after a while.
 func TestProbeEndsBeforeTheClose(t *testing.T) {
 	t.Parallel()
 	var hangs atomic.Bool
@@ -221,9 +220,9 @@ func TestFullDiskIsWaitedOut(t *testing.T) {
 	}
 }
 
-// TestFullDiskAfterACutIsWaitedOut: a follower that has cut off what another leader's entries
-// replace, and has no room for these, writes them as soon as there is room. Raft itself would
-// wait for the cut entries for ever.
+// TestFullDiskAfterACutIsWaitedOut has a follower that has cut entries which another leader's entries replace, and no
+// room for the new ones. It must write them as soon as there is room. Raft itself would wait for the cut entries for
+// ever.
 func TestFullDiskAfterACutIsWaitedOut(t *testing.T) {
 	t.Parallel()
 	c := newGroup(t, 1, nil).configWithDefaults()
@@ -348,8 +347,8 @@ func TestLowSpaceRefusesProposals(t *testing.T) {
 	}
 }
 
-// TestWritesHaveTheSpaceLookedAt: not after each write, and without waiting for the next look
-// of a replica that rests.
+// TestWritesHaveTheSpaceLookedAt checks that writes make the guard measure the free space: not after each write, but
+// before the next measurement of an idle replica.
 func TestWritesHaveTheSpaceLookedAt(t *testing.T) {
 	c := &Config{Dir: t.TempDir(), Log: zap.NewNop()}
 	c.faults.free = func(string) (uint64, error) { return 1, nil }
@@ -370,7 +369,8 @@ func TestWritesHaveTheSpaceLookedAt(t *testing.T) {
 	}
 }
 
-// TestSpaceMarkDoesNotFlicker: refused below the limit, accepted an eighth above.
+// TestSpaceMarkDoesNotFlicker checks that proposals are refused below the limit, and accepted again only when an
+// eighth more is free.
 func TestSpaceMarkDoesNotFlicker(t *testing.T) {
 	t.Parallel()
 	c := newGroup(t, 1, nil).configWithDefaults()
@@ -394,8 +394,8 @@ func TestSpaceMarkDoesNotFlicker(t *testing.T) {
 	}
 }
 
-// TestRefusedWriteWaitsForRoom: a quota does not show in the space that is free, so
-// after a write that had no room proposals are refused until a file has room.
+// TestRefusedWriteWaitsForRoom checks that, after a write that had no room, proposals are refused until a file has
+// room. The free space does not show a quota.
 func TestRefusedWriteWaitsForRoom(t *testing.T) {
 	t.Parallel()
 	c := newGroup(t, 1, nil).configWithDefaults()
@@ -417,7 +417,7 @@ func TestRefusedWriteWaitsForRoom(t *testing.T) {
 	}
 }
 
-// TestTryForRoomLeavesNothing: the real try, on a disk with room.
+// TestTryForRoomLeavesNothing runs the real tryRoom on a disk with room, and checks that no file is left.
 func TestTryForRoomLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := tryRoom(dir, 1<<20); err != nil {
@@ -444,7 +444,7 @@ func TestHangingProbeIsOverdue(t *testing.T) {
 	}
 }
 
-// exit takes the place of the end of the process.
+// exit receives a signal instead of the end of the process.
 type exit chan struct{}
 
 func (e exit) OnWrite(*zapcore.CheckedEntry, []zapcore.Field) { close(e) }

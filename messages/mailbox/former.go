@@ -6,9 +6,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// former has the IDs of all replicas that were members of the group, from the log entries
-// applied since the start. Each replica keeps it, so the next leader also knows about a
-// removal.
+// former has the IDs of all replicas that were members of the group, according to the log entries applied since the
+// start. Each replica keeps the list, so the next leader also knows that a replica was removed.
 type former struct {
 	mu  sync.Mutex
 	ids map[string]bool

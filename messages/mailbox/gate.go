@@ -27,21 +27,20 @@ type gate struct {
 	applier    *applier
 	log        *sealedLog
 
-	open atomic.Bool  // Raft runs
+	open atomic.Bool  // Raft is running
 	busy sync.RWMutex // read-locked by each heartbeat under way, so that the disk is closed after the last one
 	in   chan raft.RPC
 	stop chan struct{}
 	once sync.Once
 
-	refusals atomic.Uint64 // number of refusals in elections
+	refusals atomic.Uint64 // number of refused messages of elections
 
-	// catching has the IDs of replicas that, as is committed, have no vote; they may catch up.
+	// catching has the IDs of replicas without a vote, according to the committed configuration. They may catch up.
 	// It is emptied when a tenure begins.
 	catching sync.Map
 	exchange *exchange
-	// introduced has, for each replica, the latest term in which it knows that this leader has
-	// what was acknowledged there. answered has the latest term in which it answered at all, or
-	// could not be reached.
+	// introduced has, for each replica, the latest term in which it knows that this leader has every entry that was
+	// acknowledged there. answered has the latest term in which it answered at all, or could not be reached.
 	introduced, answered sync.Map
 }
 
@@ -81,10 +80,10 @@ func (g *gate) Close() error {
 	return g.below.Close()
 }
 
-// Consumer returns the requests that passed.
+// Consumer returns the channel of the requests that may pass.
 func (g *gate) Consumer() <-chan raft.RPC { return g.in }
 
-// SetHeartbeatHandler sets the handler of heartbeats that passed.
+// SetHeartbeatHandler sets the handler of heartbeats that may pass.
 func (g *gate) SetHeartbeatHandler(handle func(raft.RPC)) {
 	g.below.SetHeartbeatHandler(func(rpc raft.RPC) {
 		g.busy.RLock()
@@ -111,14 +110,14 @@ func (g *gate) report() standingReport {
 	return q
 }
 
-// end returns the last entry of this replica's log. Raft's own index may lag behind the written
-// one.
+// end returns the index and term of the last entry in this replica's log. Raft's own index may be lower than the
+// written one.
 func (g *gate) end() (index, term uint64) {
 	index, term = g.log.end()
 	return max(index, g.raft.LastIndex()), term
 }
 
-// passes reports whether Raft gets a request. It answers a request that Raft does not get.
+// passes reports whether Raft may get a request. It answers the other requests itself.
 func (g *gate) passes(rpc raft.RPC) bool {
 	switch q := rpc.Command.(type) {
 	case *raft.AppendEntriesRequest:
@@ -156,7 +155,7 @@ func (g *gate) passesSnapshot(rpc raft.RPC, q *raft.InstallSnapshotRequest) bool
 // has reports whether the log has an entry, or had it before a snapshot replaced it.
 func (g *gate) has(index, term uint64) bool {
 	if index <= g.applier.index.Load() {
-		return true // each leader's snapshot has what is applied here
+		return true // every snapshot of a leader contains what is applied here
 	}
 	var l raft.Log
 	return g.log.read(index, &l) == nil && l.Term == term
@@ -191,7 +190,7 @@ func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
 	if err := g.standing.stays(); err != nil {
 		return refuse(err)
 	}
-	if q.Term < g.raft.CurrentTerm() { // the answer tells the leader the later term
+	if q.Term < g.raft.CurrentTerm() { // Raft's answer tells the leader the later term
 		return true
 	}
 	if err := g.standing.mayFollow(q.Term, heartbeat(q)); err != nil {
@@ -236,15 +235,15 @@ func (g *gate) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.Ap
 	return nil
 }
 
-// acknowledged notes that a replica has a request's entries, and all before them, on its disk.
-// A heartbeat does not say this.
+// acknowledged records that a replica has the entries of a request, and all entries before them, on its disk. The
+// answer to a heartbeat does not say this.
 func (g *gate) acknowledged(id string, q *raft.AppendEntriesRequest, p *raft.AppendEntriesResponse) {
 	if o := g.leadership.current.Load(); o != nil && o.term == q.Term && p.Success {
 		g.standing.noteAck(id, q.PrevLogEntry+uint64(len(q.Entries)))
 	}
 }
 
-// notice returns what this leader tells a replica.
+// notice returns what this leader tells a replica twice a second.
 func (g *gate) notice(id string) leaderNotice {
 	leads, committed := g.leadership.current.Load() != nil, g.raft.CommitIndex()
 	if leads {
@@ -259,7 +258,7 @@ func (g *gate) notice(id string) leaderNotice {
 	return l
 }
 
-// RequestVote asks for a vote, after asking whether the replica knows this disk.
+// RequestVote asks for a vote. First it asks whether the replica knows this disk.
 func (g *gate) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.RequestVoteRequest, p *raft.RequestVoteResponse) error {
 	if err := g.mayAsk(id, to, q.LastLogIndex); err != nil {
 		return err
@@ -275,8 +274,8 @@ func (g *gate) RequestPreVote(id raft.ServerID, to raft.ServerAddress, q *raft.R
 	return g.below.RequestPreVote(id, to, q, p)
 }
 
-// mayAsk returns an error if this replica, whose log ends at last, may not ask another for its
-// vote. On a loaded machine Raft can ask before NewRaft has returned, when no more of it is known.
+// mayAsk returns an error if this replica, whose log ends at last, may not ask another one for its vote. On a loaded
+// machine Raft can ask before NewRaft has returned; then the standing is not known yet.
 func (g *gate) mayAsk(id raft.ServerID, to raft.ServerAddress, last uint64) error {
 	if !g.open.Load() {
 		return errNotRunning

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// strict is a transport that finds fields of Raft's messages which Raft did not write.
+// strict is a transport that looks for fields of Raft's messages that Raft did not write.
 type strict struct {
 	below
 	t     *testing.T
@@ -40,8 +40,8 @@ func (s *strict) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.Re
 	return s.below.RequestVote(id, to, q, p)
 }
 
-// TestRaftsMessagesStayAsTheyAre: no field of Raft's messages has what replicas tell each other
-// otherwise, while a leader is elected, serves, and is replaced after a failure.
+// TestRaftsMessagesStayAsTheyAre elects a leader, uses it, and replaces it after a failure. No field of Raft's
+// messages may contain what replicas tell each other on separate connections.
 func TestRaftsMessagesStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	var votes atomic.Uint64
@@ -63,12 +63,12 @@ func TestRaftsMessagesStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// beating is a transport that handles heartbeats only.
+// beating is a transport that only handles heartbeats.
 type beating struct {
 	below
 	beat  func(raft.RPC)
-	ended chan struct{} // the heartbeat
-	early bool          // closed before the heartbeat had ended
+	ended chan struct{} // closed when the heartbeat has ended
+	early bool          // Close came before the heartbeat had ended
 }
 
 func (b *beating) SetHeartbeatHandler(f func(raft.RPC)) { b.beat = f }
@@ -82,8 +82,8 @@ func (b *beating) Close() error {
 	return nil
 }
 
-// TestCloseWaitsForHeartbeats: a heartbeat writes the term, so the disk must not be
-// closed under it; a later one is refused.
+// TestCloseWaitsForHeartbeats closes a gate during a heartbeat. Close must wait, because a heartbeat writes the term
+// to the disk, and later heartbeats must be refused.
 func TestCloseWaitsForHeartbeats(t *testing.T) {
 	b := &beating{ended: make(chan struct{})}
 	g := newGate(b)
@@ -111,7 +111,8 @@ func TestCloseWaitsForHeartbeats(t *testing.T) {
 	}
 }
 
-// TestNobodyIsAskedBeforeRaftIsOpen: on a loaded machine Raft's goroutines ask for votes before NewRaft has returned.
+// TestNobodyIsAskedBeforeRaftIsOpen checks that no vote is asked for before NewRaft has returned. On a loaded machine
+// Raft's goroutines try to.
 func TestNobodyIsAskedBeforeRaftIsOpen(t *testing.T) {
 	g := newGate(&beating{})
 	g.engine = &engine{}
@@ -126,8 +127,8 @@ func TestNobodyIsAskedBeforeRaftIsOpen(t *testing.T) {
 	}
 }
 
-// TestLateSnapshotRemovesNothing: a snapshot of this term that arrives after the entries that
-// follow it must not take them away. The leader counts them as acknowledged.
+// TestLateSnapshotRemovesNothing delivers a snapshot after the entries that follow it. The entries must stay, because
+// the leader counts them as acknowledged.
 func TestLateSnapshotRemovesNothing(t *testing.T) {
 	t.Parallel()
 	for name, held := range map[string]bool{"applied": false, "not applied yet": true} {
@@ -168,7 +169,7 @@ func TestLateSnapshotRemovesNothing(t *testing.T) {
 	}
 }
 
-// sendSnapshot sends the leader's latest snapshot once more.
+// sendSnapshot sends a leader's latest snapshot to a replica again.
 func sendSnapshot(t *testing.T, from, to *replicated) {
 	t.Helper()
 	all, err := from.disk.snapshots.List()

@@ -24,20 +24,20 @@ import (
 	waiting "github.com/candor-grid/candor/messages/await"
 )
 
-// tally is a machine that counts how often each command was applied, and keeps
-// a hash over all of them in order. Its result is the command's place.
+// tally is a machine that counts how often each command was applied, and keeps a hash over all commands in order. The
+// result of a command is its place.
 type tally struct {
 	mu     sync.Mutex
 	counts map[string]int
 	total  uint64
 	hash   uint64
-	gate   atomic.Pointer[chan struct{}] // if set, Apply waits until it is closed
-	most   atomic.Uint64                 // if not 0, Restore refuses the state after more commands
-	lacks  atomic.Bool                   // something that others get from who leads
-	newer  atomic.Bool                   // it can read commands of the later rules
+	gate   atomic.Pointer[chan struct{}] // if set, Apply waits until the channel is closed
+	most   atomic.Uint64                 // if not 0, Restore refuses states with more commands than this
+	lacks  atomic.Bool                   // it lacks something that replicas get from the leader
+	newer  atomic.Bool                   // it can read commands of later rules
 }
 
-// laterRules begins the commands of rules that a build may not have yet.
+// laterRules is the beginning of commands of rules that a build may not know yet.
 const laterRules = "later:"
 
 func (t *tally) Check(command []byte) error {
@@ -76,7 +76,7 @@ func (t *tally) Apply(index uint64, commands [][]byte) ([]any, error) {
 	return results, nil
 }
 
-// place is the result of a command: itself, and how many there were up to it.
+// place is the result of a command: the command, and how many commands there were up to it.
 type place struct {
 	command string
 	at      uint64
@@ -128,7 +128,7 @@ func (t *tally) count(command string) int {
 	return t.counts[command]
 }
 
-// hold makes Apply wait until the result is called.
+// hold makes Apply wait until release is called.
 func (t *tally) hold() (release func()) {
 	gate := make(chan struct{})
 	t.gate.Store(&gate)
@@ -138,18 +138,18 @@ func (t *tally) hold() (release func()) {
 	})
 }
 
-// group is replicas in one process, with directories of their own, connected by
-// memory or, with an authority, over TCP as if they were processes of their own.
+// group is replicas in one process, each with its own directory. They are connected in memory or, with an authority,
+// over TCP like separate processes.
 type group struct {
 	t      testing.TB
 	local  *Local
-	issuer *authority // nil: in memory
+	issuer *authority // nil: connected in memory
 	ids    []string
 	dirs   map[string]string
 	adjust func(*Config)
-	most   uint64 // of each machine
-	newer  bool   // what starts from now on has the later rules
-	seen   uint64 // commands that all had agreed on
+	most   uint64 // limit of each machine, see tally.most
+	newer  bool   // replicas that start from now on know the later rules
+	seen   uint64 // number of commands at the last agree
 
 	mu        sync.Mutex
 	addresses map[string]string
@@ -172,12 +172,12 @@ func newGroup(t testing.TB, n int, adjust func(*Config)) *group {
 	return g
 }
 
-// steady is for tests in which the same replica is to lead throughout: on a machine that stands
-// still for a moment an election would be right, and something else. Followers learn of the last
-// commit after some seconds.
+// steady sets a long timeout, for tests in which one replica must lead all the time. On a machine that stops for a
+// moment, an election would be correct, but not what these tests are about. Followers learn of the last commit after
+// some seconds.
 func steady(c *Config) { c.Timeout = 6 * time.Second }
 
-// impatient has replicas that start from now on give their leader up soon.
+// impatient makes replicas that start from now on give up a silent leader soon.
 func (g *group) impatient() {
 	before := g.adjust
 	g.adjust = func(c *Config) {
@@ -186,7 +186,7 @@ func (g *group) impatient() {
 	}
 }
 
-// newSecureGroup is a group whose replicas speak over TCP.
+// newSecureGroup returns a group whose replicas are connected over TCP.
 func newSecureGroup(t *testing.T, n int, adjust func(*Config)) *group {
 	g := newGroup(t, n, adjust)
 	g.issuer = newAuthority(t)
@@ -217,7 +217,7 @@ func (g *group) config(id string) Config {
 	return c
 }
 
-// listen gives a replica a port and the certificate for it.
+// listen gives a replica a port and a certificate.
 func (g *group) listen(c *Config) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -229,7 +229,7 @@ func (g *group) listen(c *Config) {
 	c.Local, c.faults.listener, c.Resolve, c.Group, c.TLS = nil, l, g.resolve, testGroup, g.issuer.issue(c.ID+"."+testGroup)
 }
 
-// testGroup is what the certificates of a test's replicas are for.
+// testGroup is the group in the certificates of the tests.
 const testGroup = "bank.west"
 
 // start opens replicas, each at a new address if it has one, with an empty machine.
@@ -249,7 +249,7 @@ func (g *group) start(ids ...string) {
 	}
 }
 
-// stop closes replicas that run.
+// stop closes running replicas.
 func (g *group) stop(ids ...string) {
 	for _, id := range ids {
 		g.mu.Lock()
@@ -272,7 +272,7 @@ func (g *group) running() map[string]*replicated {
 
 var eventually = waiting.Until
 
-// leader waits for a replica that leads past its barrier.
+// leader waits for a replica that leads and has applied its barrier.
 func (g *group) leader() *replicated {
 	g.t.Helper()
 	var found *replicated
@@ -300,8 +300,8 @@ func (g *group) follower() *replicated {
 	return nil
 }
 
-// propose sends a command until it is answered, through whoever leads. A
-// command whose outcome was unknown may be applied more than once.
+// propose sends a command to the present leader until it is answered. After an unknown outcome the command may be
+// applied twice.
 func (g *group) propose(command string) place {
 	for {
 		for _, box := range g.running() {
@@ -318,9 +318,9 @@ func (g *group) propose(command string) place {
 	}
 }
 
-// agree waits until all running replicas have the same state, of at least
-// atLeast commands, and returns its hash. The state has no fewer commands than at the
-// time before: replicas that start pass through all earlier states.
+// agree waits until all running replicas have the same state, with at least atLeast commands, and returns its hash.
+// The state has at least as many commands as at the last call, because replicas that start pass through all earlier
+// states.
 func (g *group) agree(atLeast uint64) uint64 {
 	g.t.Helper()
 	var hash, most uint64
@@ -342,8 +342,8 @@ func (g *group) agree(atLeast uint64) uint64 {
 	return hash
 }
 
-// handOver has a leader give its leadership away. A transfer that fails, as under load, is
-// tried again; one that timed out may have had its effect all the same.
+// handOver makes a leader give its leadership away. A transfer that fails, for example under load, is tried again.
+// One that timed out may have worked all the same.
 func (g *group) handOver(transfer func() raft.Future) {
 	g.t.Helper()
 	eventually(g.t, "leadership handed over", func() bool {
@@ -352,7 +352,7 @@ func (g *group) handOver(transfer func() raft.Future) {
 	})
 }
 
-// another waits for a leader that is not old.
+// another waits for a leader other than old.
 func (g *group) another(old *replicated) *replicated {
 	g.t.Helper()
 	var found *replicated

@@ -21,21 +21,21 @@ import (
 // first failure.
 type guard struct {
 	config *Config
-	failed func(error) // called once, on a goroutine of its own
+	failed func(error) // called once, in a goroutine of its own
 	// damaged is called when a file is damaged.
 	damaged func(error)
 	applied func() uint64
 	// stopping is closed when the replica stops.
 	stopping <-chan struct{}
 	once     sync.Once
-	broken   atomic.Pointer[error] // the failure; after it nothing is written
+	broken   atomic.Pointer[error] // the failure; nothing is written after it
 	low      atomic.Bool           // free space is below MinFreeBytes, or a write had no room
-	turned   chan struct{}         // signalled, without waiting, when low becomes true
+	turned   chan struct{}         // gets a token, without waiting, when low becomes true
 	since    atomic.Int64          // when low became true, in nanoseconds
-	refused  atomic.Bool           // a write had no room, and no room was found since
+	refused  atomic.Bool           // a write had no room, and no room was found since then
 	free     atomic.Uint64         // free bytes when last measured
-	looked   atomic.Int64          // when last measured, in nanoseconds
-	look     chan struct{}         // signalled, without waiting, when it is time to measure again
+	looked   atomic.Int64          // time of the last measurement, in nanoseconds
+	look     chan struct{}         // gets a token, without waiting, when the space must be measured again
 
 	mu   sync.Mutex
 	ops  map[uint64]operation // writes under way
@@ -51,7 +51,7 @@ func newGuard(c *Config, failed func(error)) *guard {
 	return &guard{config: c, failed: failed, ops: map[uint64]operation{}, turned: make(chan struct{}, 1), look: make(chan struct{}, 1)}
 }
 
-// begin notes that a write began; the caller calls end when it returned.
+// begin records that a write began. The caller must call end when the write has returned.
 func (g *guard) begin(name string) (end func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -65,7 +65,7 @@ func (g *guard) begin(name string) (end func()) {
 	}
 }
 
-// overdue returns an error if a write has been under way for longer than most.
+// overdue returns an error if a write has been under way for longer than the duration most.
 func (g *guard) overdue(now time.Time, most time.Duration) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -77,9 +77,8 @@ func (g *guard) overdue(now time.Time, most time.Duration) error {
 	return nil
 }
 
-// write runs a write of the log and times it. If the disk is full, it sets low: nothing was
-// written, and there may be room later. After any other error nothing more is written, because
-// the content of the disk is unknown.
+// write runs a write of the log and times it. If the disk is full, it sets low: nothing was written, and there may be
+// room later. After any other error the guard permits no more writes, because the content of the disk is unknown.
 func (g *guard) write(name string, f func() error) error {
 	if err := g.broken.Load(); err != nil {
 		return *err
@@ -100,7 +99,7 @@ func (g *guard) write(name string, f func() error) error {
 	return err
 }
 
-// restFor is the wait before a write that had no room is tried again.
+// restFor is the pause before a write that had no room is tried again.
 const restFor = 20 * time.Millisecond
 
 // pauseBeforeRetry waits before a write is tried again. It returns false when the replica stops.
@@ -125,7 +124,7 @@ func (g *guard) fail(err error) {
 	})
 }
 
-// watch looks for overdue writes. It does no I/O itself, so it cannot hang with the disk.
+// watch looks for overdue writes from time to time. It does no I/O itself, so it cannot hang with the disk.
 func (g *guard) watch(stop <-chan struct{}) {
 	for {
 		select {
@@ -140,14 +139,14 @@ func (g *guard) watch(stop <-chan struct{}) {
 	}
 }
 
-// spaceEvery is so short that a fast log cannot use up MinFreeBytes between two measurements.
-// Without writes, the interval is spaceRest.
+// spaceEvery is the time between two measurements of the free space while the log is written. It is so short that a
+// fast log cannot use up MinFreeBytes in between. Without writes, the time is spaceRest.
 const (
 	spaceEvery = 250 * time.Millisecond
 	spaceRest  = time.Second
 )
 
-// lookAgain asks for a measurement if the last one was spaceEvery ago.
+// lookAgain asks for a measurement if the last one is older than spaceEvery.
 func (g *guard) lookAgain() {
 	if time.Now().UnixNano()-g.looked.Load() < int64(spaceEvery) {
 		return
@@ -181,9 +180,9 @@ func (g *guard) probe(stop <-chan struct{}) {
 	}
 }
 
-// lookAtSpace sets low when less than MinFreeBytes is free, and clears it an eighth above that,
-// so that it does not flicker. After a write that had no room, it clears low when a segment of
-// the log fits: free space does not show a quota.
+// lookAtSpace sets low when less than MinFreeBytes is free, and clears it an eighth above that, so that low does not
+// change all the time. After a write that had no room, it clears low only when a new file of the log has room: the
+// free space does not show a quota.
 func (g *guard) lookAtSpace() {
 	g.looked.Store(time.Now().UnixNano())
 	end := g.begin("statfs")
@@ -216,10 +215,10 @@ func (g *guard) setLow(low bool) {
 	}
 }
 
-// lowFor returns how long the space has been low.
+// lowFor returns how long low has been set.
 func (g *guard) lowFor() time.Duration { return time.Since(time.Unix(0, g.since.Load())) }
 
-// hasRoom tries whether there is room again after a write that had none.
+// hasRoom returns whether there is room for a file of the log, after a write that had no room.
 func (g *guard) hasRoom() bool {
 	end := g.begin("a try for room")
 	err := g.config.faults.room(g.config.Dir, int64(g.config.SegmentBytes))
@@ -230,7 +229,7 @@ func (g *guard) hasRoom() bool {
 	return err == nil
 }
 
-// tryRoom reserves room for a file, and removes it again.
+// tryRoom reserves room for a file, and frees it again.
 func tryRoom(dir string, bytes int64) error {
 	path := filepath.Join(dir, "room")
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
@@ -239,7 +238,7 @@ func tryRoom(dir string, bytes int64) error {
 	}
 	err = unix.Fallocate(int(f.Fd()), 0, 0, bytes)
 	if errors.Is(err, unix.EOPNOTSUPP) {
-		err = nil // this file system cannot reserve: the next write shows it
+		err = nil // the file system cannot reserve space; the next write will show whether there is room
 	}
 	return errors.Join(err, f.Close(), os.Remove(path))
 }
@@ -261,14 +260,14 @@ func writeSynced(path string, data []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// guardedStable is a store of votes whose writes the guard watches.
+// guardedStable is a store of votes whose writes are watched by the guard.
 type guardedStable struct {
 	raft.StableStore
 	guard    *guard
 	promises *promises
 }
 
-// Set writes a value to the store and the promises, and syncs both.
+// Set writes a value to the store and to the promises, and syncs both.
 func (s *guardedStable) Set(key, value []byte) error {
 	return s.guarded(func() error { return s.StableStore.Set(key, value) }, func(r *record) {
 		if string(key) == string(keyVotedFor) {
@@ -277,8 +276,8 @@ func (s *guardedStable) Set(key, value []byte) error {
 	})
 }
 
-// SetUint64 writes a number to the store and the promises, and syncs both. The term of a vote
-// is promised together with its candidate, which Raft writes next.
+// SetUint64 writes a number to the store and to the promises, and syncs both. The term of a vote is promised together
+// with its candidate, which Raft writes next.
 func (s *guardedStable) SetUint64(key []byte, value uint64) error {
 	return s.guarded(func() error { return s.StableStore.SetUint64(key, value) }, func(r *record) {
 		switch string(key) {
@@ -291,8 +290,8 @@ func (s *guardedStable) SetUint64(key []byte, value uint64) error {
 	})
 }
 
-// guarded only times the write. It runs even after another failure: Raft itself ends the
-// process when it cannot store a vote.
+// guarded times a write. Unlike guard.write, it also runs after a failure: Raft itself ends the process when it
+// cannot store a vote.
 func (s *guardedStable) guarded(f func() error, promised func(*record)) error {
 	end := s.guard.begin("a write of the vote")
 	defer end()

@@ -13,9 +13,8 @@ import (
 
 const (
 	handshakeTimeout = 5 * time.Second
-	// maxHandshakes is the maximum of connections that have not proved who they are, and
-	// maxHandshakesFrom the maximum of one address. A replica's handshake takes milliseconds, so
-	// the oldest of too many connections is not a replica's.
+	// maxHandshakes bounds the connections that have not proved yet who they are, and maxHandshakesFrom those of one
+	// address. A replica's handshake takes milliseconds. So if there are too many, the oldest is not a replica's.
 	maxHandshakes     = 64
 	maxHandshakesFrom = 16
 )
@@ -27,9 +26,8 @@ func handshake(c *tls.Conn, within time.Duration) error {
 	return c.HandshakeContext(ctx)
 }
 
-// handshakes has the connections whose handshake is under way. If a new connection makes them
-// too many, the oldest of its address, or of all, is closed. So silent connections cannot keep
-// a replica out.
+// handshakes has the connections whose handshake is under way. If a new connection makes them too many, the oldest of
+// its address, or of all, is closed. So connections that send nothing cannot keep a replica out.
 type handshakes struct {
 	mu   sync.Mutex
 	open []net.Conn // oldest first
@@ -75,15 +73,14 @@ func hostOf(a net.Addr) string {
 	return host
 }
 
-// refusals limits the log of refused connections to one line a second, so that strangers cannot
-// fill the disk.
+// refusals limits the log of refused connections to one line a second. Without it, strangers could fill the disk.
 type refusals struct {
 	mu     sync.Mutex
 	logged time.Time
-	silent int // refusals since the last log line
+	silent int // refusals that were not logged since the last log line
 }
 
-// next reports whether to log a refusal, and how many were not logged since the last log line.
+// next reports whether to log a refusal. silent is how many were not logged since the last log line.
 func (r *refusals) next(now time.Time) (silent int, log bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -37,7 +37,7 @@ func zapLevel(l hclog.Level) zapcore.Level {
 	}
 }
 
-// spelled does the formatting that hclog leaves to the logger.
+// spelled formats values that hclog leaves to the logger to format.
 func spelled(args []any) []any {
 	out := make([]any, len(args))
 	for i, a := range args {

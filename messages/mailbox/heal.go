@@ -9,8 +9,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// healer brings doubtful replicas and those without a vote up to date, while this replica
-// leads.
+// healer brings doubtful replicas and replicas without a vote up to date, while this replica leads.
 type healer struct {
 	*engine
 	leadership *leadership
@@ -24,7 +23,7 @@ type healer struct {
 func (h *healer) heal() {
 	tick := time.NewTicker(h.config.Timeout)
 	defer tick.Stop()
-	heard := time.Now() // when a leader was last heard, or the operator was last told
+	heard := time.Now() // when this replica last heard a leader, or last told the operator
 	for {
 		select {
 		case <-h.gone:
@@ -33,7 +32,7 @@ func (h *healer) heal() {
 		case <-tick.C:
 		}
 		all, err := h.members.Members()
-		if err != nil { // another replica leads, or none
+		if err != nil { // another replica leads, or none does
 			if last := h.raft.LastContact(); last.After(heard) {
 				heard = last
 			}
@@ -60,8 +59,8 @@ func hasVote(all []Member, id string) bool {
 	return i >= 0 && all[i].Votes
 }
 
-// aloneFor is how many timeouts a doubtful replica waits for a leader before it logs this, and
-// mostAlone the maximum of that time.
+// aloneFor is how long a doubtful replica waits for a leader before it logs this, as a number of timeouts. mostAlone
+// bounds that time.
 const (
 	aloneFor  = 10
 	mostAlone = 10 * time.Second
@@ -79,9 +78,9 @@ func (h *healer) tellAlone(silence time.Duration) bool {
 	return true
 }
 
-// readmit gives a replica its vote again, one step for each call, as the latest report allows.
-// First it removes the vote by an entry that the others commit. This proves that no later
-// leader was elected with a vote that the replica has forgotten.
+// readmit does the next step to give a replica its vote again, according to its latest report. First it removes the
+// vote by an entry that the other replicas commit. This proves that no later leader was elected with a vote that the
+// replica has forgotten.
 func (h *healer) readmit(id string, q standingReport) error {
 	all, err := h.members.Members()
 	if err != nil {
@@ -102,7 +101,7 @@ func (h *healer) readmit(id string, q standingReport) error {
 		return ErrNotLeader
 	}
 	if now := h.standing.since(h.standing.heard, lately)[id]; now.Disk != q.Disk || now.LastTerm != o.term || now.Last < h.raft.CommitIndex() {
-		return nil // the next report is looked at again
+		return nil // the next call looks at the next report
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// Raft's keys in the store of votes, and this package's key, which says that promises existed.
+// The keys of Raft in the store of votes, and a key of this package which says that promises existed.
 var (
 	keyTerm      = []byte("CurrentTerm")
 	keyVotedTerm = []byte("LastVoteTerm")
@@ -24,15 +24,14 @@ var (
 	keyPromises  = []byte("candor-promises")
 )
 
-// acceptFile is a file that an operator makes in a replica's directory. At its next start the
-// replica then accepts its files as complete, once.
+// acceptFile is the name of a file that an operator makes in a replica's directory. At its next start the replica
+// then accepts its files as complete, once.
 const acceptFile = "accept"
 
-// inspect opens the files of a directory, compares them, and checks that the replica has all
-// that it promised. If files are damaged, but the latest snapshot and the entries after it have
-// all that was promised, the replica continues with these. If they do not, and there are peers,
-// the files are put aside and the replica begins anew, without a vote. Without peers the damage
-// is returned as an error.
+// inspect opens the files of a directory, compares them, and checks that the replica has all that it promised. If
+// files are damaged, but the latest snapshot and the entries after it contain everything promised, the replica
+// continues with them. Otherwise, if there are peers, inspect moves the files aside, and the replica starts again
+// without a vote. Without peers it returns the damage as an error.
 func (d *disk) inspect(c *Config) error {
 	err := d.tryOpen(c)
 	if _, found := errors.AsType[*damage](err); !found {
@@ -60,7 +59,7 @@ func (d *disk) inspect(c *Config) error {
 	return d.tryOpen(c)
 }
 
-// damage is an error for which a replica's state must be put aside.
+// damage is an error after which a replica's state must be moved aside.
 type damage struct{ cause error }
 
 func (d *damage) Error() string { return d.cause.Error() }
@@ -70,7 +69,7 @@ func damaged(format string, args ...any) error {
 	return &damage{fmt.Errorf("mailbox: "+format, args...)}
 }
 
-// tryOpen opens the files; the error is a *damage if they are damaged.
+// tryOpen opens the files. The error is a *damage if they are damaged.
 func (d *disk) tryOpen(c *Config) (err error) {
 	d.promises, err = openPromises(c.Dir)
 	missing := errors.Is(err, os.ErrNotExist)
@@ -93,7 +92,7 @@ func (d *disk) tryOpen(c *Config) (err error) {
 			return err
 		}
 		if len(before) == 0 {
-			doubt = nil // there were no promises before
+			doubt = nil // this directory had no promises before
 		} else {
 			doubt = fmt.Errorf("mailbox: %s is missing", filepath.Join(c.Dir, promisesFile))
 		}
@@ -127,8 +126,8 @@ func (d *disk) openFiles(c *Config) error {
 	return nil
 }
 
-// broken turns an error into a damage if the content of a file caused it, and not the system. A
-// segment that exists but is not in the list of segments means that the list is lost.
+// broken makes a damage of an error whose cause is the content of a file, and not the system. A segment that exists
+// but is not in the list of segments means that the list is lost.
 func broken(err error) error {
 	if no, ok := errors.AsType[syscall.Errno](err); ok && no != syscall.ENOENT && no != syscall.EEXIST || isConfig(err) {
 		return err
@@ -136,12 +135,12 @@ func broken(err error) error {
 	return &damage{err}
 }
 
-// isConfig reports whether the error is in the configuration or the release, not in the files.
+// isConfig reports whether an error comes from the configuration or the release, and not from the files.
 func isConfig(err error) bool {
 	return messages.KindOf(err) == messages.Invalid || messages.KindOf(err) == messages.Conflict
 }
 
-// promise creates the promises of a directory whose promises are missing or damaged.
+// promise makes a new file of promises for a directory whose promises are missing or damaged.
 func (d *disk) promise(c *Config, doubt error) error {
 	last, err := d.lastEntry(c)
 	if err != nil {
@@ -182,7 +181,7 @@ func (d *disk) lastEntry(c *Config) (t tail, err error) {
 	return tailOf(&l), nil
 }
 
-// check compares the log, the snapshots, the votes and the promises.
+// check compares the log, the snapshots, the votes and the promises with each other.
 func (d *disk) check(c *Config) error {
 	bad, usable, cause := d.snapshots.unreadable()
 	var snapshot, snapshotTerm uint64
@@ -265,7 +264,7 @@ func (s *sealedLog) scan() (last tail, first uint64, err error) {
 	return last, first, nil
 }
 
-// kept compares the files with the promises.
+// kept checks that the files have everything that the promises say.
 func (d *disk) kept(c *Config, last tail) error {
 	r := &d.promises.record
 	if last.index < d.promises.end.index {
@@ -311,10 +310,10 @@ func (d *disk) stored(key []byte) (value []byte, err error) {
 	return value, err
 }
 
-// notFound reports whether a store of votes lacks a value; Raft compares the same text.
+// notFound reports whether an error says that a store of votes lacks a value. Raft compares the same text.
 func notFound(err error) bool { return err.Error() == "not found" }
 
-// accept does what the operator asked for with acceptFile.
+// accept carries out what the operator asked for with acceptFile.
 func (d *disk) accept(c *Config) {
 	path := filepath.Join(c.Dir, acceptFile)
 	if os.Remove(path) != nil {
@@ -323,14 +322,14 @@ func (d *disk) accept(c *Config) {
 	c.Log.Warn("the state on this host was accepted as complete, by the operator's file", zap.String("file", path))
 	d.promises.learn(func(r *record) bool {
 		me, _ := r.known(c.ID)
-		r.Version = max(r.Version, me.Version, uint64(time.Now().Unix())) + 1 // larger than any known, so that replicas which know another disk accept this one
+		r.Version = max(r.Version, me.Version, uint64(time.Now().Unix())) + 1 // larger than any known version
 		r.Standing, r.Why, r.Committed, r.Settled, r.Known = standingWhole, "", 0, 0, nil
 		return true
 	})
 }
 
-// keepVotes makes the votes in the store and in the promises equal. It always writes to the
-// store, so that a store that cannot be written is noticed now.
+// keepVotes makes the votes in the store and in the promises equal. It always writes to the store, so that a store
+// that cannot be written is noticed at once.
 func (d *disk) keepVotes() error {
 	r := d.promises.now()
 	term, voted, whom, err := d.votes()
@@ -344,7 +343,7 @@ func (d *disk) keepVotes() error {
 	return d.promises.change(func(r *record) { r.Term, r.VotedTerm, r.VotedFor, r.Format = term, voted, whom, logFormat })
 }
 
-// canHeal reports whether there are peers that may have what this replica lost.
+// canHeal reports whether there are peers from which this replica can get what it lost.
 func (d *disk) canHeal(c *Config) bool {
 	if len(c.Bootstrap) != 1 {
 		return true
@@ -360,7 +359,7 @@ func asideDir(c *Config) (string, error) {
 	return aside, os.Mkdir(aside, 0o700)
 }
 
-// putAside moves the log, the snapshots or both into a directory next to them.
+// putAside moves the log, the snapshots or both into a new directory next to them.
 func (d *disk) putAside(c *Config, names ...string) (string, error) {
 	if d.store != nil {
 		_ = safely(d.store.Close)
@@ -379,8 +378,8 @@ func (d *disk) putAside(c *Config, names ...string) (string, error) {
 	return aside, durable.Sync(c.Dir)
 }
 
-// begin starts a directory anew after its state was put aside. The disk gets a new name, so
-// that the peers know it is another one; the promised votes are kept.
+// begin starts again with an empty directory, after the state was moved aside. The disk gets a new name, so that the
+// peers know that it is another one. The promised votes are kept.
 func (d *disk) begin(c *Config, why error) error {
 	r := record{}
 	if d.promises != nil {
@@ -399,7 +398,7 @@ func (d *disk) begin(c *Config, why error) error {
 	return d.beginLog(c, &r, nil)
 }
 
-// beginLog makes a log with some entries, and with the promised votes.
+// beginLog makes a log with the given entries, and stores the promised votes.
 func (d *disk) beginLog(c *Config, r *record, entries []*raft.Log) error {
 	if err := d.openFiles(c); err != nil {
 		return err
@@ -416,8 +415,8 @@ func (d *disk) beginLog(c *Config, r *record, entries []*raft.Log) error {
 	return nil
 }
 
-// complete returns the latest snapshot and the entries after it if together they have all that
-// this replica promised, and an error otherwise. Entries before the snapshot are not needed.
+// complete returns the latest snapshot and the entries after it, if together they contain everything that this
+// replica promised; otherwise an error. Entries before the snapshot are not needed.
 func (d *disk) complete(c *Config) (snapshot uint64, entries []*raft.Log, err error) {
 	if d.promises == nil || d.snapshots == nil {
 		return 0, nil, errors.New("there are no promises to compare with")
@@ -457,7 +456,7 @@ func (d *disk) complete(c *Config) (snapshot uint64, entries []*raft.Log, err er
 	return usable.Index, entries, nil
 }
 
-// salvage puts the damaged log aside, and begins a new log with the entries after a snapshot.
+// salvage moves the damaged log aside, and makes a new log with the entries after a snapshot.
 func (d *disk) salvage(c *Config, snapshot uint64, entries []*raft.Log, why error) error {
 	r := d.promises.now()
 	if err := d.promises.close(); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/beat"
 )
 
-// introduce tells a replica which log this leader has, before this leader sends it anything
-// else in a term. The replica answers whether the log has all that was acknowledged there.
+// introduce tells a replica which log this leader has, before this leader sends it anything else in a term. The
+// replica answers whether this log has every entry that was acknowledged there.
 func (g *gate) introduce(id raft.ServerID, to raft.ServerAddress, term uint64) error {
 	if in, has := g.introduced.Load(id); has && in == term {
 		return nil
@@ -45,8 +45,8 @@ func (g *gate) introduce(id raft.ServerID, to raft.ServerAddress, term uint64) e
 	return nil
 }
 
-// knows asks a replica, before this replica asks it for its vote, whether both belong to one
-// group and whether it knows this replica's disk.
+// knows asks a replica whether both belong to one group and whether it knows this replica's disk. This replica does
+// so before it asks for a vote.
 func (g *gate) knows(id raft.ServerID, to raft.ServerAddress) error {
 	last, _ := g.end()
 	mine := g.standing.tellsLog(last)
@@ -63,7 +63,7 @@ func (g *gate) knows(id raft.ServerID, to raft.ServerAddress) error {
 	return nil
 }
 
-// meets answers a leader, or a candidate.
+// meets answers the hello of a leader or a candidate.
 func (g *gate) meets(from string, q hello) (a hello) {
 	last, _ := g.end()
 	term := g.raft.CurrentTerm()
@@ -76,7 +76,7 @@ func (g *gate) meets(from string, q hello) (a hello) {
 		}
 		return a
 	case q.Introduces:
-		// A replica that came back with an older log learns this before the entries that it lacks arrive.
+		// A replica that came back with an older log must learn this before it gets the entries that it lacks.
 		if a = g.standing.meet(from, q, last); a.Same {
 			g.standing.noteLeader(q.Notice, q.Leads, last)
 		}
@@ -90,11 +90,11 @@ func (g *gate) meets(from string, q hello) (a hello) {
 	return a
 }
 
-// tell tells all other replicas, while this one leads, what it knows of the disks, and collects
-// their reports. A replica that does not lead asks the others, less often, what it would ask
-// before an election, so that the connections are already open then.
+// tell runs on every replica. A leader tells all other replicas what it knows of the disks, and collects their
+// reports. A replica that does not lead asks the others, less often, what it would ask before an election, so that
+// the connections are open by then.
 func (g *gate) tell() {
-	var busy sync.Map // by ID: a replica is being told
+	var busy sync.Map // replicas that are being told, by ID
 	for tick := 0; ; tick++ {
 		select {
 		case <-g.gone:
@@ -121,13 +121,13 @@ func (g *gate) tell() {
 	}
 }
 
-// tellEvery is how often a leader tells the others.
+// tellEvery is the time between two calls of tell by a leader.
 const tellEvery = 500 * time.Millisecond
 
-// askEvery: a replica that does not lead asks at intervals of askEvery·tellEvery.
+// askEvery: a replica that does not lead asks every askEvery·tellEvery.
 const askEvery = 4
 
-// tellOne tells a replica that this leader was introduced to.
+// tellOne tells one replica, to which this leader has introduced itself.
 func (g *gate) tellOne(id raft.ServerID, to raft.ServerAddress, term uint64) {
 	if g.hangs() != nil || g.introduce(id, to, term) != nil {
 		return
@@ -141,8 +141,8 @@ func (g *gate) tellOne(id raft.ServerID, to raft.ServerAddress, term uint64) {
 	}
 }
 
-// InstallSnapshot sends a snapshot. The replica needs the reigns of the entries in the
-// snapshot, so this leader tells them again.
+// InstallSnapshot sends a snapshot. The replica also needs the reigns of the snapshot's entries, so this leader sends
+// them first.
 func (g *gate) InstallSnapshot(id raft.ServerID, to raft.ServerAddress, q *raft.InstallSnapshotRequest, p *raft.InstallSnapshotResponse, image io.Reader) error {
 	g.introduced.Delete(id)
 	if err := g.introduce(id, to, q.Term); err != nil {
@@ -151,7 +151,7 @@ func (g *gate) InstallSnapshot(id raft.ServerID, to raft.ServerAddress, q *raft.
 	return g.below.InstallSnapshot(id, to, q, p, image)
 }
 
-// heardAll reports whether each other replica has answered this leader, or could not be reached.
+// heardAll reports whether each other replica has answered this leader or could not be reached.
 func (g *gate) heardAll(term uint64) bool {
 	return !slices.ContainsFunc(g.servers(), func(s raft.Server) bool {
 		answered, has := g.answered.Load(s.ID)

@@ -13,23 +13,23 @@ type leadership struct {
 	*engine
 	applier *applier
 	gained  func()                 // called before the gain is announced
-	heard   func(term uint64) bool // reports whether all others answered this leader or cannot be reached
+	heard   func(term uint64) bool // reports whether every other replica has answered this leader or cannot be reached
 
 	current atomic.Pointer[tenure] // nil unless this replica leads and its barrier is applied
 	changes chan Leadership
 }
 
-// tenure is the part of a term in which this replica leads, from its barrier on.
+// tenure is the time in which this replica leads a term, from its barrier on.
 type tenure struct {
 	term    uint64
 	barrier uint64        // index of the barrier; it is applied here
 	lost    chan struct{} // closed when leadership is lost
 }
 
-// Leadership reports changes; see [Mailbox].
+// Leadership returns the channel of changes; see [Mailbox].
 func (l *leadership) Leadership() <-chan Leadership { return l.changes }
 
-// leads returns 1 while this replica leads, 0 otherwise.
+// leads returns 1 while this replica leads, and 0 otherwise, for a metric.
 func (l *leadership) leads() uint64 {
 	if l.current.Load() != nil {
 		return 1
@@ -37,10 +37,10 @@ func (l *leadership) leads() uint64 {
 	return 0
 }
 
-// lead follows Raft's leadership. It announces a gain when the barrier of the term was applied:
-// then the state has all entries of earlier terms.
+// lead follows Raft's leadership. It announces a gain after the barrier of the term was applied: then the state has
+// all entries of earlier terms.
 func (l *leadership) lead() {
-	var begun *tenure // the tenure that began according to Raft
+	var begun *tenure // the tenure that has begun according to Raft
 	entered := make(chan *tenure)
 	for {
 		select {
@@ -64,7 +64,7 @@ func (l *leadership) lead() {
 	}
 }
 
-// leave ends a tenure, and announces this if its beginning was announced.
+// leave ends a tenure. It announces the end if it announced the beginning.
 func (l *leadership) leave(o *tenure) {
 	if o == nil {
 		return
@@ -75,7 +75,7 @@ func (l *leadership) leave(o *tenure) {
 	}
 }
 
-// announce replaces the change that the receiver has not read yet. Only lead calls it.
+// announce replaces a change that the receiver has not read yet. Only lead calls it.
 func (l *leadership) announce(change Leadership) {
 	select {
 	case <-l.changes:
@@ -85,12 +85,12 @@ func (l *leadership) announce(change Leadership) {
 	l.config.Log.Info("leadership", zap.Bool("leads", change.Leads), zap.Uint64("term", change.Term))
 }
 
-// barrierRetry is the wait when Raft cannot take a barrier because it is handing leadership
-// over, which may fail.
+// barrierRetry is the pause before another try if Raft cannot take a barrier, because it is handing leadership over.
+// That may fail.
 const barrierRetry = 20 * time.Millisecond
 
-// A new leader serves when each other replica has answered it or cannot be reached, at the
-// latest after mostSilence. One of them may have acknowledged entries that are lost here.
+// A new leader begins to serve when each other replica has answered it or cannot be reached, at the latest after
+// mostSilence. One of them may have acknowledged entries that are missing here.
 const (
 	mostSilence = 300 * time.Millisecond
 	heardEvery  = 2 * time.Millisecond
@@ -122,8 +122,8 @@ func (l *leadership) enter(o *tenure, entered chan<- *tenure) {
 	}
 }
 
-// tryBarrier applies a barrier. If the term is the same before and after, it is the barrier's:
-// terms only grow, and a replica leads a term at most once.
+// tryBarrier applies a barrier. If the term is the same before and after, the barrier belongs to it: terms only grow,
+// and a replica leads a term at most once.
 func (l *leadership) tryBarrier(o *tenure) bool {
 	o.term = l.raft.CurrentTerm()
 	f := l.raft.Barrier(0)

@@ -9,9 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Local connects replicas that run in one process. Connections are pipes in memory: no port is
-// open, so nothing outside the process can reach a replica. Raft's own in-memory transport has
-// no separate path for heartbeats, so a follower with a slow disk would start elections.
+// Local connects replicas that run in one process. Connections are pipes in memory: no port is open, so nothing
+// outside the process can reach a replica. Raft's own in-memory transport is not used: it has no separate path for
+// heartbeats, so a follower with a slow disk would start elections.
 type Local struct {
 	mu      sync.Mutex
 	streams map[string]*stream // by replica ID
@@ -33,7 +33,7 @@ func (l *Local) join(s *stream) error {
 	return nil
 }
 
-// leave undoes join.
+// leave removes a replica that joined.
 func (l *Local) leave(s *stream) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,8 +42,8 @@ func (l *Local) leave(s *stream) {
 	}
 }
 
-// connect gives replica id one end of a new pipe and returns the other end. own says that the
-// pipe is for the mailbox's own questions, not for Raft.
+// connect makes a pipe, gives one end to replica id and returns the other end. own says that the pipe is for
+// questions of this package, and not for Raft.
 func (l *Local) connect(from, id string, timeout time.Duration, own bool) (net.Conn, error) {
 	l.mu.Lock()
 	s := l.streams[id]

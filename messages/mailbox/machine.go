@@ -17,18 +17,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// applier is the Machine for Raft, which calls its methods one at a time.
+// applier passes entries from Raft to the Machine. Raft calls its methods one at a time.
 type applier struct {
 	machine Machine
 	log     *zap.Logger
 
-	index    atomic.Uint64 // last entry applied
-	entries  atomic.Uint64 // entries applied since start
+	index    atomic.Uint64 // index of the last applied entry
+	entries  atomic.Uint64 // number of entries applied since the start
 	commands atomic.Uint64
 	pending  atomic.Uint64 // bytes of entries since the last snapshot
-	saved    atomic.Uint64 // last entry in the latest snapshot
-	spent    atomic.Int64  // nanoseconds spent applying the pending entries
-	moved    chan struct{} // signalled, without waiting, when index grows
+	saved    atomic.Uint64 // index of the last entry in the latest snapshot
+	spent    atomic.Int64  // nanoseconds that it took to apply the pending entries
+	moved    chan struct{} // gets a token, without waiting, when index grows
 
 	hasher    hasher
 	mark      atomic.Pointer[mark] // the latest hash of the state
@@ -98,7 +98,7 @@ func (a *applier) stop(tell func(error), err error) {
 	}
 }
 
-// advance notes the index of the last entry applied.
+// advance records the index of the last applied entry.
 func (a *applier) advance(index uint64) {
 	if index > a.index.Load() {
 		a.index.Store(index)
@@ -128,8 +128,8 @@ func (a *applier) applyEntry(l *raft.Log) ([]any, error) {
 	return results, err
 }
 
-// A snapshot is this header, the index of the last entry in it, the SHA-256 of the program that
-// wrote it, and the machine's image, which begins with the level of its rules.
+// A snapshot is this header, the index of the last entry in it, the SHA-256 of the program that wrote it, and the
+// machine's image. The image begins with the level of its rules.
 const (
 	snapshotHeader = "candor mailbox 2\n"
 	headerBytes    = len(snapshotHeader) + 8 + sha256.Size
@@ -137,7 +137,7 @@ const (
 
 var errSnapshotHeader = errors.New("mailbox: this is not a snapshot of a mailbox")
 
-// Snapshot captures the machine between two entries.
+// Snapshot captures the state of the machine between two entries.
 func (a *applier) Snapshot() (raft.FSMSnapshot, error) {
 	if err := a.stopped.Load(); err != nil {
 		return nil, *err
@@ -180,11 +180,11 @@ func (a *applier) restore(source io.Reader) error {
 	return nil
 }
 
-// snapshot is an image of the machine that is not on the disk yet.
+// snapshot is an image of the machine that has not been written to the disk yet.
 type snapshot struct {
 	index uint64
 	image Image
-	saved *atomic.Uint64 // set to index when the image is written
+	saved *atomic.Uint64 // set to index after the image is written
 }
 
 // Persist writes the image while further entries are applied.
@@ -204,5 +204,5 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 	return nil
 }
 
-// Release does nothing: an image is memory.
+// Release does nothing: an image is only memory.
 func (s *snapshot) Release() {}

@@ -6,26 +6,24 @@ import (
 	"io"
 )
 
-// Machine is an actor's replicated state. The mailbox calls its methods one at a time. A
-// machine that others read too must protect itself.
+// Machine is the replicated state of an actor. The mailbox calls its methods one at a time. If others read the
+// machine too, it must protect itself.
 type Machine interface {
-	// Check returns an error for a command that Apply could not read. Propose calls it, on the
-	// goroutines of its callers, so that no such command reaches the log.
+	// Check returns an error for a command that Apply could not read. Propose calls it in the goroutines of its
+	// callers, so that no such command reaches the log.
 	Check(command []byte) error
-	// Apply carries out the commands of one log entry in order, and returns a result for each; a
-	// refused command gets a result that says so. Apply is deterministic. It must not change the
-	// commands' bytes; keeping one command keeps the whole entry in memory. An error means that
-	// this build cannot read a command, or does not know its rules. It ends the replica, since
-	// other replicas may have carried the command out.
+	// Apply carries out the commands of one log entry in order, and returns a result for each; a refused command also
+	// gets a result, which says so. Apply is deterministic. It must not change the bytes of the commands. If it keeps
+	// a command, the whole entry stays in memory. An error means that this build cannot read a command, or does not
+	// know its rules. It ends the replica, since other replicas may have carried the command out.
 	Apply(index uint64, commands [][]byte) ([]any, error)
 	// Capture returns an image of the state, which later Applies do not change. It is called
 	// between Applies and must be quick; the image is written on another goroutine.
 	Capture() Image
-	// Restore replaces the state by an image.
+	// Restore replaces the state with an image.
 	Restore(r io.Reader) error
-	// Weak returns why this replica should not lead, nil if it may. Example: it lacks a file
-	// that replicas get from their leader. A weak replica hands leadership to one that is not
-	// weak.
+	// Weak returns why this replica should not lead; nil: it may. Example: it lacks a file that replicas get from
+	// their leader. A weak replica hands leadership to one that is not weak.
 	Weak() error
 }
 
@@ -47,10 +45,10 @@ type Mailbox interface {
 	// ProposeInOrder proposes several commands, and returns what Propose would for each. They
 	// are applied in their order; other commands may come between them.
 	ProposeInOrder(ctx context.Context, commands [][]byte) ([]any, []error)
-	// Decided waits until each command that was proposed here before the call has been applied,
-	// or will never be appended by this replica in its term. This includes commands whose
-	// callers gave up. It adds nothing to the log. To learn what became of the commands, call
-	// Decided, then Verify, then read the state. The error is ErrClosed, or the context's.
+	// Decided waits until each command that was proposed here before the call has been applied, or will never be
+	// appended by this replica in its term. This includes commands whose callers gave up. It adds nothing to the log.
+	// To learn whether the commands were carried out, call Decided, then Verify, then read the state. The error is
+	// ErrClosed, or the context's.
 	Decided(ctx context.Context) error
 	// Verify returns nil if this replica was the leader at some moment after the call began, and
 	// its state has everything that was committed before that. Call Verify first, then read the
@@ -60,31 +58,31 @@ type Mailbox interface {
 	// the read and the verification.) Concurrent calls share rounds. After an error nothing may
 	// be concluded: ErrNotLeader, ErrClosed, or the context's.
 	Verify(ctx context.Context) error
-	// Leadership reports each change: gained, after the barrier of a new term was applied here,
-	// and lost. Only the latest change is kept, for one receiver, so gained may follow gained
-	// with a higher term. The channel is never closed.
+	// Leadership reports each change: that leadership was gained (after the barrier of a new term was applied here),
+	// or lost. The channel keeps only the latest change, for one receiver. So two gains, with different terms, may
+	// follow one another. The channel is never closed.
 	Leadership() <-chan Leadership
 	// Status describes the group as this replica sees it.
 	Status() Status
-	// Close hands leadership to another replica if this one leads, and stops. Waiting calls
-	// return. Closing again does nothing.
+	// Close stops the replica. If it leads, it first hands leadership to another replica. Waiting calls return.
+	// Closing again does nothing.
 	Close() error
 }
 
-// Leadership reports whether this replica leads, and in which term.
+// Leadership says whether this replica leads, and in which term.
 type Leadership struct {
 	Leads bool
 	Term  uint64
 }
 
-// Status describes a replica's view of its group.
+// Status describes the group as one replica sees it.
 type Status struct {
 	ID       string
 	Leader   string // ID; "" if unknown
 	Term     uint64
 	Applied  uint64 // index of the last applied log entry
-	Entries  uint64 // log entries applied since start
-	Commands uint64 // commands applied since start
+	Entries  uint64 // number of log entries applied since the start
+	Commands uint64 // number of commands applied since the start
 	Replicas []string
 	// Committed is the index of the last log entry that this replica knows to be committed.
 	Committed uint64

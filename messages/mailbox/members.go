@@ -13,17 +13,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Member is a replica of a group as its leader sees it.
+// Member is a replica of a group, as the leader sees it.
 type Member struct {
 	ID, Address string
 	Leads       bool
 	Votes       bool
-	Answers     bool   // it answered lately
-	Last        uint64 // index of its last log entry, when it last answered
+	Answers     bool   // it has answered recently
+	Last        uint64 // index of the last entry of its log, at its last answer
 	Weak        string // why it should not lead, as it said itself; "": it may
 }
 
-// lately is how long an answer of a replica counts as recent.
+// lately is the time for which an answer of a replica counts as recent.
 const lately = 2 * time.Second
 
 // members changes the group while it works. It works at the leader only; elsewhere it returns
@@ -62,11 +62,10 @@ func (m *members) Members() ([]Member, error) {
 	return all, nil
 }
 
-// Add adds a replica to the group, and gives it a vote when it has all that was committed when
-// Add was called. The replica must run, with an empty Dir and without Bootstrap. address is
-// where it serves the group, for replicas whose Config does not know it; "": all know it. If
-// ctx ends before the replica has caught up, this does no harm: the leader gives it the vote
-// later (see healer), and another Add waits for that.
+// Add adds a replica to the group, and gives it a vote when it has all that was committed when Add was called. The
+// replica must run, with an empty Dir and without Bootstrap. address is the address where it serves the group, for
+// replicas whose Config does not have it; "": all have it. If ctx ends before the replica has caught up, the leader
+// gives it the vote later (see healer), and another Add waits for that.
 func (m *members) Add(ctx context.Context, id, address string) error {
 	all, err := m.Members()
 	if err != nil {
@@ -91,7 +90,7 @@ func (m *members) Add(ctx context.Context, id, address string) error {
 	return m.change(ctx, m.raft.AddVoter(raft.ServerID(id), server, 0, 0))
 }
 
-// lookEvery is the interval between checks of a replica that catches up.
+// lookEvery is the time between two checks of a replica that is catching up.
 const lookEvery = 20 * time.Millisecond
 
 // caughtUp waits until a replica's log has an entry.
@@ -119,11 +118,10 @@ func (m *members) caughtUp(ctx context.Context, id string, index uint64) error {
 	}
 }
 
-// Remove removes a replica from the group. It returns Unavailable if the others would have no
-// majority that answers; a new leader may first have to hear from them. Without force, it
-// returns a Conflict if the group could then lose fewer replicas than now. If the leader itself
-// is to be removed, it hands leadership over and returns ErrNotLeader. Repeating a removal
-// whose answer was lost succeeds.
+// Remove removes a replica from the group. It returns Unavailable if a majority of the others does not answer; a new
+// leader may first have to hear from them. Without force, it returns a Conflict if the group could then lose fewer
+// replicas than now. If the leader itself is to be removed, it hands leadership over and returns ErrNotLeader.
+// Repeating a removal whose answer was lost succeeds.
 func (m *members) Remove(ctx context.Context, id string, force bool) error {
 	all, err := m.Members()
 	if err != nil {
@@ -154,7 +152,7 @@ func (m *members) Remove(ctx context.Context, id string, force bool) error {
 	return nil
 }
 
-// committed returns ErrUnknown while the latest change of the group may still be undone.
+// committed returns ErrUnknown while the latest change of the group could still be undone.
 func (m *members) committed() error {
 	latest := m.raft.GetConfiguration()
 	if latest.Error() != nil || latest.Index() > m.raft.CommitIndex() {
@@ -163,8 +161,8 @@ func (m *members) committed() error {
 	return nil
 }
 
-// Spare returns how many of the answering replicas the group can lose and keep a majority;
-// negative: it has no majority.
+// Spare returns how many of the answering replicas the group can lose and still have a majority; negative: it has no
+// majority now.
 func Spare(all []Member) int {
 	voters, answer := 0, 0
 	for _, one := range all {
@@ -181,8 +179,8 @@ func Spare(all []Member) int {
 	return answer - voters/2 - 1
 }
 
-// change waits for a change of the group. If ctx ends first, the change may still happen;
-// asking again finds out.
+// change waits until a change of the group is done. If ctx ends first, the change may still happen; a repeated
+// request finds out.
 func (m *members) change(ctx context.Context, f raft.IndexFuture) error {
 	done := make(chan error, 1)
 	go func() { done <- await(f, m.gone) }()
@@ -223,8 +221,8 @@ func splitAddress(a raft.ServerAddress) (id, address string) {
 	return id, address
 }
 
-// regroupWithin bounds one request about a group. It is shorter than the wait of the caller
-// before it asks again.
+// regroupWithin bounds the time of one request about a group. It is shorter than the time after which the caller asks
+// again.
 const regroupWithin = 1500 * time.Millisecond
 
 // Regroup answers an operator's request about a group's replicas. change is nil if the operator

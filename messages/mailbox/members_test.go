@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// startNew starts a replica that is not of the group yet, nor known to the others.
+// startNew starts a replica that is not in the group yet, and that the others do not know.
 func (g *group) startNew(id string) (address string) {
 	g.t.Helper()
 	g.dirs[id] = g.t.TempDir()
@@ -31,8 +31,7 @@ func (g *group) startNew(id string) (address string) {
 	return g.addresses[id]
 }
 
-// led does something to the group at whichever replica leads, again while the
-// leader changes.
+// led calls do with the present leader, and again if leadership changes meanwhile.
 func (g *group) led(do func(*replicated) error) error {
 	g.t.Helper()
 	for {
@@ -58,7 +57,7 @@ func voters(t *testing.T, m *replicated) []string {
 	return ids
 }
 
-// silent waits until the leader has not heard of a replica for a while.
+// silent waits until the leader has not heard from a replica for a while.
 func (g *group) silent(id string) {
 	g.t.Helper()
 	eventually(g.t, id+" is silent", func() bool {
@@ -68,19 +67,19 @@ func (g *group) silent(id string) {
 	})
 }
 
-// TestReplaceADeadReplica: a new replica with an empty disk takes the place of one
-// that is lost. It gets what the log no longer has from a snapshot, serves where no
-// configuration of the others says, and then counts.
+// TestReplaceADeadReplica adds a new replica with an empty disk in place of a lost one. It must get a snapshot for
+// the entries that the log no longer has, be found although no configuration has its address, and then count towards
+// majorities.
 func TestReplaceADeadReplica(t *testing.T) {
 	t.Parallel()
-	// Entries that were cut off can be read until their segment is full: the segments are
-	// small, and the commands large.
+	// Entries that were cut off stay readable until their segment is full. So the segments are small, and the
+	// commands large.
 	g := newSecureGroup(t, 3, func(c *Config) { c.TrailingEntries, c.SegmentBytes = 1, 64<<10 })
 	g.start(g.ids...)
 	for i := range 40 {
 		g.propose(fmt.Sprintf("%4000d", i))
 	}
-	for n := range uint64(2) { // the log goes back to the older one, at whoever leads later
+	for n := range uint64(2) { // two snapshots: the log goes back to the older one, on each possible leader
 		g.agree(40 + n)
 		for _, box := range g.running() {
 			if err := box.raft.Snapshot().Error(); err != nil {
@@ -121,7 +120,7 @@ func TestReplaceADeadReplica(t *testing.T) {
 		t.Error("the new replica got the log, and no snapshot")
 	}
 
-	// It now stands in for another, and is found again by those who start anew.
+	// It now replaces another replica, and replicas that start again must find it.
 	other := g.leader().config.ID
 	if other == "r4" {
 		other = g.follower().config.ID
@@ -133,8 +132,8 @@ func TestReplaceADeadReplica(t *testing.T) {
 	g.agree(45)
 }
 
-// TestGroupKeepsItsMajority: what would leave a group without a majority that
-// answers is refused, whatever is asked, and what weakens it unless it is forced.
+// TestGroupKeepsItsMajority checks that a change is refused if it would leave the group without an answering
+// majority, whatever is asked. A change that weakens the group must be refused unless it is forced.
 func TestGroupKeepsItsMajority(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) { c.Timeout = 2 * time.Second })
@@ -171,8 +170,8 @@ func TestGroupKeepsItsMajority(t *testing.T) {
 	g.propose("still")
 }
 
-// TestRepeatedRemovalAtTheNextLeader: a removal that is repeated as its answer was lost is done,
-// also at the next leader, and a name that no replica had is told apart from it.
+// TestRepeatedRemovalAtTheNextLeader repeats a removal whose answer was lost. It must succeed, also at the next
+// leader, but not for a name that no replica had.
 func TestRepeatedRemovalAtTheNextLeader(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 4, nil)
@@ -196,7 +195,7 @@ func TestRepeatedRemovalAtTheNextLeader(t *testing.T) {
 	}
 }
 
-// TestLeaderThatGoesHandsOver: removing the leader goes on at the next one.
+// TestLeaderThatGoesHandsOver removes the leader. The removal must continue at the next leader.
 func TestLeaderThatGoesHandsOver(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -206,7 +205,7 @@ func TestLeaderThatGoesHandsOver(t *testing.T) {
 		if err := m.Remove(t.Context(), old, true); err != nil {
 			return err
 		}
-		return m.Remove(t.Context(), old, true) // as if the answer was lost
+		return m.Remove(t.Context(), old, true) // as if the answer had been lost
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +216,7 @@ func TestLeaderThatGoesHandsOver(t *testing.T) {
 	g.propose("on")
 }
 
-// TestSpare counts by hand.
+// TestSpare compares Spare with a hand-made table.
 func TestSpare(t *testing.T) {
 	v := func(answers ...bool) (all []Member) {
 		for _, a := range answers {
@@ -239,7 +238,7 @@ func TestSpare(t *testing.T) {
 	}
 }
 
-// TestRegroup answers what an operator asks, in the words of the wire.
+// TestRegroup checks the replies and errors that an operator gets over the wire.
 func TestRegroup(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, nil)
@@ -259,8 +258,8 @@ func TestRegroup(t *testing.T) {
 	}
 }
 
-// TestReplicaIsAddedOverTLS: one that stands in no configuration is let in once it is a
-// member, by its certificate, and can lead.
+// TestReplicaIsAddedOverTLS adds a replica that is in no configuration. After it has become a member, the others must
+// accept its certificate, and it must be able to lead.
 func TestReplicaIsAddedOverTLS(t *testing.T) {
 	t.Parallel()
 	g := newSecureGroup(t, 1, nil)

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Memory is a mailbox of one replica without disk or network. Propose applies its command
-// before it returns, on the caller's goroutine. Nothing waits or reads a clock, so it works in
-// virtual time. Elect, Depose, LoseNext and Fill simulate the events of a group.
+// Memory is a mailbox of one replica without disk or network. Propose applies its command in the caller's goroutine
+// before it returns. Nothing waits or reads a clock, so it works in virtual time. Elect, Depose, LoseNext and Fill
+// simulate events of a group.
 type Memory struct {
 	mu         sync.Mutex
 	machine    Machine
@@ -24,15 +24,15 @@ type Memory struct {
 
 var _ Mailbox = (*Memory)(nil)
 
-// Loss says what happens to a command whose outcome Propose does not learn.
+// Loss is what happens to a command whose caller does not learn the outcome.
 type Loss int
 
-// What Memory.LoseNext can do with the next command.
+// The values for Memory.LoseNext.
 const (
-	LoseNothing Loss = iota // answered as usual
+	LoseNothing Loss = iota // the command is answered as usual
 	LoseAnswer              // the command is applied, and ErrUnknown is returned
 	LoseCommand             // the command is not applied, and ErrUnknown is returned
-	LoseForNow              // ErrUnknown returned; applied before the next command, or by Decided
+	LoseForNow              // ErrUnknown is returned, and the command is applied before the next one, or by Decided
 )
 
 // NewMemory returns a mailbox that leads, in term 1.
@@ -86,7 +86,7 @@ func (m *Memory) ProposeInOrder(ctx context.Context, commands [][]byte) (results
 	return results, errs
 }
 
-// arrive applies the delayed commands.
+// arrive applies the commands of LoseForNow.
 func (m *Memory) arrive() {
 	for _, c := range m.late {
 		_, _ = m.apply(c)
@@ -94,7 +94,7 @@ func (m *Memory) arrive() {
 	m.late = nil
 }
 
-// Decided applies the delayed commands; see [Mailbox].
+// Decided applies the commands of LoseForNow; see [Mailbox].
 func (m *Memory) Decided(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,7 +114,7 @@ func (m *Memory) apply(command []byte) (any, error) {
 	m.status.Commands++
 	results, err := m.machine.Apply(m.status.Applied, [][]byte{command})
 	if err != nil {
-		m.closed = true // a real replica's process would end here
+		m.closed = true // here the process of a real replica would end
 		return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 	if len(results) != 1 {
@@ -138,10 +138,10 @@ func (m *Memory) Verify(ctx context.Context) error {
 	return nil
 }
 
-// Leadership reports what Elect, Depose and Close do.
+// Leadership returns the changes that Elect, Depose and Close make.
 func (m *Memory) Leadership() <-chan Leadership { return m.leadership }
 
-// Status describes a group of one.
+// Status describes a group of one replica.
 func (m *Memory) Status() Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -157,8 +157,7 @@ func (m *Memory) Close() error {
 	return nil
 }
 
-// Elect makes the mailbox the leader of the next term; it does nothing while
-// the mailbox leads.
+// Elect makes the mailbox the leader of the next term. It does nothing if the mailbox leads already.
 func (m *Memory) Elect() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -169,8 +168,8 @@ func (m *Memory) Elect() {
 	m.setLeads(true)
 }
 
-// Depose ends leadership, as a later term would: Propose and Verify return ErrNotLeader until
-// Elect.
+// Depose ends the leadership, as if a later term had begun: Propose and Verify return ErrNotLeader until Elect is
+// called.
 func (m *Memory) Depose() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -193,21 +192,21 @@ func (m *Memory) setLeads(leads bool) {
 	m.leadership <- Leadership{Leads: leads, Term: m.status.Term}
 }
 
-// LoseNext says what happens to the next command.
+// LoseNext sets what happens to the next command.
 func (m *Memory) LoseNext(l Loss) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.loss = l
 }
 
-// Fill reports whether the disk is full: Propose then returns ErrNoSpace.
+// Fill sets whether the disk counts as full: Propose then returns ErrNoSpace.
 func (m *Memory) Fill(full bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.full = full
 }
 
-// Image returns the machine's state, written as a snapshot.
+// Image returns the machine's state in the form of a snapshot.
 func (m *Memory) Image() ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -22,7 +22,7 @@ func TestMemoryAppliesInOrder(t *testing.T) {
 	}
 }
 
-// keeper keeps the commands it was given.
+// keeper is a machine that keeps its commands.
 type keeper struct {
 	tally
 	kept [][]byte
@@ -141,7 +141,7 @@ func TestMemoryHasAnImage(t *testing.T) {
 	}
 }
 
-// TestMemoryDecidesLater: a command that was lost for now is applied before the next one, or with
+// TestMemoryDecidesLater checks that a command which was lost for now is applied before the next command, or by
 // Decided.
 func TestMemoryDecidesLater(t *testing.T) {
 	machine := newTally()

@@ -6,10 +6,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// pipeline sends entries to a replica without waiting for each answer. After a refusal Raft
-// reads no more answers, but may go on sending. Its own pipeline then blocks the sender for
-// ever: nothing more reaches the replica, and Raft cannot stop. So this pipeline ends with the
-// first refusal.
+// pipeline sends entries to a replica without waiting for each answer. After a refusal Raft reads no more answers,
+// but may still send. Raft's own pipeline then blocks the sender for ever: nothing more reaches the replica, and Raft
+// cannot stop. This pipeline ends at the first refusal instead.
 type pipeline struct {
 	raft.AppendPipeline
 	gate    *gate
@@ -38,7 +37,7 @@ func (p *pipeline) AppendEntries(q *raft.AppendEntriesRequest, r *raft.AppendEnt
 	return p.AppendPipeline.AppendEntries(q, r)
 }
 
-// Consumer gives Raft the answers.
+// Consumer returns the channel of answers for Raft.
 func (p *pipeline) Consumer() <-chan raft.AppendFuture { return p.answers }
 
 // Close ends the pipeline; closing again does nothing.
@@ -47,8 +46,7 @@ func (p *pipeline) Close() error {
 	return p.AppendPipeline.Close()
 }
 
-// pass passes the answers on. Raft also takes a failed answer, and one of a later term, for a
-// refusal.
+// pass passes answers on. Raft also counts a failed answer, and an answer of a later term, as a refusal.
 func (p *pipeline) pass() {
 	for {
 		select {

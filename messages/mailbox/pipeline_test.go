@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// answering is a replica that votes for everybody, follows everybody, writes nothing, and answers entries as
-// agrees says; agrees may wait.
+// answering starts a fake replica that votes for everybody, follows everybody and writes nothing. It answers entries
+// with the result of agrees, which may wait.
 func (g *group) answering(id string, agrees func() bool) {
 	c := g.config(id)
 	s, err := openStream(c.withDefaults())
@@ -52,8 +52,8 @@ func answerTo(command any, agrees func() bool) any {
 	return &raft.TimeoutNowResponse{}
 }
 
-// TestPipelineEndsWithARefusal: Raft reads no answer after a refusal, and may go on
-// sending all the same; the sender is not to wait for ever.
+// TestPipelineEndsWithARefusal refuses entries and lets Raft send more, although it reads no more answers. The sender
+// must not wait for ever.
 func TestPipelineEndsWithARefusal(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 2, nil)
@@ -65,7 +65,7 @@ func TestPipelineEndsWithARefusal(t *testing.T) {
 		t.Fatal(err)
 	}
 	sender := newGate(newTransport(c, s))
-	sender.leadership = &leadership{} // that leads nothing
+	sender.leadership = &leadership{} // a replica that does not lead
 	sender.engine = &engine{config: c, guard: newGuard(c, nil)}
 	t.Cleanup(func() { _ = sender.Close() })
 	p, err := sender.AppendEntriesPipeline("r2", "r2")
@@ -95,8 +95,7 @@ func TestPipelineEndsWithARefusal(t *testing.T) {
 	<-ended
 }
 
-// TestCloseDoesNotWaitForSilence: a replica that takes entries and does not answer keeps
-// no mailbox open.
+// TestCloseDoesNotWaitForSilence checks that Close returns although a replica accepts entries and does not answer.
 func TestCloseDoesNotWaitForSilence(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 2, func(c *Config) { c.limits.stuckAfter = patience })
@@ -109,7 +108,7 @@ func TestCloseDoesNotWaitForSilence(t *testing.T) {
 		}
 		return true
 	})
-	t.Cleanup(func() { close(ended) }) // before the peer's
+	t.Cleanup(func() { close(ended) }) // runs before the clean-up of the peer
 	g.start("r1")
 	leader := g.leader()
 	g.propose("answered")

@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// begin has a replica's log begin right after its snapshot, with an entry that nobody else has, or
-// without one where index is 0, after an election of a term.
+// begin makes a replica's log begin right after its snapshot, after an election of a term. The log gets an entry at
+// index that no other replica has, or none if index is 0.
 func (g *group) begin(id string, index, term uint64) {
 	g.t.Helper()
 	c := g.config(id)
@@ -34,9 +34,9 @@ func (g *group) begin(id string, index, term uint64) {
 	}
 }
 
-// TestLogsThatBeginAfterTheSnapshot: after a restoration each replica has a snapshot and no entry.
-// If the first leader wrote an entry that the next leader does not have, the next leader
-// must be able to take it away again: by the snapshot the two agree on all before it.
+// TestLogsThatBeginAfterTheSnapshot restores a group, so that each replica has a snapshot and no entry. If the first
+// leader wrote an entry that the next leader lacks, the next leader must be able to replace it. The snapshot shows
+// that both agree on everything before it.
 func TestLogsThatBeginAfterTheSnapshot(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)

@@ -18,9 +18,9 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// The file of promises holds, apart from the log, what a replica has promised its peers: the
-// name of its disk, its votes, the end of its log, and what it knows of the other replicas. If
-// the log ends before the promised end, it has lost entries.
+// The file of promises is separate from the log. It holds what a replica has promised its peers: the name of its
+// disk, its votes, the end of its log, and what it knows of the other replicas. If the log ends before the promised
+// end, it has lost entries.
 //
 // The file has two slots for the record, and two for the end of the log, which changes with
 // every write. Each slot has a number and a checksum. The valid slot with the higher number
@@ -40,53 +40,52 @@ const (
 
 // Standings of a replica.
 const (
-	standingNew      = "new"      // as far as it knows, its group has not begun: it never voted or heard a leader
-	standingWhole    = "whole"    // it has all that it promised
-	standingDoubtful = "doubtful" // it may have less: it neither votes nor leads
+	standingNew      = "new"      // it knows of no beginning of its group: it never voted or heard a leader
+	standingWhole    = "whole"    // it has everything that it promised
+	standingDoubtful = "doubtful" // it may have less than it promised: it neither votes nor leads
 )
 
 // record is the part of the promises that seldom changes.
 type record struct {
-	Disk     string // 16 random bytes, drawn for each new directory
+	Disk     string // 16 random bytes, new for each directory
 	Standing string
 	Why      string `json:",omitempty"` // why it is doubtful
-	Discard  bool   `json:",omitempty"` // the next start puts the files here aside
+	Discard  bool   `json:",omitempty"` // the next start must move the files here aside
 	Version  uint64 // grows each time the group accepts another Disk
 	Sealed   uint64 // entries from this index on must have a seal
 
 	Term, VotedTerm uint64
 	VotedFor        []byte
 
-	Committed uint64 // the highest index known to be committed in the group
-	Settled   uint64 // the highest committed index in this replica's own log, which may lack or differ from the group's
+	Committed uint64 // the highest index that it knows to be committed in the group
+	Settled   uint64 // the highest committed index in its own log, which may lack entries of the group or differ
 	Known     []diskOf
-	Reigns    []reign `json:",omitempty"` // the latest ones, in the order of the log
-	Origin    origin  // where the log comes from
+	Reigns    []reign `json:",omitempty"` // the latest reigns, in the order of the log
+	Origin    origin  // the restore from which the log comes
 
 	Format int `json:",omitempty"` // version of the directory's format; see logFormat
 }
 
-// logFormat is the version of everything in a replica's directory: the log and its entries, the
-// votes, the promises, and the form of snapshots. It is the highest version that this build
-// reads. 0 and 1 are the same.
+// logFormat is the version of everything in a replica's directory: the log and its entries, the votes, the promises,
+// and the form of snapshots. It is the highest version that this build can read. Versions 0 and 1 are the same.
 const logFormat = 1
 
 // diskOf is what a replica knows about a disk, its own or another's.
 type diskOf struct {
 	ID, Disk string
 	Version  uint64 // grows when the group accepts another disk of this ID
-	Floor    uint64 // the highest committed index that the disk was seen to have
+	Floor    uint64 // the highest committed index that the disk was known to have
 }
 
-// promises is the file and its content.
+// promises is the file of promises and its content.
 type promises struct {
 	mu     sync.Mutex
 	file   *os.File
 	path   string
 	record record
 	end    struct{ index, term uint64 }
-	seqs   [2]uint64 // number of the latest slot, of the record and of the end
-	dirty  bool      // something was written and not synced
+	seqs   [2]uint64 // numbers of the latest slots: of the record and of the end
+	dirty  bool      // something was written and is not synced yet
 }
 
 var errPromises = errors.New("neither of its two records can be read")
@@ -114,7 +113,7 @@ func openPromises(dir string) (*promises, error) {
 	return p, nil
 }
 
-// createPromises begins the file, in place of any that is there.
+// createPromises makes a new file of promises, and replaces an old one.
 func createPromises(dir string, r record) (*promises, error) {
 	path := filepath.Join(dir, promisesFile)
 	temporary := path + ".new"
@@ -133,7 +132,7 @@ func createPromises(dir string, r record) (*promises, error) {
 	return p, nil
 }
 
-// newDisk draws a random name of a disk.
+// newDisk returns a random name for a disk.
 func newDisk() string {
 	b := make([]byte, 16)
 	_, _ = rand.Read(b) // never fails
@@ -164,7 +163,7 @@ func slotSum(head, body []byte) [sha256.Size]byte {
 	return sha256.Sum256(append(bytes.Clone(head), body...))
 }
 
-// writeSlot writes body to the slot that does not count now.
+// writeSlot writes body to the older of two slots.
 func (p *promises) writeSlot(kind int, at, size int64, body []byte) error {
 	p.seqs[kind]++
 	slot := binary.BigEndian.AppendUint64(make([]byte, 0, slotHead+len(body)), p.seqs[kind])
@@ -193,7 +192,7 @@ func (p *promises) writeEnd() error {
 	return p.writeSlot(1, endsAt, endSlot, binary.BigEndian.AppendUint64(body, p.end.term))
 }
 
-// reached promises that the log goes up to an entry, which is on the disk.
+// reached promises that the log goes up to an entry. The entry must be on the disk.
 func (p *promises) reached(index, term uint64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -215,8 +214,7 @@ func (p *promises) promised() uint64 {
 	return p.end.index
 }
 
-// mend compares the file with what was last written, and writes both copies again if one
-// differs.
+// mend compares the file with what was last written. If a copy differs, it writes both again, and returns true.
 func (p *promises) mend() (mended bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -241,7 +239,7 @@ func (p *promises) written(kind int, slots []byte, size int) bool {
 	return true
 }
 
-// lowered promises a shorter log, before the end of the log is cut.
+// lowered promises a shorter log. Call it before the end of the log is cut.
 func (p *promises) lowered(index, term uint64) error {
 	if err := p.reached(index, term); err != nil {
 		return err
@@ -249,7 +247,7 @@ func (p *promises) lowered(index, term uint64) error {
 	return p.file.Sync()
 }
 
-// change changes the record, and makes this durable before it returns.
+// change changes the record. The change is durable when it returns.
 func (p *promises) change(f func(*record)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -269,7 +267,7 @@ func (p *promises) learn(f func(*record) (changed bool)) {
 	}
 }
 
-// flush writes what learn changed. The log can be written while the file is synced.
+// flush writes and syncs what learn changed. The log can be written during the sync.
 func (p *promises) flush() error {
 	p.mu.Lock()
 	if !p.dirty {
@@ -289,7 +287,7 @@ func (p *promises) now() record {
 	return r
 }
 
-// seals reports whether an entry must have a seal.
+// seals reports whether the entry at an index must have a seal.
 func (p *promises) seals(index uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -300,16 +298,16 @@ func (p *promises) close() error {
 	return errors.Join(p.flush(), p.file.Close())
 }
 
-// begin makes a new replica whole because it votes: only candidates of a group that is
-// beginning get its vote. If the first leader is lost before anybody has heard it, the next
-// election needs votes of these replicas for a log that is no longer empty.
+// begin makes a new replica whole because it votes. It gives its vote only to candidates of a group that is
+// beginning. If the first leader is lost before anybody has heard it, the next election needs the votes of such
+// replicas for a log that is no longer empty.
 func (r *record) begin() {
 	if r.Standing == standingNew {
 		r.Standing = standingWhole
 	}
 }
 
-// of returns the index of a replica's disk in Known, -1 if it is unknown.
+// of returns the position of a replica's disk in Known; -1 if it is unknown.
 func (r *record) of(id string) int {
 	return slices.IndexFunc(r.Known, func(d diskOf) bool { return d.ID == id })
 }
@@ -322,8 +320,8 @@ func (r *record) known(id string) (d diskOf, has bool) {
 	return d, false
 }
 
-// learn adds what another replica says about a disk, and reports whether that was new. It ignores
-// news about an earlier disk. A disk's floor never falls.
+// learn adds what another replica says about a disk, and reports whether anything was new. It ignores news about an
+// earlier disk. The floor of a disk never falls.
 func (r *record) learn(d diskOf) bool {
 	mine, has := r.known(d.ID)
 	if has && d.Version < mine.Version {
@@ -335,7 +333,7 @@ func (r *record) learn(d diskOf) bool {
 	return r.note(d)
 }
 
-// note replaces what the record says about a replica's disk, and reports whether that was new.
+// note replaces what the record says about a replica's disk, and reports whether anything changed.
 func (r *record) note(d diskOf) bool {
 	i := r.of(d.ID)
 	if i < 0 {

@@ -15,16 +15,15 @@ import (
 )
 
 const (
-	maxBatch    = 4096 // maximum of commands in one log entry
-	maxInFlight = 3    // maximum of entries in flight; more would make smaller entries
+	maxBatch    = 4096 // most commands in one log entry
+	maxInFlight = 3    // most entries in flight; with more, entries would be smaller
 )
 
-// company is the context key of how long commands may wait; see [Patiently].
+// company is the context key for how long commands may wait; see [Patiently].
 type company struct{}
 
-// Patiently lets the commands proposed with the returned context wait, at most for within, for
-// a command that does not wait, and share its log entry: an entry costs each replica about the
-// same, however many commands it has.
+// Patiently returns a context for patient commands: they may wait, at most for within, for a command that is not
+// patient, and share its log entry. An entry costs each replica about the same, however many commands it has.
 func Patiently(ctx context.Context, within time.Duration) context.Context {
 	return context.WithValue(ctx, company{}, within)
 }
@@ -47,15 +46,15 @@ func (b *batch) finish(results []any, err error) {
 // queue collects commands into batches until they are taken for the log.
 type queue struct {
 	config *Config
-	kick   chan struct{} // signalled, without waiting, when there is something to take
+	kick   chan struct{} // gets a token, without waiting, when there is a batch to take
 
 	mu      sync.Mutex
 	batches []*batch
-	due     bool // some command does not wait for others
+	due     bool // one of the commands is not patient
 	bytes   int
-	usual   int           // bytes of the last batch taken; the next one is expected to be similar
+	usual   int           // bytes of the last batch; the next one will probably be similar
 	newest  chan struct{} // closed when the newest batch has its results; nil: there was no batch
-	room    chan struct{} // closed when bytes shrinks, if somebody waits for that
+	room    chan struct{} // closed when bytes shrinks; nil: nobody waits for this
 	closed  error
 }
 
@@ -83,7 +82,7 @@ func (q *queue) add(command []byte, waits time.Duration) (b *batch, i int, full 
 		time.AfterFunc(waits, func() {
 			q.mu.Lock()
 			defer q.mu.Unlock()
-			if slices.Contains(q.batches, b) { // otherwise the batch was already taken
+			if slices.Contains(q.batches, b) { // otherwise the batch was taken already
 				q.hasten()
 			}
 		})
@@ -93,7 +92,7 @@ func (q *queue) add(command []byte, waits time.Duration) (b *batch, i int, full 
 	return b, b.commands - 1, nil, nil
 }
 
-// hasten makes the queued commands due.
+// hasten makes the queued commands due: they no longer wait for others.
 func (q *queue) hasten() {
 	if len(q.batches) == 0 {
 		return
@@ -120,8 +119,8 @@ func (q *queue) last(size int) *batch {
 	return b
 }
 
-// take removes and returns the first batch. Nothing more is added to that batch. take returns nil
-// if there is no batch, or if all commands still wait for others.
+// take removes and returns the first batch, to which nothing more is added. It returns nil if there is no batch, or
+// if all commands are patient and may still wait.
 func (q *queue) take() *batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -141,7 +140,7 @@ func (q *queue) take() *batch {
 	return b
 }
 
-// close refuses new commands, and the commands that were not taken.
+// close refuses new commands and the commands that were not taken.
 func (q *queue) close(err error) {
 	q.mu.Lock()
 	q.closed = err
@@ -151,21 +150,21 @@ func (q *queue) close(err error) {
 	}
 }
 
-// flight is a batch that Raft has not answered yet.
+// flight is a batch that Raft has and has not answered yet.
 type flight struct {
 	batch  *batch
 	future raft.ApplyFuture
 }
 
-// proposer gives commands to Raft, many in one entry, and gives each caller its result.
+// proposer passes commands to Raft, many in one entry, and gives each caller the result of its own command.
 type proposer struct {
 	*engine
 	leadership *leadership
-	commit     prometheus.Observer // seconds from the first command of an entry to its result
-	noSpace    func() error        // returns the error for commands while the disk has too little room
+	commit     prometheus.Observer // seconds from the first command of an entry until its result
+	noSpace    func() error        // returns an error while the disk has too little room for commands
 
 	queue     *queue
-	slots     chan struct{} // a token for each entry that may be in flight
+	slots     chan struct{} // has one token for each entry that may be in flight
 	flights   chan flight
 	collected chan struct{} // closed when the last batch has its results
 }
@@ -213,7 +212,7 @@ func (p *proposer) Decided(ctx context.Context) error {
 	}
 	p.queue.mu.Unlock()
 	switch {
-	case closed != nil: // batches that were not taken end before the taken ones
+	case closed != nil: // batches that were not taken end earlier than those that were
 		return closed
 	case newest == nil:
 		return nil
@@ -269,8 +268,8 @@ func (p *proposer) enqueue(ctx context.Context, command []byte) (*batch, int, er
 	}
 }
 
-// dispatch gives batches to Raft, at most maxInFlight at a time. It takes a batch only when a
-// slot is free; until then the batch is filled further.
+// dispatch passes batches to Raft, at most maxInFlight at a time. It takes a batch only when another entry may be in
+// flight; until then the batch gets more commands.
 func (p *proposer) dispatch() {
 	defer close(p.flights)
 	for {
@@ -314,8 +313,7 @@ func (p *proposer) collect() {
 	}
 }
 
-// split checks the applier's response. If a committed entry has no results, its outcome is
-// unknown.
+// split returns the results in the applier's response. If a committed entry has no results, its outcome is unknown.
 func split(response any, commands int) ([]any, error) {
 	switch r := response.(type) {
 	case []any:
@@ -328,8 +326,8 @@ func split(response any, commands int) ([]any, error) {
 	return nil, fmt.Errorf("%w: no result for each of %d commands", ErrUnknown, commands)
 }
 
-// await returns a future's error, or errGone if Raft stopped without setting one: it drops
-// entries that are committed but not applied.
+// await returns the error of a future. If Raft stops without setting one, it returns errGone: Raft drops entries that
+// are committed but not applied.
 func await(f raft.Future, gone <-chan struct{}) error {
 	result := make(chan error, 1)
 	go func() { result <- f.Error() }()
@@ -341,7 +339,7 @@ func await(f raft.Future, gone <-chan struct{}) error {
 	}
 }
 
-// awaitFor does what await does, but gives up after a time.
+// awaitFor does the same as await, but gives up after a time.
 func awaitFor(f raft.Future, most time.Duration) error {
 	tooLong := make(chan struct{})
 	timer := time.AfterFunc(most, func() { close(tooLong) })
@@ -351,9 +349,8 @@ func awaitFor(f raft.Future, most time.Duration) error {
 
 var errGone = errors.New("mailbox: stopped while the outcome was awaited")
 
-// proposeError returns what an error of Raft means for the commands of an entry. Only errors
-// that Raft returns before it changes its log mean that the commands were certainly not
-// appended.
+// proposeError returns what an error of Raft means for the commands of an entry. Only if Raft returned the error
+// before it changed its log, the commands were certainly not appended.
 func proposeError(err error) error {
 	switch {
 	case errors.Is(err, raft.ErrNotLeader),
@@ -365,5 +362,5 @@ func proposeError(err error) error {
 	}
 }
 
-// notAppended wraps ErrNotLeader together with its cause.
+// notAppended returns ErrNotLeader together with its cause.
 func notAppended(cause error) error { return fmt.Errorf("%w: %w", ErrNotLeader, cause) }

@@ -15,22 +15,22 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// copies are the directories of a group's three stopped replicas, of two moments.
+// copies are the directories of a group's three stopped replicas, copied at two moments.
 type copies struct {
 	older, newer string
-	commands     int      // acknowledged at the newer moment
-	last         raft.Log // the last of them, in the log
+	commands     int      // number of commands acknowledged at the newer moment
+	last         raft.Log // the log entry of the last of them
 }
 
-const atFirst, later = 5, 20 // commands
+const atFirst, later = 5, 20 // numbers of commands at the two moments
 
-// quick has a group elect soon, on small files.
+// quick makes a group elect soon, and use small files.
 func quick(c *Config) {
 	c.Timeout, c.SegmentBytes = 200*time.Millisecond, 64<<10
 }
 
-// twoMoments makes copies. Between the moments there was an election, so the older ones may give the
-// votes of its term again.
+// twoMoments makes the copies. There is an election between the two moments, so the older copies may give the votes
+// of its term again.
 func twoMoments(t *testing.T) (c copies) {
 	g := newGroup(t, 3, quick)
 	root := t.TempDir()
@@ -62,7 +62,7 @@ func twoMoments(t *testing.T) (c copies) {
 	return c
 }
 
-// put gives a replica a directory in a state.
+// put gives a replica a directory with a state.
 func (c *copies) put(g *group, id, state string) {
 	from := filepath.Join(c.newer, id)
 	switch state {
@@ -80,8 +80,7 @@ func (c *copies) put(g *group, id, state string) {
 	}
 }
 
-// keeps checks that a stopped replica's directory has the last entry that was acknowledged, and put
-// nothing aside.
+// keeps checks that a stopped replica's directory has the last acknowledged entry, and that nothing was moved aside.
 func (c *copies) keeps(g *group, id string) {
 	g.t.Helper()
 	config := g.config(id)
@@ -99,12 +98,12 @@ func (c *copies) keeps(g *group, id string) {
 	}
 }
 
-// lacks reports whether a replica's state lacks something that was acknowledged.
+// lacks reports whether a replica's state lacks acknowledged commands.
 func (c *copies) lacks(g *group, id string) bool {
 	return g.machines[id].count(strconv.Itoa(c.commands-1)) == 0
 }
 
-// leads is a replica that leads and has not ended.
+// leads returns a replica that leads and has not ended; nil if there is none.
 func (g *group) leads() (found *replicated) {
 	for _, box := range g.running() {
 		if box.current.Load() != nil && box.guard.broken.Load() == nil {
@@ -114,8 +113,8 @@ func (g *group) leads() (found *replicated) {
 	return found
 }
 
-// stuck reports whether no majority can elect a leader: too few replicas are whole, and too few are
-// new to begin a group.
+// stuck reports whether no majority can elect a leader: too few replicas are whole, and too few are new, to begin a
+// group.
 func (g *group) stuck() bool {
 	count := map[string]int{}
 	for _, box := range g.running() {
@@ -126,9 +125,9 @@ func (g *group) stuck() bool {
 	return count[standingWhole] < 2 && count[standingNew] < 2
 }
 
-// TestTheGoodReplicaOfThree: two of three replicas come back in any states, and the third is well. In
-// whatever order they start, once the third runs nobody leads that lacks what was acknowledged, the third
-// keeps it, and where nobody has it who could lead no majority is left.
+// TestTheGoodReplicaOfThree brings two of three replicas back in every combination of states and in every order; the
+// third is good. While the third runs, no replica may lead that lacks acknowledged commands, and the third must keep
+// them. If no possible leader has them, there must be no majority.
 func TestTheGoodReplicaOfThree(t *testing.T) {
 	t.Parallel()
 	c := twoMoments(t)
@@ -151,7 +150,7 @@ func (c *copies) start(t *testing.T, states map[string]string, order []string) {
 	})
 }
 
-// begin starts replicas in their states, with something between one start and the next.
+// begin starts replicas in their states, and calls between after each start.
 func (c *copies) begin(t *testing.T, states map[string]string, order []string, between func(*group)) {
 	g, _ := stopping(t, quick)
 	for id, state := range states {
@@ -172,7 +171,7 @@ func (c *copies) begin(t *testing.T, states map[string]string, order []string, b
 		_, err := leader.Propose(t.Context(), []byte("more"))
 		return err == nil
 	})
-	for id, box := range g.running() { // what is acknowledged from now on follows everything
+	for id, box := range g.running() { // commands that are acknowledged from now on come after everything else
 		if box.guard.broken.Load() == nil && g.machines[id].count("more") > 0 && c.lacks(g, id) {
 			t.Errorf("%s has a command that was acknowledged now, and lacks those before", id)
 		}
@@ -181,8 +180,8 @@ func (c *copies) begin(t *testing.T, states map[string]string, order []string, b
 	c.keeps(g, "r3")
 }
 
-// TestTheGoodReplicaBySeeds: as [TestTheGoodReplicaOfThree], but by seeds. What happens between two starts is drawn too: the
-// group has time to elect or it has not, a command is proposed, a replica that runs starts again.
+// TestTheGoodReplicaBySeeds does the same as [TestTheGoodReplicaOfThree] with random cases. Between two starts the
+// group may or may not have time to elect, a command may be proposed, or a running replica may be restarted.
 func TestTheGoodReplicaBySeeds(t *testing.T) {
 	t.Parallel()
 	c := twoMoments(t)
@@ -199,13 +198,13 @@ func TestTheGoodReplicaBySeeds(t *testing.T) {
 			r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 			c.begin(t, states, order, func(g *group) {
 				switch r.IntN(4) {
-				case 0: // the next starts at once
+				case 0: // start the next one at once
 				case 1:
-					time.Sleep(time.Duration(r.IntN(int(400 * time.Millisecond)))) // the moment of the next start is what is drawn
+					time.Sleep(time.Duration(r.IntN(int(400 * time.Millisecond)))) // the time of the next start is random
 				case 2:
 					eventually(t, "a leader, or too few", func() bool { return g.leads() != nil || g.stuck() || !elects(g, states) })
 					if box := g.leads(); box != nil {
-						box.Propose(t.Context(), []byte("between")) // whatever comes of it
+						box.Propose(t.Context(), []byte("between")) // ignore the result
 					}
 				case 3:
 					ids := slices.Sorted(maps.Keys(g.running()))
@@ -218,8 +217,8 @@ func TestTheGoodReplicaBySeeds(t *testing.T) {
 	}
 }
 
-// elects reports whether two of the replicas that run can elect one another, by what they came
-// back with: both have a log, or neither.
+// elects reports whether two of the running replicas can elect one another. They can if both came back with a log, or
+// neither.
 func elects(g *group, states map[string]string) bool {
 	logs, fresh := 0, 0
 	for id := range g.running() {
@@ -233,9 +232,9 @@ func elects(g *group, states map[string]string) bool {
 	return logs > 1 || fresh > 1
 }
 
-// TestAForkThatWentOn: two replicas that were put back lead without the third, for longer than their log
-// reaches back. The third takes neither their entries nor their snapshot, and they stop once it speaks.
-// By the runbook's page the group goes on from the third.
+// TestAForkThatWentOn lets two replicas that were put back lead without the third, until their log no longer reaches
+// back to the fork. The third must accept neither their entries nor their snapshot, and they must stop when it
+// answers. After the steps in the runbook, the group must continue from the third.
 func TestAForkThatWentOn(t *testing.T) {
 	t.Parallel()
 	c := twoMoments(t)
@@ -267,7 +266,7 @@ func TestAForkThatWentOn(t *testing.T) {
 		}
 		g.stop(g.ids...)
 		c.keeps(g, "r3")
-		// The runbook: empty the others; the third and one of them count.
+		// The runbook says: empty the other two; the third and one of them are a majority.
 		for _, id := range g.ids[:2] {
 			if err := os.Rename(g.dirs[id], filepath.Join(t.TempDir(), id)); err != nil {
 				t.Fatal(err)
@@ -298,8 +297,8 @@ func TestAForkThatWentOn(t *testing.T) {
 	}
 }
 
-// TestMissedElections: a replica that was away for more elections than anybody remembers stops
-// nobody when it comes back.
+// TestMissedElections keeps a replica away for more elections than the others remember. When it comes back, it must
+// not stop the group.
 func TestMissedElections(t *testing.T) {
 	t.Parallel()
 	g, why := stopping(t, quick)
@@ -332,8 +331,8 @@ func TestMissedElections(t *testing.T) {
 	}
 }
 
-// TestALeaderThatForgotAReignHasTheLogAllTheSame: the list of reigns of the leader lacks one, whose entries its log has. A replica
-// that starts again follows it.
+// TestALeaderThatForgotAReignHasTheLogAllTheSame removes a reign from the leader's list, but not its entries from the
+// log. A replica that starts again must follow this leader.
 func TestALeaderThatForgotAReignHasTheLogAllTheSame(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(*Config) {})

@@ -33,7 +33,7 @@ type replicated struct {
 	closing sync.Once
 	closed  error              // result of the first Close
 	halt    func() raft.Future // shuts Raft down once
-	abandon func()             // makes the outcome of everything in flight unknown, once
+	abandon func()             // sets the outcome of everything in flight to unknown, once
 	running sync.WaitGroup
 	probing chan struct{} // closed when the probe of the disk has ended
 }
@@ -103,7 +103,7 @@ func (m *replicated) openRaft() (err error) {
 	if err := m.bootstrap(settings); err != nil {
 		return err
 	}
-	var refused []error // why the machine refused the latest snapshots, latest first
+	var refused []error // why the machine refused the latest snapshots; the latest first
 	m.applier.refused = func(err error) { refused = append(refused, err) }
 	// Raft panics if no snapshot can be restored and the log does not begin at entry 1.
 	err = safely(func() (err error) {
@@ -131,8 +131,8 @@ func newTransport(c *Config, s *stream) *transport {
 	return &transport{
 		NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 			Logger: newRaftLog(c.Log), Stream: s, MaxPool: 3,
-			// A peer that does not answer blocks only the goroutine that waits for it. Five
-			// timeouts are enough for a slow disk.
+			// Only the goroutine of a peer waits while that peer does not answer. Five timeouts are enough for a slow
+			// disk.
 			Timeout: max(5*c.Timeout, 2*time.Second), MsgpackUseNewTimeFormat: true,
 		}),
 		peers: map[raft.ServerID]*sighting{},
@@ -144,12 +144,13 @@ func raftSettings(c *Config) *raft.Config {
 	r.LocalID = raft.ServerID(c.ID)
 	r.Logger = newRaftLog(c.Log)
 	r.HeartbeatTimeout, r.ElectionTimeout, r.LeaderLeaseTimeout = c.Timeout, c.Timeout, c.Timeout
-	r.CommitTimeout = min(c.Timeout, time.Second) // nobody waits for a follower to apply, and each of these messages wakes both processes
+	// Nobody waits until a follower applies, and each of these messages wakes both processes.
+	r.CommitTimeout = min(c.Timeout, time.Second)
 	r.SnapshotInterval = snapshotEvery
 	r.SnapshotThreshold = snapshotEntries
 	r.TrailingLogs = c.TrailingEntries
 	r.NoLegacyTelemetry = true
-	// Unbuffered, so that Raft answers every entry that it accepts, even when it stops.
+	// Unbuffered. So Raft answers every entry that it accepts, even when it stops.
 	r.BatchApplyCh = false
 	return r
 }
@@ -183,22 +184,22 @@ func (m *replicated) start() {
 	for _, run := range []func(){m.scrubber.scrub, m.lead, m.verify, m.compact, m.remember, h.heal, c.compare, m.yielder.yield, m.gate.tell, func() { m.guard.watch(m.gone) }} {
 		m.running.Go(run)
 	}
-	go func() { // a separate goroutine: it may hang with the disk
+	go func() { // a separate goroutine, because it may hang with the disk
 		defer close(m.probing)
 		m.guard.probe(m.gone)
 	}()
 }
 
 const (
-	snapshotEvery   = 10 * time.Second // interval between checks of the log's growth
-	snapshotEntries = 32768            // entries in the log after which the state is written
-	snapshotSpent   = time.Second      // time of applying after which the state is written
-	snapshotShare   = 10               // entries must have taken at least this many times as long to apply as the state takes to write
+	snapshotEvery   = 10 * time.Second // time between two checks of the log's growth
+	snapshotEntries = 32768            // number of entries in the log after which a snapshot is written
+	snapshotSpent   = time.Second      // time to apply the log's entries after which a snapshot is written
+	snapshotShare   = 10               // entries must have taken this many times as long as the last snapshot took to write
 )
 
-// compact writes a snapshot when the log has grown by SnapshotBytes, or when its entries took
-// snapshotSpent to apply (which is also what a start takes) and snapshotShare times as long as
-// the last snapshot took to write. Raft itself writes one after snapshotEntries entries.
+// compact writes a snapshot when the log has grown by SnapshotBytes. It also does so when the log's entries took
+// snapshotSpent to apply, and snapshotShare times as long as the last snapshot took to write: a start would take as
+// long. Raft itself writes a snapshot after snapshotEntries entries.
 func (m *replicated) compact() {
 	var took time.Duration // how long the last snapshot took to write
 	for {
@@ -229,7 +230,7 @@ func (m *replicated) Status() Status {
 	}
 }
 
-// remember writes the promises that need not be durable at once. It does so once a second.
+// remember writes, once a second, the promises that need not be durable at once.
 func (m *replicated) remember() {
 	for {
 		select {

@@ -34,8 +34,8 @@ func TestReplicasAgree(t *testing.T) {
 	}
 }
 
-// checkResults has each caller check that each result is its own command's, and
-// that its commands were applied in the order it sent them.
+// checkResults runs callers in parallel. Each caller checks that every result belongs to its own command, and that
+// its commands were applied in the order in which it sent them.
 func checkResults(t *testing.T, g *group, callers, each int) {
 	g.leader()
 	var wg sync.WaitGroup
@@ -56,7 +56,8 @@ func checkResults(t *testing.T, g *group, callers, each int) {
 	wg.Wait()
 }
 
-// TestPatientCommandsShareAnEntry with the next command, or have one of their own after their time.
+// TestPatientCommandsShareAnEntry checks that a patient command shares the entry of the next command, or gets an
+// entry of its own when its time is over.
 func TestPatientCommandsShareAnEntry(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, nil)
@@ -95,8 +96,8 @@ func TestPatientCommandsShareAnEntry(t *testing.T) {
 	}
 }
 
-// TestCommandsInOrder: commands that are proposed together are applied in their order, and
-// one that is refused keeps the others from nothing.
+// TestCommandsInOrder proposes several commands together. They must be applied in their order, and a refused one must
+// not prevent the others.
 func TestCommandsInOrder(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, steady)
@@ -143,8 +144,8 @@ func TestFollowerRefuses(t *testing.T) {
 	}
 }
 
-// TestNothingAcknowledgedIsLost closes one leader after another while callers propose, and
-// starts them again. It compares with the set of answered commands.
+// TestNothingAcknowledgedIsLost closes one leader after another while callers propose commands, and starts them
+// again. All acknowledged commands must be in the final state.
 func TestNothingAcknowledgedIsLost(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -212,11 +213,11 @@ func TestStateSurvivesRestart(t *testing.T) {
 	}
 }
 
-// TestSnapshotReachesWhoLagged cuts the log past what a stopped replica has, so
-// that only a snapshot can bring it up to date.
+// TestSnapshotReachesWhoLagged cuts the log while a replica is stopped, so that the replica needs a snapshot to catch
+// up.
 func TestSnapshotReachesWhoLagged(t *testing.T) {
 	t.Parallel()
-	// Segments of the log go as a whole, so they are small and the commands large.
+	// Whole segments of the log are removed. So they are small, and the commands large.
 	g := newGroup(t, 3, func(c *Config) { c.TrailingEntries, c.SegmentBytes = 1, 64<<10 })
 	g.start(g.ids...)
 	g.propose("seen by all")
@@ -279,8 +280,8 @@ func TestLogIsCutWhenItHasGrown(t *testing.T) {
 	})
 }
 
-// TestStateIsWrittenAfterLongWork: a start would carry out the entries again, which takes
-// about as long.
+// TestStateIsWrittenAfterLongWork checks that a snapshot is written after entries that took long to apply: a start
+// would apply them again and take as long.
 func TestStateIsWrittenAfterLongWork(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, nil)
@@ -345,8 +346,8 @@ func TestCloseEndsEverything(t *testing.T) {
 	}
 }
 
-// TestLastToCloseHandsOverToNobody: a leader does not wait for replicas that have closed to take
-// the lead, as where a whole site stops.
+// TestLastToCloseHandsOverToNobody closes all replicas, as when a whole site stops. The leader must not wait for
+// replicas that have closed to take over.
 func TestLastToCloseHandsOverToNobody(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(*testing.T, int, func(*Config)) *group{
@@ -387,7 +388,7 @@ func TestCommandsAreBounded(t *testing.T) {
 	if _, err := leader.Propose(context.Background(), make([]byte, 1000)); err != nil {
 		t.Errorf("1,000 bytes: %v", err)
 	}
-	checkResults(t, g, 20, 10) // far more than the queue holds
+	checkResults(t, g, 20, 10) // far more commands than the queue holds
 }
 
 func TestCallerMayReuseItsBuffer(t *testing.T) {
@@ -482,8 +483,8 @@ func TestLeadershipIsAnnouncedAfterTheBarrier(t *testing.T) {
 	}
 }
 
-// TestNoLeadershipBeforeTheBarrier: a replica that was elected and has not
-// applied what earlier terms committed does not lead yet.
+// TestNoLeadershipBeforeTheBarrier checks that an elected replica does not lead until it has applied all entries of
+// earlier terms.
 func TestNoLeadershipBeforeTheBarrier(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, steady)
@@ -506,7 +507,7 @@ func TestNoLeadershipBeforeTheBarrier(t *testing.T) {
 	}
 }
 
-// drain receives until a word on leadership is as wanted.
+// drain receives changes of leadership until one is as wanted.
 func drain(t *testing.T, ch <-chan Leadership, wanted func(Leadership) bool) Leadership {
 	t.Helper()
 	deadline := time.After(patience)
@@ -522,8 +523,8 @@ func drain(t *testing.T, ch <-chan Leadership, wanted func(Leadership) bool) Lea
 	}
 }
 
-// TestPlannedStopLeavesLittleToCarryOut: a replica that was stopped in order has its state
-// from a snapshot when it starts, and carries nothing out again.
+// TestPlannedStopLeavesLittleToCarryOut stops a replica in order. At its next start it must restore a snapshot, and
+// apply no entry again.
 func TestPlannedStopLeavesLittleToCarryOut(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, nil)

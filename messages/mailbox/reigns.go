@@ -11,23 +11,22 @@ import (
 	"go.uber.org/zap"
 )
 
-// reign is the part of the log that one leader wrote in one term. Its first entry has random
-// bytes, and each sum covers all entries before. So two logs that have an entry in the same
-// reign are equal up to that entry, even if replicas were restored from older copies and gave
-// the votes of a term twice. A replica keeps its latest reigns. From these it and a leader find
-// out whether the leader has all that was acknowledged here, even if the leader's log no longer
-// goes back so far.
+// reign is the part of the log that one leader wrote in one term. Its first entry has random bytes, and the sum of an
+// entry covers all entries before it. So two logs that have an entry in the same reign are equal up to that entry,
+// even if replicas were restored from older copies and gave the votes of a term twice. A replica keeps a list of its
+// latest reigns. With it, the replica and a leader find out whether the leader has every entry that was acknowledged
+// here, even if the leader's log no longer goes back so far.
 type reign struct {
 	Term, First uint64
 	Sum         string // checksum of entry First
 }
 
-// mostReigns is how many elections a replica may be behind its leader and still find out that
-// it has the same log.
+// mostReigns is how many elections a replica may be behind its leader, so that the two can still find out that their
+// logs are the same.
 const mostReigns = 64
 
-// origin is the latest restore from a backup in a log's history; zero: none. The first entry
-// after the restore identifies it, and before there is one, the backup.
+// origin is the latest restore from a backup in a log's history; zero: there was none. The first entry after the
+// restore identifies it; before that entry exists, the backup does.
 type origin struct {
 	At    int64  `json:",omitempty"` // when the leader's directory was restored, in nanoseconds
 	From  int64  `json:",omitempty"` // when the backup began, in nanoseconds
@@ -35,13 +34,13 @@ type origin struct {
 	Sum   string `json:",omitempty"` // checksum of that entry
 }
 
-// same reports whether two logs have the same restore, as far as they can tell.
+// same reports whether two logs come from the same restore, as far as this is known.
 func (o origin) same(other origin) bool {
 	return o == other || o.From == other.From && (o.Sum == "" || other.Sum == "")
 }
 
-// of returns the origin when entries up to settled are committed. It omits a first entry above
-// that, since another entry may be committed in its place.
+// of returns the origin as it is if only entries up to settled are committed. It leaves out a first entry above
+// settled, because another entry may be committed in its place.
 func (o origin) of(settled uint64) origin {
 	if settled < o.First {
 		o.First, o.Sum = 0, ""
@@ -49,16 +48,15 @@ func (o origin) of(settled uint64) origin {
 	return o
 }
 
-// apart reports whether a replica must stay out of the leader's group, because the group was
-// restored from a backup without the replica, or the replica without the group. If the leader
-// has the older log, the replica is not apart: the leader lacks what was acknowledged since the
-// restore.
+// apart reports whether a replica must stay out of the leader's group, because only one of the two was restored from
+// a backup. If the leader has the older log, the replica is not apart: then it is the leader that lacks entries which
+// were acknowledged since the restore.
 func (o origin) apart(leader origin) bool {
 	return !o.same(leader) && (o.From != 0 && o.Sum == "" || o.At < leader.At)
 }
 
-// noise fills the first entry of a reign, which has no content for Raft, with random bytes. It
-// also marks the entry if it is the first one after a restore.
+// noise fills the first entry of a reign with random bytes; Raft gives it no content. It also marks the entry if it
+// is the first one after a restore.
 func noise(l *raft.Log, o origin) {
 	if l.Type != raft.LogNoop {
 		return
@@ -75,7 +73,7 @@ const (
 	restoredBytes = noiseBytes + 8 + 8
 )
 
-// originOf returns the origin that an entry marks the beginning of.
+// originOf returns the origin that begins with an entry, if the entry is marked as the first one after a restore.
 func originOf(l *raft.Log) (o origin, begins bool) {
 	if l.Type != raft.LogNoop || len(l.Data) != restoredBytes {
 		return o, false
@@ -93,7 +91,7 @@ func reignOf(l *raft.Log) reign {
 	return r
 }
 
-// reignAt returns the reign of an entry; false: it is unknown.
+// reignAt returns the reign of the entry at an index. known is false if it is not in the list.
 func reignAt(all []reign, index uint64) (r reign, known bool) {
 	for _, one := range all {
 		if one.First <= index {
@@ -103,15 +101,15 @@ func reignAt(all []reign, index uint64) (r reign, known bool) {
 	return r, known
 }
 
-// reigns adds a reign, and removes reigns that began at its first entry or later.
+// reigns adds a reign. It first removes reigns that began at the new one's first entry or later.
 func (r *record) reigns(one reign) {
 	r.cut(one.First)
 	r.Reigns = append(r.Reigns, one)
 	r.Reigns = r.Reigns[max(0, len(r.Reigns)-mostReigns):]
 }
 
-// found replaces the known reigns by the reigns that begin in a log of entries first to last. It
-// keeps reigns that begin before the log, or in the snapshot and not in the log.
+// found replaces the list with the reigns that begin in a log with entries first to last. It keeps reigns that began
+// before the log, or in the snapshot and not in the log.
 func (r *record) found(begin []*raft.Log, first, last, snapshot uint64) {
 	noted := r.Reigns
 	r.Reigns = slices.DeleteFunc(slices.Clone(noted), func(one reign) bool { return one.First > first || first <= 1 })
@@ -133,14 +131,14 @@ func (r *record) begins(l *raft.Log) {
 	}
 }
 
-// cut removes the reigns that began at an entry or later.
+// cut removes the reigns that began at an entry or after it.
 func (r *record) cut(first uint64) {
 	for len(r.Reigns) > 0 && r.Reigns[len(r.Reigns)-1].First >= first {
 		r.Reigns = r.Reigns[:len(r.Reigns)-1]
 	}
 }
 
-// adopt takes over a leader's reigns up to the last entry of its snapshot.
+// adopt copies a leader's reigns up to the last entry of its snapshot.
 func (r *record) adopt(theirs []reign, last uint64) {
 	for _, one := range theirs {
 		if mine, known := reignAt(r.Reigns, one.First); one.First <= last && (!known || mine.First < one.First) {
@@ -149,17 +147,17 @@ func (r *record) adopt(theirs []reign, last uint64) {
 	}
 }
 
-// adoptOrigin takes over a leader's origin if the snapshot up to entry last includes it.
+// adoptOrigin copies a leader's origin if the snapshot up to entry last includes it.
 func (r *record) adoptOrigin(theirs origin, last uint64) {
 	if theirs.First <= last {
 		r.Origin = theirs
 	}
 }
 
-// meet uses what a leader or candidate tells about its log, and returns the answer. last is the
-// last entry of this replica's log.
+// meet reads what a leader or candidate says about its log, and returns the answer. last is the index of the last
+// entry in this replica's log.
 func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
-	settled := s.settled() // read first: another message of this leader may raise it meanwhile
+	settled := s.settled() // read this first: another message of the leader may raise it meanwhile
 	a = s.tellsLog(last)
 	err := s.stays()
 	if err == nil && settled > 0 && a.Origin.apart(q.Origin) {
@@ -172,11 +170,11 @@ func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
 	s.mu.Lock()
 	same, late := s.sameIn == q.Leads, s.sameIn > q.Leads
 	if same {
-		s.theirs = q // its log may have grown
+		s.theirs = q // its log may have grown since
 	}
 	s.mu.Unlock()
 	switch {
-	case late: // Raft does not know the later term yet
+	case late: // Raft does not know of the later term yet
 		a.Why = fmt.Sprintf("mailbox: replica %s has heard the leader of a later term", s.id)
 		return a
 	case same:
@@ -210,8 +208,8 @@ func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
 	return a
 }
 
-// adopt takes over the reigns of the leader up to the last entry of a snapshot, and writes them
-// before the snapshot: its entries are in no log here.
+// adopt copies the leader's reigns up to the last entry of a snapshot. Call it before the snapshot is written,
+// because no log here has these entries.
 func (s *standing) adopt(last uint64) error {
 	s.mu.Lock()
 	theirs := s.theirs
@@ -222,7 +220,7 @@ func (s *standing) adopt(last uint64) error {
 	})
 }
 
-// tellsLog returns what this replica tells about its log. last is its last entry.
+// tellsLog returns what this replica tells others about its log. last is the index of its last entry.
 func (s *standing) tellsLog(last uint64) hello {
 	r, settled := s.promises.now(), s.settled()
 	return hello{Last: last, Settled: settled, Origin: r.Origin.of(settled), Reigns: r.Reigns}
@@ -239,22 +237,21 @@ func (s *standing) leave(leader string) error {
 	return err
 }
 
-// stays returns why this replica stays out of its group, nil if it does not.
+// stays returns why this replica stays out of its group; nil: it takes part.
 func (s *standing) stays() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.apart
 }
 
-// sameLog compares a leader's log with what was acknowledged here: entries up to settled, of a
-// log that ends at entry end. same is false if the leader can no longer tell after many
-// elections. The error says that the leader lacks acknowledged entries. If the reigns of the two
-// differ, one list may lack a reign. Then asks is the entry whose checksum the leader has to show,
-// because each checksum covers all entries before.
+// sameLog compares a leader's log with what was acknowledged here: entries up to settled, of a log that ends at entry
+// end. same is also false if, after many elections, the leader no longer knows. An error says that the leader lacks
+// acknowledged entries. If the reigns of the two differ, a list may just lack a reign. Then asks is an entry whose
+// checksum the leader must send: a checksum covers all entries before.
 func (s *standing) sameLog(leader string, q hello, settled, end uint64) (same bool, asks uint64, err error) {
 	at := min(settled, end)
 	own, known := reignAt(s.promises.now().Reigns, at)
-	if term, has := s.termAt(at); has && own.Term != term { // the reign was lost with a loss of power
+	if term, has := s.termAt(at); has && own.Term != term { // the list lost the reign in a loss of power
 		known = false
 	}
 	theirs, has := reignAt(q.Reigns, at)
@@ -277,9 +274,8 @@ func (s *standing) sameLog(leader string, q hello, settled, end uint64) (same bo
 		s.id, settled, leader, q.Last)
 }
 
-// refuted is called when a replica tells this leader that it lacks acknowledged entries.
-// Neither of the two takes part any more, so that no majority continues from either log: an
-// operator says which one is right.
+// refuted is called when a replica says that this leader lacks acknowledged entries. Neither of the two takes part
+// any more, so that no majority continues from either log. An operator must say which log is right.
 func (s *standing) refuted(why string) {
 	if r := s.promises.now(); r.Standing == standingDoubtful {
 		return

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// backup is a state that was saved from a group.
+// backup is the saved state of a group.
 type backup struct {
 	saved Saved
 	image []byte
@@ -31,7 +31,7 @@ func (g *group) backup(began time.Time) backup {
 	return backup{saved, image, began}
 }
 
-// restore gives stopped replicas directories from a backup.
+// restore gives stopped replicas new directories from a backup.
 func (g *group) restore(b backup, ids ...string) {
 	g.t.Helper()
 	g.seen = 0
@@ -45,14 +45,15 @@ func (g *group) restore(b backup, ids ...string) {
 	}
 }
 
-// proposeAll acknowledges commands named after what they are for.
+// proposeAll proposes n commands that begin with what, and waits until they are acknowledged.
 func (g *group) proposeAll(what string, n int) {
 	for i := range n {
 		g.propose(what + " " + strconv.Itoa(i))
 	}
 }
 
-// saved is a group of three that was saved after five commands and has ten more, in a later term.
+// saved returns a group of three and a backup of it. The backup has the first five commands; the group has ten more,
+// in a later term.
 func saved(t *testing.T) (*group, backup) {
 	g := newGroup(t, 3, quick)
 	g.start(g.ids...)
@@ -70,7 +71,7 @@ func saved(t *testing.T) (*group, backup) {
 	return g, b
 }
 
-// staysOut waits until a replica stays out of its group, and checks that it keeps its log.
+// staysOut waits until a replica stays out of its group, and checks that the replica keeps its log.
 func (g *group) staysOut(id string) {
 	g.t.Helper()
 	eventually(g.t, id+" stays out", func() bool { return g.running()[id].standing.stays() != nil })
@@ -79,9 +80,9 @@ func (g *group) staysOut(id string) {
 	}
 }
 
-// TestRestoredWhileAHostWasAway: two hosts are restored from a backup, and the third comes back with
-// what it had. In whatever order they start, the restored ones go on, the third stays out with all
-// that it has, and joins once its directory is moved away.
+// TestRestoredWhileAHostWasAway restores two hosts from a backup, and starts the third with its old directory. In
+// whatever order they start, the two must continue, and the third must stay out and keep its data. When its directory
+// is moved away, it must join.
 func TestRestoredWhileAHostWasAway(t *testing.T) {
 	t.Parallel()
 	for _, order := range [][]string{{"r1", "r2", "r3"}, {"r1", "r3", "r2"}, {"r3", "r1", "r2"}} {
@@ -110,8 +111,8 @@ func TestRestoredWhileAHostWasAway(t *testing.T) {
 	}
 }
 
-// TestRestoredTwice: the host that is away when a group is restored again has the log of the first
-// restore, also where the second is from the same backup.
+// TestRestoredTwice restores a group twice, from two backups or from the same one. A host that was away at the second
+// restore, and has the log of the first, must stay out.
 func TestRestoredTwice(t *testing.T) {
 	t.Parallel()
 	g, b := saved(t)
@@ -130,7 +131,7 @@ func TestRestoredTwice(t *testing.T) {
 	g.proposeAll("third", 1)
 }
 
-// TestOneHostRestoredByMistake: it stays out, and the others go on.
+// TestOneHostRestoredByMistake restores one of three hosts. It must stay out, and the others must continue.
 func TestOneHostRestoredByMistake(t *testing.T) {
 	t.Parallel()
 	g, b := saved(t)
@@ -143,8 +144,8 @@ func TestOneHostRestoredByMistake(t *testing.T) {
 	g.agree(18)
 }
 
-// TestPutBackToBeforeARestore: two of three restored replicas come back with directories from before
-// the restore. What was acknowledged since is at the third alone, so the group stops.
+// TestPutBackToBeforeARestore gives two of three restored replicas directories from before the restore. Only the
+// third has the entries that were acknowledged since, so the group must stop.
 func TestPutBackToBeforeARestore(t *testing.T) {
 	t.Parallel()
 	before, b := saved(t)
@@ -171,7 +172,7 @@ func TestPutBackToBeforeARestore(t *testing.T) {
 	}
 }
 
-// TestFirstEntryAfterARestoreThatWasNotCommitted: the first leader after a restore lost its entry.
+// TestFirstEntryAfterARestoreThatWasNotCommitted replaces the uncommitted entry of the first leader after a restore.
 func TestFirstEntryAfterARestoreThatWasNotCommitted(t *testing.T) {
 	t.Parallel()
 	g, b := saved(t)

@@ -15,31 +15,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scrubber slowly reads and checks all files of this replica, again and again. So damage on the
-// disk is found while the state in memory and the peers still have what was lost. (Models:
-// TigerBeetle's grid scrubber, and etcd's corruption check.)
+// scrubber slowly reads and checks all files of this replica, again and again. So damage on the disk is found while
+// the state in memory and the peers still have the damaged data. (Models: TigerBeetle's grid scrubber, and etcd's
+// corruption check.)
 type scrubber struct {
 	*engine
 	standing *standing
 	disk     *disk
 	applied  func() uint64
 	damaged  func(error)   // stops this replica; its next start heals it
-	passes   atomic.Uint64 // readings that ended
-	found    atomic.Uint64 // damage that was not repaired
-	aside    atomic.Uint64 // directories of damaged state that were put aside and still exist
+	passes   atomic.Uint64 // number of completed passes
+	found    atomic.Uint64 // number of damages that were not repaired
+	aside    atomic.Uint64 // number of directories with damaged state that were moved aside and still exist
 }
 
 const (
-	scrubEvery = time.Hour             // between two readings
-	scrubAgain = 5 * time.Minute       // after a reading that found damage and could not repair it
-	scrubPause = 50 * time.Millisecond // after each part, so at most 5 MiB are read in a second
-	scrubPart  = 256 << 10             // bytes
-	scrubLog   = 1 << 10               // entries checked between two pauses
-	asideEvery = time.Minute           // between two counts of the directories that were put aside
+	scrubEvery = time.Hour             // pause between two passes
+	scrubAgain = 5 * time.Minute       // pause after a pass that found damage and could not repair it
+	scrubPause = 50 * time.Millisecond // pause after each part, so that at most 5 MiB are read in a second
+	scrubPart  = 256 << 10             // bytes of a part
+	scrubLog   = 1 << 10               // number of entries checked between two pauses
+	asideEvery = time.Minute           // time between two counts of the directories that were moved aside
 )
 
-// scrub reads until the replica stops. The first reading begins at a random moment, so that the
-// replicas of a group do not read, and stop, at the same time.
+// scrub makes passes until the replica stops. The first one begins at a random time, so that the replicas of a group
+// do not read, and stop, at the same time.
 func (s *scrubber) scrub() {
 	rest := rand.N(s.config.limits.scrubEvery)
 	for s.waitForPass(rest) {
@@ -50,11 +50,11 @@ func (s *scrubber) scrub() {
 	}
 }
 
-// waitForPass waits for d, and counts the directories put aside meanwhile. It returns false when the
+// waitForPass waits for d. Meanwhile it counts the directories that were moved aside. It returns false when the
 // replica stops.
 func (s *scrubber) waitForPass(d time.Duration) bool {
 	for ; ; d -= asideEvery {
-		all, _ := filepath.Glob(filepath.Join(s.config.Dir, "damaged-*")) // the pattern is good
+		all, _ := filepath.Glob(filepath.Join(s.config.Dir, "damaged-*")) // the pattern is valid
 		s.aside.Store(uint64(len(all)))
 		if d <= asideEvery {
 			return s.pause(d)
@@ -96,7 +96,7 @@ func (s *scrubber) pass() error {
 	return errors.Join(all...)
 }
 
-// checkPromises rewrites the file of promises if it differs from what was last written.
+// checkPromises writes the file of promises again if it differs from what was last written.
 func (s *scrubber) checkPromises() error {
 	mended, err := s.disk.promises.mend()
 	if mended {
@@ -108,7 +108,7 @@ func (s *scrubber) checkPromises() error {
 	return err
 }
 
-// checkSnapshots puts damaged snapshots aside, and writes a new one from the state in memory.
+// checkSnapshots moves damaged snapshots aside, and writes a new one from the state in memory.
 func (s *scrubber) checkSnapshots() error {
 	states, err := filepath.Glob(filepath.Join(s.disk.snapshots.dir, "*", "state.bin"))
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *scrubber) checkSnapshots() error {
 	return await(s.raft.Snapshot(), s.gone)
 }
 
-// moveDamaged puts damaged snapshots aside. No snapshot is written or removed meanwhile.
+// moveDamaged moves damaged snapshots aside. Meanwhile no snapshot is written or removed.
 func (s *scrubber) moveDamaged() (moved bool, err error) {
 	s.disk.snapshots.ending.Lock()
 	defer s.disk.snapshots.ending.Unlock()
@@ -161,8 +161,8 @@ func (s *scrubber) checkLog() error {
 	return err
 }
 
-// writeAside writes a snapshot, which replaces what is damaged in the log. It returns the error
-// for the operator.
+// writeAside writes a snapshot, which replaces the damaged part of the log. It returns the error that the operator
+// gets.
 func (s *scrubber) writeAside(damage error) error {
 	err := await(s.raft.Snapshot(), s.gone)
 	if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
@@ -171,13 +171,13 @@ func (s *scrubber) writeAside(damage error) error {
 	return fmt.Errorf("%w; what is in memory is right and was written aside, and the next start goes on from there: look at the disk, and restart the site", damage)
 }
 
-// majorityWithoutUs reports whether the group has a majority without this replica.
+// majorityWithoutUs reports whether the other replicas of the group have a majority.
 func (s *scrubber) majorityWithoutUs() bool {
 	_, leader := s.raft.LeaderWithID()
 	return leader != "" && s.standing.spare.Load()
 }
 
-// readLog returns the first damage in the log or the votes.
+// readLog reads the log and the votes, and returns the first damage.
 func (s *scrubber) readLog() error {
 	segments, err := filepath.Glob(filepath.Join(s.config.Dir, walDir, "*.wal"))
 	if err != nil {
@@ -213,7 +213,7 @@ func (s *scrubber) readLog() error {
 		switch end, _ := s.disk.sealed.end(); {
 		case lost != nil || cut <= index && index <= end && cut > 0:
 			return err
-		case cut <= index: // a snapshot took the place of the log meanwhile
+		case cut <= index: // a snapshot has replaced the log meanwhile
 			return nil
 		}
 		last, index = tail{}, cut-1
@@ -221,15 +221,15 @@ func (s *scrubber) readLog() error {
 	return nil
 }
 
-// load reads a file slowly from the disk. It first drops the file's pages from memory, which
-// may be intact where the disk is not.
+// load reads a file slowly from the disk. It first drops the file's pages from memory, because they may be intact
+// although the disk is not.
 func (s *scrubber) load(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED) // without it the check is a weaker one
+	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED) // if this fails, the check is weaker
 	part := make([]byte, scrubPart)
 	for {
 		if _, err := f.Read(part); errors.Is(err, io.EOF) {
@@ -243,7 +243,7 @@ func (s *scrubber) load(path string) error {
 	}
 }
 
-// damages returns the number of damages; a leader of another group counts as one.
+// damages returns the number of damages. A leader of another group counts as one.
 func (s *scrubber) damages() uint64 {
 	return s.found.Load() + s.aside.Load() + min(1, s.standing.strange.Load())
 }

@@ -13,13 +13,13 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// often has a replica read its files all the time.
+// often makes a replica scrub its files all the time.
 func often(c *Config) {
 	c.SegmentBytes, c.limits.scrubEvery, c.limits.scrubPause = 64<<10, 20*time.Millisecond, time.Millisecond
 }
 
-// rot changes a byte of a file below a running replica, in the place where text stands; "": in
-// the middle. The result puts it back.
+// rot changes a byte of a file of a running replica: where the text stands, or, for "", in the middle. mend puts the
+// byte back.
 func rot(t *testing.T, path, text string) (mend func()) {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -46,9 +46,8 @@ func rot(t *testing.T, path, text string) (mend func()) {
 	return func() { write(content[at]) }
 }
 
-// TestLogThatRotsIsHealed: an entry of one replica changes under the running process, which
-// nobody reads any more. The replica stops by itself, and the leader hands over before that;
-// the next start has what the others have.
+// TestLogThatRotsIsHealed changes an entry in the log file of a running replica, which nobody reads any more. The
+// replica must stop by itself; a leader must hand over before. The next start must get the log of the other replicas.
 func TestLogThatRotsIsHealed(t *testing.T) {
 	t.Parallel()
 	for _, leads := range []bool{false, true} {
@@ -95,8 +94,8 @@ func TestLogThatRotsIsHealed(t *testing.T) {
 	}
 }
 
-// TestLogThatRotsAlone: one replica alone goes on, because its memory is right, names what is
-// wrong and what to do, and writes its state aside: the next start has everything.
+// TestLogThatRotsAlone changes the log of a replica without peers. Its memory is right, so it must go on, say what is
+// wrong and what to do, and write a snapshot from which its next start gets everything.
 func TestLogThatRotsAlone(t *testing.T) {
 	t.Parallel()
 	logs, seen := observer.New(zap.ErrorLevel)
@@ -124,7 +123,7 @@ func TestLogThatRotsAlone(t *testing.T) {
 	g.agree(22)
 }
 
-// TestSnapshotThatRots is replaced by a new one, of one replica alone too.
+// TestSnapshotThatRots checks that a damaged snapshot is replaced with a new one, also without peers.
 func TestSnapshotThatRots(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"state.bin", snapshotMeta, snapshotSeal} {
@@ -155,7 +154,7 @@ func TestSnapshotThatRots(t *testing.T) {
 	}
 }
 
-// TestPromisesThatRot are written anew, whichever copy it was.
+// TestPromisesThatRot checks that damaged promises are written again, whichever copy was damaged.
 func TestPromisesThatRot(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, often)
@@ -185,7 +184,7 @@ func TestPromisesThatRot(t *testing.T) {
 	}
 }
 
-// TestScrubMeetsCuts: a log that is cut while it is read has no damage.
+// TestScrubMeetsCuts cuts the log while it is read. This must not count as damage.
 func TestScrubMeetsCuts(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) {
@@ -197,7 +196,7 @@ func TestScrubMeetsCuts(t *testing.T) {
 		g.propose(fmt.Sprintf("%d/%4000d", i, i))
 		if i%10 == 0 {
 			for _, box := range g.running() {
-				_ = box.raft.Snapshot().Error() // not while the group changes
+				_ = box.raft.Snapshot().Error() // fails while the group changes
 			}
 		}
 	}

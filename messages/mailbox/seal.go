@@ -12,18 +12,17 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// A seal is the checksum of an entry, made by the leader and stored in the entry's Extensions
-// on every disk. It has one byte of version, the sum of the entry before (zero if that has no
-// seal), and the entry's own sum, over the sum before and the entry's index, term, type and
-// data. So if two logs have equal sums at an index, they are equal back to where seals begin.
-// Raft passes Extensions on unchanged.
+// A seal is the checksum of an entry, made by the leader and stored in the entry's Extensions on every disk. It has
+// one byte of version, the sum of the entry before (zero if that has no seal), and the sum of the entry itself. That
+// sum covers the sum before and the entry's index, term, type and data. So if two logs have equal sums at an index,
+// all their sealed entries up to it are equal. Raft passes Extensions on unchanged.
 const (
 	sealVersion = 1
 	sealBytes   = 1 + 2*sumBytes
 	sumBytes    = 16
 )
 
-// sum is the checksum of an entry and all entries before it; zero means none.
+// sum is a checksum that covers an entry and all entries before it; zero means none.
 type sum [sumBytes]byte
 
 var (
@@ -60,7 +59,7 @@ func sealed(l *raft.Log) bool {
 	return len(l.Extensions) == sealBytes && l.Extensions[0] == sealVersion
 }
 
-// sums returns the two sums in a seal: of the entry before, and of the entry.
+// sums returns the two sums in an entry's seal: the sum of the entry before it, and its own.
 func sums(l *raft.Log) (before, own sum) {
 	if sealed(l) {
 		copy(before[:], l.Extensions[1:])
@@ -81,7 +80,7 @@ func checkSeal(l *raft.Log) error {
 	return nil
 }
 
-// tail is the last entry of a log.
+// tail describes the last entry of a log.
 type tail struct {
 	index, term uint64
 	sum         sum
@@ -92,8 +91,8 @@ func tailOf(l *raft.Log) tail {
 	return tail{l.Index, l.Term, own}
 }
 
-// chains returns the sum that the next entry's seal includes. Each replica writes a group's
-// first entry by itself, so the chain begins after that entry.
+// chains returns the sum that the seal of the next entry must include. Each replica writes a group's first entry by
+// itself, so the chain begins after that entry.
 func (t tail) chains() sum {
 	if t.index <= 1 {
 		return sum{}

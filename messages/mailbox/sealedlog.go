@@ -19,16 +19,16 @@ type sealedLog struct {
 	guard    *guard
 	place    string
 	promises *promises
-	damaged  func(error)                 // called once for damage found while the replica runs
-	applied  func() uint64               // returns the last applied entry
-	keep     func() uint64               // entries above it are kept when the front of the log is cut
-	restored func() (index, term uint64) // returns the latest snapshot
+	damaged  func(error)                 // called once, for damage that is found while the replica runs
+	applied  func() uint64               // returns the index of the last applied entry
+	keep     func() uint64               // entries above its result are kept when the front of the log is cut
+	restored func() (index, term uint64) // returns the last entry of the latest snapshot
 
 	mu   sync.Mutex           // held while the log is written
-	last atomic.Pointer[tail] // of the log, as written
+	last atomic.Pointer[tail] // the last entry that was written
 
-	shortened atomic.Bool // the end of the log was cut, and nothing was written since
-	scanned   []*raft.Log // after scan: the first entry of each reign that begins in the log
+	shortened atomic.Bool // the end of the log was cut, and nothing has been written since
+	scanned   []*raft.Log // after scan: the first entries of the reigns that begin in the log
 }
 
 // GetLog reads an entry and checks it. Raft panics if it cannot read an entry that it must
@@ -43,12 +43,12 @@ func (s *sealedLog) GetLog(index uint64, l *raft.Log) error {
 		return err
 	}
 	s.damaged(err)
-	select {} // the process ends, or the replica is cut off from its group
+	select {} // meanwhile the process ends, or the replica is cut off from its group
 }
 
-// precedes sets the term of the entry before the log if a snapshot ends with that entry. A
-// leader with other entries than this log asks for it, and could not replace them without an
-// answer. Raft never sends such an entry itself: a leader without it sends its snapshot.
+// precedes sets the term of the entry before the log if a snapshot ends with that entry. A leader with different
+// entries asks for this entry, and could not replace the entries here without an answer. Raft never sends such an
+// entry: a leader that lacks it sends its snapshot.
 func (s *sealedLog) precedes(index uint64, l *raft.Log) bool {
 	end, term := s.restored()
 	first, err := s.LogStore.FirstIndex()
@@ -59,7 +59,7 @@ func (s *sealedLog) precedes(index uint64, l *raft.Log) bool {
 	return true
 }
 
-// read does what GetLog does, but returns an error for a damaged entry.
+// read does the same as GetLog, but returns an error for a damaged entry.
 func (s *sealedLog) read(index uint64, l *raft.Log) error {
 	err := safely(func() error { return s.LogStore.GetLog(index, l) })
 	switch {
@@ -87,10 +87,9 @@ func (s *sealedLog) check(l *raft.Log) error {
 // StoreLog writes one entry.
 func (s *sealedLog) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
 
-// StoreLogs seals this leader's own entries, which have no seal yet, writes all, and promises
-// them. After a cut of the end it waits until there is room. If it failed instead, Raft would
-// assume that the entries that were cut still exist, and accept no more entries until the next
-// start.
+// StoreLogs seals this leader's own entries, which have no seal yet, writes all entries, and promises them. After a
+// cut of the log's end it waits until there is room. If it returned an error instead, Raft would believe that the cut
+// entries still exist, and would accept no more entries until the next start.
 func (s *sealedLog) StoreLogs(logs []*raft.Log) error {
 	for {
 		err := s.guard.write("a write of the log", func() error { return s.store(logs) })
@@ -110,14 +109,14 @@ func (s *sealedLog) store(logs []*raft.Log) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last := *s.last.Load()
-	var begun []*raft.Log // the first entries of reigns
+	var begun []*raft.Log // the first entries of the new reigns
 	for _, l := range logs {
 		if !sealed(l) {
 			noise(l, s.promises.now().Origin)
 			l.Extensions = newSeal(last.nextTo(l).chains(), l)
 		} else if err := last.checkChain(l); err != nil {
 			err = damagedEntry(s.place, l.Index, err)
-			if l.Index > s.settled() { // otherwise the logs belong to two groups, and nothing is damaged
+			if l.Index > s.settled() { // otherwise the entries come from another group, and nothing is damaged
 				s.damaged(err)
 			}
 			return err
@@ -140,7 +139,7 @@ func (s *sealedLog) store(logs []*raft.Log) error {
 	return s.promises.reached(last.index, last.term)
 }
 
-// termBefore returns the term of the entry before an entry; it is the log's last or in a
+// termBefore returns the term of the entry before the one at index. That entry is the last one of the log, or in a
 // snapshot.
 func (s *sealedLog) termBefore(index uint64, last tail) uint64 {
 	if index == last.index+1 {
@@ -173,8 +172,7 @@ func (s *sealedLog) sumAt(index uint64) (text string, has bool) {
 // settled returns the last entry that is known to be committed, even from before the start.
 func (s *sealedLog) settled() uint64 { return max(s.applied(), s.promises.settled()) }
 
-// nextTo returns t if l is the entry after t, and otherwise the position before l without a
-// sum.
+// nextTo returns t if l is the entry right after t; otherwise the position before l, without a sum.
 func (t tail) nextTo(l *raft.Log) tail {
 	if l.Index == t.index+1 {
 		return t
@@ -182,8 +180,8 @@ func (t tail) nextTo(l *raft.Log) tail {
 	return tail{}
 }
 
-// DeleteRange cuts the log. At the front it keeps what the older snapshot needs. At the end it
-// cuts no committed entry that is in no snapshot: no leader can have another entry there.
+// DeleteRange cuts the log. At the front it keeps the entries that the older snapshot needs. At the end it refuses to
+// cut a committed entry that no snapshot contains: no leader can have another entry there.
 func (s *sealedLog) DeleteRange(first, last uint64) error {
 	return s.guard.write("a cut of the log", func() error { return s.cut(first, last) })
 }
@@ -237,11 +235,11 @@ func (s *sealedLog) end() (index, term uint64) {
 	return last.index, last.term
 }
 
-// IsMonotonic returns true: the store refuses gaps.
+// IsMonotonic returns true: the store refuses gaps between entries.
 func (s *sealedLog) IsMonotonic() bool { return true }
 
-// safely runs f on files that may be damaged. On some broken pages and lengths the store's
-// library panics; if a mapped file is shorter than it says, the access faults.
+// safely runs f on files that may be damaged, and returns panics as errors. The store's library panics on some broken
+// pages and lengths; if a mapped file is shorter than it says, the access faults.
 func safely(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

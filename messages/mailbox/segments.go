@@ -8,9 +8,9 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// segments makes the files of the log. When a file is full, raft-wal makes the next one in the
-// background, and cannot continue after an error there. So if the disk has no room for the
-// file, each write tries again to make it, and fails until there is room.
+// segments makes the files of the log. When a file is full, raft-wal makes the next one in the background, and cannot
+// continue if that fails. So if the disk has no room for the next file, each write tries again to make it, and fails
+// until there is room.
 type segments struct {
 	*segment.Filer
 	config *Config
@@ -20,7 +20,7 @@ func newSegments(c *Config, dir string) *segments {
 	return &segments{segment.NewFiler(dir, fs.New()), c}
 }
 
-// Create makes a file now, or, if there is no room, at the first write for which there is room.
+// Create makes a file now. If there is no room, the first write with room makes it.
 func (s *segments) Create(info types.SegmentInfo) (types.SegmentWriter, error) {
 	w, err := s.create(info)
 	if noSpace(err) {
@@ -37,12 +37,12 @@ func (s *segments) create(info types.SegmentInfo) (types.SegmentWriter, error) {
 	}
 	w, err := s.Filer.Create(info)
 	if noSpace(err) {
-		_ = s.Delete(info.BaseIndex, info.ID) // the file may exist without its reserved room
+		_ = s.Delete(info.BaseIndex, info.ID) // the file may exist although its space is not reserved
 	}
 	return w, err
 }
 
-// lateSegment is a file of the log that does not exist yet. It has no entries.
+// lateSegment is a file of the log that may not exist yet. Until then it has no entries.
 type lateSegment struct {
 	segments *segments
 	info     types.SegmentInfo
@@ -79,7 +79,7 @@ func (l *lateSegment) ForceSeal() (uint64, error) {
 	return w.ForceSeal()
 }
 
-// Sealed reports whether the file has its end.
+// Sealed reports whether the file is complete.
 func (l *lateSegment) Sealed() (bool, uint64, error) {
 	if w := l.made.Load(); w != nil {
 		return (*w).Sealed()

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestNoRoomForTheNextFile: a full disk when the log needs its next file ends no process. With
-// room again commands are accepted, also where the replica was started meanwhile.
+// TestNoRoomForTheNextFile fills the disk when the log needs its next file. The process must not end. When there is
+// room again, commands must be accepted, even if the replica was restarted meanwhile.
 func TestNoRoomForTheNextFile(t *testing.T) {
 	t.Parallel()
 	for _, restart := range []bool{false, true} {

@@ -19,9 +19,9 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// Raft keeps each snapshot in its own directory under this one, and checks the state by the
-// checksum in meta.json when it reads or sends it. Next to meta.json is a seal, which protects
-// what meta.json itself says: the index, the term and the group.
+// Raft keeps each snapshot in its own directory under this one, and checks the state with the checksum in meta.json
+// when it reads or sends it. Next to meta.json is a seal. It protects the content of meta.json: the index, the term
+// and the group.
 const (
 	snapshotsDir = "snapshots"
 	snapshotMeta = "meta.json"
@@ -49,8 +49,8 @@ type sealedSink struct {
 	store *sealedSnapshots
 }
 
-// Close ends the snapshot and seals its description. After a crash in between it has no seal,
-// and is accepted without one.
+// Close ends the snapshot and seals its description. After a crash in between the snapshot has no seal, and is
+// accepted without one.
 func (s *sealedSink) Close() error {
 	s.store.ending.Lock()
 	defer s.store.ending.Unlock()
@@ -63,7 +63,7 @@ func (s *sealedSink) Close() error {
 func (s *sealedSnapshots) seal(id string) error {
 	digest, err := s.digest(id)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // it was cancelled, or a later one replaced it
+		return nil // it was cancelled, or a later snapshot replaced it
 	}
 	if err != nil {
 		return err
@@ -104,8 +104,7 @@ func (s *sealedSnapshots) newest() (index, term uint64) {
 	return all[0].Index, all[0].Term
 }
 
-// oldest returns the index of the oldest usable snapshot; 0: the log goes back to its
-// beginning.
+// oldest returns the index of the oldest usable snapshot; 0: there is none, and the log goes back to its beginning.
 func (s *sealedSnapshots) oldest() uint64 {
 	all, err := s.List()
 	if err != nil || len(all) < retainedSnapshots {
@@ -114,8 +113,8 @@ func (s *sealedSnapshots) oldest() uint64 {
 	return all[len(all)-1].Index
 }
 
-// unreadable lists the directories of snapshots that cannot be read, which Raft skips, and
-// returns the latest snapshot that can; nil: none.
+// unreadable lists the directories of snapshots that cannot be read; Raft skips these. usable is the latest snapshot
+// that can be read; nil: none.
 func (s *sealedSnapshots) unreadable() (damaged []string, usable *raft.SnapshotMeta, cause error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -148,7 +147,7 @@ func (s *sealedSnapshots) unreadable() (damaged []string, usable *raft.SnapshotM
 	return damaged, usable, cause
 }
 
-// moveAside moves unreadable snapshots into a directory of their own. what is the log line.
+// moveAside moves unreadable snapshots into a directory of their own. what is the text of the log line.
 func (s *sealedSnapshots) moveAside(c *Config, names []string, cause error, what string) error {
 	c.Log.Error(what, zap.Strings("snapshots", names), zap.Error(cause))
 	aside, err := asideDir(c)
@@ -158,9 +157,9 @@ func (s *sealedSnapshots) moveAside(c *Config, names []string, cause error, what
 	return errors.Join(err, durable.Sync(s.dir))
 }
 
-// passOver is called when the machine refused the latest snapshots at the start, and Raft
-// started with err. It puts these snapshots aside and continues from an older one. It returns
-// an error if the snapshots are not the cause, or the log does not go back far enough.
+// passOver is called when the machine refused the latest snapshots at the start, and Raft failed with err. It moves
+// these snapshots aside and continues from an older one. It returns an error if the snapshots are not the cause, or
+// if the log does not go back far enough.
 func (m *replicated) passOver(refused []error, err error) error {
 	why := errors.Join(refused...)
 	if isConfig(why) || messages.KindOf(why) == messages.Unavailable {
@@ -189,9 +188,9 @@ func (d *disk) continues(snapshot uint64) bool {
 	return err == nil && first > 0 && first <= snapshot+1 && last >= d.promises.promised()
 }
 
-// refusedSnapshot puts aside a snapshot that the leader sent and the machine refused, so that
-// it does not replace good ones. It ends the replica unless the cause is temporary: the leader
-// would send the same snapshot again.
+// refusedSnapshot moves aside a snapshot that the leader sent and the machine refused, so that it does not replace
+// good ones. It ends the replica, because the leader would send the same snapshot again, unless the cause is
+// temporary.
 func (m *replicated) refusedSnapshot(why error) {
 	if messages.KindOf(why) != messages.Unavailable {
 		defer m.applier.stop(m.applier.unable, fmt.Errorf("mailbox: the leader sent what this replica cannot read: %w. This replica ends, and what it has itself stays as it is: run one release on every replica", why))
@@ -205,11 +204,11 @@ func (m *replicated) refusedSnapshot(why error) {
 	}
 }
 
-// refusedDir has the latest snapshots that the machine refused, in a replica's directory.
+// refusedDir is the directory for the latest refused snapshots, in a replica's directory.
 const refusedDir = "damaged-snapshots"
 
-// putAside moves refused snapshots into refusedDir, in place of earlier ones: a leader sends a
-// snapshot again and again.
+// putAside moves refused snapshots into refusedDir, and replaces earlier ones there: a leader sends a snapshot again
+// and again.
 func (s *sealedSnapshots) putAside(c *Config, refused []*raft.SnapshotMeta, why error) error {
 	aside := filepath.Join(c.Dir, refusedDir)
 	err := errors.Join(os.RemoveAll(aside), os.Mkdir(aside, 0o700))

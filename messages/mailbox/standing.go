@@ -21,24 +21,24 @@ import (
 type standing struct {
 	id       string
 	promises *promises
-	settled  func() uint64                              // the last entry that is known to be committed
-	termAt   func(index uint64) (term uint64, has bool) // the term of an entry in this log
-	sumAt    func(index uint64) (sum string, has bool)  // the checksum of an entry in this log, and of all before it
+	settled  func() uint64                              // returns the index of the last entry that is known to be committed
+	termAt   func(index uint64) (term uint64, has bool) // returns the term of an entry in this log
+	sumAt    func(index uint64) (sum string, has bool)  // returns the checksum of an entry in this log and all entries before it
 	log      *zap.Logger
 	fail     func(error)
 
 	mu       sync.Mutex
 	outTerm  uint64                // the term whose leader removed this replica's vote
-	sameIn   uint64                // the term whose leader has all that was acknowledged here
+	sameIn   uint64                // the term whose leader has every entry that was acknowledged here
 	theirs   hello                 // that leader's report about its log
-	apart    error                 // why this replica stays out of its group
-	strange  atomic.Uint64         // the term whose leader lacks what was acknowledged here; 1: this replica is outside its group; 0: neither
-	doubtful map[string]toldReport // by ID: the doubtful replicas that reported to this leader
-	marks    map[string]mark       // by ID: the latest state hash that each replica reported
-	acked    map[string]uint64     // by ID: the last entry of this leader's log that each replica has on disk
-	heard    map[string]toldReport // by ID: the latest report
-	spare    atomic.Bool           // the group can lose a replica without losing its majority, as the leader sees it
-	kick     chan struct{}         // signalled, without waiting, when doubtful or marks changes
+	apart    error                 // why this replica stays out of its group; nil: it takes part
+	strange  atomic.Uint64         // the term whose leader lacks entries acknowledged here; 1: outside of its group; 0: neither
+	doubtful map[string]toldReport // doubtful replicas that reported to this leader, by ID
+	marks    map[string]mark       // the latest state hash that each replica reported, by ID
+	acked    map[string]uint64     // the last entry of this leader's log that each replica has on its disk, by ID
+	heard    map[string]toldReport // the latest report of each replica, by ID
+	spare    atomic.Bool           // the group can lose a replica and keep its majority, according to the leader
+	kick     chan struct{}         // gets a token, without waiting, when doubtful or marks changes
 }
 
 // toldReport is a report with the time of its arrival.
@@ -51,8 +51,8 @@ type toldReport struct {
 type leaderNotice struct {
 	Known     []diskOf
 	Committed uint64
-	Vote      bool // it is committed that the replica has a vote
-	Out       bool // it is committed that the replica has no vote; it may catch up
+	Vote      bool // it is committed that this replica has a vote
+	Out       bool // it is committed that this replica has no vote; it may catch up
 	Spare     bool `json:",omitempty"` // the group can lose a replica
 }
 
@@ -64,7 +64,7 @@ type standingReport struct {
 	Why            string `json:",omitempty"`
 	Last, LastTerm uint64
 	Mark           *mark  `json:",omitempty"`
-	Saved          uint64 `json:",omitempty"` // the last entry of its latest snapshot
+	Saved          uint64 `json:",omitempty"` // index of the last entry in its latest snapshot
 	Weak           string `json:",omitempty"` // why the replica should not lead
 }
 
@@ -73,8 +73,7 @@ func newStanding(c *Config, p *promises, fail func(error)) *standing {
 		doubtful: map[string]toldReport{}, marks: map[string]mark{}, acked: map[string]uint64{}, heard: map[string]toldReport{}, kick: make(chan struct{}, 1)}
 }
 
-// keep changes the promises and reports whether they could be written. If not, the replica
-// fails.
+// keep changes the promises. It returns false if they could not be written; then the replica fails.
 func (s *standing) keep(change func(*record)) bool {
 	err := s.promises.change(change)
 	if err != nil {
@@ -83,7 +82,7 @@ func (s *standing) keep(change func(*record)) bool {
 	return err == nil
 }
 
-// doubts returns why this replica is doubtful; nil: it is not.
+// doubts returns why this replica is doubtful; nil: it is not doubtful.
 func (s *standing) doubts() error {
 	r := s.promises.now()
 	if r.Standing != standingDoubtful {
@@ -100,9 +99,9 @@ func (s *standing) doubt(why string) {
 	}
 }
 
-// mayFollow returns an error if this replica may not accept a message of the leader of a term:
-// entries or a snapshot before the leader showed that it has what was acknowledged here, or any
-// message before the leader removed a doubtful replica's vote.
+// mayFollow returns an error if this replica may not accept a message of the leader of a term. It may not accept
+// entries or a snapshot before the leader has shown that it has every entry acknowledged here. If it is doubtful, it
+// may accept no message before the leader has removed its vote.
 func (s *standing) mayFollow(term uint64, heartbeat bool) error {
 	if err := s.stays(); err != nil {
 		return err
@@ -119,8 +118,7 @@ func (s *standing) mayFollow(term uint64, heartbeat bool) error {
 	return s.doubts()
 }
 
-// mayMeet returns an error if a candidate has a disk that is older than the one this replica
-// knows.
+// mayMeet returns an error if the disk of a candidate is older than the one that this replica knows.
 func (s *standing) mayMeet(id string, q standingReport) error {
 	r := s.promises.now()
 	if known, has := r.known(id); has && q.Version < known.Version && q.Disk != known.Disk {
@@ -129,8 +127,8 @@ func (s *standing) mayMeet(id string, q standingReport) error {
 	return nil
 }
 
-// mayVote returns an error if a candidate may not get this replica's vote. last is the last
-// entry of the candidate's log.
+// mayVote returns an error if this replica may not vote for a candidate. last is the index of the last entry in the
+// candidate's log.
 func (s *standing) mayVote(id string, last uint64) error {
 	r := s.promises.now()
 	stays := s.stays()
@@ -160,7 +158,7 @@ func (s *standing) mayCampaign(last uint64) error {
 	return s.doubts()
 }
 
-// noteLeader uses what the leader of a term tells. last is the last entry of this replica's log. It
+// noteLeader reads the notice of the leader of a term. last is the index of the last entry in this replica's log. It
 // returns false if the leader must introduce itself first.
 func (s *standing) noteLeader(l leaderNotice, term, last uint64) bool {
 	s.mu.Lock()
@@ -201,7 +199,7 @@ func (s *standing) noteLeader(l leaderNotice, term, last uint64) bool {
 	return true
 }
 
-// become makes this replica whole, with its disk known to the group as version.
+// become makes this replica whole. The group knows its disk as version.
 func (s *standing) become(version uint64) {
 	r := s.promises.now()
 	if r.Standing == standingWhole && r.Version == version {
@@ -244,8 +242,7 @@ func (s *standing) report(last, lastTerm uint64, m *mark) standingReport {
 	return standingReport{Disk: r.Disk, Standing: r.Standing, Version: r.Version, Why: r.Why, Last: last, LastTerm: lastTerm, Mark: m}
 }
 
-// noteReport takes in a report of a replica. This replica leads the term and has committed that
-// many entries.
+// noteReport reads the report of a replica. This replica leads the term and has committed entries up to committed.
 func (s *standing) noteReport(id string, q standingReport, term, committed uint64) {
 	s.mu.Lock()
 	s.heard[id] = toldReport{q, time.Now()}
@@ -257,26 +254,26 @@ func (s *standing) noteReport(id string, q standingReport, term, committed uint6
 	known, has := r.known(id)
 	switch {
 	case q.Standing == standingDoubtful && has && q.Disk == known.Disk:
-	// The report is older than the group's knowledge of the disk; a new doubt has a new disk name.
+	// The report is older than what the group knows of the disk: a new doubt has a new disk name.
 	case q.Standing == standingDoubtful:
 		s.noteDoubtful(id, q)
 	case !has || q.Version > known.Version:
 		s.noteDisk(id, q.Disk, max(q.Version, 1))
 	case q.Disk == known.Disk && q.LastTerm == term:
-		// The replica's last entry equals this leader's, so it has all entries before.
+		// The replica's last entry equals this leader's entry, so it has all entries before it too.
 		s.noteAck(id, q.Last)
 		s.noteFloors(committed)
 	}
 }
 
-// noteAck notes that a replica has this leader's log up to an entry on its disk.
+// noteAck records that a replica has this leader's log up to an entry on its disk.
 func (s *standing) noteAck(id string, index uint64) {
 	s.mu.Lock()
 	s.acked[id] = max(s.acked[id], index)
 	s.mu.Unlock()
 }
 
-// noteFloors notes how many committed entries each disk has. The leader's own disk has all.
+// noteFloors records how many committed entries each disk has. The leader's own disk has them all.
 func (s *standing) noteFloors(committed uint64) {
 	s.mu.Lock()
 	floors := maps.Clone(s.acked)
@@ -293,7 +290,7 @@ func (s *standing) noteFloors(committed uint64) {
 	})
 }
 
-// noteDisk notes a replica's disk.
+// noteDisk records a replica's disk and its version.
 func (s *standing) noteDisk(id, disk string, version uint64) {
 	s.keep(func(r *record) { r.note(diskOf{ID: id, Disk: disk, Version: version}) })
 }
@@ -307,14 +304,14 @@ func (s *standing) forget(id string) {
 	})
 }
 
-// noteDoubtful notes that a replica is doubtful, and wakes the healer.
+// noteDoubtful records that a replica is doubtful, and wakes the healer.
 func (s *standing) noteDoubtful(id string, q standingReport) {
 	s.mu.Lock()
 	if _, before := s.doubtful[id]; !before {
 		s.log.Warn("a replica must be brought up to date before it votes", zap.String("peer", id), zap.String("why", q.Why))
 	}
 	if before, has := s.doubtful[id]; !has || before.Disk != q.Disk {
-		delete(s.acked, id) // the acknowledged entries were on another disk
+		delete(s.acked, id) // the acknowledged entries were on an earlier disk
 	}
 	s.doubtful[id] = toldReport{q, time.Now()}
 	s.mu.Unlock()
@@ -341,7 +338,7 @@ func (s *standing) since(told map[string]toldReport, lately time.Duration) map[s
 	return all
 }
 
-// trust notes that a replica has its vote again.
+// trust records that a replica has its vote again.
 func (s *standing) trust(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,9 +13,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestLateDoubtTakesNoVote: a report that a replica made before it was taken in again
-// arrives after it was. The leader does not take its vote away again: the replica, which
-// is whole, would say nothing more for which it got the vote back.
+// TestLateDoubtTakesNoVote delivers an old report of a doubtful replica after the replica got its vote back. The
+// leader must not remove the vote again: the replica is whole, and would never report anything that returns its vote.
 func TestLateDoubtTakesNoVote(t *testing.T) {
 	p, err := createPromises(t.TempDir(), record{Disk: newDisk(), Standing: standingWhole})
 	if err != nil {
@@ -28,7 +27,7 @@ func TestLateDoubtTakesNoVote(t *testing.T) {
 	if len(s.doubtfulPeers(time.Minute)) != 1 {
 		t.Fatal("a doubtful replica is not noted")
 	}
-	s.noteDisk("b", early.Disk, 2) // as the healer does
+	s.noteDisk("b", early.Disk, 2) // the healer does this
 	s.trust("b")
 	s.noteReport("b", early, 1, 10)
 	if again := s.doubtfulPeers(time.Minute); len(again) != 0 {
@@ -42,8 +41,8 @@ func TestLateDoubtTakesNoVote(t *testing.T) {
 	}
 }
 
-// TestFloorsNeverFall: what a disk was seen to have stays known, whoever leads, and
-// whatever another replica remembers of it.
+// TestFloorsNeverFall checks that the known floor of a disk never becomes lower, whoever leads and whatever other
+// replicas remember.
 func TestFloorsNeverFall(t *testing.T) {
 	p, err := createPromises(t.TempDir(), record{Disk: "mine", Standing: standingWhole})
 	if err != nil {
@@ -68,8 +67,8 @@ func TestFloorsNeverFall(t *testing.T) {
 	}
 }
 
-// TestOlderCopyOfADoubtfulReplica: the copy was made while the replica was doubtful, and
-// the group has taken its disk in since.
+// TestOlderCopyOfADoubtfulReplica starts a copy of a disk that was made while the replica was doubtful. Since then
+// the group has accepted the disk.
 func TestOlderCopyOfADoubtfulReplica(t *testing.T) {
 	p, err := createPromises(t.TempDir(), record{Disk: "taken in", Standing: standingDoubtful, Why: "its log is damaged"})
 	if err != nil {
@@ -84,8 +83,8 @@ func TestOlderCopyOfADoubtfulReplica(t *testing.T) {
 	}
 }
 
-// TestAcknowledgedEntriesAreRemembered: the others know of a disk what it acknowledged as
-// soon as a command is answered, not with the next heartbeat only, and of the leader's too.
+// TestAcknowledgedEntriesAreRemembered checks that, as soon as a command is answered, the others know which entries
+// each disk acknowledged, including the leader's. They must not learn it only with the next heartbeat.
 func TestAcknowledgedEntriesAreRemembered(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) { c.Timeout = 10 * time.Second })
@@ -109,8 +108,7 @@ func TestAcknowledgedEntriesAreRemembered(t *testing.T) {
 	}
 }
 
-// TestOlderCopyOfALeader: the replica led when it was lost, and comes back as a copy of
-// before.
+// TestOlderCopyOfALeader loses a leader, and starts an older copy of its directory.
 func TestOlderCopyOfALeader(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) { c.SegmentBytes = 64 << 10 })
@@ -133,7 +131,7 @@ func TestOlderCopyOfALeader(t *testing.T) {
 	g.agree(21)
 	before := g.running()[victim].disk.promises.now().Disk
 	end := g.running()[victim].raft.AppliedIndex()
-	eventually(t, "the others know what "+victim+" has", func() bool { // it tells them each half second
+	eventually(t, "the others know what "+victim+" has", func() bool { // the leader tells them twice a second
 		for id, m := range g.running() {
 			r := m.disk.promises.now()
 			if d, _ := r.known(victim); id != victim && d.Floor < end {
@@ -150,9 +148,9 @@ func TestOlderCopyOfALeader(t *testing.T) {
 	g.agree(21)
 }
 
-// TestAGroupThatBeganAnewIsNotFollowed: two of three lose their disks at once and begin a
-// group, which the third is to join: nothing of the third is removed, whether the new group's
-// log still goes back to its beginning or only its snapshot does, and somebody is told.
+// TestAGroupThatBeganAnewIsNotFollowed: two of three replicas lose their disks at once and begin a new group. The
+// third must not lose any data to it, whether the new group's log goes back to its beginning or only to a snapshot,
+// and an operator must be told.
 func TestAGroupThatBeganAnewIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	for _, trailing := range []uint64{1000, 1} {
@@ -175,7 +173,7 @@ func TestAGroupThatBeganAnewIsNotFollowed(t *testing.T) {
 		for i := range 20 {
 			g.propose("anew " + strconv.Itoa(i))
 		}
-		for g.leader().raft.CurrentTerm() < 5 { // more than the third has seen
+		for g.leader().raft.CurrentTerm() < 5 { // more terms than the third has seen
 			old := g.leader()
 			g.handOver(old.raft.LeadershipTransfer)
 			g.another(old)
@@ -202,10 +200,10 @@ func TestAGroupThatBeganAnewIsNotFollowed(t *testing.T) {
 	}
 }
 
-// unheard is a transport on which a leader gets no answer, and only one replica hears it.
+// unheard is a transport on which a leader gets no answers, and only one replica receives its messages.
 type unheard struct {
 	below
-	listens string // the replica
+	listens string // ID of that replica
 	on      *atomic.Bool
 }
 
@@ -228,9 +226,9 @@ func (u *unheard) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress)
 	return u.below.AppendEntriesPipeline(id, to)
 }
 
-// TestFirstLeaderWithoutAnAnswer: the first leader of a group loses the lead when one of the two
-// others has its first entry, and before it knows that. The group elects again: the two that
-// heard no leader have voted, so they are not taken for replicas that lost their disks.
+// TestFirstLeaderWithoutAnAnswer: the first leader of a group loses leadership when one of the other two has its
+// first entry, and does not know that. The group must elect again: the two that heard no leader have voted, so they
+// do not count as replicas that lost their disks.
 func TestFirstLeaderWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	var on atomic.Bool
@@ -260,8 +258,8 @@ func TestFirstLeaderWithoutAnAnswer(t *testing.T) {
 	g.agree(1)
 }
 
-// TestAnHonestLeaderIsNoStranger: what this replica does not know of reigns, or a message that was
-// overtaken, is nothing that a leader lacks.
+// TestAnHonestLeaderIsNoStranger checks that a leader does not count as lacking entries only because this replica
+// does not know its reigns, or because a message arrived late.
 func TestAnHonestLeaderIsNoStranger(t *testing.T) {
 	t.Parallel()
 	all := []reign{{1, 1, ""}, {2, 2, "a"}, {3, 40, "b"}}
@@ -296,13 +294,13 @@ func TestAnHonestLeaderIsNoStranger(t *testing.T) {
 	}
 }
 
-// TestALeadersEntryDecidesWhereReignsDiffer: the leader's list of reigns lacks one, as after a loss of power. The replica asks for
-// the checksum of its last acknowledged entry before it says that the leader lacks anything.
+// TestALeadersEntryDecidesWhereReignsDiffer removes a reign from the leader's list, as a loss of power can. The
+// replica must ask for the checksum of its last acknowledged entry before it says that the leader lacks entries.
 func TestALeadersEntryDecidesWhereReignsDiffer(t *testing.T) {
 	all := []reign{{Term: 1, First: 1}, {Term: 2, First: 10, Sum: "b"}, {Term: 3, First: 30, Sum: "c"}}
 	gap := []reign{all[0], all[2]}
 	for what, c := range map[string]struct {
-		last    uint64 // of the leader's log
+		last    uint64 // index of the last entry of the leader's log
 		sum     string // that the leader shows; "": it has the entry no more
 		refutes bool
 	}{

@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// disk is the durable state of a replica. It is in one directory.
+// disk is the durable state of a replica, in one directory.
 type disk struct {
 	lock      *os.File
 	store     *wal.WAL // the log, and Raft's votes
@@ -22,14 +22,14 @@ type disk struct {
 	snapshots *sealedSnapshots
 	promises  *promises
 	sealed    *sealedLog
-	last      tail // last entry of the log when it was opened, or of the snapshot if that has more
+	last      tail // last entry of the log when it was opened, or of the snapshot if that is later
 }
 
-// retainedSnapshots: the one before the latest is kept, in case the latest cannot be read.
+// retainedSnapshots is 2: the snapshot before the latest one is kept, in case the latest one cannot be read.
 const retainedSnapshots = 2
 
-// recentEntries is how many entries are kept in memory. Each entry is read again soon after it
-// was written: to send it to each follower, and to apply it.
+// recentEntries is how many entries are kept in memory. Each entry is read again soon after it was written, to send
+// it to each follower and to apply it.
 const recentEntries = 32
 
 func openDisk(c *Config, g *guard) (*disk, error) {
@@ -67,7 +67,7 @@ func (d *disk) open(c *Config, g *guard) (err error) {
 
 const (
 	walDir   = "wal"
-	boltFile = "log.bolt" // older releases could keep the log in bolt, under this name
+	boltFile = "log.bolt" // older releases could keep the log in a bolt file with this name
 )
 
 func openStore(c *Config) (*wal.WAL, error) {
@@ -81,8 +81,7 @@ func openStore(c *Config) (*wal.WAL, error) {
 	return wal.Open(segments, wal.WithSegmentSize(c.SegmentBytes), wal.WithSegmentFiler(newSegments(c, segments)), wal.WithLogger(newRaftLog(c.Log)))
 }
 
-// lockDir locks the directory for this process. The kernel releases the lock when the process
-// ends, in whatever way.
+// lockDir locks the directory for this process. The kernel releases the lock when the process ends, however it ends.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -95,8 +94,8 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// unlock releases a lock at once. Closing the file is not enough while a process that is just
-// being started has it open too.
+// unlock releases a lock at once. To close the file is not enough: a process that is just being started has the file
+// open too.
 func unlock(f *os.File) error {
 	return errors.Join(unix.Flock(int(f.Fd()), unix.LOCK_UN), f.Close())
 }
@@ -112,7 +111,7 @@ func (d *disk) close() error {
 	return errors.Join(err, unlock(d.lock))
 }
 
-// freeBytes returns the free space on dir's disk for a process without privileges.
+// freeBytes returns how many bytes a process without privileges can still write on dir's disk.
 func freeBytes(dir string) (uint64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {

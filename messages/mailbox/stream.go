@@ -12,27 +12,26 @@ import (
 	"go.uber.org/zap"
 )
 
-// stream makes and accepts Raft's connections: pipes between replicas of one process, and TLS
-// otherwise. An address is a replica's ID, resolved when a connection is made. The stream knows
-// every open connection, so that it can close all.
+// stream makes and accepts Raft's connections: pipes between replicas of one process, and TLS otherwise. An address
+// is a replica's ID, resolved when a connection is made. The stream keeps a list of its open connections, so that it
+// can close them all.
 type stream struct {
 	config       *Config
-	listener     net.Listener // nil between replicas of one process
+	listener     net.Listener // nil for replicas of one process
 	accepted     chan net.Conn
 	handshakes   handshakes
 	refusals     refusals
 	refusedTotal atomic.Uint64
 	closed       chan struct{}
 
-	// member reports whether a replica is in Raft's group, which includes replicas that were
-	// added later; nil until Raft runs.
+	// member reports whether a replica is in Raft's group; replicas that were added later are. nil until Raft runs.
 	member atomic.Pointer[func(id string) bool]
-	// asked serves, on its own goroutine, each connection on which a replica asks about this
-	// one's log; nil until Raft runs.
+	// asked serves a connection on which another replica asks questions, in a goroutine of its own; nil until Raft
+	// runs.
 	asked atomic.Pointer[func(from string, c net.Conn)]
 
 	mu    sync.Mutex
-	conns map[net.Conn]struct{} // nil once closed
+	conns map[net.Conn]struct{} // nil after Close
 }
 
 var _ raft.StreamLayer = (*stream)(nil)
@@ -79,7 +78,7 @@ func (s *stream) serve() {
 func (s *stream) greet(c net.Conn) {
 	tracked, err := s.track(c, "")
 	if err != nil {
-		return // the stream was closed in the meantime
+		return // the stream was closed meanwhile
 	}
 	s.handshakes.begin(tracked)
 	go func() {
@@ -101,7 +100,7 @@ func (s *stream) greet(c net.Conn) {
 	}()
 }
 
-// serveAsked answers the questions of another replica about this one's log.
+// serveAsked answers the questions of another replica on a connection.
 func (s *stream) serveAsked(from string, c net.Conn) {
 	if serve := s.asked.Load(); serve != nil {
 		(*serve)(from, c)
@@ -109,7 +108,7 @@ func (s *stream) serveAsked(from string, c net.Conn) {
 	_ = c.Close()
 }
 
-// admit accepts a connection if its certificate is for a replica of this group.
+// admit accepts a connection if its certificate names a replica of this group.
 func (s *stream) admit(c *trackedConn) (*tls.Conn, error) {
 	t := s.config.TLS.Clone()
 	t.NextProtos = []string{exchangeProtocol}
@@ -141,7 +140,7 @@ func (s *stream) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, e
 	return s.dial(to, timeout, false)
 }
 
-// dial connects for Raft, or with own for the mailbox's own questions.
+// dial connects for Raft, or, if own is set, for questions of this package.
 func (s *stream) dial(to raft.ServerAddress, timeout time.Duration, own bool) (net.Conn, error) {
 	id, added := splitAddress(to)
 	if s.config.Local == nil {
@@ -154,8 +153,8 @@ func (s *stream) dial(to raft.ServerAddress, timeout time.Duration, own bool) (n
 	return s.track(c, "")
 }
 
-// dialSecure connects over the network, to the address that the configuration has for the ID,
-// or else to the one that the replica was added with: addresses may change.
+// dialSecure connects over the network to the address that the configuration has for the ID, or else to the address
+// with which the replica was added. Addresses may change.
 func (s *stream) dialSecure(id, added string, timeout time.Duration, own bool) (net.Conn, error) {
 	address, err := s.config.resolve(id)
 	if err != nil && added != "" {
@@ -185,7 +184,7 @@ func (s *stream) dialSecure(id, added string, timeout time.Duration, own bool) (
 	return secure, nil
 }
 
-// Accept returns the next connection whose other end proved to be a replica.
+// Accept returns the next connection from a proven replica.
 func (s *stream) Accept() (net.Conn, error) {
 	select {
 	case c := <-s.accepted:
@@ -218,8 +217,8 @@ func (s *stream) Close() error {
 // Addr returns the replica's ID: Raft's configuration has no addresses.
 func (s *stream) Addr() net.Addr { return idAddr(s.config.ID) }
 
-// track keeps a connection until it is closed; from is the replica that opened it, or "". If
-// the stream is closed already, track closes the connection.
+// track keeps a connection in the list until it is closed. from is the replica that opened it, or "". If the stream
+// is closed already, track closes the connection.
 func (s *stream) track(c net.Conn, from string) (*trackedConn, error) {
 	t := &trackedConn{Conn: c, stream: s, from: from}
 	s.mu.Lock()
@@ -232,7 +231,7 @@ func (s *stream) track(c net.Conn, from string) (*trackedConn, error) {
 	return t, nil
 }
 
-// trackedConn tells its stream when it is closed.
+// trackedConn is a connection that tells its stream when it is closed.
 type trackedConn struct {
 	net.Conn
 	stream *stream

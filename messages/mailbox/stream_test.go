@@ -47,7 +47,7 @@ func (a *authority) newKey() *ecdsa.PrivateKey {
 	return key
 }
 
-// issue returns a configuration for both directions, for a replica's name.
+// issue returns a TLS configuration for both directions with a certificate for these names.
 func (a *authority) issue(names ...string) *tls.Config {
 	return a.issueUntil(time.Now().Add(time.Hour), names...)
 }
@@ -72,11 +72,11 @@ func TestGroupOverTLS(t *testing.T) {
 	g.agree(100)
 }
 
-// openSecure opens the stream of r1 of a group of two.
+// openSecure opens the stream of replica r1 in a group of two.
 func openSecure(t *testing.T) (*stream, *authority) {
 	t.Helper()
 	g := newSecureGroup(t, 2, nil)
-	g.config("r2") // gives it an address, so that it is known
+	g.config("r2") // gives r2 an address, so that the group knows it
 	c := g.config("r1")
 	s, err := openStream(c.withDefaults())
 	if err != nil {
@@ -120,14 +120,15 @@ func older(c *tls.Config) *tls.Config {
 	return c
 }
 
-// known is how many connections a stream holds on to.
+// known returns how many connections a stream keeps.
 func (s *stream) known() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.conns)
 }
 
-// TestRefusedConnectionsAreForgotten: a scanner leaves nothing behind.
+// TestRefusedConnectionsAreForgotten checks that refused connections, as of a port scanner, are removed from the
+// list.
 func TestRefusedConnectionsAreForgotten(t *testing.T) {
 	t.Parallel()
 	s, a := openSecure(t)
@@ -141,8 +142,8 @@ func TestRefusedConnectionsAreForgotten(t *testing.T) {
 	eventually(t, "refused connections are forgotten", func() bool { return s.known() == 0 })
 }
 
-// TestSilentConnectionsKeepNobodyOut: whoever holds open more connections than may
-// greet, and says nothing, loses the oldest, and a replica gets in at once.
+// TestSilentConnectionsKeepNobodyOut opens more silent connections than the stream allows. The oldest ones must be
+// closed, and a replica must get in at once.
 func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	s, a := openSecure(t)
@@ -161,7 +162,7 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	eventually(t, "the silent are bounded", func() bool { return s.known() <= maxHandshakesFrom })
 }
 
-// addressed is a connection from an address, for tests.
+// addressed is a connection with a remote address that a test chooses.
 type addressed struct {
 	net.Conn
 	from   string
@@ -171,8 +172,8 @@ type addressed struct {
 func (c *addressed) RemoteAddr() net.Addr { return idAddr(c.from + ":7") }
 func (c *addressed) Close() error         { c.closed = true; return nil }
 
-// TestEachAddressMakesRoomForItself: too many connections from one address close the oldest of
-// that address; too many from many addresses close the oldest of all.
+// TestEachAddressMakesRoomForItself checks which connection is closed: with too many connections from one address,
+// the oldest of that address; with too many from different addresses, the oldest of all.
 func TestEachAddressMakesRoomForItself(t *testing.T) {
 	g := new(handshakes)
 	replica := &addressed{from: "10.0.0.2"}
@@ -201,7 +202,7 @@ func TestEachAddressMakesRoomForItself(t *testing.T) {
 	}
 }
 
-// letIn connects, and says whether the stream accepts the connection or hangs up.
+// letIn connects, and returns whether the stream accepts the connection or closes it.
 func letIn(t *testing.T, s *stream, c *tls.Config) bool {
 	t.Helper()
 	conn, err := tls.Dial("tcp", s.listener.Addr().String(), c)
@@ -275,8 +276,8 @@ func cutsEveryConnection(t *testing.T, g *group) {
 	}
 }
 
-// TestReplicaRunsOnceInAProcess: a second one of its ID is refused, until the first
-// has left.
+// TestReplicaRunsOnceInAProcess starts a second replica with the same ID. It must be refused until the first has
+// left.
 func TestReplicaRunsOnceInAProcess(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, nil)
@@ -304,8 +305,8 @@ func TestReplicaRunsOnceInAProcess(t *testing.T) {
 	_ = again.Close()
 }
 
-// TestGroupMovesIntoMemory: what replicas that had ports have written, replicas of one
-// process go on with, as the log knows them by their IDs.
+// TestGroupMovesIntoMemory writes with replicas that use ports, and continues with replicas of one process. The log
+// must work in both cases, because it names replicas only by their IDs.
 func TestGroupMovesIntoMemory(t *testing.T) {
 	t.Parallel()
 	g := newSecureGroup(t, 3, nil)

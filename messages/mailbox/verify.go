@@ -9,18 +9,18 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// round is one verification of leadership, shared by all who called before it began.
+// round is one verification of leadership. All callers that came before it began share it.
 type round struct {
 	done chan struct{}
 	err  error
 }
 
-// rounds joins concurrent calls of Verify.
+// rounds joins concurrent calls of Verify into rounds.
 type rounds struct {
 	kick chan struct{}
 
 	mu     sync.Mutex
-	next   *round // the round that callers join; it has not begun
+	next   *round // the round that callers join; it has not begun yet
 	closed error
 }
 
@@ -32,12 +32,12 @@ func (r *rounds) join() (*round, error) {
 	}
 	if r.next == nil {
 		r.next = &round{done: make(chan struct{})}
-		r.kick <- struct{}{} // has room: the previous round began before this one was made
+		r.kick <- struct{}{} // there is room: the previous round began before this one was made
 	}
 	return r.next, nil
 }
 
-// begin returns the next round and closes it to further callers.
+// begin returns the next round. No more callers can join it.
 func (r *rounds) begin() *round {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,7 +57,7 @@ func (r *rounds) close(err error) {
 	}
 }
 
-// verifier finds out whether this replica leads and has all that was committed.
+// verifier finds out whether this replica leads and has everything that was committed.
 type verifier struct {
 	*engine
 	leadership *leadership
@@ -65,7 +65,7 @@ type verifier struct {
 	applier    *applier
 
 	rounds   *rounds
-	verified atomic.Uint64 // number of rounds
+	verified atomic.Uint64 // number of rounds so far
 }
 
 // Verify checks that this replica leads; see [Mailbox].
@@ -101,9 +101,9 @@ func (v *verifier) verify() {
 	}
 }
 
-// verifyOnce reads by Raft's read index: it notes what is committed, hears from a majority, and
-// waits until that is applied here. It must be applied, not only committed: a follower that led
-// before may have shown more than this leader has applied.
+// verifyOnce reads by Raft's read index: it records the commit index, waits for answers of a majority, and then waits
+// until all entries up to that index are applied here. Committed is not enough: a follower that led before may have
+// shown more than this leader has applied.
 func (v *verifier) verifyOnce() error {
 	o := v.leadership.current.Load()
 	if o == nil {
@@ -119,9 +119,9 @@ func (v *verifier) verifyOnce() error {
 	return v.appliedUpTo(committed, o)
 }
 
-// confirmed reports whether a majority answered, in this leader's term, a request sent after
-// the mark. Raft's own verification also counts answers to earlier requests, which may be older
-// than another leader's election.
+// confirmed reports whether a majority has answered, in this leader's term, requests that were sent after the mark.
+// Raft's own verification also counts answers to earlier requests. Such a request may be older than the election of
+// another leader.
 func (v *verifier) confirmed(term, mark uint64) bool {
 	voters, votes := v.voters(), 1
 	for _, id := range voters {
@@ -132,8 +132,8 @@ func (v *verifier) confirmed(term, mark uint64) bool {
 	return votes > len(voters)/2
 }
 
-// appliedUpTo waits until an entry is applied here. After the barrier of a tenure every entry
-// is a command or a configuration, which the applier sees.
+// appliedUpTo waits until an entry is applied here. All entries after the barrier of a tenure are commands or
+// configurations, so the applier sees each one.
 func (v *verifier) appliedUpTo(index uint64, o *tenure) error {
 	for index > o.barrier && v.applier.index.Load() < index {
 		select {
@@ -145,7 +145,7 @@ func (v *verifier) appliedUpTo(index uint64, o *tenure) error {
 	return nil
 }
 
-// transport notes which replicas answered which requests.
+// transport records which replicas answered which requests.
 type transport struct {
 	*raft.NetworkTransport
 	marks atomic.Uint64
@@ -154,15 +154,15 @@ type transport struct {
 	peers map[raft.ServerID]*sighting
 }
 
-// sighting is what is known from a replica's answers: when the latest arrived, and the last entry of its
-// log then; and the latest request that it accepted, with this request's term and mark.
+// sighting is what a replica's answers show: when the latest one arrived, and the last entry of its log then. It also
+// has the latest request that the replica accepted, as its term and mark.
 type sighting struct {
 	at         time.Time
 	last       uint64
 	term, mark uint64
 }
 
-// mark returns a number for the requests sent from now on.
+// mark returns a number. Requests that are sent from now on get a larger or equal number.
 func (t *transport) mark() uint64 { return t.marks.Add(1) }
 
 // AppendEntries sends a heartbeat, or entries outside the pipeline.
@@ -175,7 +175,7 @@ func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *ra
 	return err
 }
 
-// saw notes the answer to a request with a mark.
+// saw records the answer to a request with a mark.
 func (t *transport) saw(id raft.ServerID, p *raft.AppendEntriesResponse, mark uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -190,7 +190,7 @@ func (t *transport) saw(id raft.ServerID, p *raft.AppendEntriesResponse, mark ui
 	}
 }
 
-// sight returns the last entry of a replica's log, and whether it answered lately.
+// sight returns the last entry of a replica's log, and whether the replica has answered lately.
 func (t *transport) sight(id raft.ServerID, lately time.Duration) (last uint64, answers bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

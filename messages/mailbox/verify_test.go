@@ -45,19 +45,18 @@ func TestVerifyFailsWithoutMajority(t *testing.T) {
 		leader = g.leader()
 		return leader.Verify(context.Background()) == nil
 	})
-	if err := leader.stream.Close(); err != nil { // cuts it off
+	if err := leader.stream.Close(); err != nil { // cuts the leader off
 		t.Fatal(err)
 	}
-	// At first it still takes itself for the leader: it has not been without
-	// answers for long enough.
+	// At first it still believes that it leads, because it has not been without answers for long enough.
 	if err := leader.Verify(context.Background()); !errors.Is(err, ErrNotLeader) {
 		t.Errorf("verify while cut off: %v", err)
 	}
 	eventually(t, "the next leader verifies", func() bool { return g.another(leader).Verify(context.Background()) == nil })
 }
 
-// TestOldAnswersDoNotVerify: an answer to a request that was sent before the
-// mark, or in another term, is no evidence.
+// TestOldAnswersDoNotVerify checks that an answer does not count if its request was sent before the mark, or in
+// another term.
 func TestOldAnswersDoNotVerify(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, steady)
@@ -87,8 +86,8 @@ func TestOldAnswersDoNotVerify(t *testing.T) {
 	}
 }
 
-// TestVerifyWaitsForWhatIsCommitted: a follower may have applied, and shown,
-// what the leader has committed and not applied yet.
+// TestVerifyWaitsForWhatIsCommitted checks that Verify waits until the leader has applied all committed entries: a
+// follower may have applied and shown them already.
 func TestVerifyWaitsForWhatIsCommitted(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, steady)
@@ -116,9 +115,8 @@ func TestVerifyWaitsForWhatIsCommitted(t *testing.T) {
 	}
 }
 
-// TestVerifiedReadsAreLinearizable reads at every replica while leadership
-// moves. The model is a number that only grows: a read shows at least what was
-// answered, or shown, before it began.
+// TestVerifiedReadsAreLinearizable reads at every replica while leadership moves. The state is a number that only
+// grows. A read must show at least the number that was answered or shown before the read began.
 func TestVerifiedReadsAreLinearizable(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -167,7 +165,7 @@ func ended(done <-chan struct{}) bool {
 	}
 }
 
-// raise sets v to n if that is more.
+// raise sets v to n if n is larger.
 func raise(v *atomic.Uint64, n uint64) {
 	for old := v.Load(); n > old && !v.CompareAndSwap(old, n); old = v.Load() {
 	}

@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// TestWireKeepsKinds: callers go by the kind of an error, whether the mailbox gave it
-// one or the actor does.
+// TestWireKeepsKinds checks that Wire keeps the kind of an error, because callers decide by it.
 func TestWireKeepsKinds(t *testing.T) {
 	for want, err := range map[messages.Kind]error{
 		messages.TooLarge:  fmt.Errorf("propose: %w", messages.Errorf(messages.TooLarge, "9 bytes of 8")),

@@ -11,12 +11,11 @@ import (
 	"github.com/candor-grid/candor/messages/beat"
 )
 
-// A replica is weak if its disk has no room or its writes hang, if it lacks a file that others
-// get from their leader, or if it cannot reach an actor that a leader needs. A weak leader
-// would refuse everything, or make the group wait, while others could work. So it hands
-// leadership to a replica that is not weak. A leader whose writes hang cannot even do this,
-// because Raft itself waits for the disk. It stops its heartbeats, so that the others elect
-// another leader.
+// A replica is weak if its disk has no room, if its writes hang, if it lacks a file that replicas get from their
+// leader, or if it cannot reach an actor that a leader needs. A weak leader would refuse everything, or make the
+// group wait, although other replicas could work. So it hands leadership to a replica that is not weak. A leader
+// whose writes hang cannot do this, because Raft itself waits for the disk. It stops its heartbeats instead, so that
+// the others elect another leader.
 
 // weak returns why this replica should not lead; nil: it may.
 func (e *engine) weak() error {
@@ -32,7 +31,7 @@ func (e *engine) weak() error {
 	return nil
 }
 
-// hangs returns an error if a write has hung for too long for a leader.
+// hangs returns an error if a write has hung longer than a leader's write may.
 func (e *engine) hangs() error { return e.guard.overdue(time.Now(), e.config.limits.slowAfter) }
 
 // yielder hands leadership over while this replica is weak.
@@ -42,7 +41,7 @@ type yielder struct {
 	standing   *standing
 }
 
-// yield checks for weakness until the replica stops.
+// yield checks for weakness from time to time, until the replica stops.
 func (y *yielder) yield() {
 	for {
 		select {
@@ -57,7 +56,7 @@ func (y *yielder) yield() {
 	}
 }
 
-// handOver hands leadership to another replica; why says what is wrong with this one.
+// handOver hands leadership to another replica. why is what is wrong with this one.
 func (y *yielder) handOver(why error) {
 	if why == nil || y.hangs() != nil {
 		return
@@ -74,9 +73,8 @@ func (y *yielder) handOver(why error) {
 	y.config.Log.Warn("cannot hand the lead over", zap.String("to", string(to.ID)), zap.NamedError("why", why), zap.Error(err))
 }
 
-// noSpace returns the error for commands while the leader's disk has no room. If another
-// replica has room, or has not reported yet, the error is ErrNotLeader, and the caller can ask
-// again at once: the other soon leads.
+// noSpace returns the error for commands while the leader's disk has no room. If another replica has room, or has not
+// reported yet, the error is ErrNotLeader: that replica will soon lead, and the caller can ask again at once.
 func (y *yielder) noSpace() error {
 	to, found := y.strongest()
 	switch {
@@ -88,7 +86,7 @@ func (y *yielder) noSpace() error {
 	return ErrNoSpace
 }
 
-// strongest returns the voter that is not weak and has the longest log, by the recent reports.
+// strongest returns the voter with the longest log among the voters that are not weak, according to recent reports.
 func (y *yielder) strongest() (to raft.Server, found bool) {
 	reports, most := y.standing.since(y.standing.heard, lately), uint64(0)
 	for _, s := range y.servers() {

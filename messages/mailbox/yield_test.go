@@ -11,9 +11,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// TestFullDiskHandsOver: a leader whose disk has too little room hands over to a replica
-// that has room, and does not lead again while others can. Where no disk has room,
-// commands are refused, and not before; with room again they are accepted, whoever leads.
+// TestFullDiskHandsOver fills the disk of a leader. It must hand over to a replica with room, and not lead again
+// while others can. Commands must be refused only when no disk has room. With room again, they must be accepted,
+// whoever leads.
 func TestFullDiskHandsOver(t *testing.T) {
 	t.Parallel()
 	free := map[string]*atomic.Uint64{}
@@ -62,8 +62,8 @@ func TestFullDiskHandsOver(t *testing.T) {
 	})
 }
 
-// TestReluctantLeaderHandsOver to a replica that lacks nothing; where each lacks something,
-// one leads.
+// TestReluctantLeaderHandsOver makes the machine of the leader lack something. It must hand over to a replica that
+// lacks nothing; if each replica lacks something, one must lead all the same.
 func TestReluctantLeaderHandsOver(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -81,7 +81,7 @@ func TestReluctantLeaderHandsOver(t *testing.T) {
 	g.propose("and one is gone")
 }
 
-// TestAllDisksFullAtTheStart: somebody leads, to answer queries.
+// TestAllDisksFullAtTheStart starts a group whose disks are all full. A replica must lead, to answer queries.
 func TestAllDisksFullAtTheStart(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) {
@@ -100,8 +100,8 @@ func TestAllDisksFullAtTheStart(t *testing.T) {
 	})
 }
 
-// TestHangingWritesLoseTheLead: while a leader's writes hang another is elected, soon, and
-// once they return the old leader follows. Nothing that was answered is lost.
+// TestHangingWritesLoseTheLead makes a leader's writes hang. Another replica must soon be elected. When the writes
+// return, the old leader must follow, and no answered command may be lost.
 func TestHangingWritesLoseTheLead(t *testing.T) {
 	t.Parallel()
 	logs := map[string]*faultyLog{}

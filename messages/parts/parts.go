@@ -1,6 +1,6 @@
-// Package parts writes and reads images that consist of parts, each a value in canonical
-// msgpack with its length in four bytes before it, followed by the SHA-256 of all parts. So a
-// reader recognises the end of an image, and more may follow.
+// Package parts writes and reads images that consist of parts. Each part is a value in canonical msgpack, after its
+// length in four bytes. The SHA-256 of all parts follows the last one. So a reader finds the end of an image, and
+// other data may follow it.
 package parts
 
 import (
@@ -15,10 +15,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// ErrDamaged is wrapped by the errors for a damaged image.
+// ErrDamaged is in the errors for a damaged image.
 var ErrDamaged = errors.New("the image is damaged")
 
-// WriteHashed writes a body and then its SHA-256. It returns the number of bytes written.
+// WriteHashed calls body, writes its output to w, and then the SHA-256 of that output. It returns the number of bytes
+// written.
 func WriteHashed(w io.Writer, body func(io.Writer) error) (int64, error) {
 	out := &counter{w: w}
 	buffered := bufio.NewWriterSize(out, 1<<16)
@@ -44,7 +45,7 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// ReadHashed reads a body and its SHA-256, and checks that they match.
+// ReadHashed lets body read from r, then reads a SHA-256, and checks that it matches.
 func ReadHashed(r io.Reader, body func(io.Reader) error) error {
 	h := sha256.New()
 	if err := body(io.TeeReader(r, h)); err != nil {
@@ -74,7 +75,7 @@ func Write[T any](w io.Writer, list ...T) error {
 	return nil
 }
 
-// Read reads n parts and calls each with their values.
+// Read reads n parts and calls each with each value.
 func Read[T any](r io.Reader, n int, each func(*T)) error {
 	for range n {
 		var v T

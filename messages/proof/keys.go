@@ -4,28 +4,29 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Domains of the texts that a site's account key signs.
+// Prefixes of the texts that a site's account key signs, so that a signature for one purpose cannot be used for
+// another.
 const (
 	domainKeys     = "candor site keys 1\x00"
 	domainExchange = "candor exchange key 1\x00"
 	domainFollows  = "candor account key 1\x00"
 )
 
-// KeysText returns the text that the account's key signs to state the site's keys.
+// KeysText returns the text that the account's key signs for a statement of the site's keys.
 func KeysText(payload []byte) []byte { return append([]byte(domainKeys), payload...) }
 
-// ExchangeText returns the text that it signs to endorse the key for sessions.
+// ExchangeText returns the text that the account's key signs to endorse the key for sessions.
 func ExchangeText(site messages.Name, exchange []byte) []byte {
 	return append([]byte(domainExchange+site+"\x00"), exchange...)
 }
 
-// FollowsText returns the text that a key signs to name the key that follows it.
+// FollowsText returns the text that a key signs to name its successor.
 func FollowsText(site messages.Name, next string) []byte {
 	return []byte(domainFollows + site + "\x00" + next)
 }
 
-// Successor follows a succession from the account's first key to the last and returns that; ""
-// if a key did not sign the next link.
+// Successor follows a succession from the account's first key, and returns the last key. It returns "" if a key did
+// not sign the link to its successor.
 func Successor(site messages.Name, account string, links []messages.Succession) string {
 	for _, link := range links {
 		if !Verified(account, FollowsText(site, link.Key), link.Signature) {
@@ -36,8 +37,8 @@ func Successor(site messages.Name, account string, links []messages.Succession) 
 	return account
 }
 
-// ReadKeys reads a site's statement of its keys. account is the first key of its account; the
-// last key in the statement's succession must have signed it.
+// ReadKeys reads a site's statement of its keys. account is the first key of the site's account. The last key in the
+// statement's succession must have signed the statement.
 func ReadKeys(site messages.Name, account string, payload, signature []byte) (messages.SiteKeys, *messages.Error) {
 	var k messages.SiteKeys
 	if err := messages.Unmarshal(payload, messages.Msgpack, &k); err != nil || k.Site != site {
@@ -49,7 +50,7 @@ func ReadKeys(site messages.Name, account string, payload, signature []byte) (me
 	return k, nil
 }
 
-// CheckExchange checks that the key for sessions belongs to the site that issued a claim.
+// CheckExchange checks that the site which issued a claim has endorsed the key for sessions.
 func CheckExchange(token string, site messages.Name, r *messages.TrustReply) error {
 	t, err := ReadToken(token)
 	if err != nil {

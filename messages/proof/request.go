@@ -11,16 +11,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Header is the header of a NATS message with a proof: base64url of the [messages.Proof] in
-// msgpack.
+// Header is the name of the NATS header with a proof. Its value is base64url of the [messages.Proof] in msgpack.
 const Header = "Candor-Proof"
 
-// Window is how much the clock of a request's signer may differ from the bank's, and how long
-// the bank remembers a request that it carried out.
+// Window is the largest permitted difference between the clock of a request's signer and the bank's clock. It is also
+// how long the bank remembers a request that it carried out.
 const Window = messages.Duration(3600_000_000_000)
 
-// The refusal of a request that was signed too early or too late is part of the banks' state,
-// so its words must not change.
+// The refusal of a request that was signed too early or too late is part of the bank's replicated state, so its words
+// must not change.
 const (
 	mistimed = "the request was signed at "
 	whileNow = ", and it is "
@@ -33,9 +32,9 @@ func RefuseTime(signed, now messages.Time) *messages.Error {
 	return messages.Errorf(messages.Unproven, "%s%v%s%v%s", mistimed, signed, whileNow, now, signAnew)
 }
 
-// Mistimed reads the bank's time from a refusal made by RefuseTime. The caller signs again with
-// this time. A bank that lies about the time gets a signature that is valid until the
-// credentials end; but it could have carried out the request at once.
+// Mistimed reads the bank's time from a refusal of RefuseTime. The caller signs again with this time. A bank that
+// lies about the time can get a signature that is valid until the credentials end. But it gains little, because it
+// could have carried out the request at once.
 func Mistimed(refusal error) (now messages.Time, is bool) {
 	e, is := errors.AsType[*messages.Error](refusal)
 	if !is || e.Kind != messages.Unproven {
@@ -48,7 +47,7 @@ func Mistimed(refusal error) (now messages.Time, is bool) {
 	return messages.TimeOf(at), is && has && ends && err == nil
 }
 
-// verbs are the bank's verbs that need a proof. Transfers have marks instead.
+// verbs are the verbs of the bank that need a proof. Transfers have marks instead.
 var verbs = []string{
 	messages.VerbGrant, messages.VerbMember, messages.VerbProject, messages.VerbPay, messages.VerbFreeze,
 	messages.VerbCredit, messages.VerbWithdraw, messages.VerbCorrect, messages.VerbSession,
@@ -58,13 +57,13 @@ var verbs = []string{
 	messages.VerbAdopt,
 }
 
-// Wants splits the subject of a request, and reports whether it is to a bank and needs a proof.
+// Wants splits the subject of a request. wants is true if the request goes to a bank and needs a proof.
 func Wants(subject string) (site messages.Name, verb string, caller messages.Name, wants bool) {
 	site, verb, caller = ofBank(subject)
 	return site, verb, caller, slices.Contains(verbs, verb)
 }
 
-// OfTransfers splits the subject of a request, and reports whether it is for transfers.
+// OfTransfers splits the subject of a request. is reports whether the request is for transfers.
 func OfTransfers(subject string) (site, caller messages.Name, is bool) {
 	site, verb, caller := ofBank(subject)
 	return site, caller, verb == messages.VerbTransfer
@@ -79,7 +78,8 @@ func ofBank(subject string) (site messages.Name, verb string, caller messages.Na
 	return parts[1], parts[3], parts[4]
 }
 
-// statement returns the bytes that a request's signature covers. No name has a zero byte.
+// statement returns the bytes that the signature of a request covers. Its parts are separated by zero bytes, which no
+// name contains.
 func statement(site messages.Name, verb string, caller messages.Name, at messages.Time, payload []byte) []byte {
 	b := make([]byte, 0, 64+len(payload))
 	for _, text := range []string{"candor request 1", site, verb, caller} {
@@ -89,13 +89,13 @@ func statement(site messages.Name, verb string, caller messages.Name, at message
 	return append(b, payload...)
 }
 
-// Principal proves the requests of a name.
+// Principal makes proofs of the requests of one name.
 type Principal struct {
 	Token string
 	Seed  string
 }
 
-// Sign proves a request.
+// Sign returns the proof of a request.
 func (p *Principal) Sign(site messages.Name, verb string, caller messages.Name, at messages.Time, payload []byte) (messages.Proof, error) {
 	signature, err := p.Signature(statement(site, verb, caller, at, payload))
 	if err != nil {
@@ -104,7 +104,7 @@ func (p *Principal) Sign(site messages.Name, verb string, caller messages.Name, 
 	return messages.Proof{Token: p.Token, At: at, Signature: signature}, nil
 }
 
-// Check reports whether a request was signed with the key of a claim.
+// Check reports whether a request was signed with the key in a claim.
 func Check(t *Token, site messages.Name, verb string, caller messages.Name, r *messages.SignedRequest) *messages.Error {
 	if t.Name != caller {
 		return messages.Errorf(messages.Unproven, "the proof is %q's, but the request is made as %q", clip(t.Name), clip(caller))
@@ -115,13 +115,13 @@ func Check(t *Token, site messages.Name, verb string, caller messages.Name, r *m
 	return nil
 }
 
-// EncodeHeader writes a proof as the value of [Header].
+// EncodeHeader returns a proof as the value of [Header].
 func EncodeHeader(p *messages.Proof) (string, error) {
 	data, err := messages.Marshal(p, messages.Msgpack)
 	return base64.RawURLEncoding.EncodeToString(data), err
 }
 
-// DecodeHeader reads the value of [Header].
+// DecodeHeader reads a proof from the value of [Header].
 func DecodeHeader(text string) (*messages.Proof, error) {
 	data, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(data) > 2*maxToken {

@@ -33,8 +33,8 @@ func NewExchangeKey(public []byte) (*ecdh.PublicKey, error) {
 	return key, nil
 }
 
-// Agree returns the secret that two keys share: the session's and the bank's. Each side passes
-// its private key and the other's public key.
+// Agree returns the secret that the session's key and the bank's key share. Each side passes its own private key and
+// the other side's public key.
 func Agree(site messages.Name, own *ecdh.PrivateKey, other, session, bank []byte) ([]byte, error) {
 	public, err := NewExchangeKey(other)
 	if err != nil {
@@ -47,11 +47,11 @@ func Agree(site messages.Name, own *ecdh.PrivateKey, other, session, bank []byte
 	return hkdf.Key(sha256.New, shared, append(append([]byte{}, session...), bank...), "candor session 1 "+site, sha256.Size)
 }
 
-// NewMarker returns the marker of a session with a secret.
+// NewMarker returns the marker for a session's secret.
 func NewMarker(secret []byte) *Marker { return &Marker{mac: hmac.New(sha256.New, secret)} }
 
-// Bytes makes the mark of an encoded transfer. In a chain it also covers the mark before, so
-// that the transfers prove each other; before is nil for the first.
+// Bytes returns the mark of an encoded transfer. In a chain it also covers the mark before, so that each transfer
+// proves the ones before it. before is nil for the first transfer.
 func (m *Marker) Bytes(before *Mark, transfer []byte) (mark Mark) {
 	m.mac.Reset()
 	if before != nil {
@@ -67,7 +67,7 @@ func (m *Marker) Bytes(before *Mark, transfer []byte) (mark Mark) {
 	return mark
 }
 
-// Transfers makes the marks of a request's transfers and returns them joined.
+// Transfers returns the marks of a request's transfers, joined.
 func (m *Marker) Transfers(list []messages.Transfer) []byte {
 	marks := make([]byte, 0, MarkSize*len(list))
 	var before *Mark
@@ -83,5 +83,5 @@ func (m *Marker) Transfers(list []messages.Transfer) []byte {
 	return marks
 }
 
-// Equal compares marks in constant time.
+// Equal compares two marks in constant time.
 func Equal(a, b Mark) bool { return subtle.ConstantTimeCompare(a[:], b[:]) == 1 }

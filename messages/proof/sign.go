@@ -9,9 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Signature signs data with the principal's key. The result equals the result of crypto/ed25519 (RFC
-// 8032, section 5.1.6). That package first builds a table of multiples of the base point, which
-// takes ten times as long as a signature without it; most programs here sign only once.
+// Signature signs data with the principal's key. The result equals the result of crypto/ed25519 (RFC 8032, section
+// 5.1.6). That package first builds a table of multiples of the base point. This takes ten times as long as a
+// signature without the table, and most programs here sign only once.
 func (p *Principal) Signature(data []byte) ([]byte, error) {
 	_, seed, err := nkeys.DecodeSeed([]byte(p.Seed))
 	if err != nil {
@@ -29,12 +29,12 @@ func (p *Principal) Signature(data []byte) ([]byte, error) {
 	return append(signature, new(edwards25519.Scalar).MultiplyAdd(challenge, secret, nonce).Bytes()...), nil
 }
 
-// timesBase returns a multiple of the base point, encoded, in constant time.
+// timesBase returns s times the base point, encoded. It takes constant time.
 func timesBase(s *edwards25519.Scalar) []byte {
 	return new(edwards25519.Point).ScalarMult(s, edwards25519.NewGeneratorPoint()).Bytes()
 }
 
-// scalarOf returns the digest of texts as a scalar.
+// scalarOf returns the SHA-512 of some texts as a scalar.
 func scalarOf(texts ...[]byte) *edwards25519.Scalar {
 	digest := sha512.New()
 	for _, text := range texts {

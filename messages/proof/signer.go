@@ -1,6 +1,6 @@
 package proof
 
-// Signer is a key with its public part; an nkeys.KeyPair is one.
+// Signer is a private key with its public key, for example an nkeys.KeyPair.
 type Signer interface {
 	Sign(data []byte) ([]byte, error)
 	PublicKey() (string, error)

@@ -10,13 +10,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// maxToken is the maximum of bytes in a claim; claims of sites have about 700.
+// maxToken bounds the bytes of a claim. Claims of sites have about 700.
 const maxToken = 4 << 10
 
-// Token is a site's signed claim that a key belongs to a name.
+// Token is the content of a site's signed claim that a key belongs to a name.
 type Token struct {
-	Key     string        // public key of the name
-	Name    messages.Name // as it is written in subjects
+	Key     string        // public key that belongs to the name
+	Name    messages.Name // in the form used in subjects
 	Issuer  string        // public key that signed the claim
 	Account string        // public key of the site's account
 	Expires messages.Time // 0: never
@@ -58,7 +58,7 @@ func ReadToken(text string) (Token, *messages.Error) {
 	}, nil
 }
 
-// lastSecond keeps an expiry in the range of messages.Time.
+// lastSecond bounds an expiry, in seconds, so that it fits into messages.Time.
 const lastSecond = 1 << 40
 
 func part(text string, into any) bool {
@@ -70,7 +70,7 @@ func unreadable() *messages.Error {
 	return messages.Errorf(messages.Unproven, "the claim in the proof cannot be read: send the one in your credentials file")
 }
 
-// Verified reports whether data was signed with the private part of a public nkey.
+// Verified reports whether the private key of a public nkey has signed data.
 func Verified(key string, data, signature []byte) bool {
 	public, err := nkeys.FromPublicKey(key)
 	return err == nil && public.Verify(data, signature) == nil

@@ -12,8 +12,8 @@ const (
 	HasTimeout             // the transfer has a time-out
 )
 
-// AppendTransfer appends the canonical encoding of a transfer, which its mark covers. The bank
-// uses the same in commands and records.
+// AppendTransfer appends the canonical encoding of a transfer. The mark covers this encoding, and the bank uses it in
+// commands and records.
 func AppendTransfer(b []byte, t *messages.Transfer) []byte {
 	var has byte
 	if t.Linked {

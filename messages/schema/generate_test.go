@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// node is a schema, as far as ours go.
+// node is a JSON Schema, with the keywords that ours use.
 type node struct {
 	Schema      string           `json:"$schema,omitempty"`
 	ID          string           `json:"$id,omitempty"`
@@ -32,7 +32,7 @@ type node struct {
 	Defs        map[string]*node `json:"$defs,omitempty"`
 }
 
-// extra says which other properties an object may have: the properties of a schema, or none.
+// extra says which other properties an object may have: those that match a schema, or none.
 type extra struct{ of *node }
 
 func (e *extra) MarshalJSON() ([]byte, error) {
@@ -49,7 +49,7 @@ func (e *extra) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &e.of)
 }
 
-// roots are the types that have a schema of their own.
+// roots are the types with a schema of their own.
 var roots = []any{
 	messages.Empty{}, messages.Error{}, messages.JobSpec{}, messages.Market{},
 	messages.SubmitRequest{}, messages.SubmitReply{}, messages.JobRequest{}, messages.CancelRequest{}, messages.CancelReply{},
@@ -99,7 +99,7 @@ func generate(t reflect.Type) *node {
 	return n
 }
 
-// special are the types that write themselves.
+// special are types with an encoding of their own, and their schemas.
 var special = map[reflect.Type]*node{
 	reflect.TypeFor[messages.Credits](): {Description: "credits, with at most six decimal places", AnyOf: []*node{
 		{Type: "number", Minimum: "-1000000000000", Maximum: "1000000000000"}, {Type: "string", Pattern: `^-?[0-9]+(\.[0-9]{1,6})?$`}}},
@@ -156,7 +156,7 @@ func integer(t reflect.Type) *node {
 	return n
 }
 
-// members returns the names of an enumeration, nil for another type.
+// members returns the names of an enumeration; nil for other types.
 func members(t reflect.Type) (names []string) {
 	if t.Kind() != reflect.Uint8 || !t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
 		return nil
@@ -186,7 +186,7 @@ func (g *generator) object(t reflect.Type) *node {
 		n.Additional = &extra{}
 	}
 	g.fields(t, n)
-	if t == reflect.TypeFor[messages.SubmitRequest]() { // Jobs stand for Key and Spec
+	if t == reflect.TypeFor[messages.SubmitRequest]() { // Jobs may take the place of Key and Spec
 		n.AnyOf, n.Required = []*node{{Required: n.Required}, {Required: []string{"jobs"}}}, nil
 	}
 	return n

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// filled is a random value of the type of another.
+// filled returns a random value with the type of zero.
 func filled(r *rand.Rand, zero any) reflect.Value {
 	p := reflect.New(reflect.TypeOf(zero))
 	fill(r, p.Elem())
@@ -50,7 +50,7 @@ func TestCutPayloads(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for n := 1; n < len(data); n += 1 + n/128 { // each byte of the first 128, then one in ever more
+			for n := 1; n < len(data); n += 1 + n/128 { // each of the first 128 prefixes, then fewer and fewer
 				got := reflect.New(whole.Type().Elem())
 				err := messages.Unmarshal(data[:n], f, got.Interface())
 				if messages.KindOf(err) != messages.Invalid || !got.Elem().IsZero() {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// fill sets every field of what v holds to something that has a form in JSON:
-// no list is empty and no pointer nil. v must be settable.
+// fill sets every field of v to a random value that JSON can express. Lists are not empty and pointers are not nil. v
+// must be settable.
 func fill(r *rand.Rand, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Bool:
@@ -37,12 +37,12 @@ func fill(r *rand.Rand, v reflect.Value) {
 	}
 }
 
-// drawInteger draws from every order of magnitude.
+// drawInteger returns a random integer of any order of magnitude.
 func drawInteger(r *rand.Rand, t reflect.Type) int64 {
 	switch t.Name() {
 	case "Exit":
 		return r.Int64N(257) - 1
-	case "Credits", "Price", "Time": // to the year 8307, which RFC 3339 can write
+	case "Credits", "Price", "Time": // up to the year 8307, which RFC 3339 can express
 		return r.Int64N(200_000_000_000_000_000) >> r.IntN(60)
 	}
 	i := r.Int64() >> r.IntN(64) >> (64 - t.Bits())
@@ -60,7 +60,7 @@ func fillText(r *rand.Rand, v reflect.Value) {
 	v.SetString(strings.Repeat("é<&\x01x", r.IntN(9)))
 }
 
-// fillList fills a list; one that is an object in JSON gets names in order.
+// fillList fills a list. If the list is an object in JSON, its names are sorted.
 func fillList(r *rand.Rand, v reflect.Value) {
 	n := 1 + r.IntN(3)
 	v.Set(reflect.MakeSlice(v.Type(), n, n))

@@ -4,9 +4,8 @@
 //
 //	go test ./messages/schema -update
 //
-// writes them again. A required field is one that is always written; readers
-// take one that is missing as its zero value. Requests are closed, as unknown
-// fields of a request are refused; replies may gain fields.
+// writes them again. A field is required if it is always written. A reader uses the zero value for a missing field.
+// Requests may have no other fields: an unknown field is refused. Replies may get new fields in later versions.
 package schema
 
 import (
@@ -20,7 +19,7 @@ import (
 //go:embed files/*.json
 var files embed.FS
 
-// Names returns the names of all schemas, sorted. A schema has the name of its Go type.
+// Names returns the names of all schemas, sorted. The name of a schema is the name of its Go type.
 func Names() []string {
 	entries, _ := files.ReadDir("files") // cannot fail: the files are embedded
 	var names []string
@@ -47,8 +46,8 @@ type Verb struct {
 	Callers        Callers
 }
 
-// Callers says who can send a request at all, because NATS prevents everybody else, except the
-// services of the site. The actor then decides by the caller's rank what it carries out.
+// Callers says who can send a request: NATS refuses it from all others, except the services of the site. The actor
+// then decides, by who the caller is, whether it carries the request out.
 type Callers string
 
 // The callers of verbs.

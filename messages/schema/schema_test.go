@@ -58,7 +58,7 @@ func TestVerbsHaveSchemas(t *testing.T) {
 	}
 }
 
-// What Marshal writes has the shape that the schemas say, zero or filled.
+// TestPayloadsFitTheirSchemas checks that what Marshal writes fits the schemas, for zero values and for filled ones.
 func TestPayloadsFitTheirSchemas(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, zero := range roots {
@@ -99,7 +99,8 @@ func TestCheckRefusesWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// A request of several jobs, as the page for other clients has it, has no key and no spec.
+// TestSeveralJobsFitTheSchema checks the request for several jobs from the page for other clients. It has no key and
+// no spec.
 func TestSeveralJobsFitTheSchema(t *testing.T) {
 	several := `{"jobs":[{"key":"a","spec":{"budget":1,"stages":[{"name":"main","command":["hostname"]}]}}]}`
 	schema := load(t, "SubmitRequest")
@@ -135,8 +136,7 @@ func parse(t *testing.T, data []byte) (v any) {
 	return v
 }
 
-// check reports why a value does not fit a schema, of the sort that generate
-// makes.
+// check returns why a value does not fit a schema; nil: it fits. It knows the keywords that generate uses.
 func (n *node) check(v any, defs map[string]*node) error {
 	if n.Ref != "" {
 		n = defs[strings.TrimPrefix(n.Ref, "#/$defs/")]
@@ -204,7 +204,7 @@ func (n *node) checkObject(v map[string]any, defs map[string]*node) error {
 			return fmt.Errorf("%s is missing", name)
 		}
 	}
-	if n.Type == "" { // one of several lists of what is required
+	if n.Type == "" { // one of several alternative lists of required fields
 		return nil
 	}
 	if err := n.typed("object"); err != nil {

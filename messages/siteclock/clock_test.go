@@ -15,10 +15,10 @@ const (
 	epoch  = messages.Time(1_700_000_000_000_000)
 )
 
-// bench has hosts whose clocks can be set, in a time of its own.
+// bench has hosts whose clocks a test can set, in virtual time.
 type bench struct {
 	mono  messages.Duration
-	set   []messages.Duration // by host: how far its clock is ahead
+	set   []messages.Duration // by host: how far its clock is ahead of the true time
 	hosts []*Host
 }
 
@@ -30,10 +30,10 @@ func newBench(n int) *bench {
 	return b
 }
 
-// now is the true time.
+// now returns the true time.
 func (b *bench) now() messages.Time { return epoch.Add(b.mono) }
 
-// pass lets time pass. The hosts that are not cut off hear one another.
+// pass lets time pass. The hosts exchange readings, except those that are cut off.
 func (b *bench) pass(d messages.Duration, cut ...int) {
 	for end := b.mono + d; b.mono < end; {
 		b.mono = min(end, b.mono+ReadEvery)
@@ -57,12 +57,11 @@ func contains(list []int, i int) bool {
 	return false
 }
 
-// off is how far a host's time is from the true one.
+// off returns the time of a host minus the true time.
 func (b *bench) off(host int) messages.Duration { return b.hosts[host].Now().Sub(b.now()) }
 
-// TestOneWrongClockChangesNothing: of three hosts one is set by up to an hour either
-// way, for good or for a while; the time of each stays right, also of one that is cut
-// off while it is set.
+// TestOneWrongClockChangesNothing sets the clock of one of three hosts by up to an hour, for ever or for a while. The
+// time of each host must stay right, even of one that is cut off meanwhile.
 func TestOneWrongClockChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBench(3)
@@ -83,7 +82,7 @@ func TestOneWrongClockChangesNothing(t *testing.T) {
 	})
 }
 
-// TestMajorityIsBelieved: where two of three clocks are set, the third follows at once.
+// TestMajorityIsBelieved sets the clocks of two of three hosts. The third must follow at once.
 func TestMajorityIsBelieved(t *testing.T) {
 	b := newBench(3)
 	b.pass(5 * second)
@@ -96,8 +95,8 @@ func TestMajorityIsBelieved(t *testing.T) {
 	}
 }
 
-// TestOneHostHasPatience: a single clock that is set for a while changes nothing, one
-// that is set for good is believed, and small changes are followed at once.
+// TestOneHostHasPatience checks a site of one host: a clock that is set for a while changes nothing, a clock that
+// stays set is believed, and small changes are followed at once.
 func TestOneHostHasPatience(t *testing.T) {
 	b := newBench(1)
 	b.hosts[0].Now()
@@ -122,8 +121,8 @@ func TestOneHostHasPatience(t *testing.T) {
 	}
 }
 
-// TestWrongClockAtTheStart: a host that starts with a wrong clock has the right time as
-// soon as it has heard the others.
+// TestWrongClockAtTheStart starts a host with a wrong clock. It must have the right time as soon as it has the
+// readings of the others.
 func TestWrongClockAtTheStart(t *testing.T) {
 	b := newBench(3)
 	b.set[2] = hour
@@ -139,9 +138,8 @@ func TestWrongClockAtTheStart(t *testing.T) {
 	}
 }
 
-// TestUncomparedClockLeadsNoState: a host that starts with a wrong clock, and leads before it
-// has heard the others, does not carry the state ahead; one that nobody answers is believed
-// after a while.
+// TestUncomparedClockLeadsNoState starts a host with a wrong clock, which leads before it has the readings of the
+// others. It must not move the time of the state ahead. A host that nobody answers is believed after a while.
 func TestUncomparedClockLeadsNoState(t *testing.T) {
 	b := newBench(3)
 	b.set[0] = hour
@@ -167,8 +165,8 @@ func TestUncomparedClockLeadsNoState(t *testing.T) {
 	}
 }
 
-// TestAClockIsSetBetweenTwoStarts: a host that goes on from an earlier start treats a clock that was
-// set meanwhile as one that was set while it ran, and the state's time says how far it leapt.
+// TestAClockIsSetBetweenTwoStarts sets a clock between two starts of a host. The host must treat this as if the clock
+// had been set while it ran, and the time of the state must say how far it leapt.
 func TestAClockIsSetBetweenTwoStarts(t *testing.T) {
 	for hosts, wait := range map[int]messages.Duration{1: Patience, 3: 2 * second} {
 		b := newBench(hosts)
@@ -200,8 +198,8 @@ func TestAClockIsSetBetweenTwoStarts(t *testing.T) {
 	}
 }
 
-// TestTimeOfAStateIsSteady: whatever the clock shows, the time never goes back behind
-// what was committed, and passes at least at fifteen sixteenths of its pace.
+// TestTimeOfAStateIsSteady checks that, whatever the clock shows, the time never goes back behind a committed time,
+// and passes at fifteen sixteenths of its pace or more.
 func TestTimeOfAStateIsSteady(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mono, set := second, messages.Duration(0)
@@ -215,15 +213,15 @@ func TestTimeOfAStateIsSteady(t *testing.T) {
 			if rapid.IntRange(0, 3).Draw(t, "sets") == 0 {
 				set = messages.Duration(rapid.Int64Range(-int64(hour), int64(hour)).Draw(t, "set"))
 			}
-			if least := messages.Duration(passed)*15/16 - 2000; s.Now().Sub(before) < least { // it counts in microseconds
+			if least := messages.Duration(passed)*15/16 - 2000; s.Now().Sub(before) < least { // the time counts in microseconds
 				t.Fatalf("in %v only %v passed", passed, s.Now().Sub(before))
 			}
 		}
 	})
 }
 
-// TestTimeAheadIsCaughtUpWith: a state that is ten minutes ahead of the clock goes on,
-// and agrees with the clock after sixteen times that.
+// TestTimeAheadIsCaughtUpWith has a state that is ten minutes ahead of the clock. Its time must go on, and must agree
+// with the clock after sixteen times ten minutes.
 func TestTimeAheadIsCaughtUpWith(t *testing.T) {
 	mono := second
 	s := NewSteady(func() messages.Time { return epoch.Add(mono) }, nil, func() messages.Duration { return mono })
@@ -232,7 +230,7 @@ func TestTimeAheadIsCaughtUpWith(t *testing.T) {
 		if s.Ahead() == 0 {
 			t.Fatalf("after %v it is not ahead any more", mono)
 		}
-		mono += minute - second // the last of them reach further
+		mono += minute - second // commit times up to the last of these
 		s.Reached(s.Now(), false, false)
 	}
 	mono += 5 * minute
@@ -241,8 +239,8 @@ func TestTimeAheadIsCaughtUpWith(t *testing.T) {
 	}
 }
 
-// TestALeapIsSaid: what a clock is set ahead by is a leap until a commit says so, whoever leads,
-// and what passes is none.
+// TestALeapIsSaid checks that a clock that was set ahead counts as a leap until a commit reports it, whoever leads,
+// and that time that really passed is not a leap.
 func TestALeapIsSaid(t *testing.T) {
 	mono, set := second, messages.Duration(0)
 	clock := func() messages.Time { return epoch.Add(mono + set) }
@@ -271,7 +269,7 @@ func TestALeapIsSaid(t *testing.T) {
 	before := leader.Now()
 	for _, by := range []messages.Duration{leastLeap + 1000, minute, 24 * hour} {
 		set += by
-		commit(before, false, second) // the leader of then did not know of it
+		commit(before, false, second) // the leader at that time did not know of it
 		if leap(leader) != by || leap(other) != by {
 			t.Errorf("set ahead by %v, the leaps are %v and %v", by, leap(leader), leap(other))
 		}
@@ -291,10 +289,9 @@ func TestALeapIsSaid(t *testing.T) {
 	}
 }
 
-// TestALeapAfterAStartIsSaid: a site goes on after an outage, led by a host that does not know the time.
-// What others claim then is not to pay for the outage, be it that the host learns the time, or that
-// another takes over that knows it. A log that is read anew, and one that grows on a slow disk or that
-// a host was cut off from, make no leap.
+// TestALeapAfterAStartIsSaid starts a site after an outage, with a leader that does not know the time. Clients must
+// not pay for the outage, whether this leader learns the time or another one takes over that knows it. A log that is
+// read again, a slow disk, or a host that was cut off must not count as a leap.
 func TestALeapAfterAStartIsSaid(t *testing.T) {
 	const outage = 10 * minute
 	mono, known := minute, false
@@ -304,7 +301,7 @@ func TestALeapAfterAStartIsSaid(t *testing.T) {
 		leader.Reached(at, leapt, blind)
 		other.Reached(at, leapt, blind)
 	}
-	for i := range 100 { // of the log that is read anew; its first half was led without the time
+	for i := range 100 { // the log that is read again; a leader without the time wrote its first half
 		mono += second / 50
 		commit(epoch.Add(messages.Duration(i)*second), false, i < 50)
 		idle.Reached(epoch.Add(messages.Duration(i)*second), false, i < 50)
@@ -334,10 +331,10 @@ func TestALeapAfterAStartIsSaid(t *testing.T) {
 	}
 	for range 20 {
 		mono += second
-		commit(clock().Add(-leastLeap), false, false) // on a slow disk
+		commit(clock().Add(-leastLeap), false, false) // as on a slow disk
 	}
 	mono += minute
-	commit(clock().Add(-minute/2), false, false) // one was cut off, and what was committed meanwhile follows at once
+	commit(clock().Add(-minute/2), false, false) // a host was cut off, and then gets all commits at once
 	commit(clock().Add(-second), false, false)
 	for name, s := range map[string]*Steady{"who leads": leader, "another": other} {
 		if _, leap, _ := s.Stamp(); leap != 0 {

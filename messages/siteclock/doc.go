@@ -1,23 +1,20 @@
-// Package siteclock tells a site's time even if the clock of a host is wrong, or is set while
-// the site runs.
+// Package siteclock gives the right time of a site even if the clock of one host is wrong, or is set while the site
+// runs.
 //
 // The time of a replicated actor has two rules:
 //
-//   - [Host] is the time of a site as one host tells it: the wall clock's, as long as
-//     the hosts of the site agree with it. Hosts tell one another their wall clocks.
-//     The median is believed; between two readings time passes at the pace of the
-//     monotonic clock. So a clock that is set on one host of three changes nothing. Where
-//     no majority of hosts agrees, as on a site of one host, a new time is believed
-//     after it has lasted for [Patience]: a step back and forth changes nothing either.
-//     A host that starts does not know the time until it has compared its clock with a
-//     majority's, or goes on from an earlier start of the same boot of the machine.
-//   - [Steady] is the time of one replicated state: it never goes back behind what was
-//     committed, and it never stands still. Where a log holds times that are ahead, time
-//     goes on from there, a sixteenth more slowly until the clocks have caught up. So
-//     nothing of the site waits for the clocks. Time goes on from there also while the
-//     host of the leader does not know the time; its commands say so. Where time goes ahead in
-//     one step, a command says by how much, so that nobody pays for a time that did not
-//     pass. The next leader may make that step, if it knows what the last one did not.
+//   - [Host] is the time of a site according to one host: its wall clock, as long as the other hosts agree with it.
+//     Hosts send each other their wall clocks, and believe the median. Between two readings time passes at the pace
+//     of the monotonic clock. So if the clock of one host of three is set, nothing changes. If no majority agrees, as
+//     on a site of one host, a new time is believed after it has lasted for [Patience]; so a step forth and back
+//     changes nothing either. A host that starts does not know the time until it has compared its clock with those of
+//     a majority. The exception is a host that continues from an earlier process since the same boot of the machine.
+//   - [Steady] is the time of one replicated state. It never goes back behind a committed time, and never stops. If
+//     the log has times that are ahead of the clocks, time continues from there, a sixteenth more slowly, until the
+//     clocks have caught up. So the site never waits for the clocks. While the leader's host does not know the time,
+//     time also continues from the last committed time, and the commands say so. If time moves ahead in one step, a
+//     command says by how much, so that nobody pays for time that did not pass. If a leader did not know the time,
+//     the next leader may make that step.
 //
-// Both are pure except for the clocks that they are given, so simulations use the same rules.
+// Both are pure, except for the clocks that they get as arguments, so simulations can use them too.
 package siteclock

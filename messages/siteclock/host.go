@@ -10,19 +10,18 @@ import (
 
 // Settings of [Host].
 const (
-	// Bound is the maximum difference of clocks that agree.
+	// Bound is the largest difference between two clocks that still agree.
 	Bound = messages.Duration(500e6)
-	// Patience is how long a new time must last before a host believes it without the
-	// confirmation of a majority.
+	// Patience is how long a new time must last until a host believes it without the agreement of a majority.
 	Patience = messages.Duration(60e9)
-	// ReadEvery is how often hosts tell one another their clocks.
+	// ReadEvery is the time between two readings that a host sends to the others.
 	ReadEvery = messages.Duration(1e9)
-	// freshFor is how long the reading of another host is used.
+	// freshFor is how long the reading of another host is valid.
 	freshFor = 5 * ReadEvery
 )
 
-// Host is the time of a site according to one of its hosts. An offset is a wall clock minus
-// this host's monotonic clock. It is safe for concurrent use.
+// Host is the time of a site according to one of its hosts. An offset is a wall clock minus the monotonic clock of
+// this host. It is safe for concurrent use.
 type Host struct {
 	hosts int // number of hosts of the site
 	wall  func() messages.Time
@@ -30,10 +29,10 @@ type Host struct {
 
 	mu       sync.Mutex
 	began    bool
-	compared bool              // the time was compared with a majority of the hosts
+	compared bool              // its clock was compared with those of a majority of the hosts
 	first    messages.Duration // monotonic time of the first reading
-	offset   messages.Duration // the offset that is believed
-	doubtful messages.Duration // another offset, not believed yet
+	offset   messages.Duration // the offset that the host believes
+	doubtful messages.Duration // a different offset that the host does not believe yet
 	since    messages.Duration // monotonic time when doubtful was first seen; 0: there is none
 	heard    map[messages.Name]reading
 }
@@ -43,22 +42,22 @@ type reading struct {
 	at     messages.Duration // time of the reading, by this host's monotonic clock
 }
 
-// NewHost returns the clock of a host, from its wall clock, which may be set, and its monotonic
-// clock, which begins above 0.
+// NewHost returns the time of a host. wall is its wall clock, which somebody may set. mono is its monotonic clock,
+// which begins above 0.
 func NewHost(hosts int, wall func() messages.Time, mono func() messages.Duration) *Host {
 	return &Host{hosts: hosts, wall: wall, mono: mono, heard: map[messages.Name]reading{}}
 }
 
-// Resume continues from the [Host.Offset] of an earlier process on the same machine with the
-// same monotonic clock. A clock that was set in between then counts as set while the host ran.
-// Call it before anything else.
+// Resume continues from the [Host.Offset] of an earlier process on the same machine with the same monotonic clock. If
+// the wall clock was set in between, this counts as if it had been set while the host ran. Call it before all other
+// methods.
 func (h *Host) Resume(offset messages.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.began, h.compared, h.first, h.offset = true, true, h.mono(), offset
 }
 
-// Offset returns the time minus the monotonic clock, and whether that is [Host.Known].
+// Offset returns the time minus the monotonic clock. known is the result of [Host.Known].
 func (h *Host) Offset() (offset messages.Duration, known bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -66,10 +65,10 @@ func (h *Host) Offset() (offset messages.Duration, known bool) {
 	return h.offset, h.compared || now-h.first >= Patience
 }
 
-// Wall returns the host's wall clock.
+// Wall returns the time of the host's wall clock.
 func (h *Host) Wall() messages.Time { return h.wall() }
 
-// Hear takes the present wall clock of another host.
+// Hear takes a reading of another host's wall clock, which was sent just now.
 func (h *Host) Hear(host messages.Name, wall messages.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,7 +77,7 @@ func (h *Host) Hear(host messages.Name, wall messages.Time) {
 	h.heard[host] = reading{wall.Sub(0) - now, now}
 }
 
-// Now returns the time.
+// Now returns the time of the site.
 func (h *Host) Now() messages.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,27 +85,27 @@ func (h *Host) Now() messages.Time {
 	return messages.Time(0).Add(now + h.offset)
 }
 
-// Known reports whether the time was compared with a majority of the hosts since the start, or
-// nobody answered for [Patience]. Until then the time is this host's wall clock.
+// Known reports whether the host has compared its clock with those of a majority since the start, or nobody has
+// answered for [Patience]. Until then the time is that of this host's wall clock.
 func (h *Host) Known() bool {
 	_, known := h.Offset()
 	return known
 }
 
-// Ahead returns the host's wall clock minus the time; negative: it is behind.
+// Ahead returns the host's wall clock minus the time; negative: the clock is behind.
 func (h *Host) Ahead() messages.Duration {
 	now := h.Now()
 	return h.wall().Sub(now)
 }
 
-// read reads both clocks and returns the monotonic one.
+// read reads both clocks, and returns the time of the monotonic clock.
 func (h *Host) read() (now messages.Duration) {
 	now = h.mono()
 	h.believe(h.wall().Sub(0)-now, now)
 	return now
 }
 
-// believe updates the offset. A host that does not hear from a majority keeps the offset.
+// believe updates the offset. A host that has no readings of a majority keeps its offset.
 func (h *Host) believe(own, now messages.Duration) {
 	median, heard, sure := h.median(own, now)
 	apart := max(median-h.offset, h.offset-median)
@@ -126,9 +125,9 @@ func (h *Host) believe(own, now messages.Duration) {
 	}
 }
 
-// median returns the median of the offsets of this host and of those heard lately (this host's
-// own if it agrees with the median), how many these are, and whether a majority of all hosts,
-// and more than one, agrees. Others' readings are late by their delay on the network.
+// median returns the median of the offsets of this host and of the hosts that it heard lately. If this host's own
+// offset agrees with the median, it returns its own. heard is the number of offsets. The last result says whether a
+// majority of all hosts, and more than one host, agree. Readings of others are late by their delay on the network.
 func (h *Host) median(own, now messages.Duration) (median messages.Duration, heard int, sure bool) {
 	all := []messages.Duration{own}
 	for _, r := range h.heard {

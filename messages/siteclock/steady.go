@@ -7,10 +7,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// slower: while the time is ahead of the clock, it loses one part in slower of its pace.
+// slower: while the time is ahead of the clock, it passes more slowly by 1/slower.
 const slower = 16
 
-// leastLeap is more than the time can jump because the clocks of hosts differ a little.
+// leastLeap is the least step that counts as a leap. It is more than the small differences between the clocks of
+// hosts.
 const leastLeap = 2 * Bound
 
 // Steady is the time of one replicated state. It is safe for concurrent use.
@@ -25,11 +26,11 @@ type Steady struct {
 	// monotonic time when it was committed
 	even    messages.Time
 	evenAt  messages.Duration
-	carried bool // a leader that did not know the time made even
+	carried bool // even was set by a leader that did not know the time
 }
 
-// NewSteady returns the time of a state. clock may go back; known reports whether it is known
-// to be right (nil: it is); mono is a monotonic clock (nil: the process's).
+// NewSteady returns the time of a state. clock is a clock that may go back. known reports whether clock is known to
+// be right (nil: it always is). mono is a monotonic clock (nil: the one of the process).
 func NewSteady(clock func() messages.Time, known func() bool, mono func() messages.Duration) *Steady {
 	if known == nil {
 		known = func() bool { return true }
@@ -41,17 +42,17 @@ func NewSteady(clock func() messages.Time, known func() bool, mono func() messag
 	return &Steady{clock: clock, known: known, mono: mono}
 }
 
-// Now returns the time of a command that is proposed now. While the clock is not known to be
-// right, the time continues from the latest commit instead.
+// Now returns the time for a command that is proposed now. While the clock is not known to be right, the time
+// continues from the latest commit.
 func (s *Steady) Now() messages.Time {
 	now, _, _ := s.Stamp()
 	return now
 }
 
-// Stamp returns Now, and the part of the time since the latest commit that is a leap: the clock
-// was set ahead by that much, and the time did not really pass. The leap is 0 or more than
-// [leastLeap]. carried reports that now only continues the time of the latest commit, because the
-// clock is not known to be right or is behind by more than [leastLeap].
+// Stamp returns Now, and the part of the time since the latest commit that is a leap: the clock was set ahead by that
+// much, and the time did not really pass. The leap is 0 or more than [leastLeap]. carried is true if now only
+// continues the time of the latest commit, because the clock is not known to be right or is behind by more than
+// [leastLeap].
 func (s *Steady) Stamp() (now messages.Time, leap messages.Duration, carried bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,8 +64,8 @@ func (s *Steady) Stamp() (now messages.Time, leap messages.Duration, carried boo
 	return now, leap, carried
 }
 
-// Reached takes the latest time in the applied commands, whether one of them reports a leap, and
-// whether the last one carries the time on.
+// Reached takes the latest time in the applied commands. leapt says that one of them reports a leap. carried says
+// that the last one only continues an earlier time.
 func (s *Steady) Reached(t messages.Time, leapt, carried bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,9 +76,9 @@ func (s *Steady) Reached(t messages.Time, leapt, carried bool) {
 	now, known := s.now(mono)
 	leap := s.leap(now, mono)
 	switch {
-	case carried: // a leader that knows the time goes ahead from here
+	case carried: // from here a leader that knows the time may leap
 		s.even, s.evenAt, s.carried = t, mono, true
-	case !known && s.carried: // a time that an earlier leader committed
+	case !known && s.carried: // an earlier leader committed this time
 		s.even, s.carried = 0, false
 	case !known:
 	case leap > 0 && !leapt && !s.carried && t < s.even.Add(mono-s.evenAt+leap/2): // the leader does not know of the leap yet
@@ -104,7 +105,7 @@ func (s *Steady) leap(now messages.Time, mono messages.Duration) messages.Durati
 	return 0
 }
 
-// least returns the smallest time that is possible since the latest commit.
+// least returns the smallest possible time after the latest commit.
 func (s *Steady) least(now messages.Duration) messages.Time {
 	passed := max(0, now-s.at)
 	return s.reached.Add(passed - passed/slower)

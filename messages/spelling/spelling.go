@@ -1,5 +1,4 @@
-// Package spelling finds the word that was meant by a misspelt one, and formats numbers with
-// their nouns.
+// Package spelling finds the word that a misspelt word probably means, and writes numbers with their nouns.
 package spelling
 
 import (
@@ -7,8 +6,8 @@ import (
 	"strings"
 )
 
-// Nearest returns the known word that was most likely meant by an unknown one, "" if none is
-// near: at most a third of its letters may differ.
+// Nearest returns the known word that an unknown word probably means. It returns "" if none is near: at most a third
+// of its letters may differ.
 func Nearest(word string, known []string) string {
 	best, least := "", len(word)/3+1
 	for _, k := range known {
@@ -19,8 +18,8 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// Distance returns how many bytes to insert, remove or replace to make b of a (Levenshtein), in
-// O(len(a)·len(b)).
+// Distance returns how many bytes must be inserted, removed or replaced to change a into b (Levenshtein). It takes
+// time O(len(a)·len(b)).
 func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -41,7 +40,7 @@ func Distance(a, b string) int {
 	return row[len(b)]
 }
 
-// List joins words: "east, north", or "none".
+// List joins words with commas, "east, north"; it returns "none" for an empty list.
 func List(words []string) string {
 	if len(words) == 0 {
 		return "none"
@@ -49,7 +48,7 @@ func List(words []string) string {
 	return strings.Join(words, ", ")
 }
 
-// Number formats a count with its words: "1 job waits", "1,200 jobs wait".
+// Number writes a number with the right word: "1 job waits", "1,200 jobs wait".
 func Number(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -9,16 +9,16 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Bounds of a text, higher than any file that people write. For each value the YAML library keeps
-// the keys that lead to it, so its memory grows with the product of values, depth and length of
-// keys. It decodes an alias again at each place where the alias is used.
+// Bounds of a text. No file that people write reaches them. For each value the YAML library keeps the keys that lead
+// to it. So its memory grows with the product of the number of values, the depth and the length of keys. It decodes
+// an alias again at each place that uses it.
 const (
 	maxBytes     = 8 << 20
 	maxTokens    = 300_000
 	maxDepth     = 64
 	maxDocuments = 64
-	maxPaths     = 256 << 20 // bytes of the keys that lead to all values
-	maxNodes     = 300_000   // nodes after each alias is replaced by the text that it stands for
+	maxPaths     = 256 << 20 // bytes of the keys that lead to each value, summed over all values
+	maxNodes     = 300_000   // number of nodes after each alias is replaced by its text
 )
 
 func tooLarge(what string, is, most int) error {
@@ -38,7 +38,7 @@ func parse(text []byte) (file *ast.File, err error) {
 	return file, err
 }
 
-// bounded refuses a text that would take too much memory to parse.
+// bounded returns an error for a text that would take too much memory to parse.
 func bounded(text []byte) error {
 	if len(text) > maxBytes {
 		return tooLarge("bytes:", len(text), maxBytes)
@@ -59,8 +59,8 @@ func bounded(text []byte) error {
 	return nil
 }
 
-// measure returns the largest depth of nested lists and mappings, the length of the longest key,
-// and the number of documents. In block style each level has its own column.
+// measure returns the largest depth of nested lists and mappings, the length of the longest key, and the number of
+// documents. In block style, a level is a column.
 func measure(tokens token.Tokens) (depth, key, documents int) {
 	flow, line := 0, 0
 	var columns []int
@@ -87,10 +87,10 @@ func measure(tokens token.Tokens) (depth, key, documents int) {
 		line = t.Position.Line
 		depth = max(depth, flow+len(columns))
 	}
-	return depth, key + 8, documents // an index such as [123456] leads to a value, too
+	return depth, key + 8, documents // a value in a list has an index such as [123456] in its path
 }
 
-// expanded refuses documents whose aliases expand to too much text, or refer to themselves.
+// expanded returns an error for documents whose aliases become too much text, or refer to themselves.
 func expanded(file *ast.File) error {
 	e := expansion{sizes: map[string]int{}}
 	for _, doc := range file.Docs {
@@ -104,8 +104,8 @@ func expanded(file *ast.File) error {
 	return nil
 }
 
-// expansion counts the nodes of documents. While an anchor is being counted, its size is too large
-// to be accepted, so an alias inside of it, which refers to itself, is refused.
+// expansion counts the nodes of documents. While the nodes of an anchor are being counted, its size counts as too
+// large. So an alias inside of its own anchor is refused.
 type expansion struct{ sizes map[string]int }
 
 func (e *expansion) nodes(n ast.Node) int {

@@ -9,8 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/yamlfile"
 )
 
-// TestSmallTextsTakeLittleMemory: no text of 20 kB takes more than 50 MB, whoever reads
-// it and however.
+// TestSmallTextsTakeLittleMemory reads hostile texts of 20 kB with every function. None may take more than 50 MB.
 func TestSmallTextsTakeLittleMemory(t *testing.T) {
 	laughs := "a0: &a0 [1,1,1,1,1,1,1,1,1,1]\n"
 	for i := range 9 {
@@ -46,7 +45,7 @@ func TestSmallTextsTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// TestLargeFilesAreRead: what people may write at most is within the bounds.
+// TestLargeFilesAreRead checks that the largest files that people may write are within the bounds.
 func TestLargeFilesAreRead(t *testing.T) {
 	var accounts strings.Builder
 	accounts.WriteString("accounts:\n")

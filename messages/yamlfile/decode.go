@@ -16,31 +16,31 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Reader decodes a file into a value, and collects all errors.
+// Reader decodes a file into a value, and collects all errors that it finds.
 type Reader struct {
 	*File
 	found []finding
 }
 
-// finding is one thing that is wrong, and where. Line and column count from 1.
+// finding is one error and its place. Lines and columns count from 1.
 type finding struct {
 	line, column int
 	text         string
 }
 
-// Described is a type that decodes itself. It returns what a file must contain at that place, and
-// whether the numbers are whole.
+// Described is a type that decodes itself. Its method returns what a file must contain at that place, and whether
+// only whole numbers are allowed.
 type Described interface {
 	Described() (must string, whole bool)
 }
 
-// Addf notes that something is wrong with a node.
+// Addf adds an error about a node.
 func (r *Reader) Addf(n ast.Node, format string, args ...any) {
 	line, column := Position(n)
 	r.found = append(r.found, finding{line, column, fmt.Sprintf(format, args...)})
 }
 
-// Findings returns the errors found so far as sentences. Each begins with its path.
+// Findings returns the errors found so far as sentences, each beginning with its path.
 func (r *Reader) Findings() []string {
 	texts := make([]string, len(r.found))
 	for i, f := range r.found {
@@ -49,7 +49,7 @@ func (r *Reader) Findings() []string {
 	return texts
 }
 
-// Err returns everything found, one line each in the order of the file, or nil.
+// Err returns all errors, one on each line, in the order of the file; nil if there are none.
 func (r *Reader) Err() error {
 	if len(r.found) == 0 {
 		return nil
@@ -64,9 +64,8 @@ func (r *Reader) Err() error {
 	return messages.Errorf(messages.Invalid, "%s", strings.Join(lines, "\n"))
 }
 
-// Decode copies the file into v, a pointer to a struct with json tags, or to a list of such
-// structs. Fields that the file does not mention stay as they are. Decode notes all errors, not
-// only the first.
+// Decode copies the file into v, a pointer to a struct with json tags, or to a list of such structs. Fields that the
+// file does not mention do not change. Decode collects all errors, not only the first.
 func (r *Reader) Decode(v any) {
 	if r.Root != nil {
 		r.value(r.Root, reflect.ValueOf(v).Elem(), "")
@@ -77,7 +76,7 @@ func (r *Reader) Decode(v any) {
 func (r *Reader) value(n ast.Node, v reflect.Value, path string) {
 	n = r.Plain(n)
 	if n == nil || n.Type() == ast.NullType {
-		return // null is treated as absent
+		return // null counts as absent
 	}
 	if alias, ok := n.(*ast.AliasNode); ok {
 		r.Addf(alias, "alias *%s: there is no anchor of that name before it", alias.Value.GetToken().Value)
@@ -166,7 +165,7 @@ func (r *Reader) leaf(n ast.Node, v reflect.Value, path string) {
 	v.Set(fresh.Elem())
 }
 
-// whole reports whether a value has whole numbers.
+// whole reports whether a value accepts only whole numbers.
 func whole(v reflect.Value) bool {
 	if d, ok := v.Interface().(Described); ok {
 		_, whole := d.Described()
@@ -175,8 +174,7 @@ func whole(v reflect.Value) bool {
 	return !custom(v) && (v.CanInt() || v.CanUint())
 }
 
-// refuseFractions refuses numbers with a fraction, which the YAML library would cut off
-// silently.
+// refuseFractions returns an error for numbers with a fraction. The YAML library would cut the fraction off silently.
 func refuseFractions(n ast.Node) error {
 	for _, pair := range Pairs(n) {
 		if err := refuseFractions(pair.Value); err != nil {
@@ -189,14 +187,14 @@ func refuseFractions(n ast.Node) error {
 	return nil
 }
 
-// expectation returns what a value must be that could not be read.
+// expectation returns a phrase for what a value should have been, after err.
 func expectation(v reflect.Value, err error) string {
 	if d, ok := v.Interface().(Described); ok {
 		must, _ := d.Described()
 		return must
 	}
 	switch {
-	case custom(v) && v.CanInt(): // an amount or a time
+	case custom(v) && v.CanInt(): // an amount of credits or a time
 		return err.Error()
 	case v.CanInt(), v.CanUint():
 		return "must be a whole number"
@@ -208,7 +206,7 @@ func expectation(v reflect.Value, err error) string {
 	return "must be a piece of text"
 }
 
-// keys returns the names of a struct's fields in a file.
+// keys returns the names that a file uses for a struct's fields.
 func keys(t reflect.Type) []string {
 	var names []string
 	for field := range t.Fields() {

@@ -1,10 +1,10 @@
-// Package yamlfile reads the files that people write in YAML or JSON (JSON is also valid YAML), and
-// says at which place of a file a value is. A file holds one document. The caller decides what a
-// document may contain, and words the errors.
+// Package yamlfile reads files that people write in YAML or JSON (JSON is also valid YAML), and tells the place of
+// each value in the file. A file has one document. The caller decides what the document may contain, and writes the
+// errors.
 //
-// The YAML library panics on some documents, such as "stages: ! &a {b: {c}}", and takes memory
-// without bound for others, such as 20,000 opening brackets. All calls of the library on untrusted
-// text are in this package, which returns an error in these cases.
+// The YAML library panics on some documents, such as "stages: ! &a {b: {c}}", and takes memory without bound for
+// others, such as 20,000 opening brackets. All calls of the library for untrusted text are in this package, which
+// returns an error in these cases.
 package yamlfile
 
 import (
@@ -44,7 +44,7 @@ func Parse(name string, text []byte) (*File, error) {
 	return f, nil
 }
 
-// Errorf returns an Invalid error about a node, which begins with name:line:column.
+// Errorf returns an Invalid error about a node. It begins with name:line:column.
 func (f *File) Errorf(n ast.Node, format string, args ...any) error {
 	line, column := Position(n)
 	return f.at(line, column, fmt.Sprintf(format, args...))
@@ -54,7 +54,7 @@ func (f *File) at(line, column int, text string) error {
 	return messages.Errorf(messages.Invalid, "%s:%d:%d: %s", f.Name, line, column, text)
 }
 
-// Misread returns an Invalid error for one of the YAML library, and begins with its place.
+// Misread turns an error of the YAML library into an Invalid error that begins with its place.
 func (f *File) Misread(err error) error {
 	at, ok := errors.AsType[yaml.Error](err)
 	if !ok || at.GetToken() == nil || at.GetToken().Position == nil {
@@ -64,9 +64,8 @@ func (f *File) Misread(err error) error {
 	return f.at(p.Line, p.Column, at.GetMessage())
 }
 
-// Find returns the node that a path like "markets[0].name" leads to, or the nearest
-// above it that the file has; the second result reports whether the file has all of
-// the path.
+// Find returns the node at a path such as "markets[0].name". If the file does not have all of the path, it returns
+// the nearest node above and false.
 func (f *File) Find(path string) (ast.Node, bool) {
 	n := f.Root
 	for _, step := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
@@ -79,8 +78,8 @@ func (f *File) Find(path string) (ast.Node, bool) {
 	return n, n != nil
 }
 
-// Only returns the file reduced to one key, with the anchors of the whole file. Without that key
-// its Root is nil.
+// Only returns the file with only one of its keys, and with the anchors of the whole file. Without that key, Root is
+// nil.
 func (f *File) Only(key string) *File {
 	only := &File{Name: f.Name, Documents: f.Documents, anchors: f.anchors}
 	for _, pair := range Pairs(f.Root) {
@@ -92,7 +91,7 @@ func (f *File) Only(key string) *File {
 	return only
 }
 
-// anchoring notes the anchors of the nodes that it visits.
+// anchoring records the anchors of the nodes that it visits.
 type anchoring struct{ *File }
 
 // Visit implements [ast.Visitor].
@@ -116,8 +115,8 @@ func child(n ast.Node, step string) ast.Node {
 	return nil
 }
 
-// Plain looks through anchors, aliases and tags. An alias without an anchor before it
-// is left.
+// Plain returns the node behind anchors, aliases and tags. It returns an alias unchanged if no anchor comes before
+// it.
 func (f *File) Plain(n ast.Node) ast.Node {
 	for {
 		switch v := n.(type) {
@@ -137,7 +136,7 @@ func (f *File) Plain(n ast.Node) ast.Node {
 	}
 }
 
-// Position returns where a node begins, counted from 1; a mapping begins at its first key.
+// Position returns the line and column where a node begins, counted from 1. A mapping begins at its first key.
 func Position(n ast.Node) (line, column int) {
 	switch v := n.(type) {
 	case nil:
@@ -155,7 +154,7 @@ func Position(n ast.Node) (line, column int) {
 	return 1, 1
 }
 
-// Pairs returns the keys of a mapping with their values; none of any other node.
+// Pairs returns the keys of a mapping with their values; none for other nodes.
 func Pairs(n ast.Node) []*ast.MappingValueNode {
 	switch v := n.(type) {
 	case *ast.MappingNode:
@@ -172,7 +171,7 @@ func Strict(text []byte, v any) error { return NewDecoder(text).Decode(v) }
 // Decoder decodes the documents of a text one after another.
 type Decoder struct {
 	documents *yaml.Decoder
-	unread    error // why the text is not decoded; nil: the text is within the bounds
+	unread    error // why the text must not be decoded; nil: it is within the bounds
 }
 
 // NewDecoder makes a decoder that refuses unknown keys.
@@ -181,7 +180,7 @@ func NewDecoder(text []byte) *Decoder {
 	return &Decoder{documents: yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()), unread: err}
 }
 
-// Decode decodes the next document; io.EOF: there is none.
+// Decode decodes the next document. After the last one it returns io.EOF.
 func (d *Decoder) Decode(v any) error {
 	if d.unread != nil {
 		return d.unread

@@ -62,7 +62,7 @@ func TestErrorsSayWhere(t *testing.T) {
 	}
 }
 
-// A document on which the YAML library panics is refused.
+// TestPanicsAreErrors checks that a document on which the YAML library panics is refused with an error.
 func TestPanicsAreErrors(t *testing.T) {
 	var v struct {
 		Stages []struct{ B string }
