@@ -1,6 +1,6 @@
-// Package fileutil replaces a package of etcd 3.3. The log of the replicas, raft-wal, needs one function of it, but
-// the original depends on libraries that are no longer maintained. Remove this module and its line in go.mod when
-// raft-wal no longer needs it.
+// Package fileutil stands in the place of a package of etcd 3.3 of which the log of the
+// replicas, raft-wal, needs one function. The package brought libraries that nobody mends
+// any more. When raft-wal needs it no more, this module and its line in go.mod go.
 package fileutil
 
 import (
@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Preallocate reserves space for the first bytes of a file. With extend it also makes a smaller file that large. It
-// is no error if the file system cannot reserve space.
+// Preallocate reserves the first bytes of a file. With extend the file has that size
+// afterwards, if it was smaller. A file system that cannot reserve is no error.
 func Preallocate(f *os.File, size int64, extend bool) error {
 	if size <= 0 {
 		return nil
@@ -30,7 +30,7 @@ func Preallocate(f *os.File, size int64, extend bool) error {
 	return f.Truncate(size)
 }
 
-// supported returns nil for an error that says that reserving is not supported, and err otherwise.
+// supported is an error but of what cannot be done here.
 func supported(err error) error {
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil
