@@ -19,7 +19,7 @@ var requests = byName(
 	messages.Exchange{}, messages.VectorRequest{}, messages.ArchiveRequest{}, messages.LogsRequest{}, messages.StreamRequest{}, messages.PutRequest{}, messages.GetRequest{}, messages.OutputsRequest{},
 	messages.DeliverRequest{}, messages.QuoteRequest{}, messages.ReservationsRequest{}, messages.ApplyRequest{}, messages.DrainRequest{},
 	messages.OffersRequest{}, messages.RequeueRequest{}, messages.ChangeRequest{}, messages.PeerQuoteRequest{}, messages.PeerSubmitRequest{}, messages.PeerJobsRequest{}, messages.OutputRequest{},
-	messages.ReplicaRequest{}, messages.TokenRequest{}, messages.TokenUse{}, messages.AdmitRequest{}, messages.EnrolRequest{}, messages.RenewRequest{},
+	messages.ReplicaRequest{}, messages.TokenRequest{}, messages.TokenUse{}, messages.AdmitRequest{}, messages.EnrolRequest{}, messages.RenewRequest{}, messages.LendRequest{},
 	messages.UtilityRequest{}, messages.RuntimeRequest{}, messages.EstimateRequest{}, messages.SamplesRequest{}, messages.TransferRequest{},
 	messages.SessionRequest{}, messages.GrantRequest{}, messages.MemberRequest{}, messages.AccountRequest{}, messages.JournalRequest{},
 	messages.CheckpointsRequest{}, messages.SegmentRequest{}, messages.StatementRequest{}, messages.BooksRequest{}, messages.AccountsRequest{},
