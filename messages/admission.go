@@ -9,12 +9,12 @@ const (
 	VerbTokens = "tokens" // Empty → TokensReply
 	VerbForget = "forget" // TokenUse → TokenState
 	VerbEnrol  = "enrol"  // EnrolRequest → EnrolReply; the account is "$" and the token's identifier
-	VerbRenew  = "renew"  // RenewRequest → RenewReply; of users and operators
+	VerbRenew  = "renew"  // RenewRequest → RenewReply; for users and operators
 	VerbLend   = "lend"   // LendRequest → LendReply; the account is "$", DoorPrefix and the name of the door
 )
 
-// DoorPrefix begins the name of a door: $door-login1 is the door of the machine login1. A door serves the users of a
-// machine, and asks for their credentials.
+// DoorPrefix is the prefix of the name of a door: $door-login1 is the door of the machine login1. A door serves the
+// users of a machine, and asks for their credentials.
 const DoorPrefix = "door-"
 
 // Only the admission service sends this verb to the auctioneer, whose log holds the tokens.
@@ -110,11 +110,12 @@ type RenewReply struct {
 // LendRequest asks for the credentials of a user, for an hour.
 type LendRequest struct {
 	Account Name `json:"account"`
-	// Box is a public key of the door, of the kind X in nkeys. The seed is encrypted for it.
+	// Box is a public key of the door, of kind X in nkeys. The seed in the reply is encrypted for this key.
 	Box string `json:"box"`
 }
 
-// LendReply is a claim that expires, and the seed of its key, encrypted by Sender for the key in the request.
+// LendReply is a claim that expires, and the seed of its key. Sender has encrypted the seed for the key in the
+// request.
 type LendReply struct {
 	Claim   string `json:"claim"`
 	Sender  string `json:"sender"`

@@ -68,9 +68,9 @@ type fileTask struct {
 	files   *files
 	runner  runner.Runner
 	task    runner.Task
-	context context.Context             // ends the transfers when Stop is called
-	prepare func(context.Context) error // comes first; nil: nothing does
-	hooks   *hooks.Hooks                // of the node; nil: it has none
+	context context.Context             // Stop cancels it, which ends the transfers
+	prepare func(context.Context) error // called before the task starts; nil: nothing to prepare
+	hooks   *hooks.Hooks                // hooks of the node; nil: it has none
 	cancel  context.CancelFunc
 
 	mu        sync.Mutex
@@ -96,7 +96,7 @@ func (t *fileTask) run(gone <-chan struct{}, report func(messages.Finished)) {
 			return
 		}
 		defer func() {
-			if !isDone(gone) { // else the next agent adopts the task
+			if !isDone(gone) { // otherwise the next agent adopts the task
 				t.hooks.Leave(t.task.Program.Job)
 			}
 		}()

@@ -275,9 +275,9 @@ func TestFullDiskAfterACutIsWaitedOut(t *testing.T) {
 	}
 }
 
-// TestAcknowledgedEntriesAreNotCutAfterAStart: a replica has applied nothing yet after its start, and its disk says which
-// entries were acknowledged. Whatever a leader sends, none of these is removed from the end of the log, and the replica
-// stops. Later entries are removed.
+// TestAcknowledgedEntriesAreNotCutAfterAStart starts a replica that has applied nothing yet; its disk says which
+// entries were acknowledged. Whatever a leader sends, none of these may be cut from the end of the log, and the
+// replica must stop. Later entries may be cut.
 func TestAcknowledgedEntriesAreNotCutAfterAStart(t *testing.T) {
 	t.Parallel()
 	c := newGroup(t, 1, nil).configWithDefaults()

@@ -1,4 +1,4 @@
-// Package program runs programs of the site's: its filter for submissions, and the prolog and epilog of its nodes.
+// Package program runs programs of the site: the filter for submissions, and the prolog and epilog of nodes.
 //
 // A program runs as the user of this process, in the directory /, with PATH and the variables that it is given, in a
 // process group of its own. All processes of the group end with it.
@@ -19,11 +19,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// mostOutput is the most that a program may write to its standard output.
+// mostOutput bounds the standard output of a program, in bytes.
 const mostOutput = 4 << 20
 
-// Run runs a program with a text on its standard input until it ends, or ctx ends it. It returns what the program wrote to
-// its standard output. An error is the rest of a sentence that begins with the program: "ended with exit status 3".
+// Run runs a program until it ends or ctx ends, with input on its standard input. It returns the standard output. An
+// error is the end of a sentence that begins with the program: "ended with exit status 3".
 func Run(ctx context.Context, path string, env []string, input []byte) ([]byte, error) {
 	began := time.Now()
 	c := exec.CommandContext(ctx, path)
@@ -35,7 +35,7 @@ func Run(ctx context.Context, path string, env []string, input []byte) ([]byte, 
 	c.Cancel, c.WaitDelay = end, time.Second
 	err := c.Run()
 	if c.Process != nil {
-		_ = end() // what the program has left behind
+		_ = end() // processes that the program has left
 	}
 	exit, failed := errors.AsType[*exec.ExitError](err)
 	switch {
@@ -47,7 +47,7 @@ func Run(ctx context.Context, path string, env []string, input []byte) ([]byte, 
 		return nil, errors.New("may not be executed by the user of the site")
 	case failed:
 		return nil, fmt.Errorf("ended with %v and wrote %q to its standard error", exit, messages.Short(strings.TrimSpace(string(said.text)), 200))
-	case err != nil && !errors.Is(err, exec.ErrWaitDelay) && !errors.Is(err, syscall.EPIPE): // it need not read its input
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay) && !errors.Is(err, syscall.EPIPE): // a program need not read its input
 		return nil, fmt.Errorf("failed: %v", err)
 	case out.over:
 		return nil, fmt.Errorf("wrote more than %d MiB", mostOutput>>20)
@@ -55,7 +55,7 @@ func Run(ctx context.Context, path string, env []string, input []byte) ([]byte, 
 	return out.text, nil
 }
 
-// limited keeps the first bytes that are written, and drops the others.
+// limited keeps the first bytes that are written to it, and drops the rest.
 type limited struct {
 	text []byte
 	most int

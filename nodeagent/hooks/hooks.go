@@ -1,5 +1,5 @@
-// Package hooks runs the prolog and the epilog of a site's nodes: programs of the site's, before the first and after the last
-// task of a job on a node.
+// Package hooks runs the prolog and the epilog of a node. These are programs of the site that run before the first
+// and after the last task of a job on the node.
 //
 // # When
 //
@@ -32,11 +32,11 @@ import (
 	"github.com/candor-grid/candor/messages/program"
 )
 
-// Config says which programs run.
+// Config names the programs to run.
 type Config struct {
 	Prolog, Epilog string // paths; "": none
 	Node           messages.Name
-	Dir            string // has the notes of jobs whose prolog has run
+	Dir            string // directory with the notes of jobs whose prolog has run
 	Log            *zap.Logger
 
 	within, linger time.Duration
@@ -51,14 +51,14 @@ type Hooks struct {
 	jobs map[messages.JobID]*job
 }
 
-// job is a job whose epilog is to run.
+// job is a job whose prolog has run, or will run.
 type job struct {
 	id    messages.JobID
-	tasks int         // guarded by Hooks.mu: tasks that run, or wait for the prolog
-	timer *time.Timer // guarded by Hooks.mu: begins the epilog
+	tasks int         // guarded by Hooks.mu: number of tasks that run, or wait for the prolog
+	timer *time.Timer // guarded by Hooks.mu: starts the epilog
 	owed  bool        // guarded by Hooks.mu: the epilog failed
 
-	lock   chan struct{} // has a place for the one who may run the programs, and use what follows
+	lock   chan struct{} // has a place for one holder, who may run the programs and use the fields below
 	env    []string
 	begun  bool // a prolog has begun since the last epilog
 	ready  bool // the prolog has ended well
@@ -85,7 +85,7 @@ func Open(life context.Context, c Config) (*Hooks, error) {
 		data, err := os.ReadFile(filepath.Join(c.Dir, note.Name()))
 		var env []string
 		if err != nil || bad != nil || json.Unmarshal(data, &env) != nil {
-			continue // it was never finished, so that no prolog began
+			continue // a note that was not finished, so no prolog has begun
 		}
 		j := h.enter(messages.JobID(id))
 		j.env, j.begun = env, true
@@ -110,10 +110,11 @@ func (h *Hooks) enter(id messages.JobID) *job {
 	return j
 }
 
-// Adopt counts a task that an earlier agent started: the prolog of its job has run. It comes before Enter.
+// Adopt counts a task that an earlier agent started, so the prolog of its job has run. Call it before Enter.
 func (h *Hooks) Adopt(id messages.JobID) { h.enter(id).ready = true }
 
-// Enter returns when the prolog of a job has run. Unless it fails, Leave must be called when the task has ended.
+// Enter counts a task, and returns when the prolog of its job has run. Unless it returns an error, the caller must
+// call Leave when the task has ended.
 func (h *Hooks) Enter(ctx context.Context, p *messages.Program) error {
 	came := time.Now()
 	if err := h.settle(ctx); err != nil {
@@ -135,7 +136,7 @@ func (h *Hooks) prepare(ctx context.Context, j *job, p *messages.Program, came t
 	switch {
 	case j.ready:
 		return nil
-	case j.failed.After(came): // while this task waited
+	case j.failed.After(came): // it failed while this task waited
 		return j.why
 	case j.begun:
 		if err := h.end(ctx, j); err != nil {
@@ -152,7 +153,7 @@ func (h *Hooks) prepare(ctx context.Context, j *job, p *messages.Program, came t
 	}
 	j.begun = true
 	if err := h.run(ctx, "prolog", h.c.Prolog, j.env); err != nil {
-		if ctx.Err() == nil { // else the task was stopped, and the next one tries again
+		if ctx.Err() == nil { // otherwise the task was stopped, and the next task tries again
 			j.failed, j.why = time.Now(), err
 		}
 		return err
@@ -161,7 +162,7 @@ func (h *Hooks) prepare(ctx context.Context, j *job, p *messages.Program, came t
 	return nil
 }
 
-// settle runs the epilogs again that failed.
+// settle runs failed epilogs again.
 func (h *Hooks) settle(ctx context.Context) error {
 	var owed []*job
 	h.mu.Lock()
@@ -188,7 +189,7 @@ func (h *Hooks) settle(ctx context.Context) error {
 	return nil
 }
 
-// Leave says that a task has ended.
+// Leave says that a task of a job has ended.
 func (h *Hooks) Leave(id messages.JobID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -201,7 +202,7 @@ func (h *Hooks) Leave(id messages.JobID) {
 	}
 }
 
-// over runs the epilog of a job that has had no task for some time.
+// over runs the epilog of a job if it has had no task for some time.
 func (h *Hooks) over(j *job) {
 	if j.take(h.life) != nil {
 		return
@@ -210,13 +211,13 @@ func (h *Hooks) over(j *job) {
 	if h.used(j) {
 		return
 	}
-	if j.begun && h.end(h.life, j) != nil { // it is logged, and tried again before the next task
+	if j.begun && h.end(h.life, j) != nil { // the error is logged, and the epilog runs again before the next task
 		return
 	}
 	h.forget(j)
 }
 
-// forget forgets a job that has no task, and no epilog to run.
+// forget removes a job that has no task and whose epilog need not run.
 func (h *Hooks) forget(j *job) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -236,7 +237,7 @@ func (h *Hooks) end(ctx context.Context, j *job) error {
 	j.ready = false
 	err := h.run(ctx, "epilog", h.c.Epilog, j.env)
 	h.mu.Lock()
-	if err == nil || ctx.Err() == nil { // else a task was stopped that waited for it
+	if err == nil || ctx.Err() == nil { // otherwise the task that waited for it was stopped
 		j.owed = err != nil
 	}
 	h.mu.Unlock()
@@ -247,7 +248,7 @@ func (h *Hooks) end(ctx context.Context, j *job) error {
 	return os.Remove(h.note(j.id))
 }
 
-// run runs one of the programs.
+// run runs the prolog or the epilog.
 func (h *Hooks) run(ctx context.Context, what, path string, env []string) error {
 	if path == "" {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// site is a node whose programs write what they are called with into a file.
+// site is a node whose programs write their arguments and variables to a file.
 type site struct {
 	t   *testing.T
 	dir string
@@ -31,7 +31,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// program makes a program that says what it is called with, and goes on as it is told.
+// program makes a program that records how it was called, and then runs the lines in more.
 func (s *site) program(name, more string) {
 	s.t.Helper()
 	text := "#!/bin/sh\necho " + name + " $CANDOR_JOB $SLURM_JOB_ACCOUNT >> " + s.dir + "/said\n" + more + "\n"
@@ -61,8 +61,8 @@ func (s *site) says(want string) {
 
 func job1() *messages.Program { return &messages.Program{Job: 1, Account: "alice", Payer: "physics"} }
 
-// TestAJobHasOnePrologAndOneEpilog: tasks of a job wait for its prolog together; the epilog comes after the last of them,
-// and a later task has both again.
+// TestAJobHasOnePrologAndOneEpilog starts several tasks of a job. All must wait for one prolog, and one epilog must
+// run after the last of them. A later task must get both again.
 func TestAJobHasOnePrologAndOneEpilog(t *testing.T) {
 	s := newSite(t)
 	s.program("prolog", "sleep 0.1")
@@ -91,7 +91,8 @@ func TestAJobHasOnePrologAndOneEpilog(t *testing.T) {
 	await.Until(t, "the job is forgotten", func() bool { h.mu.Lock(); defer h.mu.Unlock(); return len(h.jobs) == 0 })
 }
 
-// TestAFailingPrologStartsNoTask, and is followed by the epilog before it is tried again.
+// TestAFailingPrologStartsNoTask checks that no task starts after a failed prolog, and that the epilog runs before
+// the prolog is tried again.
 func TestAFailingPrologStartsNoTask(t *testing.T) {
 	s := newSite(t)
 	s.c.linger = time.Hour
@@ -108,7 +109,7 @@ func TestAFailingPrologStartsNoTask(t *testing.T) {
 	s.says("prolog 1 physics; epilog 1 physics; prolog 1 physics; ")
 }
 
-// TestAfterAFailedEpilogNoTaskStarts, of any job, until it ends well.
+// TestAfterAFailedEpilogNoTaskStarts checks that no task of any job starts until a failed epilog has ended well.
 func TestAfterAFailedEpilogNoTaskStarts(t *testing.T) {
 	s := newSite(t)
 	s.program("epilog", "exit 1")
@@ -129,7 +130,8 @@ func TestAfterAFailedEpilogNoTaskStarts(t *testing.T) {
 	s.says("prolog 1 physics; epilog 1 physics; epilog 1 physics; epilog 1 physics; prolog 2 bob; ")
 }
 
-// TestAnEpilogRunsAfterTheAgentWasStartedAnew: tasks that were adopted keep it away, and have no second prolog.
+// TestAnEpilogRunsAfterTheAgentWasStartedAnew restarts the agent. While adopted tasks run, the epilog must wait, and
+// no second prolog may run.
 func TestAnEpilogRunsAfterTheAgentWasStartedAnew(t *testing.T) {
 	s := newSite(t)
 	s.c.linger = 300 * time.Millisecond
@@ -152,7 +154,7 @@ func TestAnEpilogRunsAfterTheAgentWasStartedAnew(t *testing.T) {
 	s.says("prolog 1 physics; prolog 2 bob; epilog 2 bob; epilog 1 physics; ")
 }
 
-// TestAStoppedTaskWaitsForNoProlog.
+// TestAStoppedTaskWaitsForNoProlog checks that a stopped task does not wait for the prolog.
 func TestAStoppedTaskWaitsForNoProlog(t *testing.T) {
 	s := newSite(t)
 	s.program("prolog", "sleep 60")

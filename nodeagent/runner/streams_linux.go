@@ -22,10 +22,10 @@ type streamKey struct {
 
 // Bounds of streams.
 const (
-	maxStreams     = 512             // streams of a node, also ended ones that are still read
+	maxStreams     = 512             // streams of a node, including ended ones that are still read
 	maxTaskStreams = 32              // streams that clients began next to one task
-	keepEnded      = 2 * time.Minute // how long a client may come back for the end of a stream
-	keepRead       = time.Hour       // how long a client with a slow reader may read the end
+	keepEnded      = 2 * time.Minute // how long an ended stream waits for its client
+	keepRead       = time.Hour       // how long a client with a slow reader may still read an ended stream
 )
 
 // Stream answers a request of a client: for a task's stream, or for a stream next to a running task.
@@ -332,7 +332,7 @@ func (t *process) joined() bool {
 	return len(t.joining) > 0 || t.freezing
 }
 
-// fork starts the command. The task's program, lane and cell stay while it is joined.
+// fork starts the command. The task's program, lane and cell do not change while it is joined.
 func (w taskStream) fork(l *launch, b *messages.StreamBegin, files []*os.File) (c child, err error) {
 	t := w.t
 	env := t.env(t.program, t.dir)
@@ -422,10 +422,10 @@ func (w taskStream) dialLoopback(port int) (conn net.Conn, err error) {
 	return nil, cmp.Or(foreign, err)
 }
 
-// connect connects a socket to a listener of the task. It checks that the listener is the task's, because
-// other processes may share the task's network and listen there.
+// connect connects a socket to a listener of the task. It checks that the task is listening, because other processes
+// may share the task's network and listen there.
 func (w taskStream) connect(socket *os.File, family, port int, to unix.Sockaddr) error {
-	if w.t.runner.config.Private { // a network of the account's own
+	if w.t.runner.config.Private { // the account has its own network
 		return w.t.connect(socket, to)
 	}
 	before, err := w.t.listens(family, port)
