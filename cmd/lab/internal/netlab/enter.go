@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// insideVariable tells a process that it was started by Enter.
+// insideVariable is the variable with which Enter marks the processes that it starts.
 const insideVariable = "CANDOR_NETLAB_INSIDE"
 
 // Inside reports whether this process is the first in the lab's own namespaces.
@@ -39,12 +39,12 @@ func Enter(ctx context.Context) (int, error) {
 	return 0, messages.Errorf(messages.Unavailable, "network namespaces: %v", errors.Join(failed...))
 }
 
-// probe is the argument with which a program that calls Enter runs itself in new namespaces, to try
-// everything that a network needs.
+// probe is the argument with which a program that calls Enter runs itself in new namespaces, to try everything that a
+// network needs.
 const probe = "probe-namespaces"
 
-// Probed carries out such a try, if this process is one, and does not return then.
-// A program that calls Enter calls this first.
+// Probed makes this trial if the process was started for it, and then does not return. A program that calls Enter
+// calls Probed first.
 func Probed() {
 	if len(os.Args) != 2 || os.Args[1] != probe {
 		return
@@ -84,7 +84,7 @@ func tryEnter(more uintptr) error {
 	return nil
 }
 
-// command returns a command that runs this program in namespaces of its own.
+// command returns a command that runs this program in new namespaces.
 func command(more uintptr, arguments ...string) *exec.Cmd {
 	c := exec.Command("/proc/self/exe", arguments...)
 	c.Env = append(os.Environ(), insideVariable+"=yes")
@@ -97,7 +97,7 @@ func command(more uintptr, arguments ...string) *exec.Cmd {
 }
 
 func enter(ctx context.Context, more uintptr) (int, error) {
-	// The signal of a parent's death comes when the thread that made the child ends.
+	// The signal for a parent's death is sent when the thread that made the child ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	c := command(more, os.Args[1:]...)
@@ -114,8 +114,8 @@ func enter(ctx context.Context, more uintptr) (int, error) {
 	return c.ProcessState.ExitCode(), nil
 }
 
-// Settle makes the lab's own namespaces usable: mounts that are made here are seen
-// here alone, and /proc shows the processes that are here.
+// Settle makes the lab's own namespaces usable: mounts made here are visible only here, and /proc shows only the
+// processes here.
 func Settle() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)

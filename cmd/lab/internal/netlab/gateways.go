@@ -16,16 +16,16 @@ import (
 
 const gatewayPort = 7222
 
-// A cut of a gateway goes unseen for roadPing·(1+roadPings) at most.
+// A cut of a gateway is noticed after at most roadPing·(1+roadPings).
 const (
 	roadPing  = 2 * time.Second
 	roadPings = 2
 	roadStart = 30 * time.Second
 )
 
-// JoinByGateways makes two sites, before they are started, peers of one another: the
-// servers of each connect to a NATS server at the site's border, and these two are clusters
-// of one owner that are joined by gateways, over a link that takes oneWay in each direction.
+// JoinByGateways makes two sites peers before they are started. The servers of each connect to a NATS server at the
+// site's border. These two servers are clusters of one owner, joined by gateways. Their link takes oneWay in each
+// direction.
 func (l *Lab) JoinByGateways(oneWay time.Duration, limit messages.Credits) error {
 	if len(l.Sites) != 2 {
 		return messages.Errorf(messages.Invalid, "gateways join two sites here, and the lab has %d", len(l.Sites))
@@ -57,14 +57,14 @@ func (l *Lab) JoinByGateways(oneWay time.Duration, limit messages.Credits) error
 	return nil
 }
 
-// roadOf names the server at a site's border, and its cluster: a link between servers of
-// clusters of one name is refused.
+// roadOf returns the name of the server at a site's border, which is also its cluster's name. NATS refuses a link
+// between clusters with the same name.
 func roadOf(s *Site) string { return "road-of-" + s.Name }
 
 // startRoad starts the server at a site's border. It tells the other site only the address of the
 // link.
 func (l *Lab) startRoad(s, to *Site) error {
-	const system, between = "SYSTEM", "BETWEEN" // without the first no server has leaf nodes and gateways
+	const system, between = "SYSTEM", "BETWEEN" // without the account SYSTEM, a server has no leaf nodes and gateways
 	border := l.network.Border(s.number)
 	o := &server.Options{ServerName: roadOf(s), Host: border, Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
 		MaxPayload: 8 << 20, PingInterval: roadPing, MaxPingsOut: roadPings}

@@ -16,7 +16,7 @@ import (
 
 // Host is a machine of a site. It is not safe for concurrent use.
 type Host struct {
-	Name    string        // rack1 …, or the node whose agent it has
+	Name    string        // rack1 …, or the name of the node whose agent it runs
 	Node    messages.Name // node whose agent it runs; "": none
 	Address string
 
@@ -25,7 +25,7 @@ type Host struct {
 	binary    string
 	arguments []string
 	leave     bool
-	process   *process // nil: none runs
+	process   *process // nil: no process runs
 	disk      bool     // it has its own disk
 }
 
@@ -64,8 +64,8 @@ func (h *Host) Start() (err error) {
 // Await returns when the host serves.
 func (h *Host) Await(ctx context.Context) error { return h.process.await(ctx) }
 
-// Kill ends the host's process as a failure of the machine would: kill -9. Tasks of
-// its node go on, as they do where only the process dies.
+// Kill ends the host's process with kill -9, as a failure would. Tasks of its node run on, as they do if only the
+// process dies.
 func (h *Host) Kill() {
 	h.process.kill()
 	h.process = nil
@@ -120,10 +120,10 @@ func (h *Host) LogEnd() int64 {
 	return info.Size()
 }
 
-// clockFile says by how many nanoseconds the clock of the host is wrong.
+// clockFile returns the file that says by how many nanoseconds the host's clock is wrong.
 func (h *Host) clockFile() string { return h.Dir() + ".clock" }
 
-// SetClock sets the clock of the host ahead by a time, or behind.
+// SetClock sets the clock of the host ahead by a time, or behind if it is negative.
 func (h *Host) SetClock(ahead time.Duration) error {
 	return os.WriteFile(h.clockFile(), []byte(strconv.FormatInt(int64(ahead), 10)), 0o600)
 }
@@ -153,8 +153,8 @@ func (h *Host) Hear(to *Host) error {
 	return h.site.lab.network.Hear(h.site.number, h.number, to.number)
 }
 
-// Depose has the host's replica of the bank reach no other one until the function is called: if it
-// leads, others lead.
+// Depose stops the messages between the host's replica of the bank and the other replicas, until restore is called.
+// If it leads, another replica becomes the leader.
 func (h *Host) Depose() (restore func() error, err error) {
 	network := h.site.lab.network
 	return func() error { return network.Unblock(h.site.number, h.number, bankPort) }, network.Block(h.site.number, h.number, bankPort)

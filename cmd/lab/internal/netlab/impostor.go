@@ -12,9 +12,9 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Impostor speaks in the name of a site without hosts: over a NATS server that obeys no
-// rules of ours, with the credentials that a peer issued for the site's servers, and with
-// the key of the site's bank. The peer cannot tell it from the site.
+// Impostor sends messages in the name of a site without hosts. It has a NATS server that obeys no rules, the
+// credentials that a peer issued for the site's servers, and the key of the site's bank. The peer cannot distinguish
+// it from the site.
 type Impostor struct {
 	bus.Bus
 	Name, To messages.Name
@@ -23,8 +23,7 @@ type Impostor struct {
 	server *server.Server
 }
 
-// Impersonate connects an impostor of a site to one of its peers, which must be before it
-// in the lab.
+// Impersonate connects an impostor of a site to one of its peers. The peer must be an earlier site of the lab.
 func (s *Site) Impersonate(ctx context.Context, peer messages.Name) (*Impostor, error) {
 	o := &server.Options{Host: s.lab.network.Border(s.number), Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, ServerName: "impostor-of-" + s.Name}
 	for _, p := range s.peers {

@@ -16,28 +16,27 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Lab is sites on one machine.
+// Lab is a group of sites on one machine.
 type Lab struct {
-	Dir   string // everything that they keep
+	Dir   string // directory for all files of the sites
 	Sites []*Site
 
 	network  Network
 	binary   string
 	children []int // children of this process from before the lab
 	links    []link
-	planned  int              // sites
+	planned  int              // number of sites
 	roads    []*server.Server // see JoinByGateways
-	images   bool             // the images of disks are in memory
+	images   bool             // the disk images are in memory
 }
 
-// link leads from the border of a site to a host of another.
+// link leads from the border of a site to a host of another site.
 type link struct {
 	*delay.Link
 	from, to *Site
 }
 
-// New makes a lab in a directory, of sites that run a binary, and starts nothing
-// yet. The network becomes the lab's.
+// New makes a lab in a directory. Its sites run a binary. It starts nothing yet. The lab takes over the network.
 func New(dir, binary string, network Network, plans ...Plan) (*Lab, error) {
 	if err := adopt(); err != nil {
 		return nil, err
@@ -58,9 +57,8 @@ func (l *Lab) Start(ctx context.Context) error {
 	return embedded.Each(l.Sites, func(s *Site) error { return s.Start(ctx) })
 }
 
-// Join makes the sites peers of one another, before they are started. Each site's servers connect
-// to the servers of earlier sites, over links with a delay of oneWay in each direction. Each may
-// owe each other up to a limit.
+// Join makes the sites peers of each other before they are started. Each site's servers connect to the servers of
+// earlier sites, over links with a delay of oneWay in each direction. Each site may owe each other one up to a limit.
 func (l *Lab) Join(oneWay time.Duration, limit messages.Credits) error {
 	for _, from := range l.Sites {
 		from.reserve = limit
@@ -79,7 +77,7 @@ func (l *Lab) Join(oneWay time.Duration, limit messages.Credits) error {
 	return nil
 }
 
-// peer returns a site as another one's configuration has it.
+// peer returns a site as it appears in another site's configuration.
 func (l *Lab) peer(from, to *Site, oneWay time.Duration) (embedded.Peer, error) {
 	key, err := to.authority.PublicKey()
 	p := embedded.Peer{Name: to.Name, Keys: []string{key}}
@@ -103,7 +101,7 @@ func (l *Lab) peer(from, to *Site, oneWay time.Duration) (embedded.Peer, error) 
 	return p, nil
 }
 
-// linkCreds returns the file of credentials that another site issued for this one's servers.
+// linkCreds returns the file with the credentials that another site issued for this site's servers.
 func (s *Site) linkCreds(to *Site) (string, error) {
 	creds, err := to.authority.IssueLink(s.Name)
 	if err != nil {
@@ -116,10 +114,10 @@ func (s *Site) linkCreds(to *Site) (string, error) {
 // linkPort returns the port, at the border of a site, of the link to a host of another site.
 func linkPort(to *Site, h *Host) int { return 20_000 + to.number*(maxHosts+1) + h.number }
 
-// Cut disconnects a site from all others: its links carry nothing until it is healed.
+// Cut disconnects a site from all others: its links carry nothing until Heal is called.
 func (l *Lab) Cut(s *Site) { l.eachLink(s, (*delay.Link).Cut) }
 
-// Heal is the opposite of Cut.
+// Heal connects a site again.
 func (l *Lab) Heal(s *Site) { l.eachLink(s, (*delay.Link).Heal) }
 
 func (l *Lab) eachLink(s *Site, do func(*delay.Link)) {
@@ -130,7 +128,7 @@ func (l *Lab) eachLink(s *Site, do func(*delay.Link)) {
 	}
 }
 
-// Memory returns what all hosts' processes have in memory, in bytes.
+// Memory returns the memory of all hosts' processes, in bytes.
 func (l *Lab) Memory() (sum int64) {
 	for _, s := range l.Sites {
 		for _, h := range s.Hosts() {
@@ -140,8 +138,8 @@ func (l *Lab) Memory() (sum int64) {
 	return sum
 }
 
-// Close stops all hosts and ends their remaining processes. The directory stays. Hosts that stop
-// all at once cannot hand over their work, and may log that; this is no error.
+// Close stops all hosts and ends their remaining processes. The directory stays. Hosts that stop at the same time
+// cannot hand over their work and may log this; it is no error.
 func (l *Lab) Close() error {
 	var running []*Host
 	for _, s := range l.Sites {

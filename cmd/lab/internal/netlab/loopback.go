@@ -10,11 +10,11 @@ import (
 
 // loopback has addresses of the loopback network for hosts.
 type loopback struct {
-	block int          // 127.block.0.0/16 is this lab's
-	guard net.Listener // holds the block
+	block int          // the addresses of this lab are 127.block.0.0/16
+	guard net.Listener // listens in the block, so that no other lab uses it
 }
 
-// The blocks that labs share out; a lab holds one by listening in it.
+// The blocks that labs can use. A lab reserves one by listening in it.
 const (
 	firstBlock = 64
 	lastBlock  = 127

@@ -16,13 +16,12 @@ import (
 // namespaces has a network namespace for each host. They are inside the lab's own namespaces (see
 // [Enter]), so nobody else sees their names, and nothing must be removed.
 type namespaces struct {
-	dir     string // directory of the files that name the hosts' namespaces
+	dir     string // directory for the files of the hosts' namespaces
 	bridges map[int]bool
-	hosts   []string // names of the hosts that were made; also the names of their veth and file
+	hosts   []string // names of the hosts; also the names of their veth and file
 }
 
-// Namespaces makes the lab's side of a network of namespaces, whose files are kept
-// in a directory. The process must be one that [Enter] started.
+// Namespaces makes a network with namespaces. Their files are in a directory. [Enter] must have started this process.
 func Namespaces(dir string) (Network, error) {
 	if !Inside() {
 		return nil, messages.Errorf(messages.Invalid, "network namespaces: are made only within the lab's own; enter those first")
@@ -40,13 +39,12 @@ func (n *namespaces) Address(site, host int) string { return fmt.Sprintf("10.77.
 
 func (n *namespaces) Border(site int) string { return n.Address(site, borderHost) }
 
-// file names a host's namespace.
+// file returns the path of the file of a host's namespace.
 func (n *namespaces) file(site, host int) string {
 	return filepath.Join(n.dir, veth(site, host))
 }
 
-// bridge makes the bridge that connects the hosts of a site. The lab has the address of the border
-// there.
+// bridge makes the bridge that connects the hosts of a site. There, the lab has the address of the border.
 func (n *namespaces) bridge(site int) error {
 	if n.bridges[site] {
 		return nil
@@ -86,11 +84,11 @@ func (n *namespaces) Add(site, host int) error {
 		"link set eth0 up")
 }
 
-// veth returns the end of a host's pair that is plugged into the bridge.
+// veth returns the name of the end of a host's veth pair that is in the bridge.
 func veth(site, host int) string { return fmt.Sprintf("s%dh%d", site, host) }
 
 func (n *namespaces) Command(site, host int, path string, arguments ...string) *exec.Cmd {
-	// nsenter becomes the command: the process is the host's, with its number.
+	// nsenter replaces itself by the command, so the process has the host's number.
 	return exec.Command("nsenter", append([]string{"--net=" + n.file(site, host), path}, arguments...)...)
 }
 
@@ -98,10 +96,10 @@ func (n *namespaces) Cut(site, host int) error { return ip("link set " + veth(si
 
 func (n *namespaces) Heal(site, host int) error { return ip("link set " + veth(site, host) + " up") }
 
-// nobody is an address of the link layer that no host has.
+// nobody is a link-layer address that no host has.
 const nobody = "02:00:00:00:00:01"
 
-// Mute makes the host believe that another host has a link-layer address that nobody has.
+// Mute gives a host a wrong link-layer address for another host, so that its messages do not arrive.
 func (n *namespaces) Mute(site, host, to int) error {
 	return n.neighbour(site, host, "replace "+n.Address(site, to)+" lladdr "+nobody+" dev eth0 nud permanent")
 }
@@ -122,13 +120,12 @@ func (n *namespaces) rule(site, host, port int, change string) error {
 	return n.within(site, host, fmt.Sprintf("rule %s pref 1 ipproto tcp dport %d blackhole", change, port))
 }
 
-// within carries out lines of the command ip in a host's namespace.
+// within runs lines of the command ip in a host's namespace.
 func (n *namespaces) within(site, host int, lines ...string) error {
 	return ipAs([]string{"nsenter", "--net=" + n.file(site, host), "ip"}, lines...)
 }
 
-// Close makes room for another network: at the end of the process all of it goes
-// anyway.
+// Close removes the network, so that the process can make another one. Otherwise it disappears with the process.
 func (n *namespaces) Close() error {
 	var failed []error
 	for site := range n.bridges {
@@ -140,7 +137,7 @@ func (n *namespaces) Close() error {
 	return errors.Join(failed...)
 }
 
-// ip carries out lines of the command ip, up to the first that fails.
+// ip runs lines of the command ip, until one fails.
 func ip(lines ...string) error { return ipAs([]string{"ip"}, lines...) }
 
 func ipAs(command []string, lines ...string) error {
@@ -152,7 +149,7 @@ func ipAs(command []string, lines ...string) error {
 	return nil
 }
 
-// run runs a command, whose output says what went wrong.
+// run runs a command. If it fails, the error has its output.
 func run(name string, arguments ...string) error {
 	output, err := exec.Command(name, arguments...).CombinedOutput()
 	if err != nil {

@@ -8,26 +8,26 @@ import (
 
 // Network connects the hosts. Sites and hosts are numbered from 1.
 type Network interface {
-	// Kind says in a few words what hosts are.
+	// Kind describes the hosts in a few words.
 	Kind() string
 	// Address returns the address of a host.
 	Address(site, host int) string
-	// Border is the lab's own address as the hosts of a site see it.
+	// Border is the lab's own address, as the hosts of a site see it.
 	Border(site int) string
-	// Add makes a host.
+	// Add adds a host.
 	Add(site, host int) error
-	// Command is a command as a process of a host.
+	// Command returns a command that runs as a process of a host.
 	Command(site, host int, path string, arguments ...string) *exec.Cmd
 	// Cut disconnects a host from its site's network; Heal connects it again.
 	Cut(site, host int) error
 	Heal(site, host int) error
-	// Mute drops what a host sends to another host of its site; Hear lets it arrive again.
+	// Mute drops what a host sends to another host of its site. Hear ends this.
 	Mute(site, host, to int) error
 	Hear(site, host, to int) error
-	// Block prevents a host from reaching a port of other hosts; Unblock allows it again.
+	// Block stops a host's messages to a port of other hosts. Unblock ends this.
 	Block(site, host, port int) error
 	Unblock(site, host, port int) error
-	// Close removes what does not disappear with the process.
+	// Close removes everything that does not disappear with the process.
 	Close() error
 }
 

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adopt makes this process the parent of processes whose parent ended, so that none is lost:
-// executors outlive their agents, and tasks their executors.
+// adopt makes this process the parent of orphans, so that it can end all of them. Executors outlive their agents, and
+// tasks outlive their executors.
 func adopt() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("adopting what processes leave behind: %w", err)
@@ -19,8 +19,7 @@ func adopt() error {
 	return nil
 }
 
-// endOrphans ends this process's children except the children that it had before, and the orphans that
-// they leave in turn.
+// endOrphans ends the children of this process, except those in before. It also ends the orphans that they leave.
 func endOrphans(before []int) {
 	for {
 		left := slices.DeleteFunc(children(), func(pid int) bool { return slices.Contains(before, pid) })
@@ -30,8 +29,7 @@ func endOrphans(before []int) {
 		for _, pid := range left {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
-		// One of them, whichever ends next: the first process of a namespace ends after the others
-		// are waited for.
+		// Waits for any of them. The first process of a namespace ends after the others were waited for.
 		_ = unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		for _, pid := range left {
 			var status unix.WaitStatus
@@ -40,7 +38,7 @@ func endOrphans(before []int) {
 	}
 }
 
-// children returns the numbers of this process's children.
+// children returns the process IDs of this process's children.
 func children() (pids []int) {
 	lists, err := filepath.Glob("/proc/self/task/*/children")
 	if err != nil {

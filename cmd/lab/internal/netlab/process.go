@@ -15,11 +15,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// stopWithin bounds how long a process may take to stop when it is asked to.
+// stopWithin is the longest time that a process may take to stop after it is asked to.
 const stopWithin = 30 * time.Second
 
-// process is a started process of a host. It says that it is ready as to systemd:
-// by a datagram to a socket.
+// process is a running process of a host. It reports that it is ready as it would to systemd, with a datagram to a
+// socket.
 type process struct {
 	command *exec.Cmd
 	log     string // file with all its output
@@ -27,14 +27,14 @@ type process struct {
 	ended   chan struct{}
 }
 
-// begin starts a command, which logs to a file.
+// begin starts a command whose output goes to a file.
 func begin(command *exec.Cmd, log string) (*process, error) {
 	p := &process{command: command, log: log, ready: make(chan struct{}), ended: make(chan struct{})}
 	output, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	defer output.Close() // the process has its own
+	defer output.Close() // the process has its own copy
 	socket, err := listenNotify(log + ".notify")
 	if err != nil {
 		return nil, err
@@ -47,25 +47,25 @@ func begin(command *exec.Cmd, log string) (*process, error) {
 	}
 	go p.listen(socket)
 	go func() {
-		_ = command.Wait() // others check how it ended
+		_ = command.Wait() // stop checks how it ended
 		_ = socket.Close()
 		close(p.ended)
 	}()
 	return p, nil
 }
 
-// socketPath is how long the path of a socket may be.
+// socketPath is the largest length of a socket's path in bytes.
 const socketPath = 107
 
 func listenNotify(path string) (*net.UnixConn, error) {
 	if len(path) > socketPath {
 		return nil, messages.Errorf(messages.Invalid, "%s: is longer than %d bytes, the limit for the path of a socket; use a directory with a shorter path", path, socketPath)
 	}
-	_ = os.Remove(path) // left by the process before
+	_ = os.Remove(path) // the process before it may have left it
 	return net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 }
 
-// listen waits for the word that the process is ready.
+// listen waits for the message that the process is ready.
 func (p *process) listen(socket *net.UnixConn) {
 	buffer := make([]byte, 4096)
 	for {
@@ -109,13 +109,13 @@ func (p *process) tail() string {
 	return string(text)
 }
 
-// kill ends the process as a failure of its machine would.
+// kill kills the process, as a failure of its machine would.
 func (p *process) kill() {
 	_ = p.command.Process.Kill() // it may have ended by itself
 	<-p.ended
 }
 
-// end asks the process to end, and insists after a while.
+// end asks the process to end, and kills it after stopWithin.
 func (p *process) end() error {
 	_ = p.command.Process.Signal(syscall.SIGTERM)
 	select {
@@ -127,7 +127,7 @@ func (p *process) end() error {
 	}
 }
 
-// stop ends the process, and wants it to have ended well.
+// stop stops the process, and returns an error if it did not end well.
 func (p *process) stop() error {
 	if err := p.end(); err != nil {
 		return err

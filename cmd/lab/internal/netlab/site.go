@@ -19,25 +19,23 @@ import (
 // Plan describes a site.
 type Plan struct {
 	Name   messages.Name
-	Racks  int // replicas: hosts with a NATS server, an auctioneer and a bank; odd, or 0: only an [Impostor] speaks for it
-	Agents int // nodes; the first is on the first rack, each other one on a host of its own
+	Racks  int // replicas: hosts with a NATS server, an auctioneer and a bank; odd, or 0 if only an [Impostor] acts for the site
+	Agents int // nodes; the first one is on the first rack, each other one on a host of its own
 	Slots  int // slots of class "map" on each node
 	Users  []messages.Name
-	// Grant is the amount with which each user begins.
+	// Grant is the number of credits that each user gets at the beginning.
 	Grant messages.Credits
-	// Lease as in the site's configuration.
+	// Lease is the lease in the site's configuration.
 	Lease time.Duration
-	// Disk is the size of each rack's own disk, if the machine permits one (see Host.HasDisk), in
-	// bytes; 0: none.
+	// Disk is the size of each rack's own disk in bytes, if the machine allows one (see Host.HasDisk); 0: none.
 	Disk int64
-	// TLS has clients and peers speak TLS, with certificates that the site's own authority
-	// signs.
+	// TLS makes clients and peers use TLS. The site's own authority signs their certificates.
 	TLS bool
-	// Queue gives the site a second market, a batch queue of one slot on the first node.
+	// Queue adds a second market to the site: a batch queue of one slot on the first node.
 	Queue bool
 }
 
-// QueueMarket is the name of that market, and of its class.
+// QueueMarket is the name of that market and of its class.
 const QueueMarket messages.Name = "queue"
 
 // Operator is the operator of every site.
@@ -56,10 +54,10 @@ const (
 type Site struct {
 	Name   messages.Name
 	Racks  []*Host
-	Agents []*Host // without the agents on racks
+	Agents []*Host // the hosts of agents, without the racks
 
 	lab       *Lab
-	number    int // number from 1
+	number    int // number of the site, from 1
 	dir       string
 	plan      Plan
 	authority *identity.Authority
@@ -96,7 +94,7 @@ func newSite(l *Lab, number int, p Plan) (*Site, error) {
 		}
 	}
 	if p.Racks == 0 {
-		return s, l.network.Add(number, 1) // for the border; the impostor speaks from there
+		return s, l.network.Add(number, 1) // one host for the border, from which the impostor acts
 	}
 	s.Racks[0].Node = nodeName(0)
 	for i := 1; i < p.Agents; i++ {
@@ -121,7 +119,7 @@ func (s *Site) addHost(to *[]*Host, name string) error {
 	return nil
 }
 
-// URL names all NATS servers of the site.
+// URL returns the addresses of all NATS servers of the site.
 func (s *Site) URL() string {
 	var urls []string
 	for _, h := range s.Racks {
@@ -134,7 +132,7 @@ func (s *Site) urlOf(h *Host) string {
 	return fmt.Sprintf("%s://%s:%d", s.scheme(), h.Address, natsPort)
 }
 
-// Markets returns the markets that the site begins with.
+// Markets returns the initial markets of the site.
 func (s *Site) Markets() []messages.Market { return s.configuration().Markets }
 
 // Start starts every host and returns when all of them serve and every node is up.
@@ -163,10 +161,10 @@ func (s *Site) Start(ctx context.Context) error {
 	return s.AwaitNodes(ctx, operator)
 }
 
-// Connect connects a user or the operator to whichever server of the site answers.
+// Connect connects a user or the operator to any server of the site that answers.
 func (s *Site) Connect(name messages.Name) (bus.Bus, error) { return s.connect(name, s.URL()) }
 
-// ConnectAt connects a user or the operator to the server of a rack, which names the others.
+// ConnectAt connects a user or the operator to the server of a rack. This server names the other ones.
 func (s *Site) ConnectAt(name messages.Name, h *Host) (bus.Bus, error) {
 	return s.connect(name, s.urlOf(h))
 }
@@ -206,7 +204,7 @@ func (s *Site) Candor(ctx context.Context, as messages.Name, arguments ...string
 		arguments = append(arguments, "--ca", s.ca())
 	}
 	c := exec.CommandContext(ctx, s.lab.binary, arguments...)
-	c.Env = append(os.Environ(), "NO_COLOR=1", "CANDOR_SITE="+s.Name) // --site of a submission names the site that is to run it
+	c.Env = append(os.Environ(), "NO_COLOR=1", "CANDOR_SITE="+s.Name) // --site of a submission means another thing
 	output, err := c.CombinedOutput()
 	if err != nil {
 		return output, fmt.Errorf("candor %s: %w: %s", strings.Join(arguments, " "), err, output)
@@ -214,7 +212,7 @@ func (s *Site) Candor(ctx context.Context, as messages.Name, arguments ...string
 	return output, nil
 }
 
-// Leader returns the rack that leads an actor's group, as the group says.
+// Leader returns the rack that leads an actor's group, according to the group.
 func (s *Site) Leader(ctx context.Context, operator bus.Bus, actor string) (*Host, error) {
 	var led *Host
 	err := Until(ctx, func(ctx context.Context) error {
@@ -243,8 +241,7 @@ func (s *Site) AwaitNodes(ctx context.Context, operator bus.Bus) error {
 	})
 }
 
-// AwaitBack returns when the node of a host has registered since a moment; at once if the host has
-// no node.
+// AwaitBack waits until the node of a host has registered after a time. It returns at once if the host has no node.
 func (s *Site) AwaitBack(ctx context.Context, operator bus.Bus, h *Host, since time.Time) error {
 	if h.Node == "" {
 		return nil
@@ -257,7 +254,7 @@ func (s *Site) AwaitBack(ctx context.Context, operator bus.Bus, h *Host, since t
 	})
 }
 
-// awaitNodes looks at since when nodes are up until enough is content.
+// awaitNodes reads since when each node is up, until enough returns true.
 func (s *Site) awaitNodes(ctx context.Context, operator bus.Bus, enough func(map[messages.Name]messages.Time) error) error {
 	return Until(ctx, func(ctx context.Context) error {
 		reply, err := bus.Call[messages.NodesReply](ctx, operator, messages.Subject(s.Name, messages.Auctioneer, messages.VerbNodes, Operator), messages.Empty{})
@@ -274,10 +271,10 @@ func (s *Site) awaitNodes(ctx context.Context, operator bus.Bus, enough func(map
 	})
 }
 
-// betweenLooks is how long Until waits before it looks again.
+// betweenLooks is the pause of Until between two attempts.
 const betweenLooks = 20 * time.Millisecond
 
-// Until repeats a look until it finds no error; the last error, if ctx ends before.
+// Until repeats look until it returns no error. If ctx ends before, it returns the last error.
 func Until(ctx context.Context, look func(context.Context) error) error {
 	for {
 		err := look(ctx)

@@ -13,7 +13,7 @@ import (
 
 func (s *Site) tls() string { return filepath.Join(s.dir, "tls") }
 
-// ca returns the certificate of the site's authority.
+// ca returns the file with the certificate of the site's authority.
 func (s *Site) ca() string { return filepath.Join(s.tls(), certificate.CAFile) }
 
 // scheme returns the scheme of the addresses of the site's servers.
@@ -24,8 +24,8 @@ func (s *Site) scheme() string {
 	return "nats"
 }
 
-// certify issues certificates for the racks of a site that speaks TLS: for their addresses,
-// and for the servers of the links to them at the borders of all sites.
+// certify issues certificates for the racks of a site with TLS. They are valid for the racks' addresses, and for the
+// ends of their links at the borders of all sites.
 func (s *Site) certify() error {
 	if !s.plan.TLS {
 		return nil
@@ -46,7 +46,7 @@ func (s *Site) certify() error {
 	return nil
 }
 
-// trusts returns how clients of the site check its servers.
+// trusts returns the TLS configuration with which clients check the site's servers.
 func (s *Site) trusts() (*tls.Config, error) {
 	pem, err := os.ReadFile(s.ca())
 	if err != nil {

@@ -10,17 +10,17 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// askAtOnce bounds the questions of a check that are under way.
+// askAtOnce is the largest number of requests of a check at the same time.
 const askAtOnce = 16
 
-// Losses lists what a site acknowledged and no longer knows.
+// Losses has what a site acknowledged and no longer knows.
 type Losses struct {
 	Asked int
-	Lost  []string // a sentence each
+	Lost  []string // one sentence for each loss
 }
 
-// Repeat sends every acknowledged submission again under its key. The answer must have the number
-// that was acknowledged. The users' connections are opened again.
+// Repeat sends every acknowledged submission again with its key, over new connections. The answer must have the
+// acknowledged number.
 func (l *Load) Repeat(ctx context.Context, acks []Ack) (Losses, error) {
 	losses := Losses{Asked: len(acks)}
 	buses := map[messages.Name]bus.Bus{}
@@ -39,7 +39,7 @@ func (l *Load) Repeat(ctx context.Context, acks []Ack) (Losses, error) {
 			return nil
 		}
 		if messages.KindOf(err).Retriable() {
-			return err // not an answer of the site
+			return err // the error is not an answer of the site
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -49,7 +49,7 @@ func (l *Load) Repeat(ctx context.Context, acks []Ack) (Losses, error) {
 	return losses, err
 }
 
-// eachOf does something to each acknowledgement, some at a time.
+// eachOf calls do for each acknowledgement, several at the same time.
 func eachOf(acks []Ack, do func(*Ack) error) error {
 	failed := make([]error, len(acks))
 	turns := make(chan struct{}, askAtOnce)

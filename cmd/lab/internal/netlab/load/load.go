@@ -10,32 +10,32 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Config says who submits what, and how often.
+// Config says who submits which jobs, and how often.
 type Config struct {
 	Site  messages.Name
-	Users []messages.Name // one client for each
+	Users []messages.Name // each user is one client
 	// Connect connects a user; the load closes the connection.
 	Connect func(user messages.Name) (bus.Bus, error)
 	// Job returns a client's n-th submission, from 0; the load sets the key.
 	Job func(n int) messages.SubmitRequest
-	// Every is the time between two submissions of a client; clients take turns in it.
+	// Every is the time between two submissions of a client. The clients take turns within it.
 	Every time.Duration
-	// Jobs is how many each client submits; 0: until the load is stopped.
+	// Jobs is the number of jobs that each client submits; 0: until the load is stopped.
 	Jobs int
-	// Patience bounds a request with all its repetitions, and each wait for requests.
+	// Patience is the longest time for a request with all its repetitions, and for each wait for requests.
 	Patience time.Duration
-	// Prefix of the keys: loads of one site need different ones.
+	// Prefix is the beginning of the keys. Loads of the same site need different ones.
 	Prefix string
 }
 
-// outstanding bounds the requests of a client that wait for their answers.
+// outstanding is the largest number of requests of a client that wait for their answers.
 const outstanding = 256
 
 // Ack is a submission that was acknowledged.
 type Ack struct {
 	User  messages.Name
 	Key   string
-	N     int // the client's n-th
+	N     int // number of the submission at its client
 	Job   messages.JobID
 	Site  messages.Name // the site that it was submitted for; "": the one that was asked
 	Sent  time.Time
@@ -45,7 +45,7 @@ type Ack struct {
 // Waited returns how long the user waited for the answer.
 func (a *Ack) Waited() time.Duration { return a.Acked.Sub(a.Sent) }
 
-// Load is clients at work.
+// Load is a group of clients that submit.
 type Load struct {
 	config  Config
 	stop    chan struct{}
@@ -53,11 +53,11 @@ type Load struct {
 	buses   []bus.Bus
 
 	mu     sync.Mutex
-	more   chan struct{} // closed and replaced when there is news
+	more   chan struct{} // closed and replaced when something has happened
 	acks   []Ack
 	failed []error
 	sent   int
-	open   map[string]time.Time // keys of the requests that are under way, and when they were sent
+	open   map[string]time.Time // open requests: their keys, and when they were sent
 }
 
 // Start connects the clients and starts them.
@@ -106,7 +106,7 @@ func (l *Load) run(ctx context.Context, user messages.Name, b bus.Bus, after tim
 	}
 }
 
-// submit submits a client's n-th job and remembers the result.
+// submit submits a client's n-th job and records the result.
 func (l *Load) submit(ctx context.Context, user messages.Name, b bus.Bus, n int) {
 	ctx, cancel := context.WithTimeout(ctx, l.config.Patience)
 	defer cancel()
@@ -130,8 +130,8 @@ func (l *Load) submit(ctx context.Context, user messages.Name, b bus.Bus, n int)
 	l.more = make(chan struct{})
 }
 
-// Submit sends a submission until it is answered or ctx ends. A full disk is no answer: it
-// has room again, or another replica leads.
+// Submit repeats a submission until it is answered or ctx ends. The refusal for a full disk is no answer, because the
+// disk may have room later, or another replica may lead.
 func Submit(ctx context.Context, b bus.Bus, site, user messages.Name, r messages.SubmitRequest) (messages.SubmitReply, error) {
 	for {
 		reply, err := bus.Call[messages.SubmitReply](ctx, b, messages.Subject(site, messages.Auctioneer, messages.VerbSubmit, user), r)
@@ -146,7 +146,7 @@ func Submit(ctx context.Context, b bus.Bus, site, user messages.Name, r messages
 	}
 }
 
-// againAfter is how long a client waits that was refused for a full disk.
+// againAfter is how long a client waits after a refusal for a full disk.
 const againAfter = 50 * time.Millisecond
 
 // request returns a client's n-th submission.
@@ -156,8 +156,8 @@ func (l *Load) request(user messages.Name, n int) messages.SubmitRequest {
 	return r
 }
 
-// AwaitServed waits until every client was answered a request that it sent after a
-// moment, and returns how long after it each was.
+// AwaitServed waits until every client has an answer to a request that it sent after a time. It returns for each
+// client the time from after to the answer.
 func (l *Load) AwaitServed(ctx context.Context, after time.Time) (waits []time.Duration, err error) {
 	err = l.await(ctx, func() error {
 		first := l.firstServed(after)
@@ -185,7 +185,7 @@ func (l *Load) AwaitMore(ctx context.Context, n int) error {
 	})
 }
 
-// AwaitAnswered waits until no request is under way that was sent before a moment.
+// AwaitAnswered waits until all requests from before a time are answered.
 func (l *Load) AwaitAnswered(ctx context.Context, before time.Time) error {
 	return l.await(ctx, func() error {
 		for key, sent := range l.open {
@@ -197,8 +197,8 @@ func (l *Load) AwaitAnswered(ctx context.Context, before time.Time) error {
 	})
 }
 
-// await checks, at each news, whether enough has happened. If ctx or the load's patience ends
-// first, it returns what is missing.
+// await calls missing whenever something has happened, until it returns nil. If ctx or the load's patience ends
+// first, it returns the last error of missing.
 func (l *Load) await(ctx context.Context, missing func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, l.config.Patience)
 	defer cancel()
@@ -217,8 +217,8 @@ func (l *Load) await(ctx context.Context, missing func() error) error {
 	}
 }
 
-// firstServed returns when each client was first answered a request sent after a moment. The newest
-// answers are looked at first: it is asked while they come.
+// firstServed returns for each client the time of its first answer to a request after a time. It begins with the
+// newest answers, because it is called while they arrive.
 func (l *Load) firstServed(after time.Time) map[messages.Name]time.Time {
 	first := map[messages.Name]time.Time{}
 	for i := len(l.acks) - 1; i >= 0 && l.acks[i].Acked.After(after); i-- {
@@ -237,8 +237,7 @@ type Result struct {
 	Failed []error // requests that were given up
 }
 
-// Stop ends the load, waits for the answers that are still to come, and says what
-// it came to.
+// Stop ends the load, waits for the remaining answers, and returns the result.
 func (l *Load) Stop() Result {
 	close(l.stop)
 	return l.Wait()

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// checkWork checks what a site acknowledged: every job exists, with only its own number, has
-// completed, and is returned when the request is repeated.
+// checkWork checks the jobs that a site acknowledged. Every job must exist with its own number, have completed, and
+// be the answer to the repeated request.
 func (m *member) checkWork(ctx context.Context) error {
 	if err := m.settle(ctx); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (m *member) checkWork(ctx context.Context) error {
 		return err
 	}
 	t.breaksEach(losses.Lost)
-	of := "" // name of the site, if there are several
+	of := "" // name of the site, if there are several sites
 	if len(t.Lab.Sites) > 1 {
 		of = " by " + m.Name
 	}
@@ -61,7 +61,7 @@ func (m *member) checkBooks(ctx context.Context) error {
 	return m.checkCharges(ctx)
 }
 
-// verify replays the books of a site from their first record, with the operators' command for that.
+// verify applies all records of a site's books again, from the first one, with the operators' command.
 func (m *member) verify(ctx context.Context) error {
 	t := m.trial
 	ctx, cancel := context.WithTimeout(ctx, verifyWithin)

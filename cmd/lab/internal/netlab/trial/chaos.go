@@ -15,18 +15,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// How the trial of chaos goes on: in rounds, each with some faults, after which all that
-// was acknowledged in it is checked.
+// The trial of chaos has rounds. Each has some faults; after them, everything that was acknowledged in the round is
+// checked.
 const (
 	chaosFor           = time.Minute
 	chaosForShort      = 12 * time.Second
 	faultsOfRound      = 8 // at least
 	faultsOfRoundShort = 2
 	servedBetween      = 20 // acknowledgements between two faults
-	toldOfRound        = 20 // how many of the promises broken in a round are shown
+	toldOfRound        = 20 // number of a round's broken promises that are shown
 	chaosEvery         = 20 * time.Millisecond
-	healWithin         = 10 * time.Minute // time until a site is healthy again after a fault
-	chaosPatience      = healWithin       // patience for one request
+	healWithin         = 10 * time.Minute // longest time until a site is healthy after a fault
+	chaosPatience      = healWithin       // longest time for one request
 	chaosGroups        = 16
 	chaosWorkers       = 6
 	chaosSlots         = 8
@@ -40,7 +40,7 @@ func chaosPlan(name messages.Name) netlab.Plan {
 		Grant: chaosStartWith, Lease: 10 * time.Second, Disk: chaosDisk}
 }
 
-// chaosAccounts returns the accounts that pay one another.
+// chaosAccounts returns the accounts that pay each other, in groups.
 func chaosAccounts() (groups [][]messages.Name) {
 	for g := range chaosGroups {
 		var group []messages.Name
@@ -60,30 +60,30 @@ func chaosUsers() (users []messages.Name) {
 	return users
 }
 
-// storm is a trial of chaos under way.
+// storm is the state of a trial of chaos.
 type storm struct {
 	*member
 	rng     *rand.Rand
 	w       *witness.Witness                // nil in a federation
-	served  func(ctx context.Context) error // waits until the clients were served again
-	struck  map[string]int                  // faults, by name
-	silence map[string]time.Duration        // the longest, by the fault
+	served  func(ctx context.Context) error // waits until the clients are served again
+	struck  map[string]int                  // number of faults, by name
+	silence map[string]time.Duration        // longest time without service, by fault
 	skipped []string                        // faults that the machine does not permit
-	told    int                             // broken promises that the log has
+	told    int                             // number of broken promises that were logged
 
-	under                   map[*netlab.Host]string // the fault that befalls a host now
-	also                    *netlab.Host            // struck with another
+	under                   map[*netlab.Host]string // the present fault of each host
+	also                    *netlab.Host            // host that has a second fault
 	deaf                    []*netlab.Host          // hosts that are cut off in one direction
-	since                   int64                   // end of the log of the host whose files were damaged while it ran
+	since                   int64                   // end of the log of a host whose files were damaged while it ran
 	newer                   bool                    // the hosts run the newer build
-	noticed                 int                     // hosts that said that their files were damaged or too old
-	noticedRunning          int                     // hosts that said so as they ran
-	refusedByName           int                     // starts that were refused because of a file, which was named
-	mostOnDisks, mostMemory int64                   // bytes that the disks of the racks held, and the memory of all hosts
+	noticed                 int                     // number of hosts that reported damaged or old files
+	noticedRunning          int                     // number of hosts that reported it while they ran
+	refusedByName           int                     // number of refused starts that named the damaged file
+	mostOnDisks, mostMemory int64                   // largest size of the racks' disks, and largest memory of all hosts, in bytes
 }
 
-// chaos makes faults of all kinds happen to the hosts of a site, drawn by the seed, while clients
-// that keep records use it.
+// chaos makes random faults happen to the hosts of a site, drawn with the seed, while clients use the site and keep
+// records.
 func chaos(ctx context.Context, t *trial, all []*member) error {
 	dir, err := openDir()
 	if err != nil {
@@ -118,7 +118,7 @@ func newStorm(m *member) *storm {
 	return &storm{member: m, rng: rand.New(rand.NewPCG(m.trial.Seed, 1)), under: map[*netlab.Host]string{}, struck: map[string]int{}, silence: map[string]time.Duration{}}
 }
 
-// duration returns how long a trial of chaos goes on.
+// duration returns how long a trial of chaos lasts.
 func (t *trial) duration() time.Duration {
 	if t.For > 0 || t.Acks > 0 || t.Faults > 0 {
 		return t.For
@@ -126,7 +126,7 @@ func (t *trial) duration() time.Duration {
 	return either(t, chaosFor, chaosForShort)
 }
 
-// enough reports whether the trial has had its time, its acknowledgements and its faults.
+// enough reports whether the trial has reached its time, its acknowledgements and its faults.
 func (s *storm) enough(begun time.Time) bool {
 	c, _ := s.w.Counts()
 	return time.Since(begun) >= s.trial.duration() && c.Acknowledged >= s.trial.Acks && s.faults() >= s.trial.Faults
@@ -148,8 +148,8 @@ func (s *storm) possible() (list []fault) {
 	return list
 }
 
-// verifyAll has the books verified as the site tells them, and as each replica has them on
-// its disk once it is stopped: damage that nobody noticed is found at the latest there.
+// verifyAll verifies the books that the site reports, and the books on the disk of each replica after it was stopped.
+// Damage that nobody has noticed is found there.
 func (s *storm) verifyAll(ctx context.Context) error {
 	if err := s.verify(ctx); err != nil {
 		return err
@@ -174,7 +174,7 @@ func (m *member) witness(ctx context.Context, dir string) (*witness.Witness, err
 		Dir: dir, Every: chaosEvery, Patience: chaosPatience, Seed: m.trial.Seed, Plant: m.trial.Plant})
 }
 
-// round makes some faults happen, and checks what was acknowledged in that time.
+// round makes some faults happen, and then checks everything that was acknowledged in the round.
 func (s *storm) round(ctx context.Context, possible []fault, begun time.Time) error {
 	if err := s.w.Begin(ctx); err != nil {
 		return err
@@ -205,7 +205,7 @@ func (s *storm) round(ctx context.Context, possible []fault, begun time.Time) er
 	return nil
 }
 
-// progress says how far the trial is, and what its hosts hold.
+// progress logs the progress of the trial, and the sizes of its hosts' disks and memory.
 func (s *storm) progress(begun time.Time) {
 	t, took := s.trial, time.Since(begun)
 	c, _ := s.w.Counts()
@@ -223,7 +223,7 @@ func goal(n int) string {
 	return fmt.Sprintf(" of %d", n)
 }
 
-// disks returns the bytes on the racks' disks.
+// disks returns the number of bytes on the racks' disks.
 func (s *storm) disks() (sum int64) {
 	for _, h := range s.Racks {
 		sum += h.Used()
@@ -238,7 +238,7 @@ func (s *storm) faults() (n int) {
 	return n
 }
 
-// upTo draws a time.
+// upTo draws a time between 0 and d.
 func (s *storm) upTo(d time.Duration) time.Duration { return time.Duration(s.rng.Int64N(int64(d) + 1)) }
 
 // mostlyShort draws a time; half of the times are below a quarter of the longest.
@@ -247,7 +247,7 @@ func (s *storm) mostlyShort(d time.Duration) time.Duration {
 	return time.Duration(u * u * float64(d))
 }
 
-// strikes has faults happen one after another, some of them two at a time.
+// strikes makes faults happen one after another, and sometimes two at the same time.
 func (s *storm) strikes(ctx context.Context, possible []fault) error {
 	for range either(s.trial, faultsOfRound, faultsOfRoundShort) {
 		if err := s.served(ctx); err != nil {
@@ -267,8 +267,8 @@ func (s *storm) strikes(ctx context.Context, possible []fault) error {
 	return nil
 }
 
-// draw draws a fault. Faults that must happen alone are drawn again in three of four cases, because
-// each takes as long as several others.
+// draw draws a fault. A fault that must happen alone takes as long as several others, so it is drawn again in three
+// of four cases.
 func (s *storm) draw(possible []fault) fault {
 	f := possible[s.rng.IntN(len(possible))]
 	if f.alone && s.rng.IntN(4) > 0 {
@@ -285,7 +285,7 @@ func (s *storm) target(f *fault) *netlab.Host {
 	return hosts[s.rng.IntN(len(hosts))]
 }
 
-// strike makes a fault happen to a host, and ends it.
+// strike makes a fault happen to a host, and then ends it.
 func (s *storm) strike(ctx context.Context, f *fault, h *netlab.Host, possible []fault) error {
 	s.struck[f.name]++
 	s.under[h] = f.name
@@ -307,8 +307,8 @@ func (s *storm) strike(ctx context.Context, f *fault, h *netlab.Host, possible [
 	return f.mend(ctx, s, h)
 }
 
-// another adds a fault to the present ones, at a host that has none. One
-// rack is left alone: a host that starts serves only with a majority.
+// another adds a second fault, at a host that has none. One rack stays without a fault, because a host that starts
+// needs a majority.
 func (s *storm) another(ctx context.Context, first *fault, possible []fault) error {
 	if first.alone {
 		return nil
@@ -325,7 +325,7 @@ func (s *storm) another(ctx context.Context, first *fault, possible []fault) err
 	return s.strike(ctx, &f, h, possible)
 }
 
-// report tells what was done to the site and what followed.
+// report reports the faults and their effects.
 func (s *storm) report() {
 	t := s.trial
 	c, broken := s.w.Counts()
@@ -356,7 +356,7 @@ func (s *storm) report() {
 	}
 }
 
-// reportFaults says what befell the site.
+// reportFaults reports the faults of the site.
 func (s *storm) reportFaults() {
 	t, of := s.trial, "" // name of the site, if there are several
 	if len(t.Lab.Sites) > 1 {

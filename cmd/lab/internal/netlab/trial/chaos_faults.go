@@ -21,20 +21,20 @@ import (
 // fault is something that can happen to a host.
 type fault struct {
 	name string
-	// agents too may be struck, not only racks.
+	// agents says that the fault can also happen to agents, not only to racks.
 	agents bool
-	// alone says that nothing else may be wrong at the time, because the fault takes away what a
-	// replica has, or hits every host.
+	// alone says that no other fault may be present, because the fault removes data of a replica, or affects every
+	// host.
 	alone bool
-	// needs says what the machine must permit: "network" namespaces, or a "disk" of the host's own.
+	// needs says what the machine must allow: "network" namespaces, or a "disk" of the host's own.
 	needs string
-	most  time.Duration // longest time of the fault; the time is drawn
-	// strike does it, mend ends it.
+	most  time.Duration // longest time of the fault; its time is drawn
+	// strike begins the fault, mend ends it
 	strike func(context.Context, *storm, *netlab.Host) error
 	mend   func(context.Context, *storm, *netlab.Host) error
 }
 
-// faults are drawn from; faults that must be alone are drawn less often.
+// faults are the faults that are drawn. Those that must be alone are drawn less often.
 var faults = []fault{
 	{name: "kill -9", agents: true, most: 2 * time.Second, strike: killed, mend: revived},
 	{name: "stands still (SIGSTOP)", agents: true, most: 6 * time.Second, strike: plain((*netlab.Host).Pause), mend: plainly((*netlab.Host).Resume)},
@@ -63,8 +63,7 @@ func Faults() (names []string) {
 	return names
 }
 
-// plain returns a strike that only does one thing to a host. After it, the host's process is
-// started again if it has ended itself.
+// plain returns a strike that does one thing to a host. If the host's process ends by itself, it is started again.
 func plain(do func(*netlab.Host) error) func(context.Context, *storm, *netlab.Host) error {
 	return func(_ context.Context, _ *storm, h *netlab.Host) error { return do(h) }
 }
@@ -92,12 +91,11 @@ func revived(ctx context.Context, s *storm, h *netlab.Host) error {
 	})
 }
 
-// superviseEvery is how often hosts are looked at while something is waited for.
+// superviseEvery is the time between two checks of the hosts' processes during a wait.
 const superviseEvery = 10 * time.Second
 
-// await waits until look succeeds after the hosts were restored. Processes that end themselves
-// (because the host was cut off, its disk hung or its files are damaged) are started again, as a
-// service manager does.
+// await waits until look succeeds after the hosts were restored. A process may end by itself, because its host was
+// cut off, its disk hung or its files are damaged. It is then started again, as a service manager would.
 func (s *storm) await(ctx context.Context, look func(context.Context) error) error {
 	return within(ctx, healWithin, func(ctx context.Context) error {
 		for _, h := range s.Hosts() {
@@ -117,19 +115,18 @@ func (s *storm) await(ctx context.Context, look func(context.Context) error) err
 	})
 }
 
-// obey does what an operator does about a damaged file of the history: it removes the file that the
-// log names.
+// obey removes the damaged file of the history that the log names, as an operator would.
 func (s *storm) obey(h *netlab.Host, said string) {
 	for word := range strings.FieldsFuncSeq(said, func(r rune) bool { return strings.ContainsRune(" \n\t:\";,", r) }) {
 		if strings.HasPrefix(word, h.Dir()) && strings.Contains(word, "/history/") {
-			_ = os.Remove(word) // it may be gone already
+			_ = os.Remove(word) // it may already be removed
 			s.refusedByName++
 			return
 		}
 	}
 }
 
-// muted has nothing that a host sends arrive at one or both of the others.
+// muted drops everything that a host sends to one or both of the other racks.
 func muted(_ context.Context, s *storm, h *netlab.Host) error {
 	s.deaf = slices.DeleteFunc(slices.Clone(s.Racks), func(o *netlab.Host) bool { return o == h })
 	if one := s.rng.IntN(len(s.deaf)); s.rng.IntN(2) != 0 {
@@ -145,12 +142,12 @@ func heard(ctx context.Context, s *storm, h *netlab.Host) error {
 	return revived(ctx, s, h)
 }
 
-// filled leaves a disk less than a replica wants, or nothing.
+// filled fills a disk, completely or so that a replica lacks space.
 func filled(_ context.Context, s *storm, h *netlab.Host) error {
 	return h.Fill(s.rng.Int64N(4) * (64 << 20))
 }
 
-// slowed makes a disk hang for a part of a second, repeatedly.
+// slowed makes a disk hang for a fraction of a second, again and again.
 func slowed(ctx context.Context, s *storm, h *netlab.Host) error {
 	for range 3 + s.rng.IntN(8) {
 		if err := h.Freeze(); err != nil {
@@ -167,7 +164,7 @@ func slowed(ctx context.Context, s *storm, h *netlab.Host) error {
 	return nil
 }
 
-// clockSet sets a clock by up to an hour either way.
+// clockSet sets a clock wrong by up to an hour in either direction.
 func clockSet(_ context.Context, s *storm, h *netlab.Host) error {
 	return h.SetClock(time.Duration(s.rng.Int64N(int64(2*time.Hour))) - time.Hour)
 }
@@ -187,7 +184,7 @@ func allRevived(ctx context.Context, s *storm, _ *netlab.Host) error {
 	return embedded.Each(s.Racks, func(h *netlab.Host) error { return revived(ctx, s, h) })
 }
 
-// upgraded stops every host in turn and starts the other of the two builds on it.
+// upgraded stops every host in turn, and starts the other one of the two builds on it.
 func upgraded(ctx context.Context, s *storm, _ *netlab.Host) error {
 	build := s.trial.Newer
 	if s.newer = !s.newer; !s.newer {
@@ -208,14 +205,13 @@ func upgraded(ctx context.Context, s *storm, _ *netlab.Host) error {
 	return nil
 }
 
-// damaged flips, zeroes or cuts parts of some files of a host that is down, or removes
-// them.
+// damaged damages some files of a stopped host: it flips bits, writes zeroes, cuts or removes files.
 func damaged(_ context.Context, s *storm, h *netlab.Host) error {
 	return spoil(s, h, "")
 }
 
-// bothDamaged damages the auctioneer's files of a host, and the bank's of another: of each
-// group a majority has everything.
+// bothDamaged damages the auctioneer's files of one host and the bank's files of another. A majority of each group
+// still has everything.
 func bothDamaged(_ context.Context, s *storm, h *netlab.Host) error {
 	others := slices.DeleteFunc(slices.Clone(s.Racks), func(o *netlab.Host) bool { return o == h })
 	s.also = others[s.rng.IntN(len(others))]
@@ -238,7 +234,7 @@ func bothHealed(ctx context.Context, s *storm, h *netlab.Host) error {
 	return s.also.Tidy()
 }
 
-// spoil kills a host and damages some files that it keeps, of one actor or of "" both.
+// spoil kills a host and damages some of its files, of one actor, or of both if actor is "".
 func spoil(s *storm, h *netlab.Host, actor string) error {
 	h.Kill()
 	files, err := h.State()
@@ -265,8 +261,7 @@ func (s *storm) each(h *netlab.Host, files []string, damage func(string, *rand.R
 	return nil
 }
 
-// damagedRunning changes parts of some files of a host that runs: of its replicas, or of its
-// agent and executor.
+// damagedRunning changes parts of some files of a running host: of its replicas, or of its agent and executor.
 func damagedRunning(_ context.Context, s *storm, h *netlab.Host) error {
 	s.since = h.LogEnd()
 	list := h.State
@@ -283,7 +278,7 @@ func damagedRunning(_ context.Context, s *storm, h *netlab.Host) error {
 // startedAnew kills or stops a host that runs on damaged files, and starts it again so that it heals.
 func startedAnew(ctx context.Context, s *storm, h *netlab.Host) error {
 	if s.rng.IntN(2) == 0 {
-		_ = h.Stop() // it may have found the damage, and ended
+		_ = h.Stop() // it may have found the damage, and ended by itself
 	} else {
 		h.Kill()
 	}
@@ -293,7 +288,7 @@ func startedAnew(ctx context.Context, s *storm, h *netlab.Host) error {
 	return healed(false)(ctx, s, h)
 }
 
-// change changes a part of a file in place, or zeroes it, while a process has the file open.
+// change changes or zeroes a part of a file in place, while a process has the file open.
 func change(file string, rng *rand.Rand) (string, error) {
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -317,11 +312,11 @@ func change(file string, rng *rand.Rand) (string, error) {
 	return fmt.Sprintf("bytes %d to %d changed", from, to), err
 }
 
-// written is how much of a file is looked at: the segments of a log are reserved at their
-// full size, and mostly empty.
+// written is the size of the part of a file that is damaged, in bytes. Log segments are reserved at their full size
+// and mostly empty.
 const written = 4 << 20
 
-// damage spoils a file and says how.
+// damage damages a file and returns a description.
 func damage(file string, rng *rand.Rand) (string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil || len(content) == 0 {
@@ -342,7 +337,7 @@ func damage(file string, rng *rand.Rand) (string, error) {
 	return fmt.Sprintf("bytes %d to %d changed", from, to), os.WriteFile(file, content, 0o600)
 }
 
-// part draws a part of a file's written content.
+// part draws a range in the written part of a file.
 func part(content []byte, rng *rand.Rand) (from, to int) {
 	end := len(bytes.TrimRight(content[:min(len(content), written)], "\x00"))
 	from = rng.IntN(max(end, 1))
@@ -360,7 +355,7 @@ func emptied(_ context.Context, _ *storm, h *netlab.Host) error {
 	return h.Empty()
 }
 
-// putBack lets a host continue for a while, and then puts its earlier files back.
+// putBack lets a host run on for some time, and then replaces its files by earlier copies.
 func putBack(ctx context.Context, s *storm, h *netlab.Host) error {
 	h.Kill()
 	if err := h.Copy(); err != nil {
@@ -402,9 +397,8 @@ func (s *storm) has(ctx context.Context, h *netlab.Host) (last, applied uint64, 
 	return last, reply.Applied, err
 }
 
-// healed starts a host that lost something, and waits until it has everything again. If its
-// replicas lack something that they had, the host must report that. Damage may also be in a place
-// that is no longer read.
+// healed returns a function that starts a host that has lost something, and waits until it has everything again. If
+// lacks is true, the host must report what its replicas lack. Damage may also be in a place that is never read again.
 func healed(lacks bool) func(context.Context, *storm, *netlab.Host) error {
 	return func(ctx context.Context, s *storm, h *netlab.Host) error {
 		end := h.LogEnd()
@@ -427,8 +421,7 @@ func healed(lacks bool) func(context.Context, *storm, *netlab.Host) error {
 	}
 }
 
-// well waits until every replica of both groups answers, votes and has everything that the leader
-// has.
+// well waits until every replica of both groups answers, votes and has everything that its leader has.
 func (s *storm) well(ctx context.Context) error {
 	return s.await(ctx, func(ctx context.Context) error {
 		for _, actor := range []string{messages.Auctioneer, messages.Bank} {

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// compare compares everything else that the sites of a federation recorded, after their books and
-// statements agree.
+// compare first waits until books and statements agree. Then it compares all other records of the sites of a
+// federation.
 func (t *trial) compare(ctx context.Context, all []*member) error {
 	for _, m := range all {
 		t.log("asking %s for all that it acknowledged", m.Name)
@@ -29,7 +29,7 @@ func (t *trial) compare(ctx context.Context, all []*member) error {
 	return t.checkTotals(ctx, all)
 }
 
-// agree waits until the books of all banks agree, and every statement with the jobs.
+// agree waits until the books of all banks agree, and every statement agrees with the jobs.
 func (t *trial) agree(ctx context.Context, all []*member) error {
 	if err := t.awaitAgreement(ctx, all); err != nil {
 		return err
@@ -42,8 +42,8 @@ func (t *trial) agree(ctx context.Context, all []*member) error {
 	return nil
 }
 
-// awaitStatements waits until the statements of all users of a site agree with their jobs: the cost
-// of a job at another site comes with that site's next report.
+// awaitStatements waits until the statements of all users of a site agree with their jobs. The cost of a remote job
+// arrives with the other site's next report.
 func (m *member) awaitStatements(ctx context.Context) error {
 	var read statements
 	err := within(ctx, patience, func(ctx context.Context) (err error) {
@@ -63,13 +63,13 @@ func (m *member) awaitStatements(ctx context.Context) error {
 
 // statements is the sum of the statements of a site's users.
 type statements struct {
-	apart []string // differences from the jobs or the accounts
+	apart []string // differences from the jobs or from the accounts
 	lines int
-	away  int // jobs that ran elsewhere
+	away  int // number of jobs that ran at other sites
 }
 
-// readStatements replays the statement of every user of a site. Each charge of a job must be there
-// once, and all lines together must sum to the balance.
+// readStatements adds up the statement of every user of a site. Each charge of a job must be in it once, and all
+// entries must sum to the balance.
 func (m *member) readStatements(ctx context.Context) (read statements, err error) {
 	jobs, err := m.jobs(ctx)
 	if err != nil {
@@ -137,8 +137,7 @@ func (m *member) statement(ctx context.Context, user messages.Name) (all []messa
 	}
 }
 
-// awaitAgreement waits until nothing is in flight between any two banks, and their records of each
-// other agree.
+// awaitAgreement waits until nothing is in flight between any two banks, and their records about each other agree.
 func (t *trial) awaitAgreement(ctx context.Context, all []*member) error {
 	where := ""
 	err := within(ctx, patience, func(ctx context.Context) (err error) {
@@ -154,7 +153,7 @@ func (t *trial) awaitAgreement(ctx context.Context, all []*member) error {
 	return err
 }
 
-// disagreement asks all banks where they do not agree yet.
+// disagreement asks all banks, and says where they do not agree yet.
 func disagreement(ctx context.Context, all []*member) (string, error) {
 	var replies []messages.PeersReply
 	for _, m := range all {
@@ -167,7 +166,7 @@ func disagreement(ctx context.Context, all []*member) (string, error) {
 	return apart(replies), nil
 }
 
-// apart returns a clause that tells where banks disagree about their debts; "": nowhere.
+// apart says where banks disagree about their debts; "": they agree.
 func apart(replies []messages.PeersReply) string {
 	owed := map[[2]messages.Name]messages.Credits{}
 	for _, r := range replies {
@@ -191,8 +190,8 @@ func apart(replies []messages.PeersReply) string {
 	return ""
 }
 
-// settleCycle closes a cycle at every bank, and wants its settlement to net to zero
-// and every two books to be the same, line by line.
+// settleCycle closes a cycle at every bank. Its settlement must net to zero, and each two books must agree line by
+// line.
 func (t *trial) settleCycle(ctx context.Context, all []*member) error {
 	const cycle = 1
 	for _, m := range all {
@@ -239,12 +238,12 @@ func (t *trial) reconcile(ctx context.Context, all []*member) error {
 			}
 		}
 	}
-	t.count("instructions between banks, the same in all books", instructions/2) // each pair is asked twice
+	t.count("instructions between banks, the same in all books", instructions/2) // each pair was counted twice
 	return nil
 }
 
-// checkTotals checks that no credits were made or lost anywhere: the balances of all accounts of
-// all sites, without debts between sites, must sum to what was granted.
+// checkTotals checks that no credits appeared or were lost. The balances of all accounts of all sites, without debts
+// between sites, must sum to what was granted.
 func (t *trial) checkTotals(ctx context.Context, all []*member) error {
 	var balances, between, granted messages.Credits
 	for _, m := range all {

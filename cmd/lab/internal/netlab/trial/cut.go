@@ -8,13 +8,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// phases is how long a trial of a cut measures before the cut, and how long the cut lasts: whole
-// turns of three submissions, one of which is for another site.
+// phases are the time that a trial of a cut measures before the cut, and the length of the cut. Both are multiples of
+// the time for three submissions, of which one is for another site.
 type phases struct{ before, cut time.Duration }
 
 const (
 	cutEvery = 500 * time.Millisecond
-	settling = 3 * time.Second // before measuring: the first submissions meet idle sites
+	settling = 3 * time.Second // time before measuring, because the first submissions meet idle sites
 )
 
 var (
@@ -24,8 +24,8 @@ var (
 
 // The promises that hold during and after a cut.
 const (
-	leastThroughput = 0.95             // compared with before, at the site that is cut off
-	agreeWithin     = 30 * time.Second // time until the books agree after healing, including all that waited for it
+	leastThroughput = 0.95             // throughput of the site that is cut off, relative to the time before
+	agreeWithin     = 30 * time.Second // longest time until the books agree after the cut, with everything that waited for it
 )
 
 // cut disconnects one of three sites from the others while users of all submit. It checks that the
@@ -56,7 +56,7 @@ func cut(ctx context.Context, t *trial, all []*member) error {
 	return t.compare(ctx, all)
 }
 
-// cutFor lets the sites work for a while, cuts one off for a while, and connects it again.
+// cutFor lets the sites work for some time, then cuts one off, and connects it again.
 func (t *trial) cutFor(ctx context.Context, victim *member, p phases) (cutAt, healed time.Time, err error) {
 	if err := wait(ctx, settling+p.before); err != nil {
 		return cutAt, healed, err
@@ -70,7 +70,7 @@ func (t *trial) cutFor(ctx context.Context, victim *member, p phases) (cutAt, he
 	return cutAt, time.Now(), err
 }
 
-// wait lets time pass, during which something is measured.
+// wait lets time pass while something is measured.
 func wait(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -80,8 +80,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// catchUp measures how long after the healing everything that waited for it is done,
-// and is written down alike everywhere.
+// catchUp measures the time after the cut until everything that waited for it is done and all records agree.
 func (t *trial) catchUp(ctx context.Context, all []*member, healed time.Time) error {
 	if err := everyone(all, func(m *member) error { return m.settle(ctx) }); err != nil {
 		return err
@@ -98,8 +97,8 @@ func (t *trial) catchUp(ctx context.Context, all []*member, healed time.Time) er
 	return nil
 }
 
-// reportThroughput tells how many of its own jobs a site completed, before and during the cut, and
-// how long its users waited for answers.
+// reportThroughput reports how many of its own jobs a site completed before and during the cut, and how long its
+// users waited for answers.
 func (m *member) reportThroughput(ctx context.Context, victim bool, cutAt, healed time.Time, p phases) error {
 	jobs, err := m.jobs(ctx)
 	if err != nil {
@@ -128,7 +127,7 @@ func (m *member) reportThroughput(ctx context.Context, victim bool, cutAt, heale
 	return nil
 }
 
-// perSecond returns how many jobs of a site's users, run there, completed in a second.
+// perSecond returns the number of jobs of a site's users that ran there and completed, per second.
 func perSecond(jobs map[messages.JobID]messages.JobSummary, from, to time.Time) float64 {
 	n := 0
 	for _, j := range jobs {

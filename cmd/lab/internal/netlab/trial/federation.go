@@ -15,8 +15,8 @@ import (
 const (
 	oneWay    = 30 * time.Millisecond // a round trip between two sites takes 60 ms
 	peerLimit = 10_000 * messages.Credit
-	// jobsEach is how many jobs the users of a site submit; a third of them is for the other sites,
-	// in turn.
+	// jobsEach is the number of jobs that the users of a site submit. A third of them is for the other sites, in
+	// turn.
 	jobsEach      = 500
 	jobsEachShort = 60
 )
@@ -30,7 +30,7 @@ func roaming(home messages.Name) func(n int) messages.SubmitRequest {
 	return roamingTo(slices.DeleteFunc(slices.Clone(siteNames), func(name messages.Name) bool { return name == home }))
 }
 
-// roamingTo does what roaming does, for the given other sites.
+// roamingTo does what roaming does, for given other sites.
 func roamingTo(others []messages.Name) func(n int) messages.SubmitRequest {
 	return func(n int) messages.SubmitRequest {
 		r := quick(n)
@@ -41,8 +41,8 @@ func roamingTo(others []messages.Name) func(n int) messages.SubmitRequest {
 	}
 }
 
-// federation lets the users of three sites submit, a third of it to the other sites, and compares
-// all records about it.
+// federation lets the users of three sites submit jobs, a third of them to the other sites. Then it compares all
+// records about them.
 func federation(ctx context.Context, t *trial, all []*member) error {
 	jobs := either(t, jobsEach, jobsEachShort) / len(federated)
 	began := time.Now()
@@ -69,7 +69,7 @@ func federation(ctx context.Context, t *trial, all []*member) error {
 	return t.compare(ctx, all)
 }
 
-// awaitLinks waits until every bank hears every other.
+// awaitLinks waits until every bank has an answer from every other bank.
 func (t *trial) awaitLinks(ctx context.Context, all []*member) error {
 	began := time.Now()
 	err := everyone(all, func(m *member) error {

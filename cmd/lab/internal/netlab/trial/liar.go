@@ -19,22 +19,22 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// The terms of the lying site, and the amount that a user of its victim trusts it with.
+// The terms of the lying site, and the amount that a user of its victim authorises for it.
 const (
 	liarLimit  = 100 * messages.Credit
 	liarShare  = 40 * messages.Credit
 	liarBudget = 5 * messages.Credit
-	leastVisit = messages.Credit / 100 // least authorisation of a visiting job
+	leastVisit = messages.Credit / 100 // smallest authorisation of a visiting job
 )
 
-// Roles at the victim of the lies: the site's honest users submit; the trusting user has a job at
-// the liar; and the liar pays out to its accomplice.
+// Accounts at the victim. The honest users submit. The trusting user has a job at the liar. The liar pays its
+// accomplice.
 var (
 	honest                             = users[:2]
 	trusting, accomplice messages.Name = "dave", "erin"
 )
 
-// chargedWithin is how soon the site's own jobs must be charged, whatever its peer does.
+// chargedWithin is the longest time until the site's own jobs are charged, whatever its peer does.
 const chargedWithin = 30 * time.Second
 
 // liarPlan returns a site of a federation. The last one only sends lies.
@@ -53,18 +53,17 @@ type liar struct {
 	*trial
 	victim *member
 	said   []messages.SignedInstructions
-	in     messages.RunningTotal // total of its instructions at the victim
+	in     messages.RunningTotal // sum of its instructions at the victim
 
 	mu      sync.Mutex
-	trusted *messages.PeerSubmitRequest // the job that a user of the victim sent it
-	answers bool                        // it answers the victim's instructions; otherwise it is silent
-	out     messages.RunningTotal       // total of the victim's instructions
+	trusted *messages.PeerSubmitRequest // job that a user of the victim sent to it
+	answers bool                        // whether it answers the victim's instructions
+	out     messages.RunningTotal       // sum of the victim's instructions
 }
 
-// lies lets a peer attack a site with its own credentials. It checks that the attack gains at most
-// the peer's limit, its share and what users authorised it to charge; that the site's own users and
-// an honest peer are served in the meantime; and that the site parts from the attacker because of
-// it.
+// lies lets a peer attack a site with its own credentials. The attack may gain at most the peer's limit, its share,
+// and what users authorised it to charge. Meanwhile, the site's own users and an honest peer must be served. At the
+// end the site parts from the attacker.
 func lies(ctx context.Context, t *trial, all []*member) error {
 	l, err := newLiar(ctx, t, all[0])
 	if err != nil {
@@ -98,7 +97,7 @@ func newLiar(ctx context.Context, t *trial, victim *member) (*liar, error) {
 	return l, errors.Join(l.terms(ctx, false), l.listen())
 }
 
-// terms has the victim's operator name the liar's key, limit and share.
+// terms makes the victim's operator set the liar's key, limit and share.
 func (l *liar) terms(ctx context.Context, retire bool) error {
 	key, err := l.Key.(interface{ PublicKey() (string, error) }).PublicKey()
 	if err != nil {
@@ -110,7 +109,7 @@ func (l *liar) terms(ctx context.Context, retire bool) error {
 	return err
 }
 
-// attack does to the victim everything that a peer can do, step by step.
+// attack does everything that a peer can do to the victim, step by step.
 func (l *liar) attack(ctx context.Context, all []*member) error {
 	for _, step := range []struct {
 		name string
@@ -140,9 +139,8 @@ func (l *liar) attack(ctx context.Context, all []*member) error {
 	return nil
 }
 
-// speaksIll lets a user of the victim send a job to the liar and ask for its offers, and checks the
-// output of that user's commands. No other job of the user may cost anything: all that the user
-// pays must be the liar's charge.
+// speaksIll makes a user of the victim send a job to the liar and ask it for offers. It checks what that user's
+// commands print. The user may pay only the liar's charge.
 func (l *liar) speaksIll(ctx context.Context) error {
 	script := filepath.Join(l.Lab.Dir, "job.sh")
 	if err := os.WriteFile(script, []byte("true\n"), 0o600); err != nil {
@@ -173,7 +171,7 @@ func (l *liar) speaksIll(ctx context.Context) error {
 	return nil
 }
 
-// holdsOn wants that the user's credits are free soon, whether the liar charges them or not.
+// holdsOn checks that the user's credits are free soon, whether the liar charges them or not.
 func (l *liar) holdsOn(ctx context.Context) error {
 	return within(ctx, patience, func(ctx context.Context) error {
 		a, err := ask[messages.AccountReply](ctx, l.victim, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: trusting, Holds: true})
@@ -187,7 +185,7 @@ func (l *liar) holdsOn(ctx context.Context) error {
 	})
 }
 
-// prints wants that a command of a user prints what any terminal can show.
+// prints checks that a user's command prints only text that any terminal can show.
 func (l *liar) prints(ctx context.Context, as messages.Name, command ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -205,8 +203,8 @@ func (l *liar) prints(ctx context.Context, as messages.Name, command ...string) 
 	return nil
 }
 
-// floods sends trivial visiting jobs in the names of many visitors, answers none of the
-// charges, and wants that the victim's own jobs are charged in time.
+// floods sends trivial visiting jobs in the names of many visitors, and answers none of the charges. The victim's own
+// jobs must still be charged in time.
 func (l *liar) floods(ctx context.Context) error {
 	l.mu.Lock()
 	l.answers = false
@@ -262,8 +260,7 @@ func (l *liar) visitWith(ctx context.Context, n int, amount messages.Credits, sp
 	return err
 }
 
-// charged wants that jobs which a user of the victim submits now are complete and charged
-// in time.
+// charged checks that new jobs of a user of the victim complete and are charged in time.
 func (l *liar) charged(ctx context.Context) error {
 	client, err := l.victim.Connect(users[2])
 	if err != nil {
@@ -297,7 +294,7 @@ func (l *liar) charged(ctx context.Context) error {
 	return nil
 }
 
-// had returns what the liar's accomplice has received.
+// had returns the amount that the liar's accomplice has received.
 func (l *liar) had(ctx context.Context) (messages.Credits, error) {
 	a, err := ask[messages.AccountReply](ctx, l.victim, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: accomplice})
 	return a.Balance - startingGrant, err
@@ -317,7 +314,7 @@ func (l *liar) standing(ctx context.Context) (messages.PeerReply, error) {
 	return messages.PeerReply{}, err
 }
 
-// bound checks that the liar costs no more than its terms allow, by the books.
+// bound checks in the books that the liar costs no more than its terms allow.
 func (l *liar) bound(ctx context.Context, step string) error {
 	had, err := l.had(ctx)
 	if err != nil {
@@ -333,8 +330,8 @@ func (l *liar) bound(ctx context.Context, step string) error {
 	return nil
 }
 
-// after lets the victim part from the liar. It checks that the loss is within the bound, and that
-// all other records agree, also with an honest peer.
+// after makes the victim part from the liar. The loss must be within the limit, and all other records must agree,
+// also with an honest peer.
 func (l *liar) after(ctx context.Context, all []*member) error {
 	p, err := l.standing(ctx)
 	if err != nil {
@@ -362,14 +359,14 @@ func (l *liar) after(ctx context.Context, all []*member) error {
 	return l.agreed(ctx, all)
 }
 
-// parted lets a site part from a peer that never answered.
+// parted makes a site part from a peer that never answered.
 func (m *member) parted(ctx context.Context, peer messages.Name) error {
 	_, err := m.Candor(ctx, netlab.Operator, "peer", "part", peer, "--loss", "0", "--reason", "it never answers")
 	return err
 }
 
-// agreed compares the books of the victim and its honest peer, closes a cycle between
-// them, and carries out all books again.
+// agreed compares the books of the victim and its honest peer, closes a cycle between them, and verifies all books
+// again.
 func (l *liar) agreed(ctx context.Context, all []*member) error {
 	if err := l.agree(ctx, all); err != nil {
 		return err

@@ -25,7 +25,7 @@ func (l *liar) listen() error {
 		}))
 }
 
-// instructed obeys the victim's instructions in words, unless the liar is silent.
+// instructed answers that it has carried out the victim's instructions, unless the liar is silent.
 func (l *liar) instructed(_ context.Context, _ messages.Name, signed messages.SignedInstructions) (messages.SignedReceipt, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,19 +43,19 @@ func (l *liar) instructed(_ context.Context, _ messages.Name, signed messages.Si
 	return clearing.SignReceipt(l.Key, r)
 }
 
-// position returns a position for a cycle in which the liar paid more credits than exist, to sites with impossible names.
+// position returns a position in a cycle: the liar has paid more credits than exist, to sites with impossible names.
 func (l *liar) position(_ context.Context, _ messages.Name, r messages.CycleRequest) (messages.SignedPosition, error) {
 	return clearing.SignPosition(l.Key, messages.Position{Site: l.Name, Cycle: r.Cycle, Complete: true, Net: math.MinInt64, At: math.MaxInt64,
 		Legs: []messages.Leg{{Peer: l.To, Paid: math.MaxInt64, Received: math.MinInt64, Volume: math.MaxInt64, Final: true}, {Peer: ill, Paid: math.MinInt64}}})
 }
 
-// Words and numbers that are no terminal's, no JSON's and no job's.
+// Texts and numbers that are invalid for a terminal, for JSON or for a job.
 const (
 	ill  = "\x1b[2J\x1b]0;mine\x07 \u009b31m \r\nSTATE \u202e\xff\x00"
 	late = messages.Time(100_000_000_000_000_000) // in the year 5138
 )
 
-// summary returns what the liar says of a job: that it is complete. It charges nothing yet.
+// summary returns the liar's statement about a job: it is complete. There is no charge yet.
 func summary(id messages.JobID) messages.JobSummary {
 	return messages.JobSummary{Job: id, Account: ill, Name: ill, Market: ill, State: messages.Completed, Reason: ill, Message: ill, Payer: ill,
 		Submitted: math.MinInt64, Started: math.MaxInt64, Charged: math.MaxInt64, Tasks: math.MaxInt, Running: math.MaxInt, Done: math.MinInt}
@@ -74,7 +74,7 @@ func (l *liar) submitted(_ context.Context, _ messages.Name, r messages.PeerSubm
 	return messages.PeerSubmitReply{Job: summary(r.Job)}, nil
 }
 
-// quoted offers a job an end in 1970, for nothing; one without numbers; and one much later.
+// quoted returns three offers: one that ends in 1970 for free, one without numbers, and one that ends much later.
 func (l *liar) quoted(context.Context, messages.Name, messages.PeerQuoteRequest) (messages.PeerQuoteReply, error) {
 	return messages.PeerQuoteReply{Offers: []messages.Offer{
 		{Site: l.Name, Market: "main", Mechanism: ill, Completion: 1, Basis: ill},

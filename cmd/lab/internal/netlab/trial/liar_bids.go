@@ -13,13 +13,12 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// firstBidder numbers the liar's jobs in the batch queue.
+// firstBidder is the number of the liar's first job in the batch queue.
 const firstBidder = 500_000
 
-// queues lets visitors with many names wait in a batch queue. They declare that each second of
-// waiting costs them far more than they may be charged, and are cancelled and submitted again. Each
-// must owe at most its authorisation, once; nobody may be paid for them; and an honest user's job
-// in the same queue must cost no more than its budget.
+// queues lets visitors with many names wait in a batch queue. They declare a cost of waiting that is far above what
+// they may be charged. They are cancelled and submitted again. Each must owe at most its authorisation, once. Nobody
+// may be paid for them. A job of an honest user in the same queue must cost at most its budget.
 func (l *liar) queues(ctx context.Context) error {
 	bid := func(value, delay messages.Credits, command ...string) *messages.JobSpec {
 		return &messages.JobSpec{Name: "bid", Market: netlab.QueueMarket, Value: value, Delay: delay, Length: messages.Duration(5 * time.Second),
@@ -33,7 +32,7 @@ func (l *liar) queues(ctx context.Context) error {
 	for n := range ghosts {
 		spec := bid(authorised, messages.MaxCredits/2, "true")
 		if n == 0 {
-			spec = bid(authorised, 0, "sleep", "1") // so that the others wait
+			spec = bid(authorised, 0, "sleep", "1") // so that the other jobs wait
 		}
 		if err := l.visitWith(ctx, firstBidder+1+n, authorised, spec); err != nil {
 			return err
@@ -51,7 +50,7 @@ func (l *liar) queues(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for n := range ghosts { // said again with another authorisation, and cancelled, ten times each
+	for n := range ghosts { // each is submitted again with another authorisation, and cancelled, ten times
 		if err := l.visitWith(ctx, firstBidder+1+n, authorised, bid(authorised, 0, "true")); messages.KindOf(err) != messages.Conflict {
 			l.breaks("another job under a number that was used: %v", err)
 		}
@@ -90,8 +89,7 @@ func (l *liar) queues(ctx context.Context) error {
 	})
 }
 
-// floodsQuotes asks for offers 200 at a time, and wants that the victim's users are
-// answered nearly as fast as before.
+// floodsQuotes asks for offers 200 at a time. The victim's users must get their answers almost as fast as before.
 func (l *liar) floodsQuotes(ctx context.Context) error {
 	const atOnce, samples, apart = 200, 60, 50 * time.Millisecond
 	client, err := l.victim.Connect(users[2])

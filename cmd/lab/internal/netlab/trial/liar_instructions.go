@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// answerWithin bounds the liar's wait for an answer. A request that is refused for a temporary
-// reason is not repeated for longer.
+// answerWithin is the longest time that the liar waits for an answer, and repeats a request that is refused for a
+// temporary reason.
 const answerWithin = 3 * time.Second
 
 // send sends instructions to the bank of the victim.
@@ -26,7 +26,7 @@ func (l *liar) send(ctx context.Context, signed messages.SignedInstructions) (r 
 	return bus.Call[messages.SignedReceipt](ctx, l.Bus, l.Subject(messages.Bank, messages.VerbInstruct), signed)
 }
 
-// says signs instructions under numbers and a running total of the liar's choice.
+// says signs instructions with numbers and a running total that the liar chooses.
 func (l *liar) says(ctx context.Context, first uint64, known messages.RunningTotal, list ...messages.Instruction) ([]messages.TransferResult, error) {
 	signed, err := clearing.SignInstructions(l.Key, messages.Instructions{From: l.Name, To: l.To, First: first, List: list, Known: known, At: messages.TimeOf(time.Now())})
 	if err != nil {
@@ -40,12 +40,12 @@ func (l *liar) says(ctx context.Context, first uint64, known messages.RunningTot
 	return r.Receipt.Outcomes, err
 }
 
-// next says instructions under the numbers that are next.
+// next sends instructions with the next numbers.
 func (l *liar) next(ctx context.Context, list ...messages.Instruction) ([]messages.TransferResult, error) {
 	return l.says(ctx, l.in.Number+1, l.in, list...)
 }
 
-// refused wants that instructions moved nothing.
+// refused checks that instructions moved no credits.
 func (l *liar) refused(what string, outcomes []messages.TransferResult, err error) {
 	for _, o := range outcomes {
 		if err == nil && o.Amount != 0 {
@@ -58,8 +58,8 @@ func pays(amount messages.Credits) messages.Instruction {
 	return messages.Instruction{Kind: messages.InstructPay, Account: accomplice, Amount: amount}
 }
 
-// overcharges charges a user's authorisation above its amount, then for its amount twice,
-// and the instruction of a job which is not its own.
+// overcharges charges a user's authorisation above its amount, and then its amount twice. It also charges the
+// authorisation of a job that is not its own.
 func (l *liar) overcharges(ctx context.Context) error {
 	l.mu.Lock()
 	id := ""
@@ -85,8 +85,8 @@ func (l *liar) overcharges(ctx context.Context) error {
 	return nil
 }
 
-// settlesAlone pays its accomplice up to its limit, settles that in a cycle that only it
-// has closed, and so on.
+// settlesAlone pays its accomplice up to its limit, settles this in a cycle that only it has closed, and repeats
+// both.
 func (l *liar) settlesAlone(ctx context.Context) error {
 	outcomes, err := l.next(ctx, pays(10*liarLimit))
 	l.refused("pays ten times its limit", outcomes, err)
@@ -103,11 +103,11 @@ func (l *liar) settlesAlone(ctx context.Context) error {
 	return nil
 }
 
-// Amounts that a user of each honest site pays to a user of the other.
+// Amounts that a user of each honest site pays to a user of the other honest site.
 var remitted = []messages.Credits{3 * messages.Credit, 7 * messages.Credit}
 
-// othersSettle has users of the two honest sites pay one another, and wants that a cycle
-// between these sites is settled, in which the liar takes no part.
+// othersSettle lets users of the two honest sites pay each other. A cycle between these sites must be settled without
+// the liar.
 func (l *liar) othersSettle(ctx context.Context, all []*member) error {
 	for i, m := range all {
 		if _, err := m.Candor(ctx, users[2], "remit", users[2]+"@"+all[1-i].Name, remitted[i].String()); err != nil {
@@ -147,7 +147,7 @@ func (l *liar) othersSettle(ctx context.Context, all []*member) error {
 	})
 }
 
-// paid waits until a site knows of both payments between the honest sites.
+// paid waits until a site has both payments between the honest sites.
 func (l *liar) paid(ctx context.Context, m *member) error {
 	return within(ctx, patience, func(ctx context.Context) error {
 		peers, err := ask[messages.PeersReply](ctx, m, messages.Bank, messages.VerbPeers, messages.Empty{})
@@ -160,14 +160,14 @@ func (l *liar) paid(ctx context.Context, m *member) error {
 	})
 }
 
-// repeats sends everything again, the latest first.
+// repeats sends everything again, the latest message first.
 func (l *liar) repeats(ctx context.Context) error {
 	before, err := l.had(ctx)
 	if err != nil {
 		return err
 	}
 	for _, signed := range slices.Backward(l.said) {
-		_, _ = l.send(ctx, signed) // a refusal, or the first answer
+		_, _ = l.send(ctx, signed) // the answer is a refusal or the first answer
 	}
 	if now, err := l.had(ctx); err != nil || now != before {
 		l.breaks("%s says again what it said, and %s has %v in place of %v: %v", l.Name, accomplice, now, before, err)
@@ -175,8 +175,8 @@ func (l *liar) repeats(ctx context.Context) error {
 	return nil
 }
 
-// forges uses numbers that are far ahead, or that were used, and running totals that are
-// not the instructions in the books. From the first that is signed and wrong, there is a dispute.
+// forges uses numbers that are too large or already used, and running totals that differ from the instructions in the
+// books. The first one that is signed and wrong must start a dispute.
 func (l *liar) forges(ctx context.Context) error {
 	ahead := l.in
 	ahead.Number += 7
@@ -205,8 +205,7 @@ func (l *liar) forges(ctx context.Context) error {
 	return err
 }
 
-// signsOld has the victim's operator trust another key, and give the liar other terms
-// afterwards: the old key must stay refused.
+// signsOld makes the victim's operator trust another key and then set other terms. The old key must stay refused.
 func (l *liar) signsOld(ctx context.Context) error {
 	old := l.Key
 	fresh, err := nkeys.CreateAccount()
@@ -228,7 +227,7 @@ func (l *liar) signsOld(ctx context.Context) error {
 	return nil
 }
 
-// leaves says that it parts, and pays and settles once more.
+// leaves announces that it parts, and then pays and settles once more.
 func (l *liar) leaves(ctx context.Context) error {
 	if _, err := l.next(ctx, messages.Instruction{Kind: messages.InstructPart}); err != nil {
 		return err

@@ -16,20 +16,20 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// The roles of the three racks when a link between two of them is cut.
+// The roles of the three racks in the trial of links.
 const (
 	leadsAuctioneer = iota
 	leadsBank
 	leadsNothing
 )
 
-// link is a cut: messages from the racks of some roles do not arrive at another rack.
+// link is a cut of a link: messages from racks with some roles do not arrive at other racks.
 type link struct {
 	title string
 	mutes [][2]int // pairs: from, to
 }
 
-// links returns all cuts of one link, the worst first.
+// links returns all cuts of one link. The worst comes first.
 func links() (all []link) {
 	names := []string{"the auctioneer's leader", "the bank's leader", "the third rack"}
 	for _, pair := range [][2]int{{leadsAuctioneer, leadsBank}, {leadsAuctioneer, leadsNothing}, {leadsBank, leadsNothing}} {
@@ -42,16 +42,15 @@ func links() (all []link) {
 	return all
 }
 
-// How long each link is cut, and the promises about cuts.
+// How long each link is cut, and what must hold during a cut.
 const (
 	linkCut      = time.Minute
 	linkCutShort = 10 * time.Second
 	mostUnserved = 5 * time.Second
 )
 
-// severed cuts the links between two racks one after another under load. It checks that each client
-// is served in the meantime, and that each task runs once. At each cut the two leaders are on
-// different racks, and each rack has a client.
+// severed cuts the links between two racks, one after another, under load. At each cut the two leaders are on
+// different racks, and each rack has a client. Each client must be served meanwhile, and each task must run once.
 func severed(ctx context.Context, t *trial, all []*member) error {
 	m, cuts := all[0], links()
 	dir, err := openDir()
@@ -88,8 +87,7 @@ func severed(ctx context.Context, t *trial, all []*member) error {
 	return m.checkBooks(ctx)
 }
 
-// sever cuts a link for a while under load, and reports the longest time in which a client
-// was answered nothing.
+// sever cuts a link for some time under load, and reports the longest time in which a client got no answer.
 func (m *member) sever(ctx context.Context, l link, prefix, dir string) error {
 	t := m.trial
 	roles, err := m.roles(ctx)
@@ -140,8 +138,8 @@ func (m *member) severFor(ctx context.Context, l link, roles []*netlab.Host) (cu
 	return cutAt, wait(ctx, either(m.trial, linkCut, linkCutShort))
 }
 
-// roles returns the racks that lead the auctioneer, the bank, and neither. If one leads both, the
-// bank gets another leader.
+// roles returns the rack that leads the auctioneer, the rack that leads the bank, and the third one. If one rack
+// leads both, the bank gets another leader.
 func (m *member) roles(ctx context.Context) ([]*netlab.Host, error) {
 	auctioneer, err := m.leads(ctx, messages.Auctioneer)
 	if err != nil {
@@ -194,8 +192,8 @@ func longestSilence(from time.Time, acks []load.Ack) (longest time.Duration) {
 	return longest
 }
 
-// checkOnce wants each acknowledged job to have completed, and each task, which notes the number
-// of its job in a file, to have run once; and no node to have lost its lease.
+// checkOnce checks that each acknowledged job has completed, that each task ran once, and that no node lost its
+// lease. Each task writes the number of its job to a file.
 func (m *member) checkOnce(ctx context.Context, acks map[messages.JobID]string, ran string) error {
 	jobs, err := m.jobs(ctx)
 	if err != nil {

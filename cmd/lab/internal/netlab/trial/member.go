@@ -36,7 +36,7 @@ func (t *trial) members() (all []*member, err error) {
 	return all, nil
 }
 
-// everyone does something with all members at a time.
+// everyone calls do for all members at the same time.
 func everyone(all []*member, do func(*member) error) error {
 	return embedded.Each(all, func(m *member) error {
 		if err := do(m); err != nil {
@@ -58,15 +58,14 @@ func (m *member) jobs(ctx context.Context) (map[messages.JobID]messages.JobSumma
 	return load.Jobs(ctx, m.operator, m.Name, netlab.Operator)
 }
 
-// begin has users of the site submit as a load says.
+// begin starts a load of the site's users.
 func (m *member) begin(ctx context.Context, c load.Config) (err error) {
 	c.Site, c.Connect, c.Patience = m.Name, m.Connect, patience
 	m.load, err = load.Start(ctx, c)
 	return err
 }
 
-// within repeats a check until nothing is missing. Its error says what is missing when the time is
-// over.
+// within repeats look until it returns nil. If the time is over, it returns the last error.
 func within(ctx context.Context, d time.Duration, look func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
@@ -84,8 +83,7 @@ func (m *member) settle(ctx context.Context) error {
 	})
 }
 
-// calm waits until all is well: until every request that is under way is answered,
-// and every client is served.
+// calm waits until every open request is answered, and every client is served.
 func (m *member) calm(ctx context.Context) error {
 	now := time.Now()
 	if err := m.load.AwaitAnswered(ctx, now); err != nil {
@@ -114,7 +112,7 @@ func (m *member) reportLoad() {
 	m.givenUp()
 }
 
-// givenUp notes the requests that were given up, which none may be.
+// givenUp reports requests that were given up. There may be none.
 func (m *member) givenUp() {
 	var sentences []string
 	for _, err := range m.result.Failed {

@@ -14,7 +14,7 @@ import (
 // The promises about quotes.
 const (
 	quoteBeyond = 20 * time.Millisecond  // a round trip to the farthest site
-	silentLimit = 500 * time.Millisecond // how long a site that does not answer is waited for
+	silentLimit = 500 * time.Millisecond // longest wait for a site that does not answer
 	quotesAsked = 100
 	quotesShort = 20
 )
@@ -40,7 +40,7 @@ func quotes(ctx context.Context, t *trial, all []*member) error {
 	return q.silent(ctx, n/5, all[2].Name)
 }
 
-// practise runs some jobs, so that the estimator knows what to expect.
+// practise runs some jobs, so that the estimator can learn from them.
 func (m *member) practise(ctx context.Context) error {
 	if err := m.begin(ctx, load.Config{Users: users[:1], Job: quick, Every: 20 * time.Millisecond, Jobs: 20, Prefix: "practice"}); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (q *asker) ask(ctx context.Context, within time.Duration) (messages.OffersR
 	return reply, time.Since(began), err
 }
 
-// answered asks while all sites answer.
+// answered asks for offers while all sites answer.
 func (q *asker) answered(ctx context.Context, n int) error {
 	var took []time.Duration
 	for range n {
@@ -87,8 +87,7 @@ func (q *asker) answered(ctx context.Context, n int) error {
 	return nil
 }
 
-// silent asks while one site does not answer, first before its servers are known to
-// be out of reach, then after.
+// silent asks for offers while one site does not answer: first before the others know this, and then after.
 func (q *asker) silent(ctx context.Context, n int, site messages.Name) error {
 	var took []time.Duration
 	for range n {
@@ -109,7 +108,7 @@ func (q *asker) silent(ctx context.Context, n int, site messages.Name) error {
 	return nil
 }
 
-// slack is the time that a busy machine may add to a promised time.
+// slack is the additional time for a busy machine.
 const slack = 100 * time.Millisecond
 
 func offering(reply *messages.OffersReply) (sites []messages.Name) {
@@ -120,7 +119,7 @@ func offering(reply *messages.OffersReply) (sites []messages.Name) {
 	return slices.Compact(sites)
 }
 
-// named returns the sites that made no offer according to a reply.
+// named returns the sites without an offer in a reply.
 func named(reply *messages.OffersReply) (sites []messages.Name) {
 	for _, s := range reply.Silent {
 		sites = append(sites, s.Site)

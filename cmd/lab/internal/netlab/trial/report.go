@@ -15,17 +15,17 @@ type Report struct {
 	Sites    string   `json:"sites"`
 	Seconds  float64  `json:"seconds"`
 	Numbers  []Number `json:"numbers"`
-	Broken   []string `json:"broken"` // promises, a sentence each
+	Broken   []string `json:"broken"` // broken promises, one sentence each
 }
 
-// Number is something measured.
+// Number is a measured value with its name.
 type Number struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
 }
 
-// Value returns the number of a name; false if there is none.
+// Value returns the value with a name; false if there is none.
 func (r *Report) Value(name string) (float64, bool) {
 	i := slices.IndexFunc(r.Numbers, func(n Number) bool { return n.Name == name })
 	if i < 0 {
@@ -44,7 +44,7 @@ func (r *Report) time(name string, d time.Duration) {
 	r.add(name, float64(d.Round(time.Microsecond))/float64(time.Millisecond), "ms")
 }
 
-// times adds the middle, the 99th percentile and the longest of several times.
+// times adds the median, the 99th percentile and the maximum of some times.
 func (r *Report) times(name string, all []time.Duration) {
 	if len(all) == 0 {
 		return
@@ -55,18 +55,18 @@ func (r *Report) times(name string, all []time.Duration) {
 	r.time(name+", longest", sorted[len(sorted)-1])
 }
 
-// quantile returns the least of the sorted values that a part q of all does not exceed.
+// quantile returns the smallest of the sorted values that a part q of all values does not exceed.
 func quantile(sorted []time.Duration, q float64) time.Duration {
 	i := int(q*float64(len(sorted))+0.999999) - 1
 	return sorted[min(max(i, 0), len(sorted)-1)]
 }
 
-// breaks notes a promise that was broken.
+// breaks adds a broken promise to the report.
 func (r *Report) breaks(format string, arguments ...any) {
 	r.Broken = append(r.Broken, fmt.Sprintf(format, arguments...))
 }
 
-// breaksEach notes several of a kind; it shows only the first ones.
+// breaksEach adds several broken promises of one kind. It shows only the first ones.
 func (r *Report) breaksEach(sentences []string) {
 	const most = 10
 	for i, sentence := range sentences {

@@ -11,20 +11,19 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// acksOfPhase is how many submissions each site acknowledges before the backup, and after
-// it.
+// acksOfPhase is the number of submissions that each site acknowledges before the backup, and again after it.
 const acksOfPhase = 30
 
-// duoPlan returns a site of a federation of two. One of the two loses something.
+// duoPlan returns one of two sites of a federation, for trials in which a site loses data.
 func duoPlan(name messages.Name) netlab.Plan {
 	p := plan(name, true)
 	p.Agents = 2
 	return p
 }
 
-// restore damages the bank of one of two sites that are cut off from one another, at one
-// replica, and wants all books to agree afterwards. Then all hosts of that site get the state
-// of an older backup: the banks have to count every instruction that it lost.
+// restore damages one replica of the bank of one of two sites, while they are cut off from each other. All books must
+// agree afterwards. Then all hosts of that site get the state of an older backup. The banks must count every
+// instruction that is lost.
 func restore(ctx context.Context, t *trial, all []*member) error {
 	if err := t.phase(ctx, all, "before", func() error { return nil }); err != nil {
 		return err
@@ -57,7 +56,7 @@ func restore(ctx context.Context, t *trial, all []*member) error {
 		return err
 	}
 	before.trial = t
-	for _, m := range []*member{&before, east} { // what west acknowledged before its backup, and all that east acknowledged
+	for _, m := range []*member{&before, east} { // what west acknowledged before its backup, and everything that east acknowledged
 		if err := m.checkWork(ctx); err != nil {
 			return err
 		}
@@ -68,8 +67,8 @@ func restore(ctx context.Context, t *trial, all []*member) error {
 	return nil
 }
 
-// phase lets the users of both sites submit, a third of it to the other site, while something
-// happens, and waits until all books agree.
+// phase lets the users of both sites submit jobs, a third of them to the other site. Meanwhile it calls meanwhile.
+// Then it waits until all books agree.
 func (t *trial) phase(ctx context.Context, all []*member, name string, meanwhile func() error) error {
 	for i, m := range all {
 		if err := m.begin(ctx, load.Config{Users: federated, Job: roamingTo([]messages.Name{all[1-i].Name}), Every: cutEvery, Prefix: name}); err != nil {
@@ -93,7 +92,7 @@ func (t *trial) phase(ctx context.Context, all []*member, name string, meanwhile
 	return t.agree(ctx, all)
 }
 
-// damageOneBank damages what one replica of a site's bank keeps, while the site is cut off.
+// damageOneBank damages files of one replica of a site's bank while the site is cut off.
 func (t *trial) damageOneBank(ctx context.Context, m *member) error {
 	s := newStorm(m)
 	h := m.Racks[1]
@@ -112,8 +111,8 @@ func (t *trial) damageOneBank(ctx context.Context, m *member) error {
 	return healed(false)(ctx, s, h)
 }
 
-// putBackup replaces the state of all racks of a site by a backup's. The site's other hosts are
-// stopped in that time, with everything that they left running.
+// putBackup replaces the state of all racks of a site by a backup. During this time the site's other hosts are
+// stopped, with all processes that they left.
 func (t *trial) putBackup(ctx context.Context, m *member, backup string) error {
 	t.log("%s gets the state of its backup", m.Name)
 	if err := embedded.Each(m.Hosts(), func(h *netlab.Host) error { h.Kill(); return nil }); err != nil {
@@ -134,7 +133,7 @@ func (t *trial) putBackup(ctx context.Context, m *member, backup string) error {
 	})
 }
 
-// books compares the books of this site with a peer's. The result is by the site that sent the
+// books compares the books of this site with those of a peer. The keys of the result are the sites that sent the
 // instructions.
 func (m *member) books(ctx context.Context, peer *member) (map[messages.Name]messages.ReconciledBook, error) {
 	reply, err := ask[messages.ReconcileReply](ctx, m, messages.Bank, messages.VerbReconcile, messages.ReconcileRequest{Peer: peer.Name})
@@ -145,8 +144,8 @@ func (m *member) books(ctx context.Context, peer *member) (map[messages.Name]mes
 	return books, err
 }
 
-// checkLost wants each instruction that a restored site lost to be counted, in both
-// directions and at both banks, and candor peer reconcile to fail.
+// checkLost checks that both banks count each instruction that a restored site lost, in both directions, and that
+// candor peer reconcile fails.
 func (t *trial) checkLost(ctx context.Context, restored, peer *member, old, last map[messages.Name]messages.ReconciledBook) error {
 	here, err := restored.books(ctx, peer)
 	if err != nil {

@@ -10,26 +10,24 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The remitter of a site, in trials of two sites. Nobody else of the site remits, and the remitter
-// submits nothing.
+// Users who pay users of the other site, in trials of two sites. They submit no jobs.
 var (
 	remitter   = federated[len(federated)-1]
 	submitters = federated[:len(federated)-1]
 )
 
-// securePlan returns a site whose clients and peers speak TLS.
+// securePlan returns a site whose clients and peers use TLS.
 func securePlan(name messages.Name) netlab.Plan {
 	p := duoPlan(name)
 	p.TLS = true
 	return p
 }
 
-// byGateways makes the sites of a lab peers that are joined by gateways.
+// byGateways makes the sites of a lab peers that are connected by gateways.
 func byGateways(l *netlab.Lab) error { return l.JoinByGateways(oneWay, peerLimit) }
 
-// roads lets the users of two sites submit, a third of it to the other site, and remit before,
-// during and after a cut. It checks that everything arrives once, that all books agree, and that a
-// cycle can be settled.
+// roads lets the users of two sites submit jobs, a third of them to the other site, and pay each other before, during
+// and after a cut. Everything must arrive once, all books must agree, and a cycle must be settled.
 func roads(ctx context.Context, t *trial, all []*member) error {
 	if err := t.beginBoth(ctx, all, submitters, "roads"); err != nil {
 		return err
@@ -45,7 +43,7 @@ func roads(ctx context.Context, t *trial, all []*member) error {
 	return t.endBoth(ctx, all, steps, len(remitted)+1)
 }
 
-// beginBoth has users of two sites submit, a third of it to the other site.
+// beginBoth lets users of two sites submit jobs, a third of them to the other site.
 func (t *trial) beginBoth(ctx context.Context, all []*member, users []messages.Name, prefix string) error {
 	for i, m := range all {
 		if err := m.begin(ctx, load.Config{Users: users, Job: roamingTo([]messages.Name{all[1-i].Name}), Every: cutEvery, Prefix: prefix}); err != nil {
@@ -55,8 +53,8 @@ func (t *trial) beginBoth(ctx context.Context, all []*member, users []messages.N
 	return nil
 }
 
-// endBoth takes some steps, in which users remit so often, and wants everything to be done
-// and written down alike.
+// endBoth carries out some steps, in which users make a number of payments. Then everything must be done, and all
+// records must agree.
 func (t *trial) endBoth(ctx context.Context, all []*member, steps []func() error, remittances int) (err error) {
 	for i := 0; i < len(steps) && err == nil; i++ {
 		err = steps[i]()
@@ -86,7 +84,7 @@ func (t *trial) remit(ctx context.Context, all []*member) error {
 	return nil
 }
 
-// arrived wants each remittance to have been paid and received once.
+// arrived checks that each payment was made and received once.
 func (t *trial) arrived(ctx context.Context, all []*member, times int) error {
 	for i, m := range all {
 		account, err := ask[messages.AccountReply](ctx, m, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: remitter})
@@ -102,14 +100,14 @@ func (t *trial) arrived(ctx context.Context, all []*member, times int) error {
 	return nil
 }
 
-// changes is how often the trial of leaders kills them.
+// changes is the number of times that the trial leaders kills leaders.
 const (
 	changes      = 20
 	changesShort = 3
 )
 
-// leaders kills the leaders of the auctioneers and banks of two sites at the same
-// moment, again and again, under load, and wants nothing to be lost or done twice.
+// leaders kills leaders of two sites at the same moment, again and again, under load. Nothing may be lost or done
+// twice.
 func leaders(ctx context.Context, t *trial, all []*member) error {
 	if err := t.beginBoth(ctx, all, submitters, "leaders"); err != nil {
 		return err
@@ -130,9 +128,8 @@ func leaders(ctx context.Context, t *trial, all []*member) error {
 	return err
 }
 
-// changeLeaders has users of both sites remit, and kills a leader at each site in the same
-// moment: by turns of both banks, of both auctioneers, and of one and the other. It returns
-// how long clients were not served.
+// changeLeaders lets users of both sites pay each other, and kills a leader at each site at the same moment: in turn
+// both banks, both auctioneers, and one of each. It returns how long the clients were not served.
 func (t *trial) changeLeaders(ctx context.Context, all []*member, turn int) (waits []time.Duration, err error) {
 	var victims []*netlab.Host
 	for i, m := range all {

@@ -17,8 +17,8 @@ func stormyPlan(name messages.Name) netlab.Plan {
 	return p
 }
 
-// storms has two sites lose sight of one another again and again, while hosts of either
-// are killed, damaged and so on, and wants all books to agree afterwards.
+// storms cuts two sites off from each other again and again, while faults happen to hosts of both. All books must
+// agree afterwards.
 func storms(ctx context.Context, t *trial, all []*member) error {
 	var of []*storm
 	for i, m := range all {
@@ -45,8 +45,8 @@ func storms(ctx context.Context, t *trial, all []*member) error {
 	return t.checkAfterStorms(ctx, all)
 }
 
-// weather makes one fault after another happen to the sites, half of them while the sites are cut
-// off from one another.
+// weather makes one fault after another happen to the sites. During half of them, the sites are cut off from each
+// other.
 func (t *trial) weather(ctx context.Context, of []*storm) (cuts int, err error) {
 	rng, possible := of[0].rng, of[0].possible()
 	for begun := time.Now(); time.Since(begun) < t.duration() && err == nil; {
@@ -71,8 +71,7 @@ func (t *trial) weather(ctx context.Context, of []*storm) (cuts int, err error) 
 	return cuts, err
 }
 
-// checkAfterStorms wants everything that waited to be done, and all that was written down to
-// agree.
+// checkAfterStorms checks that everything that waited is done, and that all records agree.
 func (t *trial) checkAfterStorms(ctx context.Context, all []*member) error {
 	healed := time.Now()
 	if err := everyone(all, func(m *member) error { return m.settle(ctx) }); err != nil {

@@ -17,21 +17,21 @@ import (
 
 // Options configure a trial.
 type Options struct {
-	Dir     string         // an empty directory for everything
-	Binary  string         // the build that is tried
-	Newer   string         // another build, which replaces it in the trial of upgrades
-	Network netlab.Network // the lab takes it over
-	Short   bool           // a version that fits into a minute
+	Dir     string         // an empty directory for all files
+	Binary  string         // the build that is tested
+	Newer   string         // another build; the trial of upgrades replaces the first one by it
+	Network netlab.Network // network for the hosts; the lab takes it over
+	Short   bool           // run a short version, which takes less than a minute
 	Seed    uint64         // seed of the trials of chaos and storms
-	For     time.Duration  // how long they last at least; 0: their own time
-	Acks    int            // acknowledgements that the trial of chaos goes on for
-	Faults  int            // faults that it goes on for
-	Only    []string       // the faults that they draw from; none: all
+	For     time.Duration  // their least duration; 0: their own
+	Acks    int            // least number of acknowledgements in the trial of chaos
+	Faults  int            // least number of faults in the trial of chaos
+	Only    []string       // faults that they may draw; none: all
 	Plant   string         // fault that the trial of chaos plants and must find, one of witness.Plants; "": none
-	Log     io.Writer      // progress
+	Log     io.Writer      // where progress is written
 }
 
-// trial is one under way.
+// trial is a trial that is running.
 type trial struct {
 	Options
 	*netlab.Lab
@@ -71,8 +71,7 @@ var scenarios = map[string]scenario{
 // Names lists the scenarios.
 func Names() []string { return slices.Sorted(maps.Keys(scenarios)) }
 
-// Run runs a scenario. An error says that it could not be run to its end; a promise
-// that was broken is in the report.
+// Run runs a scenario. An error means that it did not run to its end. The report has the broken promises.
 func Run(ctx context.Context, name string, o Options) (Report, error) {
 	s, ok := scenarios[name]
 	if !ok {
@@ -116,7 +115,7 @@ func (t *trial) start(ctx context.Context) error {
 	return nil
 }
 
-// run runs a scenario on the members that serve.
+// run runs a scenario on all sites that have hosts.
 func (t *trial) run(ctx context.Context, s scenario) error {
 	all, err := t.members()
 	defer func() {
@@ -137,10 +136,10 @@ func (t *trial) run(ctx context.Context, s scenario) error {
 	return err
 }
 
-// stack matches the output of a Go program that failed without a message for its operator.
+// stack matches the output of a Go program that fails without an error message.
 var stack = regexp.MustCompile(`(?m)^(panic: |fatal error: |SIGSEGV|goroutine \d+ \[)(?s:.{0,900})`)
 
-// checkLogs wants that no process of a site ended with a Go stack.
+// checkLogs checks that no process of a site ended with a Go stack.
 func (t *trial) checkLogs(m *member) {
 	for _, h := range m.Hosts() {
 		if said := h.Log(0); stack.MatchString(said) {
@@ -157,12 +156,12 @@ func either[T any](t *trial, full, short T) T {
 	return full
 }
 
-// Bounds for things that must happen at some time.
+// Longest times for several things.
 const (
 	startWithin   = 2 * time.Minute
 	patience      = time.Minute     // for a request with all its repetitions, and for most waits
 	finishWithin  = 3 * time.Minute // time until all submitted jobs have run
-	verifyWithin  = time.Hour       // time to replay all books: millions of records, each with a signature
+	verifyWithin  = time.Hour       // time to verify all books: millions of records, each with a signature
 	startingGrant = 1_000_000 * messages.Credit
 )
 
@@ -179,7 +178,7 @@ func describe(plans []netlab.Plan) string {
 	return fmt.Sprintf("%s × (%d replicas + %d agents)", strings.Join(names, ", "), p.Racks, p.Agents)
 }
 
-// siteNames are the sites of a federation; trials of one site use the first.
+// siteNames are the sites of a federation. Trials with one site use the first name.
 var siteNames = []messages.Name{"west", "east", "north"}
 
 // users of every site, and federated the users of the sites of a federation.

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// upgrade replaces the binary on the hosts of a site one by one, while users submit and every node
-// has a task that runs during all of it.
+// upgrade replaces the binary on the hosts of a site one by one, while users submit. Every node has a task that runs
+// during the whole time.
 func upgrade(ctx context.Context, _ *trial, all []*member) error {
 	m := all[0]
 	dir, err := openDir()
@@ -44,10 +44,10 @@ func upgrade(ctx context.Context, _ *trial, all []*member) error {
 	return m.checkBooks(ctx)
 }
 
-// between is how many submissions are answered between two replacements.
+// between is the number of answered submissions between two replacements.
 const between = 30
 
-// leaving has the hosts' first processes leave the tasks of their nodes to the next.
+// leaving makes the hosts' first processes leave the tasks of their nodes running for the next ones.
 func leaving(l *netlab.Lab) error {
 	for _, h := range l.Sites[0].Hosts() {
 		h.Leave(true)
@@ -55,8 +55,8 @@ func leaving(l *netlab.Lab) error {
 	return nil
 }
 
-// replaceAll replaces the hosts one by one. It continues when the replaced host serves and its node
-// has registered again, as an operator does.
+// replaceAll replaces the hosts one by one. It continues when the new process serves and the node has registered
+// again, as an operator would.
 func (m *member) replaceAll(ctx context.Context) error {
 	t, hosts, replaced := m.trial, m.Hosts(), []time.Duration{}
 	slices.Reverse(hosts)
@@ -97,15 +97,14 @@ func (m *member) replace(ctx context.Context, h *netlab.Host) error {
 	return nil
 }
 
-// longJob is tasks that run until a file is there.
+// longJob is a job whose tasks run until a file exists.
 type longJob struct {
 	job   messages.JobID
 	tasks int
 	file  string
 }
 
-// startLong starts so many tasks that they need every node, so that each node has at least
-// one, and waits until all of them run in the directory.
+// startLong starts so many tasks that each node gets at least one. It waits until all of them run in the directory.
 func (m *member) startLong(ctx context.Context, dir string) (*longJob, error) {
 	p := plan(m.Name, false)
 	long := &longJob{tasks: (p.Agents-1)*p.Slots + 1, file: filepath.Join(dir, "end")}
@@ -135,8 +134,8 @@ func (m *member) startLong(ctx context.Context, dir string) (*longJob, error) {
 	return long, err
 }
 
-// openDir makes a working directory that the users of all tasks may enter. It is not
-// next to the sites' state, to which nobody else has access.
+// openDir makes a working directory that the users of all tasks can enter. It is not next to the sites' state, which
+// nobody else can enter.
 func openDir() (string, error) {
 	dir, err := os.MkdirTemp("", "netlab-job-")
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Check holds the site to the round that has ended; no job may be under way. An error
-// says that it could not be checked.
+// Check checks the site after a round. No job may be running. An error means that the check was not possible.
 func (w *Witness) Check(ctx context.Context) error {
 	charged, err := w.checkJobs(ctx)
 	if err == nil {
@@ -51,7 +50,7 @@ func (w *Witness) statement(ctx context.Context, name messages.Name, each func(*
 	}
 }
 
-// line is an entry as it should be in a statement.
+// line is an entry that should be in a statement.
 type line struct {
 	account messages.Name
 	reason  string
@@ -112,7 +111,7 @@ func (w *Witness) wrong(by messages.Credits, format string, arguments ...any) {
 	w.breaks(format, arguments...)
 }
 
-// checkBalance compares a balance with the record, from which later rounds go on.
+// checkBalance compares a balance with the record. Later rounds continue with this balance.
 func (w *Witness) checkBalance(ctx context.Context, name messages.Name) error {
 	account, err := w.account(ctx, name)
 	if err != nil {
@@ -125,7 +124,7 @@ func (w *Witness) checkBalance(ctx context.Context, name messages.Name) error {
 	return nil
 }
 
-// checkJobs compares the jobs of the round with what was acknowledged, and returns their charges.
+// checkJobs compares the jobs of the round with the acknowledgements, and returns their charges.
 func (w *Witness) checkJobs(ctx context.Context) (map[messages.Name]map[messages.JobID]messages.Credits, error) {
 	ran, err := w.ran()
 	if err != nil {
@@ -180,7 +179,7 @@ func (w *Witness) checkJob(j *messages.JobSummary, ran int) {
 	}
 }
 
-// ran returns how often the task of each key ran, as the tasks say themselves.
+// ran returns how often the task of each key ran, according to the tasks themselves.
 func (w *Witness) ran() (map[string]int, error) {
 	text, err := os.ReadFile(w.traces())
 	times := map[string]int{}
@@ -190,9 +189,8 @@ func (w *Witness) ran() (map[string]int, error) {
 	return times, err
 }
 
-// allNewJobs lists the jobs of each worker that were not there at the check before. A list may
-// say that records are missing from it: as long as one that says so lacks jobs, it is asked
-// for again.
+// allNewJobs lists each worker's jobs since the last check. A list may say that it lacks records; if jobs are then
+// missing, it is requested again.
 func (w *Witness) allNewJobs(ctx context.Context) (jobs map[messages.Name][]messages.JobSummary, err error) {
 	for begun := time.Now(); ; {
 		jobs = map[messages.Name][]messages.JobSummary{}
@@ -224,7 +222,7 @@ func (w *Witness) newJobs(ctx context.Context, worker messages.Name, whole *bool
 		}
 		*whole = *whole && reply.Complete == 0 && reply.Unreadable == 0
 		for _, j := range reply.Jobs {
-			if j.Job <= w.listed[worker] { // from here on all are known
+			if j.Job <= w.listed[worker] { // all earlier jobs are known
 				return jobs, nil
 			}
 			jobs, r.Before = append(jobs, j), j.Job

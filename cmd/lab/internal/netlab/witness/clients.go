@@ -11,12 +11,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// subject of a request that an account makes.
+// subject returns the subject of a request of an account.
 func (w *Witness) subject(actor, verb string, account messages.Name) string {
 	return messages.Subject(w.Site, actor, verb, account)
 }
 
-// key returns a new key of a client: no two requests have the same.
+// key returns a new key for a client's request. No two requests have the same key.
 func (w *Witness) key(client int, rng *rand.Rand) string {
 	return fmt.Sprintf("%d-%d-%016x", w.round, client, rng.Uint64())
 }
@@ -25,7 +25,7 @@ func (w *Witness) account(ctx context.Context, name messages.Name) (messages.Acc
 	return ask[messages.AccountReply](ctx, w.buses[name], w.Patience, w.subject(messages.Bank, messages.VerbAccount, name), messages.AccountRequest{})
 }
 
-// moveMoney pays from the i-th account of a group, looks at a balance or grants.
+// moveMoney pays from the i-th account of a group, reads a balance, or grants credits.
 func (w *Witness) moveMoney(ctx context.Context, client, g, i int, old *stale, rng *rand.Rand) {
 	group := w.Groups[g]
 	in := moneyAsk{kind: "pay", from: i, to: (i + 1 + rng.IntN(groupSize-1)) % groupSize, amount: 1 + messages.Credits(rng.Int64N(int64(2*messages.Credit)))}
@@ -59,14 +59,14 @@ func (w *Witness) moveMoney(ctx context.Context, client, g, i int, old *stale, r
 	}
 }
 
-// stale is a client's last reading, and whether it has paid since.
+// stale is the last balance that a client has read, and whether it has paid since.
 type stale struct {
 	balance messages.Credits
 	paid    bool
 }
 
-// plantStale returns the balance that a client should record. If a stale one must be planted, it is
-// the balance from before the client's last payment.
+// plantStale returns the balance that a client should record. To plant the fault, it returns the balance from before
+// the client's last payment.
 func (w *Witness) plantStale(old *stale, balance messages.Credits) messages.Credits {
 	before := *old
 	*old = stale{balance: balance}
@@ -87,37 +87,37 @@ func (w *Witness) plants(what string) bool {
 	return true
 }
 
-// givenUp notes a request whose outcome is unknown after all patience.
+// givenUp records a request whose outcome is still unknown after the client's patience.
 func (w *Witness) givenUp(kind string, err error, o outcome) {
 	if o == unknown {
 		w.breaks("%s was given up: %v", kind, err)
 	}
 }
 
-// paid writes a payment down that was acknowledged.
+// paid records an acknowledged payment.
 func (w *Witness) paid(ctx context.Context, p payment) {
 	noted := []payment{p}
 	if w.plants(PlantLost) {
 		noted = append(noted, payment{key: "planted", to: p.to, amount: p.amount})
 	}
 	if p.from != "" && w.plants(PlantDoubled) {
-		_, _ = w.pay(ctx, p, p.key+"-planted") // if it is refused the control finds nothing, and fails
+		_, _ = w.pay(ctx, p, p.key+"-planted") // if it is refused, the check finds nothing, and the control fails
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.payments = append(w.payments, noted...)
 }
 
-// pay sends a payment under a key.
+// pay sends a payment with a key.
 func (w *Witness) pay(ctx context.Context, p payment, key string) (messages.AccountReply, error) {
 	return ask[messages.AccountReply](ctx, w.buses[p.from], w.Patience, w.subject(messages.Bank, messages.VerbPay, p.from),
 		messages.PayRequest{Key: key, To: p.to, Amount: p.amount, Reason: p.key})
 }
 
-// leastPurse is the least balance of a worker when a round begins.
+// leastPurse is the least balance of a worker at the beginning of a round.
 const leastPurse = 50 * messages.Credit
 
-// fund grants credits to workers whose jobs have used them up.
+// fund grants credits to workers that have spent theirs on jobs.
 func (w *Witness) fund(ctx context.Context) error {
 	for i, name := range w.Workers {
 		if w.due[name] >= leastPurse {
@@ -133,11 +133,10 @@ func (w *Witness) fund(ctx context.Context) error {
 	return nil
 }
 
-// keptKeys are how many of the jobs that it submitted last a worker asks about.
+// keptKeys is the number of its latest jobs that a worker asks about.
 const keptKeys = 8
 
-// work submits a job, or asks for one, repeats its submission or cancels it. It returns
-// the keys of the worker's jobs.
+// work submits a job, asks for a job, repeats its submission or cancels it. It returns the keys of the worker's jobs.
 func (w *Witness) work(ctx context.Context, client int, worker messages.Name, mine []string, rng *rand.Rand) []string {
 	if len(mine) < keptKeys/2 || rng.IntN(2) == 0 {
 		key := w.key(client, rng)
@@ -161,7 +160,7 @@ func (w *Witness) work(ctx context.Context, client int, worker messages.Name, mi
 	return mine
 }
 
-// submit submits the job of a key, and reports whether it was acknowledged.
+// submit submits the job with a key, and reports whether it was acknowledged.
 func (w *Witness) submit(ctx context.Context, client int, worker messages.Name, key string) bool {
 	call := w.now()
 	reply, err := ask[messages.SubmitReply](ctx, w.buses[worker], w.Patience, w.subject(messages.Auctioneer, messages.VerbSubmit, worker), w.job(key))
@@ -198,10 +197,10 @@ func (w *Witness) show(ctx context.Context, client int, worker messages.Name, ke
 	w.givenUp("a question for a job", err, o)
 }
 
-// applyMarkets applies markets, the last with a new time limit; half of the time only
-// to the version that it has just read, or reads them.
+// applyMarkets applies the markets with a new time limit for the last one, or reads them. Half of the changes are
+// only for the version that it has just read.
 func (w *Witness) applyMarkets(ctx context.Context, client int, rng *rand.Rand) {
-	seen, err := w.readMarket(ctx, client) // the record has the result
+	seen, err := w.readMarket(ctx, client) // the answer is in the record
 	if err != nil || rng.IntN(10) > 0 {
 		return
 	}
@@ -234,7 +233,7 @@ func (w *Witness) readMarket(ctx context.Context, client int) (markets, error) {
 	return found, err
 }
 
-// look reads the time limit of the last market, and the version of all.
+// look reads the time limit of the last market, and the version of the markets.
 func (w *Witness) look(ctx context.Context) (found markets, err error) {
 	reply, err := ask[messages.MarketsReply](ctx, w.buses[w.Operator], w.Patience, w.subject(messages.Auctioneer, messages.VerbMarkets, w.Operator), messages.Empty{})
 	found.version = reply.Version
@@ -246,10 +245,10 @@ func (w *Witness) look(ctx context.Context) (found markets, err error) {
 	return found, err
 }
 
-// traces returns the file in which the tasks of the round write that they ran.
+// traces returns the file in which the tasks of the round record that they ran.
 func (w *Witness) traces() string { return filepath.Join(w.Dir, fmt.Sprintf("ran-%d", w.round)) }
 
-// prepareTraces makes the file of the round, in which the users of all tasks may write.
+// prepareTraces makes this file. The users of all tasks can write to it.
 func (w *Witness) prepareTraces() error {
 	_ = os.Remove(filepath.Join(w.Dir, fmt.Sprintf("ran-%d", w.round-1)))
 	f, err := os.Create(w.traces())
@@ -259,7 +258,7 @@ func (w *Witness) prepareTraces() error {
 	return closing(f, os.Chmod(w.traces(), 0o666))
 }
 
-// job returns the submission of a key. Every fourth job takes a while, so that it can be cancelled.
+// job returns the submission with a key. Every fourth job takes some time, so that it can be cancelled.
 func (w *Witness) job(key string) messages.SubmitRequest {
 	script := "echo $KEY >> " + filepath.Base(w.traces())
 	if key[len(key)-1]%4 == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// groupSize is how many accounts pay one another.
+// groupSize is the number of accounts in a group that pay each other.
 const groupSize = 3
 
 // Requests about accounts, and their answers.
@@ -28,7 +28,7 @@ type (
 
 func (in moneyAsk) verb() string { return in.kind }
 
-// moneyModel returns a group of accounts, one request at a time.
+// moneyModel returns the model of a group of accounts that handles one request at a time.
 func moneyModel(opening purses) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return opening },
@@ -63,32 +63,32 @@ type (
 		missing bool           // for "show"
 	}
 	jobState struct {
-		job   messages.JobID // 0: there is none yet
+		job   messages.JobID // 0: there is no job yet
 		phase phase
 	}
 )
 
 func (in jobAsk) verb() string { return in.kind }
 
-// phase is how far a job is, as far as its clients can know.
+// phase is the state of a job, as far as its clients can know it.
 type phase uint8
 
 const (
 	active phase = iota
 	cancelling
-	over // it has ended, or a repeated request cancelled it
+	over // it has ended, or was cancelled before a repeated request
 	completed
 	cancelled
 )
 
-// jobModel is a job, one request at a time. It has one number. Once cancelled it stays cancelled,
-// and once ended it never comes back. A job ends by itself at any time.
+// jobModel is the model of a job that handles one request at a time. The job has one number. A cancelled job stays
+// cancelled, and an ended job never comes back. A job may end by itself at any time.
 var jobModel = porcupine.Model{
 	Init: func() any { return jobState{} },
 	Step: func(state, input, output any) (bool, any) {
 		s, in, out := state.(jobState), input.(jobAsk), output.(jobTold)
 		if out.outcome == unknown {
-			return true, s // the clients do not use the key again, so the result does not matter
+			return true, s // no client uses the key again, so the result does not matter
 		}
 		switch {
 		case in.kind == "submit" && s.job == 0:
@@ -98,7 +98,7 @@ var jobModel = porcupine.Model{
 			return out.outcome == acknowledged && out.job == s.job, s
 		case s.job == 0:
 			return false, s
-		case in.kind == "cancel" && out.outcome == refused: // as Ended
+		case in.kind == "cancel" && out.outcome == refused: // refused because it has ended
 			if s.phase == active {
 				s.phase = over
 			}
@@ -113,7 +113,7 @@ var jobModel = porcupine.Model{
 	DescribeOperation: describe,
 }
 
-// show returns the states in which a job may be shown, and what is known after it was.
+// show returns whether a job may be shown in a state, and what is known of it afterwards.
 func (s jobState) show(out jobTold) (bool, any) {
 	switch {
 	case out.missing:
@@ -135,8 +135,8 @@ func (s jobState) show(out jobTold) (bool, any) {
 // the markets.
 type (
 	marketAsk struct {
-		apply   messages.Duration // 0: they are read
-		version uint64            // the only version at which they may change; 0: any
+		apply   messages.Duration // 0: the markets are only read
+		version uint64            // the markets change only at this version; 0: at any
 	}
 	marketTold struct {
 		outcome outcome
@@ -155,7 +155,7 @@ func (in marketAsk) verb() string {
 	return "apply"
 }
 
-// marketModel returns the markets, as a register that is compared and set.
+// marketModel returns the model of the markets: a register with compare-and-set.
 func marketModel(opening markets) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return opening },
@@ -180,10 +180,10 @@ func marketModel(opening markets) porcupine.Model {
 
 func describe(input, output any) string { return fmt.Sprintf("%+v: %+v", input, output) }
 
-// checkWithin bounds how long porcupine looks at one history.
+// checkWithin is the longest time that porcupine may take for one history.
 const checkWithin = 20 * time.Second
 
-// linearize asks porcupine about each history of the round.
+// linearize lets porcupine check each history of the round.
 func (w *Witness) linearize() {
 	for name, history := range w.histories {
 		model := jobModel

@@ -16,23 +16,23 @@ import (
 
 // Counts has the numbers of events that a witness has seen since it began.
 type Counts struct {
-	Acknowledged int // requests that change something
-	Read         int // answers to questions
-	Refused      int // requests that were refused, for a reason that holds
-	GivenUp      int // requests whose outcome stayed unknown
+	Acknowledged int // number of requests that changed something
+	Read         int // number of answers to queries
+	Refused      int // number of requests that were refused for good
+	GivenUp      int // number of requests whose outcome stayed unknown
 
-	Lost    int              // acknowledged, and not there
-	Doubled int              // done twice
-	Wrong   messages.Credits // microcredits by which balances and charges are off
-	// Disordered are histories whose answers fit no order, Undecided are histories for which
-	// porcupine could not tell in its time.
+	Lost    int              // number of acknowledged things that are missing
+	Doubled int              // number of things that were done twice
+	Wrong   messages.Credits // sum of the errors in balances and charges
+	// Disordered is the number of histories whose answers fit no order. Undecided is the number of histories that
+	// porcupine could not decide in time.
 	Disordered, Undecided int
 
 	// Verbs counts the answers by request, such as "pay".
 	Verbs    map[string]Verb
-	Jobs     int           // acknowledged submissions
-	RanTwice int           // jobs whose task ran more than once; one run counts
-	Silence  time.Duration // the longest time without an acknowledgement
+	Jobs     int           // number of acknowledged submissions
+	RanTwice int           // number of jobs whose task ran more than once; only one run counts
+	Silence  time.Duration // longest time without an acknowledgement
 	Longest  time.Duration // longest time that a request waited for its answer
 }
 
@@ -47,7 +47,7 @@ func (c *Counts) Sound() bool {
 	return c.Lost == 0 && c.Doubled == 0 && c.Wrong == 0 && c.Disordered == 0 && c.GivenUp == 0
 }
 
-// record is the requests and answers of a round.
+// record has the requests and answers of a round.
 type record struct {
 	began time.Time
 
@@ -55,7 +55,7 @@ type record struct {
 	histories map[string][]porcupine.Operation // by model
 	counts    Counts
 	last      time.Time     // time of the last acknowledgement
-	silence   time.Duration // the longest since it was asked for
+	silence   time.Duration // longest time without an acknowledgement since the last call of Silence
 	broken    []string
 }
 
@@ -64,17 +64,17 @@ func (r *record) now() int64 { return int64(time.Since(r.began)) }
 // request is a request of a client.
 type request interface{ verb() string }
 
-// outcome of a request.
+// outcome is the outcome of a request.
 type outcome uint8
 
 const (
-	read         outcome = iota // it was a query, and answered
-	acknowledged                // it was done
-	refused                     // it was not done, and never will be
-	unknown                     // the client gave up: it may still be done later
+	read         outcome = iota // a query was answered
+	acknowledged                // the request was carried out
+	refused                     // the request was not carried out and never will be
+	unknown                     // the client gave up, and the request may still be carried out
 )
 
-// note writes a request and its answer down.
+// note records a request and its answer.
 func (r *record) note(client int, model string, call int64, input request, output any, o outcome) {
 	end, at := r.now(), time.Now()
 	r.mu.Lock()
@@ -103,7 +103,7 @@ func (r *record) note(client int, model string, call int64, input request, outpu
 	r.histories[model] = append(r.histories[model], porcupine.Operation{ClientId: client, Input: input, Call: call, Output: output, Return: end})
 }
 
-// Silence returns the longest time without an acknowledgement since Silence was last asked for.
+// Silence returns the longest time without an acknowledgement since its last call.
 func (r *record) Silence() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,19 +112,18 @@ func (r *record) Silence() time.Duration {
 	return longest
 }
 
-// breaks notes a promise that was broken.
+// breaks records a broken promise.
 func (r *record) breaks(format string, arguments ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.broken = append(r.broken, fmt.Sprintf(format, arguments...))
 }
 
-// betweenTries is how long a client waits before it repeats a request that was refused
-// for now.
+// betweenTries is the pause before a client repeats a request that was refused for now.
 const betweenTries = 50 * time.Millisecond
 
-// ask repeats a request until its outcome is known, or patience ends: the error is then
-// one that waits (see messages.Waits).
+// ask repeats a request until its outcome is known or patience ends. In the second case it returns an error with a
+// temporary reason (see messages.Waits).
 func ask[Reply any](ctx context.Context, b bus.Bus, patience time.Duration, subject string, request any) (Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -141,8 +140,7 @@ func ask[Reply any](ctx context.Context, b bus.Bus, patience time.Duration, subj
 	}
 }
 
-// judge returns the outcome that an error means for a request; holding lists the kinds of final
-// refusals.
+// judge returns the outcome that an error means for a request. holding are the kinds of final refusals.
 func judge(err error, holding ...messages.Kind) outcome {
 	switch {
 	case err == nil:

@@ -15,63 +15,62 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Config describes the clients.
+// Config describes the clients of a witness.
 type Config struct {
 	Site     messages.Name
 	Connect  func(account messages.Name) (bus.Bus, error)
 	Operator messages.Name
-	Groups   [][]messages.Name // accounts that pay one another, groupSize each
+	Groups   [][]messages.Name // groups of groupSize accounts that pay each other
 	Workers  []messages.Name   // accounts that submit jobs
-	// Markets are the markets of the site; the time limit of the last is applied and read. None:
-	// the clients leave the markets alone.
+	// Markets are the markets of the site. The clients change and read the time limit of the last one. None: the
+	// clients leave the markets alone.
 	Markets []messages.Market
 	// Dir is the directory where tasks record that they ran; all users may enter it.
 	Dir   string
-	Every time.Duration // between two requests of a client
-	// Patience bounds a request with all its repetitions.
+	Every time.Duration // time between two requests of a client
+	// Patience is the longest time for a request with all its repetitions.
 	Patience time.Duration
 	Seed     uint64
-	// Plant names a fault that is planted once in the record, and that the check must find; "":
-	// none.
+	// Plant names a fault that is planted once in the record. The check must find it; "": none.
 	Plant string
 }
 
 // The faults that a witness can plant.
 const (
-	PlantLost    = "lost"    // the record says that a payment was acknowledged which was never sent
-	PlantDoubled = "doubled" // a payment is sent once more under another key, which the record does not know
+	PlantLost    = "lost"    // the record has a payment that was never sent
+	PlantDoubled = "doubled" // a payment is sent again with another key, which the record does not have
 	PlantStale   = "stale"   // a balance is read as it was before the reader's last payment
 )
 
-// Plants lists what can be planted.
+// Plants lists the faults that can be planted.
 var Plants = []string{PlantLost, PlantDoubled, PlantStale}
 
-// Witness is the clients of a site, and their record.
+// Witness has the clients of a site, and their record.
 type Witness struct {
 	Config
 	buses   map[messages.Name]bus.Bus
 	round   int
-	opening map[string]purses                  // of each group, when the round began
-	due     map[messages.Name]messages.Credits // balances of accounts by the record
-	read    map[messages.Name]uint64           // entries of statements that are checked
-	listed  map[messages.Name]messages.JobID   // the last jobs of workers that are checked
-	markets markets                            // markets when the round began
+	opening map[string]purses                  // balances of each group at the beginning of the round
+	due     map[messages.Name]messages.Credits // balances of accounts according to the record
+	read    map[messages.Name]uint64           // number of checked entries of each statement
+	listed  map[messages.Name]messages.JobID   // last checked job of each worker
+	markets markets                            // markets at the beginning of the round
 
 	record
 	payments []payment
-	jobs     map[string]messages.JobID // acknowledged, by key
+	jobs     map[string]messages.JobID // acknowledged jobs, by key
 	stop     chan struct{}
 	clients  sync.WaitGroup
 }
 
-// payment is one that was acknowledged; from "" it is a grant.
+// payment is an acknowledged payment; from "" it is a grant.
 type payment struct {
 	key      string
 	from, to messages.Name
 	amount   messages.Credits
 }
 
-// appliers are how many clients change the markets.
+// appliers is the number of clients that change the markets.
 const appliers = 2
 
 // New connects the clients, and lets them read the balances of the accounts.
@@ -122,7 +121,7 @@ func (w *Witness) accounts() (all []messages.Name) {
 
 func (w *Witness) everybody() []messages.Name { return append(w.accounts(), w.Operator) }
 
-// Begin starts a round of the clients.
+// Begin starts a round: the clients begin to send requests.
 func (w *Witness) Begin(ctx context.Context) error {
 	w.round++
 	w.histories, w.jobs, w.payments, w.stop = map[string][]porcupine.Operation{}, map[string]messages.JobID{}, nil, make(chan struct{})
@@ -155,7 +154,7 @@ func (w *Witness) Begin(ctx context.Context) error {
 			begin(w.applyMarkets)
 		}
 		begin(func(ctx context.Context, client int, _ *rand.Rand) {
-			_, _ = w.readMarket(ctx, client) // the record has the result
+			_, _ = w.readMarket(ctx, client) // the answer is in the record
 		})
 	}
 	return nil
@@ -163,7 +162,7 @@ func (w *Witness) Begin(ctx context.Context) error {
 
 func groupName(g int) string { return fmt.Sprintf("the accounts of group %d", g+1) }
 
-// purses returns the balances of a group's accounts by the record.
+// purses returns the balances of a group's accounts according to the record.
 func (w *Witness) purses(g int) (p purses) {
 	for i, name := range w.Groups[g] {
 		p[i] = w.due[name]
@@ -171,7 +170,7 @@ func (w *Witness) purses(g int) (p purses) {
 	return p
 }
 
-// run has one client act until the round ends.
+// run lets one client act until the round ends.
 func (w *Witness) run(ctx context.Context, client int, act func(context.Context, int, *rand.Rand)) {
 	rng := rand.New(rand.NewPCG(w.Seed, uint64(w.round)<<32|uint64(client)))
 	for {
