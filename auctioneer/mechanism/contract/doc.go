@@ -96,7 +96,7 @@
 //
 // # Guarantees
 //
-// All guarantees are about what a bidder declares. The page deploy/docs/markets.md has measurements of what owners gain
+// All guarantees are about what a bidder declares. The page deploy/docs/honesty.md has measurements of what owners gain
 // by commands, such as cancel.
 //
 // All prices come from one optimal matching and one search for longest paths. Let σ be the matching, and i_k the

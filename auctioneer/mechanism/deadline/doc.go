@@ -37,7 +37,7 @@
 //
 // # Guarantees
 //
-// All guarantees are about what a task reports. The page deploy/docs/markets.md has measurements of what owners gain
+// All guarantees are about what a task reports. The page deploy/docs/honesty.md has measurements of what owners gain
 // by commands, such as cancel.
 //
 // Rule Paper is truthful at λ = 0, but not for λ > 0. Example: with C = 1, λ = 1 and tasks (a, d, l, v) = (2,7,3,6),

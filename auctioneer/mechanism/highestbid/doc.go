@@ -3,7 +3,7 @@
 // divided by run time (WSPT), or by bid divided by estimated run time (WSEPT). For the time that it runs, each job
 // pays either its own bid or the k-th price, which is the bid of the best waiting job. With the third price, the
 // pivot price, a job pays for the waiting that its place in the order spares it. Then bidding the truth is best. The
-// page deploy/docs/markets.md has measurements of what owners gain by commands, such as cancel.
+// page deploy/docs/honesty.md has measurements of what owners gain by commands, such as cancel.
 //
 // # Model
 //

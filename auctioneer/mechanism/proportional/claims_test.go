@@ -192,7 +192,7 @@ func climbedLie(t testing.TB, p *Problem, r *rand.Rand, steps int) (best float64
 	return best
 }
 
-// TestLiesAboutManyClasses checks what markets.md says about lies about weights, with fewer draws and steps
+// TestLiesAboutManyClasses checks what honesty.md says about lies about weights, with fewer draws and steps
 // than the 30 draws and 60 steps there: at α = 1 they gain.
 func TestLiesAboutManyClasses(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))

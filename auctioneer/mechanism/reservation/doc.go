@@ -59,7 +59,7 @@
 // by the time that is left, because deadlines do not move.) For a loser W(−k) is W, because the chosen schedule does
 // not serve it.
 //
-// All guarantees are about what a bid reports. The page deploy/docs/markets.md has measurements of what owners gain
+// All guarantees are about what a bid reports. The page deploy/docs/honesty.md has measurements of what owners gain
 // by commands, such as cancel. Reporting the true v_i is a dominant strategy for Solve, Orders and Find. Proof. R
 // does not depend on values: Solve's R has all schedules. The R of Orders depends only on the given orders. The R of
 // Find depends only on lengths, deadlines, widths, N, T, the seed and the number of candidates (type plan has no
