@@ -75,8 +75,7 @@ func TestMarketParameters(t *testing.T) {
 	}
 }
 
-// TestBidFields checks that a bid with an invalid field is refused with the name of the field. TestSerial checks
-// which jobs run at most one task at a time: those whose stages each follow the one before.
+// TestSerial checks which jobs run at most one task at a time: those whose stages each follow the one before.
 func TestSerial(t *testing.T) {
 	for name, c := range map[string]struct {
 		stages []Stage
@@ -96,6 +95,7 @@ func TestSerial(t *testing.T) {
 	}
 }
 
+// TestBidFields checks that a bid with an invalid field is refused with the name of the field.
 func TestBidFields(t *testing.T) {
 	good := JobSpec{Budget: Credit, Stages: []Stage{{Name: "main", Tasks: 3, Command: []string{"true"}}}}
 	for want, change := range map[string]func(*JobSpec){

@@ -48,7 +48,7 @@ type RegisterReply struct {
 	Term    uint64       `json:"term"`
 }
 
-// attempts of the agent that are no longer valid
+// Exchange is an agent's request to the leader. It reports ended tasks, claims new ones, and renews the lease.
 type Exchange struct {
 	Session  uint64     `json:"session"`
 	Seq      uint64     `json:"seq"`

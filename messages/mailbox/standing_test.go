@@ -148,7 +148,7 @@ func TestOlderCopyOfALeader(t *testing.T) {
 	g.agree(21)
 }
 
-// TestAGroupThatBeganAnewIsNotFollowed: two of three replicas lose their disks at once and begin a new group. The
+// TestAGroupThatBeganAnewIsNotFollowed takes the disks of two of three replicas, which begin a new group. The
 // third must not lose any data to it, whether the new group's log goes back to its beginning or only to a snapshot,
 // and an operator must be told.
 func TestAGroupThatBeganAnewIsNotFollowed(t *testing.T) {
@@ -226,8 +226,8 @@ func (u *unheard) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress)
 	return u.below.AppendEntriesPipeline(id, to)
 }
 
-// TestFirstLeaderWithoutAnAnswer: the first leader of a group loses leadership when one of the other two has its
-// first entry, and does not know that. The group must elect again: the two that heard no leader have voted, so they
+// TestFirstLeaderWithoutAnAnswer makes the first leader of a group lose leadership when one of the other two has its
+// first entry, and the leader does not know that. The group must elect again: the two that heard no leader have voted, so they
 // do not count as replicas that lost their disks.
 func TestFirstLeaderWithoutAnAnswer(t *testing.T) {
 	t.Parallel()

@@ -237,10 +237,7 @@ func TestExecutorIsTerminated(t *testing.T) {
 	}
 }
 
-// TestLeaseEndsWithoutAgent: a task does not outlive its node's lease, whoever is
-// there to say so.
-// An agent that starts while an executor dies is connected to the dying executor, and
-// begins another.
+// TestAgentMeetsADyingExecutor connects an agent to an executor that is just ending. The agent must start another one.
 func TestAgentMeetsADyingExecutor(t *testing.T) {
 	dir := t.TempDir()
 	dying, err := net.Listen("unix", filepath.Join(dir, "executor.sock"))
@@ -259,6 +256,7 @@ func TestAgentMeetsADyingExecutor(t *testing.T) {
 	}
 }
 
+// TestLeaseEndsWithoutAgent checks that a task ends with its node's lease, with or without an agent.
 func TestLeaseEndsWithoutAgent(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, dir)
