@@ -7,7 +7,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
-// TestCommands: what the Makefile and a measured site call is there, and what is not is refused.
+// TestCommands checks that the commands in the Makefile and of a measured site exist, and that unknown ones are
+// refused.
 func TestCommands(t *testing.T) {
 	for _, line := range [][]string{{"bench", "processes"}, {"bench", "load"}, {"faults"}, {"net"}, {"study"}, {executor.Argument}} {
 		if c, rest, err := root().Find(line); err != nil || len(rest) > 0 || c.RunE == nil {

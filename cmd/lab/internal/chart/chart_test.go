@@ -29,8 +29,8 @@ func wellFormed(t *testing.T, c *Chart) string {
 	return text
 }
 
-// TestLines: a line from the least to the largest value goes from one corner of the
-// frame to the other, on any axes.
+// TestLines draws a line from the least to the largest value. It must go from one corner of the frame to the opposite
+// one, on all kinds of axes.
 func TestLines(t *testing.T) {
 	for _, log := range []bool{false, true} {
 		c := New("x < y", "y")
@@ -52,7 +52,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestNothingToDraw: charts without data, and with one point, have axes.
+// TestNothingToDraw draws charts without data and with one point. They must have axes.
 func TestNothingToDraw(t *testing.T) {
 	for _, log := range []bool{false, true} {
 		c := New("x", "y")
@@ -96,8 +96,8 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// TestIntervals: a band lies around the line, and the axis covers it; a line without
-// intervals has none.
+// TestIntervals checks that a band lies around its line and within the axis, and that a line without intervals has no
+// band.
 func TestIntervals(t *testing.T) {
 	c, l := New("x", "y"), Line{Name: "mean"}
 	l.AddInterval(0, 1, 1)

@@ -84,8 +84,8 @@ func find(t *testing.T, plan *Plan, bug Bug, invariant string, within uint64) (O
 	return Outcome{}, false
 }
 
-// A shrunk plan, written down and read again, violates the same under fewer
-// faults and less work, or under no faults at all.
+// TestAFailingSeedShrinks writes and reads a shrunk plan. It must violate the same invariant with fewer faults and
+// less work, or without any fault.
 func TestAFailingSeedShrinks(t *testing.T) {
 	for _, c := range controls {
 		if c.bug != LeaseForever && c.bug != WaitsForPeers {
@@ -113,14 +113,14 @@ func TestAFailingSeedShrinks(t *testing.T) {
 	}
 }
 
-// A seed that does not fail has nothing to shrink.
+// TestASoundSeedDoesNotShrink shrinks a seed that does not fail. Its plan must stay the same.
 func TestASoundSeedDoesNotShrink(t *testing.T) {
 	if got, want := Shrink(Default(), 1, Sound), Drawn(Default(), 1); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
-// BenchmarkControls measures what part of the seeds finds each bug.
+// BenchmarkControls measures for each planted bug the part of seeds that find it.
 func BenchmarkControls(b *testing.B) {
 	for _, c := range controls {
 		b.Run(c.name, func(b *testing.B) {

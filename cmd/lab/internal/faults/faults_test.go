@@ -23,8 +23,8 @@ func fromEnv(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// TestSeeds runs 100 seeds from 1 on; the environment's CANDOR_SEEDS and
-// CANDOR_FIRST_SEED say otherwise, and "make soak" runs very many.
+// TestSeeds runs 100 seeds from 1 on. CANDOR_SEEDS and CANDOR_FIRST_SEED change these numbers; "make soak" runs very
+// many seeds.
 func TestSeeds(t *testing.T) {
 	var report Report
 	first := fromEnv(t, "CANDOR_FIRST_SEED", 1)
@@ -41,7 +41,7 @@ func TestSeeds(t *testing.T) {
 	t.Logf("%+v", report)
 }
 
-// TestSeedsThatFailed runs seeds that found a fault of the program or of a checker once.
+// TestSeedsThatFailed runs seeds that once found a fault of the program or of a checker.
 func TestSeedsThatFailed(t *testing.T) {
 	for seed, why := range map[uint64]string{
 		1800001227: "a directive was not heeded by the second answer",
@@ -63,8 +63,8 @@ func TestSeedsThatFailed(t *testing.T) {
 	}
 }
 
-// What happens in a run is what is meant to: every fault, work at every site,
-// settlements between them, and cuts that outlast all else.
+// TestTheWorkloadIsRich checks that runs contain what they should: every kind of fault, work at every site,
+// settlements between sites, and cuts that last longer than everything else.
 func TestTheWorkloadIsRich(t *testing.T) {
 	var report Report
 	long := 0
@@ -98,7 +98,8 @@ func TestASeedReplaysExactly(t *testing.T) {
 	}
 }
 
-// A run of the events that a seed draws, listed in a plan, is the seed's run.
+// TestListedEventsReplayASeed lists the events of a seed in a plan. The run of this plan must be the same as the
+// seed's run.
 func TestListedEventsReplayASeed(t *testing.T) {
 	for seed := uint64(1); seed <= 3; seed++ {
 		text, err := Drawn(Default(), seed).YAML()
@@ -115,7 +116,8 @@ func TestListedEventsReplayASeed(t *testing.T) {
 	}
 }
 
-// No events are another thing than no list, when a plan is written and read.
+// TestAPlanWithoutEventsStaysSo writes and reads a plan with an empty list of events. It must not become a plan
+// without a list, whose events are drawn.
 func TestAPlanWithoutEventsStaysSo(t *testing.T) {
 	text, err := Default().with(nil, 7).YAML()
 	if err != nil {

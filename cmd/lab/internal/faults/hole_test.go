@@ -2,8 +2,8 @@ package faults
 
 import "testing"
 
-// TestBlackHolesCostNoJob: nodes that fail at once whatever they are given, with and
-// without other faults, cost no job its life, and are given work again.
+// TestBlackHolesCostNoJob runs nodes on which every task fails at once, with and without other faults. No job may
+// fail, and the nodes must get work again later.
 func TestBlackHolesCostNoJob(t *testing.T) {
 	alone := Default()
 	for kind := range alone.Rates {

@@ -2,9 +2,8 @@ package faults
 
 import "testing"
 
-// A site that lies has what its terms say and nothing beyond, and is busy enough
-// for that to mean something: at some site it has nearly all that it may, and it
-// is in disputes.
+// TestALiarHasItsTermsAndNoMore runs a site that lies. It may get what its terms allow and no more. It must also be
+// active enough: at some site it gets almost everything that it may, and it is in disputes.
 func TestALiarHasItsTermsAndNoMore(t *testing.T) {
 	plan := controlPlan(map[string]float64{Lie: 6})
 	most, disputes := 0.0, 0

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestMain collects garbage seldom: a run leaves much behind, and takes twice as long otherwise.
+// TestMain makes garbage collection rarer. A run makes much garbage, and would take twice as long.
 func TestMain(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// The story of a seed that fails, once it is shrunk, has the fault, the leaders and
-// what was committed of the node that the violation names; it is short, ends with the
-// violation, and is the same each time.
+// TestAFailingSeedTellsItsStory tells the story of a shrunk failing seed. It must contain the fault, the leaders, and
+// the committed entries about the node that the violation names. It must be short, end with the violation, and be the
+// same each time.
 func TestAFailingSeedTellsItsStory(t *testing.T) {
 	for _, c := range controls {
 		if c.bug != LeaseForever {
@@ -37,7 +37,8 @@ func TestAFailingSeedTellsItsStory(t *testing.T) {
 	}
 }
 
-// A story leaves out what other jobs, accounts and sites did, and is bounded.
+// TestAStoryIsAboutItsViolation checks that a story leaves out other jobs, accounts and sites, and that its length is
+// limited.
 func TestAStoryIsAboutItsViolation(t *testing.T) {
 	s := &story{}
 	for range 100 {

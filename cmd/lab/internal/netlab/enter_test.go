@@ -13,8 +13,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A try makes a bridge, a host and its link in namespaces of its own: none of it is
-// seen here, whether the machine permits it or not.
+// TestTryingLeavesNothing tries to make a bridge, a host and its link in new namespaces. Nothing of it may be visible
+// here, even if the machine does not allow it.
 func TestTryingLeavesNothing(t *testing.T) {
 	before, err := net.Interfaces()
 	if err != nil {

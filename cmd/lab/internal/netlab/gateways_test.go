@@ -16,9 +16,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestGatewaysCarryRequestsBetweenSites: what sites may ask one another passes from the
-// server of one site to the server of the other by way of two clusters that gateways join, not
-// while these are cut, and again after that.
+// TestGatewaysCarryRequestsBetweenSites sends requests between two sites whose servers are connected by two clusters
+// with gateways. They must pass before and after a cut of the gateways, and not during it.
 func TestGatewaysCarryRequestsBetweenSites(t *testing.T) {
 	network, err := Loopback()
 	if err != nil {

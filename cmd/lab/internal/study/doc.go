@@ -1,4 +1,3 @@
-// Package study is what reproductions of papers' tables and figures share: a
-// study has a name, runs as a function of a seed and a size, and leaves a page in
-// Markdown, its numbers in JSON and its figures in SVG.
+// Package study has what the reproductions of papers' tables and figures share. A study has a name, and is a function
+// of a seed and a size. It writes a page in Markdown, its numbers in JSON, and its figures in SVG.
 package study

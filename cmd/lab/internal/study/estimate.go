@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Estimate is a mean over seeds with the half-width of its 95 % confidence
-// interval, Student's; of a single value, infinite.
+// Estimate is a mean over seeds with half of its 95 % confidence interval, by Student's distribution. For a single
+// value, the interval is infinite.
 type Estimate struct {
 	Mean, Half float64
 }
@@ -25,7 +25,7 @@ func Estimated(values []float64) Estimate {
 	return Estimate{Mean: mean, Half: t * deviation / math.Sqrt(float64(n))}
 }
 
-// Holds reports whether x, known to within rounding, is in the interval.
+// Holds reports whether x, which is known up to rounding, is in the interval.
 func (e Estimate) Holds(x, rounding float64) bool {
 	return math.Abs(x-e.Mean) <= e.Half+rounding
 }

@@ -52,8 +52,8 @@ func TestFaultsAreReported(t *testing.T) {
 	}
 }
 
-// A seed that fails is told before its plan is shrunk, and what is printed of it
-// replays it.
+// TestAViolationIsToldAndReplays checks that a failing seed is printed before its plan is shrunk, and that the
+// printed plan fails in the same way.
 func TestAViolationIsToldAndReplays(t *testing.T) {
 	var out, errs strings.Builder
 	f := options{plan: planFile(t, "jobs: 3\n"), seeds: 1, from: 1, bug: faults.NoDedupe}

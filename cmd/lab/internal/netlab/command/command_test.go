@@ -39,10 +39,9 @@ var program = sync.OnceValues(func() (string, error) {
 	return path, err
 })
 
-// TestLab kills a leader of the auctioneer, one of the bank and a server that leads
-// neither, and then replaces the binary on every host, each under load: in network
-// namespaces where the machine permits them, and on loopback addresses elsewhere.
-// Nothing may be lost, and no request be given up.
+// TestLab kills a leader of the auctioneer, a leader of the bank, and a server that leads neither. Then it replaces
+// the binary on every host. All this happens under load, in network namespaces if the machine allows them, otherwise
+// on loopback addresses. Nothing may be lost, and no request given up.
 func TestLab(t *testing.T) {
 	reports := run(t, "--short", "--scenario", "failover,upgrade")
 	if len(reports) != 2 {
@@ -65,8 +64,7 @@ func TestLab(t *testing.T) {
 	atLeast(t, &reports[1], "long tasks that ran once through all of it", 13)
 }
 
-// TestLiar has a peer attack a site with its own credentials: it costs its limit, and at
-// most its share besides.
+// TestLiar lets a peer attack a site with its own credentials. The site may lose at most the peer's limit and share.
 func TestLiar(t *testing.T) {
 	long(t)
 	for _, r := range run(t, "--short", "--scenario", "liar") {
@@ -77,8 +75,8 @@ func TestLiar(t *testing.T) {
 	}
 }
 
-// TestChaos has faults befall a site for some seconds and finds nothing broken, but for
-// what the later runs plant.
+// TestChaos makes random faults happen to a site for some seconds. Only the later runs, which plant a fault in the
+// record, may find something broken.
 func TestChaos(t *testing.T) {
 	for _, r := range run(t, "--short", "--scenario", "chaos", "--acks", "200", "--faults", "4") {
 		t.Logf("%+v", r.Numbers)
@@ -104,7 +102,7 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// TestPower has racks lose their power, one and all.
+// TestPower makes single racks and all racks lose their power.
 func TestPower(t *testing.T) {
 	long(t)
 	for _, r := range run(t, "--scenario", "chaos", "--for", "30s", "--only", "power lost,power of all racks lost") {
@@ -116,8 +114,7 @@ func TestPower(t *testing.T) {
 	}
 }
 
-// TestRestore gives one of two sites an older backup, and wants both banks to name what it
-// lost.
+// TestRestore restores one of two sites from an older backup. Both banks must name what it lost.
 func TestRestore(t *testing.T) {
 	long(t)
 	for _, r := range run(t, "--scenario", "restore") {

@@ -123,8 +123,8 @@ func echo(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// A link over sockets carries both ways, more than it holds at a time, through a
-// cut that comes in the middle; closed, it leaves no connection behind.
+// TestLink sends data in both directions over a link with real sockets, more than the link can hold, and cuts the
+// link meanwhile. A closed link must leave no connection.
 func TestLink(t *testing.T) {
 	l, err := Listen("127.0.0.1:0", echo(t), time.Millisecond)
 	if err != nil {

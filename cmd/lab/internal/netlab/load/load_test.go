@@ -114,7 +114,7 @@ func TestARefusalIsNotAnAcknowledgement(t *testing.T) {
 	}
 }
 
-// A check that could not find a loss would be worth nothing: here is one.
+// TestRepeatFindsWhatWasLost loses an acknowledged job. The check must find the loss.
 func TestRepeatFindsWhatWasLost(t *testing.T) {
 	counter, c := site(t)
 	c.Jobs = 3

@@ -11,7 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestLongestSilence: the first answer after the cut counts from the cut, and each client by itself.
+// TestLongestSilence checks that the time to the first answer after a cut counts from the cut, separately for each
+// client.
 func TestLongestSilence(t *testing.T) {
 	cut := time.Now()
 	at := func(user messages.Name, seconds int) load.Ack {
@@ -29,7 +30,7 @@ func TestLongestSilence(t *testing.T) {
 	}
 }
 
-// TestCheckOnce plants what the check is to find.
+// TestCheckOnce plants each fault that the check must find.
 func TestCheckOnce(t *testing.T) {
 	for name, c := range map[string]struct{ ran, want string }{
 		"nothing":                            {"1\n2\n", ""},

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study/studytest"
 )
 
-// TestExampleIsThePapers: to the whole dollar, and shares to the 0.001 that
-// whole dollars leave open.
+// TestExampleIsThePapers compares the example with the paper: amounts to the dollar, and shares to 0.001, which is
+// the precision of whole dollars.
 func TestExampleIsThePapers(t *testing.T) {
 	r := studytest.Run(t, Example, study.Options{})
 	n := r.Numbers.(exampleNumbers)
@@ -27,7 +27,8 @@ func TestExampleIsThePapers(t *testing.T) {
 	}
 }
 
-// TestRoundsOfSettledRowsEndAtTheFixedPoint, the solver's.
+// TestRoundsOfSettledRowsEndAtTheFixedPoint checks that rounds with settled rows end at the same fixed point as the
+// solver.
 func TestRoundsOfSettledRowsEndAtTheFixedPoint(t *testing.T) {
 	r := newRepeated(running)
 	for range 100 {
@@ -45,7 +46,7 @@ func TestRoundsOfSettledRowsEndAtTheFixedPoint(t *testing.T) {
 	}
 }
 
-// TestAuctionBearsThePaperOut in what its text says of figures 6 and 7.
+// TestAuctionBearsThePaperOut checks the statements of the paper's text about figures 6 and 7.
 func TestAuctionBearsThePaperOut(t *testing.T) {
 	r := studytest.Quick(t, Auction, 2)
 	studytest.Same(t, r, "It takes no more", "With linear utilities", "With log utilities", "95 %")
@@ -56,8 +57,8 @@ func TestAuctionBearsThePaperOut(t *testing.T) {
 	}
 }
 
-// TestUtilitiesBearThePaperOut in what its text says of figure 11; its times are
-// the machine's.
+// TestUtilitiesBearThePaperOut checks the statements of the paper's text about figure 11. It does not check times,
+// which depend on the machine.
 func TestUtilitiesBearThePaperOut(t *testing.T) {
 	r := studytest.Quick(t, Utilities, 2)
 	studytest.Same(t, r, "The ratio", "The variance")

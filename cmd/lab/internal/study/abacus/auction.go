@@ -44,24 +44,23 @@ var sweeps = []sweep{
 	{"alpha", "α", []float64{0.1, 0.3, 0.5, 0.7, 0.9}, func(s *setting, x float64) { s.alpha = x }},
 }
 
-// measured are means and 95 % quantiles over the runs of a setting.
+// measured has means and 95 % quantiles over the runs of a setting.
 type measured struct {
 	At       float64 `json:"at"`
-	Rounds   float64 `json:"rounds"` // settled rows until no sub-budget moves by more than coarse
+	Rounds   float64 `json:"rounds"` // rounds with settled rows until no sub-budget moves by more than coarse
 	Rounds95 float64 `json:"rounds_95"`
-	Steps    float64 `json:"single_step_rounds"` // the same with one step a row
+	Steps    float64 `json:"single_step_rounds"` // the same with one step for each row
 	Steps95  float64 `json:"single_step_rounds_95"`
-	Exact    float64 `json:"single_step_rounds_exact"` // rounds until nothing moves by more than 1e-12 of a budget
+	Exact    float64 `json:"single_step_rounds_exact"` // rounds until no sub-budget moves by more than 1e-12 of a budget
 	Passes   float64 `json:"solver_passes"`
-	Millis   float64 `json:"single_step_ms"` // median time of the exact rounds
+	Millis   float64 `json:"single_step_ms"` // median time of the rounds in Exact
 	Millis95 float64 `json:"single_step_ms_95"`
-	Solver   float64 `json:"solver_ms"` // median
+	Solver   float64 `json:"solver_ms"` // median time of our solver
 	Solver95 float64 `json:"solver_ms_95"`
 }
 
-// coarse is the part of a budget up to which a move is no change. The paper does
-// not say when two rounds count as equal; its figures are in whole dollars, of
-// budgets of at most 200.
+// coarse is the largest move, as a part of a budget, that does not count as a change. The paper does not say when two
+// rounds count as equal. Its figures are in whole dollars, with budgets of at most 200.
 const coarse = 0.005
 
 const (
@@ -69,7 +68,7 @@ const (
 	quickRuns = 20
 )
 
-// auctionNumbers are by axis and kind of utility.
+// auctionNumbers are the results, by axis and kind of utility.
 type auctionNumbers map[string]map[string][]measured
 
 func auction(o study.Options) (*study.Report, error) {
@@ -136,10 +135,10 @@ func (s *setting) measure(r *rand.Rand, n int) (*measured, error) {
 	}, nil
 }
 
-// mostRounds bounds the rounds of an auction that does not end by itself.
+// mostRounds is the largest number of rounds of an auction that does not end by itself.
 const mostRounds = 10_000
 
-// timed runs an auction and says how many milliseconds it took.
+// timed runs an auction and returns the milliseconds that it took.
 func timed(run func() (*proportional.Result, error)) (float64, *proportional.Result, error) {
 	began := time.Now()
 	r, err := run()
@@ -166,7 +165,7 @@ func roundsUntil(s *proportional.Solver, p *proportional.Problem, part float64) 
 	}
 }
 
-// settledRounds returns roundsUntil with rows that settle.
+// settledRounds does what roundsUntil does, with rows that settle in each round.
 func settledRounds(p *proportional.Problem, part float64) int {
 	r := newRepeated(p)
 	for k := 1; ; k++ {
@@ -176,7 +175,7 @@ func settledRounds(p *proportional.Problem, part float64) int {
 	}
 }
 
-// quantile sorts the values.
+// quantile returns the q-quantile of values, which it sorts.
 func quantile(q float64, values []float64) float64 {
 	slices.Sort(values)
 	return stat.Quantile(q, stat.Empirical, values, nil)

@@ -17,10 +17,10 @@ const (
 	classes
 )
 
-// user submits jobs of one kind, one after another by a Poisson process.
+// user submits jobs of one kind, by a Poisson process.
 type user struct {
 	budget  float64          // budget of each job
-	weights [classes]float64 // reported
+	weights [classes]float64 // weights that the user reports
 	tasks   [classes]int
 	seconds [classes]float64 // mean time of a task
 	between float64          // seconds between submissions, on average
@@ -31,30 +31,30 @@ type cluster struct {
 	users []user
 	slots [classes]int
 	alpha float64
-	fifo  bool // the earliest job gets all that it can use, without an auction
-	// levels is used for jobs with deadlines, and chooses among jobs outside the pool.
+	fifo  bool // the earliest job gets everything that it can use, without an auction
+	// levels is for jobs with deadlines. It chooses among jobs outside the pool.
 	levels *rand.Rand
 	hadoop
 }
 
-// mapReduce is a job: its reduces run when its maps have ended.
+// mapReduce is a job. Its reduces run when its maps have ended.
 type mapReduce struct {
 	user      int
 	submitted float64
 	durations [classes][]float64
-	next      [classes]int // tasks started
-	left      [classes]int // tasks not ended
+	next      [classes]int // number of started tasks
+	left      [classes]int // number of tasks that have not ended
 	running   [classes]int
 	shares    [classes]float64
-	early     int           // maps that may not have ended when reduces take slots
-	held      []float64     // durations of the reduces that have slots and wait for maps
-	data      [][copies]int // nodes, by map
+	early     int           // number of maps that may still run when reduces take slots
+	held      []float64     // durations of reduces that have slots and wait for maps
+	data      [][copies]int // nodes with the data of each map
 	budget    float64
 
-	// With deadlines only.
+	// Only with deadlines.
 
 	deadline float64
-	outside  bool // it is outside of the pool
+	outside  bool // the job is outside the pool
 }
 
 // waits reports whether the job has a task to start on a class.
@@ -62,8 +62,8 @@ func (j *mapReduce) waits(class int) bool {
 	return j.next[class] < len(j.durations[class]) && (class == mapClass || j.left[mapClass] <= j.early)
 }
 
-// draw draws the jobs submitted up to a time, in the order of submission. A user's jobs do not
-// depend on the other users. The times of tasks vary by a fifth.
+// draw draws the jobs up to a time, in the order of submission. A user's jobs do not depend on the other users. The
+// times of tasks vary by a fifth.
 func (c *cluster) draw(until float64, seed uint64) []*mapReduce {
 	var jobs []*mapReduce
 	for i, u := range c.users {
@@ -91,7 +91,7 @@ func (c *cluster) job(i int, at float64, r *rand.Rand) *mapReduce {
 
 func bySubmission(a, b *mapReduce) int { return cmp.Compare(a.submitted, b.submitted) }
 
-// ending is a task that will end.
+// ending is a running task with the time of its end.
 type ending struct {
 	at    float64
 	job   *mapReduce
@@ -102,24 +102,24 @@ type ending struct {
 // byEnd orders tasks by their end.
 var byEnd = heap.Order[ending]{Before: func(a, b ending) bool { return a.at < b.at }}
 
-// course is a run of a cluster.
+// course is the state of a run of a cluster.
 type course struct {
 	*cluster
 	solver proportional.Solver
 	now    float64
 	free   [classes]int
-	idle   []int        // the nodes of free map slots, if nodes differ
-	active []*mapReduce // by submission
+	idle   []int        // nodes of the free map slots, if nodes differ
+	active []*mapReduce // in the order of submission
 	ends   []ending     // a heap, byEnd
-	sums   []float64    // response times, by user
+	sums   []float64    // sums of response times, by user
 	counts []int
 	profit float64
-	maps   int // maps that were started, if nodes differ
-	strays int // of these, those away from their data
+	maps   int // number of started maps, if nodes differ
+	strays int // number of them away from their data
 }
 
-// served is what users received: mean response times in seconds, and the end of the last job; the budgets of jobs with
-// deadlines that were in time; and the part of map tasks that did not run where their data was.
+// served is what users received: mean response times in seconds, the end of the last job, the budgets of jobs that met
+// their deadlines, and the part of maps that ran away from their data.
 type served struct {
 	response []float64
 	total    float64
@@ -127,8 +127,7 @@ type served struct {
 	away     float64
 }
 
-// run serves the jobs, which it uses up. All that happens at an instant does so
-// together, before slots are given out.
+// run serves the jobs, and changes them. All events of the same time happen together, before slots are given out.
 func (c *cluster) run(jobs []*mapReduce) (*served, error) {
 	r := &course{cluster: c, free: c.slots, idle: c.nodes(), sums: make([]float64, len(c.users)), counts: make([]int, len(c.users))}
 	for len(jobs) > 0 || len(r.ends) > 0 {
@@ -196,8 +195,8 @@ func (r *course) auction() error {
 	return err
 }
 
-// start gives every free slot to a job with a task for it: the job that has the least part of its
-// share. Slots that it cannot use go to others.
+// start gives every free slot to the job that has the smallest part of its share, among jobs with a task for it.
+// Slots that a job cannot use go to others.
 func (r *course) start() {
 	for class := range classes {
 		for r.free[class] > 0 {
@@ -215,7 +214,7 @@ func (r *course) start() {
 	}
 }
 
-// begin begins the next task of a job on a class.
+// begin starts the next task of a job in a class.
 func (r *course) begin(j *mapReduce, class int) {
 	d := j.durations[class][j.next[class]]
 	j.next[class]++
@@ -232,7 +231,7 @@ func (r *course) begin(j *mapReduce, class int) {
 	byEnd.Push(&r.ends, e)
 }
 
-// pick returns the job to start a task of a class; with fit given, one of the jobs that fit.
+// pick returns the job that starts a task of a class. If fit is not nil, it chooses only jobs for which fit is true.
 func (r *course) pick(class int, fit func(*mapReduce) bool) *mapReduce {
 	var best *mapReduce
 	least := math.Inf(1)

@@ -13,10 +13,9 @@ func alone(user int) *mapReduce {
 	return &mapReduce{user: user, budget: 100, durations: [classes][]float64{{10, 10}, {4, 4}}, left: [classes]int{2, 2}}
 }
 
-// TestCluster: two equal jobs on two slots of each class, by hand. First in,
-// first out, the first ends its maps at 10 and its reduces at 14, the second 10
-// later; sharing evenly, both end their maps at 20 and their reduces at 28, by
-// turns.
+// TestCluster runs two equal jobs on two slots of each class, and compares the times with values computed by hand.
+// First in, first out: the first job ends its maps at 10 and its reduces at 14, the second one 10 later. With equal
+// shares, both end their maps at 20 and their reduces at 28.
 func TestCluster(t *testing.T) {
 	for _, c := range []struct {
 		fifo          bool
@@ -34,7 +33,8 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// TestUsersJobsDoNotDependOnOthers, so that places of an axis compare.
+// TestUsersJobsDoNotDependOnOthers checks that a user's jobs are the same for any other users, so that the points of
+// an axis can be compared.
 func TestUsersJobsDoNotDependOnOthers(t *testing.T) {
 	of := func(jobs []*mapReduce) (sum float64, n int) {
 		for _, j := range jobs {
@@ -50,14 +50,14 @@ func TestUsersJobsDoNotDependOnOthers(t *testing.T) {
 	}
 }
 
-// TestEfficiencyBearsThePaperOut in what a budget does.
+// TestEfficiencyBearsThePaperOut checks the paper's statements about the effect of a budget.
 func TestEfficiencyBearsThePaperOut(t *testing.T) {
 	r := studytest.Quick(t, Efficiency, 1)
 	studytest.Same(t, r, "A larger budget", "It makes the others", "With less than the others", "A larger α")
 }
 
-// TestTotalTime: the work sets a time below which no order can be. With short jobs
-// and data on some nodes the auction is faster, by the scheduler beneath it.
+// TestTotalTime checks the total times. No order can be faster than the work allows. With short jobs, and data on
+// some nodes only, the auction must be faster, because of the scheduler that it uses.
 func TestTotalTime(t *testing.T) {
 	r := studytest.Quick(t, Time, 1)
 	n := r.Numbers.(map[string]both)
@@ -75,9 +75,9 @@ func TestTotalTime(t *testing.T) {
 	}
 }
 
-// TestPool, by hand: with ARIA's bounds a job alone is estimated to take 18.9, two
-// together 29.4. So the larger budget has all slots first, and ends at 14; the
-// smaller follows it and ends at 24. With deadlines of 30 they share, to 28.
+// TestPool compares the pool with values computed by hand. By ARIA's bounds, a job alone is estimated to take 18.9,
+// and two together 29.4. So the larger budget has all slots first and ends at 14; the smaller one ends at 24. With
+// deadlines of 30 they share the slots until 28.
 func TestPool(t *testing.T) {
 	for _, c := range []struct{ deadline, profit float64 }{{13, 0}, {20, 100}, {23, 100}, {24, 160}, {30, 160}} {
 		u := user{weights: [classes]float64{1, 1}, seconds: [classes]float64{10, 4}}
@@ -95,8 +95,8 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// TestSLOBearsThePaperOut: its profits are competitive, and all that is offered
-// where there is little to do.
+// TestSLOBearsThePaperOut checks that the profits are competitive, and that they are everything that is offered if
+// there is little to do.
 func TestSLOBearsThePaperOut(t *testing.T) {
 	r := studytest.Quick(t, SLO, 2)
 	studytest.Same(t, r, "The overall profit")

@@ -29,16 +29,16 @@ var efficiencyAxes = []axis{
 	{"12b", "map over reduce weight that user 3 reports (truly 4)", []float64{0.25, 1, 2, 4, 8}, func(x float64) *cluster { return third(public(10, 15), reporting(x)) }},
 }
 
-// shownUsers are how many users the tables and figures show.
+// shownUsers is the number of users in the tables and figures.
 const shownUsers = 3
 
-// both are an axis under the auction and first in, first out.
+// both has the results of an axis under the auction, and under first in, first out.
 type both struct {
 	Auction []estimates `json:"auction"`
 	FIFO    []estimates `json:"fifo"`
 }
 
-// runBoth measures axes, each place n times.
+// runBoth measures axes, with n repetitions at each place.
 func runBoth(o study.Options, axes []axis, n int) (map[string]both, error) {
 	out := map[string]both{}
 	for k := range axes {

@@ -17,9 +17,8 @@ var Example = study.Study{
 	Run:   example,
 }
 
-// running is the paper's running example. The text gives the first job, the third job's utility,
-// and the first job's result. The other numbers are the ones that fit these, in whole weights and
-// tens of dollars.
+// running is the paper's example. The paper's text gives the first job, the third job's utility, and the first job's
+// result. The other numbers fit these, in whole weights and tens of dollars.
 var running = &proportional.Problem{
 	Alpha:   0.5,
 	Log:     make([]bool, 3),
@@ -35,8 +34,8 @@ var (
 	paperSubbudgets = []float64{64, 36}
 )
 
-// exampleNumbers are by job and class; rounds are the first job's sub-budgets
-// after each round of single steps.
+// exampleNumbers are the results by job and class. rounds has the first job's sub-budgets after each round of single
+// steps.
 type exampleNumbers struct {
 	Shares     [][]float64 `json:"shares"`
 	Subbudgets [][]float64 `json:"subbudgets"`
@@ -44,7 +43,7 @@ type exampleNumbers struct {
 	Repeated   []float64   `json:"first_step_repeated"`
 }
 
-// shownRounds is how many rounds the figure shows.
+// shownRounds is the number of rounds in the figure.
 const shownRounds = 8
 
 func example(study.Options) (*study.Report, error) {
@@ -75,8 +74,7 @@ func example(study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: examplePage(&n), Figures: []*study.Figure{p}}, nil
 }
 
-// rows cuts a copy of a matrix of the example, which the solver uses again, into
-// its rows.
+// rows copies a matrix of the example, which the solver changes later, and returns its rows.
 func rows(v []float64) [][]float64 {
 	return slices.Collect(slices.Chunk(slices.Clone(v), running.Classes))
 }

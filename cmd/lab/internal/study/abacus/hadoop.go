@@ -5,24 +5,23 @@ import (
 	"slices"
 )
 
-// copies are how many nodes have a map's data, as Hadoop keeps them by default.
+// copies is the number of nodes that have a map's data. It is Hadoop's default.
 const copies = 3
 
-// hadoop has properties of clusters of Hadoop 0.20 that the model can switch off.
+// hadoop has properties of Hadoop 0.20 clusters. The model can switch them off.
 type hadoop struct {
-	// slowStart is the part of a job's maps after which its reduces take slots and wait there for
-	// the other maps; 0 if they take none before all maps have ended.
+	// slowStart is the part of a job's maps after which its reduces take slots and wait for the other maps. 0: they
+	// take no slots before all maps have ended.
 	slowStart float64
-	// away is the factor by which a map takes longer on a node without its data; 0 if all nodes have
-	// the data.
+	// away is the factor by which a map is slower on a node without its data. 0: all nodes have the data.
 	away    float64
-	perNode int // map slots
-	// patient: like the fair scheduler under the auction, first in, first out skips jobs whose data is
-	// not on the node of a free slot. No slot is kept free because of this.
+	perNode int // map slots of a node
+	// patient makes first in, first out skip jobs whose data is not on the node of a free slot, as the fair scheduler
+	// under the auction does. No slot stays free because of this.
 	patient bool
 }
 
-// spread gives jobs their slow start and their data, from separate draws.
+// spread draws the slow start and the data of jobs, from separate random streams.
 func (c *cluster) spread(jobs []*mapReduce, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, uint64(len(c.users))))
 	for _, j := range jobs {
@@ -37,7 +36,7 @@ func (c *cluster) spread(jobs []*mapReduce, seed uint64) {
 	}
 }
 
-// some draws nodes for a map's data.
+// some draws the nodes of a map's data.
 func some(nodes int, r *rand.Rand) (of [copies]int) {
 	for k := range of {
 		for of[k] = r.IntN(nodes); slices.Contains(of[:k], of[k]); {
@@ -47,7 +46,7 @@ func some(nodes int, r *rand.Rand) (of [copies]int) {
 	return of
 }
 
-// near returns a map to start that has its data on a node, or -1.
+// near returns a map that has not started and has its data on a node, or −1.
 func (j *mapReduce) near(node int) int {
 	for t := j.next[mapClass]; t < len(j.data); t++ {
 		if slices.Contains(j.data[t][:], node) {
@@ -68,8 +67,8 @@ func (c *cluster) nodes() []int {
 	return idle
 }
 
-// place chooses for the map slot free for longest: the job, whose next map is then
-// one with data there if it has any.
+// place chooses a job for the map slot that has been free for longest. If the job has a map with data on this node,
+// this map is its next one.
 func (r *course) place() *mapReduce {
 	node := r.idle[0]
 	var j *mapReduce

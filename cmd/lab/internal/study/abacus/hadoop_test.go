@@ -2,9 +2,9 @@ package abacus
 
 import "testing"
 
-// TestSlowStart, by hand: the first job's maps end at 10 and 30, the second's, on
-// the slot free at 10, at 20. Its reduce then runs to 24; but where the first job's
-// reduces take both slots at 10 and hold them until its own end at 34, to 38.
+// TestSlowStart compares a slow start with values computed by hand. The maps of the first job end at 10 and 30. The
+// map of the second job, on the slot that is free at 10, ends at 20. Its reduce then runs until 24. If the first
+// job's reduces hold both slots from 10 to 34, it runs until 38.
 func TestSlowStart(t *testing.T) {
 	for _, c := range []struct{ slowStart, first, second float64 }{{0, 34, 24}, {0.5, 34, 38}} {
 		k := cluster{users: make([]user, 2), slots: [classes]int{2, 2}, fifo: true, hadoop: hadoop{slowStart: c.slowStart}}
@@ -23,9 +23,9 @@ func TestSlowStart(t *testing.T) {
 	}
 }
 
-// TestData, by hand: the first node is free first. The first job's data are on the
-// second, the second job's on the first, and a map of 10 elsewhere takes 20. First
-// in, first out both are so; by turns neither.
+// TestData compares the places of maps with values computed by hand. The first node is free first. The first job's
+// data is on the second node, and the second job's data on the first. A map of 10 takes 20 away from its data. First
+// in, first out, both maps are away from their data; in turns, neither is.
 func TestData(t *testing.T) {
 	for _, c := range []struct {
 		fifo, patient bool
@@ -47,7 +47,7 @@ func TestData(t *testing.T) {
 	}
 }
 
-// TestSpread: a map's data are on different nodes of the cluster.
+// TestSpread checks that the copies of a map's data are on different nodes of the cluster.
 func TestSpread(t *testing.T) {
 	k := public(4, 6)
 	k.away = 2

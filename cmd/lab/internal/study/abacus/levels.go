@@ -9,20 +9,19 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study/aria"
 )
 
-// taskSpread is by how much of its mean the duration of a task is more or less.
+// taskSpread is the largest difference of a task's duration from the mean, as a part of the mean.
 const taskSpread = 0.2
 
-// pool divides the active jobs as the paper's section 6 does: by descending budget
-// a job joins the pool if, at the shares the auction gives its members, each of
-// them is estimated to be in time. The pool has the slots; the others have what
-// the pool cannot use.
+// pool divides the active jobs as section 6 of the paper does, by descending budget. A job joins the pool if each
+// member is then still estimated to be in time, with the shares of the auction. The pool has the slots. The other
+// jobs have what the pool cannot use.
 func (r *course) pool() error {
 	order := slices.Clone(r.active)
 	slices.SortStableFunc(order, func(a, b *mapReduce) int { return cmp.Compare(b.budget, a.budget) })
 	var members []*mapReduce
 	for _, j := range order {
 		if j.outside = true; r.now+r.estimate(j, [classes]float64{1, 1}) > j.deadline {
-			continue // not even alone
+			continue // the job would be late even alone
 		}
 		fits, err := r.share(append(members, j))
 		if err != nil {
@@ -36,8 +35,8 @@ func (r *course) pool() error {
 	return err
 }
 
-// share holds the auction among the members of a pool, or among all jobs, and says
-// whether all are estimated to be in time.
+// share runs the auction among the members of a pool, or among all jobs. It reports whether all are estimated to be
+// in time.
 func (r *course) share(members []*mapReduce) (bool, error) {
 	if len(members) == 0 {
 		return true, nil
@@ -58,8 +57,8 @@ func (r *course) share(members []*mapReduce) (bool, error) {
 	return fits, nil
 }
 
-// estimate returns the estimated time of the rest of a job, by the bounds of ARIA, on its shares of
-// the slots rounded to whole slots.
+// estimate returns the estimated time for the rest of a job, by the bounds of ARIA. The job's shares of the slots are
+// rounded to whole slots.
 func (r *course) estimate(j *mapReduce, shares [classes]float64) float64 {
 	var phases []aria.Phase
 	var slots []int

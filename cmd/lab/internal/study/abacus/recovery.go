@@ -8,35 +8,33 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// repeatedJob is an experiment like figure 11 of Ding et al.: a user repeats
-// a job that is worth so much on two resources, gets shares that differ from run
-// to run, and the weights are estimated from the utilities that the runs had.
+// repeatedJob is an experiment like figure 11 of Ding et al. A user repeats a job with fixed weights for two
+// resources. Its shares differ from run to run. The weights are estimated from the utilities of the runs.
 type repeatedJob struct {
 	Weights [2]float64
-	// Low and High are between which each run's shares are, evenly.
+	// Low and High are the limits of each run's shares, which are uniform.
 	Low, High float64
-	// Timed makes the utility the inverse of the time for work in proportion to the weights, one
-	// resource after the other. That is only nearly linear in the shares. Otherwise the utility is
-	// linear.
+	// Timed makes the utility the inverse of a run time. The work is in proportion to the weights, one resource after
+	// the other. This is only nearly linear in the shares. Otherwise the utility is linear.
 	Timed bool
 	// Noise is the relative fluctuation of utilities (standard deviation of their logarithm).
 	Noise float64
-	Runs  int // runs that each estimate is made from
+	Runs  int // number of runs for each estimate
 	Seed  uint64
 }
 
-// figure11 returns the paper's user 3, whose weights are 6 to 1.
+// figure11 returns the paper's user 3, whose weights have the ratio 6 to 1.
 func figure11(runs int, seed uint64) repeatedJob {
 	return repeatedJob{Weights: [2]float64{6, 1}, Low: 0, High: 1, Noise: 0.05, Runs: runs, Seed: seed}
 }
 
-// recoveredWeights is the two weights that an experiment led to.
+// recoveredWeights are the two weights that an experiment has estimated, in two ways.
 type recoveredWeights struct {
-	Plain    []float64 // by least squares, as in the paper; nil where undetermined
-	Estimate []float64 // by utility.Regression.Estimate, from equal ones as the default
+	Plain    []float64 // by least squares, as in the paper; nil if they are undetermined
+	Estimate []float64 // by utility.Regression.Estimate, with equal weights as the default
 }
 
-// repeat repeats the experiment. One that makes no sense is refused.
+// repeat repeats the experiment. It refuses an experiment with impossible parameters.
 func (e *repeatedJob) repeat(repetitions int) ([]recoveredWeights, error) {
 	if err := e.check(repetitions); err != nil {
 		return nil, err
@@ -66,7 +64,7 @@ func (e *repeatedJob) check(repetitions int) error {
 	return nil
 }
 
-// once runs the job the given number of times and learns from the runs.
+// once runs the job a number of times and learns from the runs.
 func (e *repeatedJob) once(r *rand.Rand) (*utility.Regression, error) {
 	g, err := utility.New(messages.Linear, len(e.Weights), 0)
 	if err != nil {

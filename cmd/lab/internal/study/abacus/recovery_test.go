@@ -39,8 +39,8 @@ func recovered(t *testing.T, e repeatedJob, of func(recoveredWeights) []float64)
 	return part, math.Exp(logs[500]), deviation
 }
 
-// TestRecovery repeats figure 11 of Ding et al. a thousand times: with 5 runs the
-// ratio is usually between 5 and 9, and varies the less the more runs there are.
+// TestRecovery repeats figure 11 of Ding et al. a thousand times. With 5 runs, the ratio must usually be between 5
+// and 9. With more runs, it must vary less.
 func TestRecovery(t *testing.T) {
 	for name, of := range map[string]func(recoveredWeights) []float64{
 		"plain": func(w recoveredWeights) []float64 { return w.Plain }, "estimate": func(w recoveredWeights) []float64 { return w.Estimate },
@@ -57,8 +57,8 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// TestTimedRecovery: the inverse of a run time is linear in the shares only
-// nearly, and a linear fit comes near all the same while they vary alike.
+// TestTimedRecovery uses the inverse of a run time, which is only nearly linear in the shares. A linear fit must
+// still be close while all shares vary in the same way.
 func TestTimedRecovery(t *testing.T) {
 	e := figure11(20, 1)
 	e.Timed, e.Low, e.High = true, 0.25, 0.5

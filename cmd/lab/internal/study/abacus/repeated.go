@@ -6,21 +6,21 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
 )
 
-// repeated runs rounds in which each job in turn repeats the step of algorithm 2 until its row
-// settles, as in the paper's figure 4. Our solver makes one step. A round is then a best response
-// of each job. The fixed point is the same.
+// repeated runs rounds in which each job repeats the step of algorithm 2 until its row settles, as in the paper's
+// figure 4. Then a round is a best response of each job. Our solver makes one step instead. The fixed point is the
+// same.
 type repeated struct {
 	p      *proportional.Problem
 	bids   []float64 // n·m
 	totals []float64 // m: sums of the bids' powers
-	others []float64 // m, scratch
-	next   []float64 // m, scratch
+	others []float64 // m, temporary
+	next   []float64 // m, temporary
 }
 
-// settledAt is the part of a budget up to which a row's move counts as none.
+// settledAt is the largest move of a row, as a part of the budget, that counts as none.
 const settledAt = 1e-9
 
-// mostSteps bounds the steps of a row, which may circle at α near 1.
+// mostSteps is the largest number of steps of a row. If α is near 1, the steps may go in a circle.
 const mostSteps = 2000
 
 func newRepeated(p *proportional.Problem) *repeated {
@@ -45,7 +45,7 @@ func (r *repeated) round() float64 {
 	return most
 }
 
-// settle repeats the step of job i and returns how far its row went.
+// settle repeats the step of job i, and returns how far its row has moved.
 func (r *repeated) settle(i int) float64 {
 	m := r.p.Classes
 	row := r.bids[i*m : (i+1)*m]
@@ -63,7 +63,7 @@ func (r *repeated) settle(i int) float64 {
 	return most / r.p.Budgets[i]
 }
 
-// step makes the row proportional to (∂u/∂s)·s·(1−s) and returns its move.
+// step makes the row proportional to (∂u/∂s)·s·(1−s), and returns how far the row has moved.
 func (r *repeated) step(i int, row []float64) float64 {
 	sum, most, budget := 0.0, 0.0, r.p.Budgets[i]
 	for j, b := range row {

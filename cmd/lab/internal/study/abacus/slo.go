@@ -19,11 +19,11 @@ var SLO = study.Study{
 	Run:   slo,
 }
 
-// rates are workloads over the capacity of the cluster.
+// rates are the sizes of workloads, relative to the capacity of the cluster.
 var rates = []float64{0.5, 1, 1.5, 2, 2.5, 3}
 
-// The repetitions of each setting, the machines of the paper, and the range of
-// budgets, which are the budgets of its figures 6 to 8.
+// The repetitions of each setting, the number of machines in the paper, and the range of budgets, which is that of
+// figures 6 to 8.
 const (
 	sloRepeats      = 30
 	quickSLORepeats = 2
@@ -32,15 +32,14 @@ const (
 	mostBudget      = 200
 )
 
-// deadlines are how long after its submission a job must be completed, in seconds.
+// deadlines says how long after its submission a job must be complete, in seconds.
 type deadlines struct {
 	Name string
 	draw func(r *rand.Rand) float64
 }
 
-// The paper gives the range of the uniform distribution. Of its normal ones it
-// gives the variances, 2 and 3, which are taken to be in square minutes, around
-// the mean of the uniform one.
+// The paper gives the range of the uniform distribution. For its normal distributions it gives only the variances, 2
+// and 3. They are taken as square minutes, with the mean of the uniform distribution.
 var settings = []deadlines{
 	{"normal, variance 2", func(r *rand.Rand) float64 { return 60 * (12.5 + math.Sqrt(2)*r.NormFloat64()) }},
 	{"normal, variance 3", func(r *rand.Rand) float64 { return 60 * (12.5 + math.Sqrt(3)*r.NormFloat64()) }},
@@ -50,17 +49,16 @@ var settings = []deadlines{
 // schedulers lists the compared schedulers, in the order of profits.
 var schedulers = []string{"Abacus", "ARIA, spare slots used", "ARIA, spare slots idle"}
 
-// profits are the profits of a setting and rate, over the budgets of all jobs, by
-// scheduler.
+// profits are the profits for a setting and a rate, divided by the budgets of all jobs, by scheduler.
 type profits struct {
 	Rate  float64          `json:"rate"`
 	Jobs  float64          `json:"jobs"` // mean
 	Parts []study.Estimate `json:"parts"`
-	// Over is Abacus' profit over ARIA's with spare slots used, less 1.
+	// Over is Abacus' profit divided by ARIA's with spare slots used, minus 1.
 	Over study.Estimate `json:"over"`
 }
 
-// sloNumbers are by setting of deadlines.
+// sloNumbers are the results by setting of the deadlines.
 type sloNumbers map[string][]profits
 
 func slo(o study.Options) (*study.Report, error) {
@@ -105,8 +103,8 @@ func (d *deadlines) measure(rate float64, repeats int, seed uint64) (*profits, e
 	return p, nil
 }
 
-// levelled draws jobs with deadlines and budgets, of all kinds with equal frequency, at uniform
-// times. It stops when the demand for the most wanted class is rate times its supply.
+// levelled draws jobs with deadlines and budgets at uniform times. All kinds of jobs are equally frequent. It stops
+// when the demand for the most wanted class is rate times its supply.
 func (c *cluster) levelled(rate float64, d *deadlines, r *rand.Rand) (jobs []*mapReduce) {
 	var work [classes]float64
 	for i := 0; max(work[mapClass]/float64(c.slots[mapClass]), work[reduceClass]/float64(c.slots[reduceClass])) < rate*submitSeconds; i++ {
@@ -123,7 +121,7 @@ func (c *cluster) levelled(rate float64, d *deadlines, r *rand.Rand) (jobs []*ma
 	return jobs
 }
 
-// compare returns what the schedulers earn from the same jobs, which it uses up.
+// compare returns the profits of the schedulers from the same jobs, which it changes.
 func (c *cluster) compare(jobs []*mapReduce, seed uint64) ([]float64, error) {
 	in := &aria.Instance{Slots: c.slots[:]}
 	for _, j := range jobs {

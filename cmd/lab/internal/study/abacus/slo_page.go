@@ -49,11 +49,11 @@ func percent(e study.Estimate) string {
 	return fmt.Sprintf("%+.1f ± %.1f %%", 100*e.Mean, 100*e.Half)
 }
 
-// competitive is the relative difference by which a profit may be below ARIA's and is still called competitive.
+// competitive is the largest part by which a profit may be below ARIA's and still be called competitive.
 const competitive = 0.1
 
-// verdict judges all settings and rates together, because the paper's text has only one sentence about its
-// figure, without a number.
+// verdict judges all settings and rates together, because the paper's text has only one sentence about its figure,
+// without numbers.
 func (n sloNumbers) verdict(p *study.Page) {
 	var all []profits
 	for _, d := range settings {

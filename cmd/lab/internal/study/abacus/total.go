@@ -71,10 +71,10 @@ func timePage(n map[string]both) *study.Page {
 // over returns the total time under the auction divided by the total time of first in, first out.
 func (b *both) over(k int) float64 { return b.Auction[k].Total.Mean / b.FIFO[k].Total.Mean }
 
-// change shows a ratio as one.
+// change writes a ratio as a change in per cent.
 func change(ratio float64) string { return fmt.Sprintf("%+.1f %%", 100*(ratio-1)) }
 
-// span returns the least and the largest value of over.
+// span returns the smallest and the largest value of over.
 func (b *both) span() (low, high float64) {
 	low = math.Inf(1)
 	for k := range b.Auction {

@@ -24,35 +24,33 @@ const (
 	lowRatio, highRatio = 5, 9
 )
 
-// pointJobs is how many jobs each estimate of the paper's scatter plot is made
-// from, and points how many estimates it shows.
+// pointJobs is the number of jobs for each estimate in the paper's scatter plot. points is the number of estimates in
+// it.
 const (
 	pointJobs = 5
 	points    = 20
 )
 
-// jobCounts are the numbers of jobs that the variance is shown against; the paper's text does
-// not name its own.
+// jobCounts are the numbers of jobs for which the variance is shown. The paper's text does not give its own.
 var jobCounts = []int{5, 10, 15, 20, 30, 50}
 
-// estimator is one way to the weights, over the repetitions.
+// estimator has the results of one way to estimate the weights, over the repetitions.
 type estimator struct {
 	Ratio    float64    `json:"median_ratio"`
 	Within   float64    `json:"part_from_5_to_9"`
-	Variance [2]float64 `json:"variance"` // variance of the weights on map and on reduce
+	Variance [2]float64 `json:"variance"` // variance of the weight of map and of the weight of reduce
 }
 
-// recovery is the quality of estimates from a number of jobs.
+// recovery has the quality of the estimates from a number of jobs.
 type recovery struct {
 	Jobs     int       `json:"jobs"`
 	Plain    estimator `json:"least_squares"`
 	Estimate estimator `json:"estimate"`
-	Millis   float64   `json:"ms"` // median time of an estimate, with the drawing of its jobs
+	Millis   float64   `json:"ms"` // median time of an estimate, with the time to draw its jobs
 	Slowest  float64   `json:"slowest_ms"`
 }
 
-// utilitiesNumbers are the figure's points, [map, reduce], by least squares, and the results with
-// more jobs.
+// utilitiesNumbers has the points of the figure, [map, reduce], by least squares, and the results with more jobs.
 type utilitiesNumbers struct {
 	Points [][]float64 `json:"points"`
 	ByJobs []recovery  `json:"by_jobs"`
@@ -81,7 +79,7 @@ func utilities(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: n.page(repetitions), Figures: n.figures()}, nil
 }
 
-// recover11 repeats the experiment one estimate at a time, to time each.
+// recover11 repeats the experiment one estimate at a time, to measure the time of each.
 func recover11(jobs, repetitions int, seed uint64) (*recovery, error) {
 	var plain, estimate [][]float64
 	var millis []float64
@@ -102,8 +100,7 @@ func recover11(jobs, repetitions int, seed uint64) (*recovery, error) {
 		Millis: quantile(0.5, millis), Slowest: quantile(1, millis)}, nil
 }
 
-// describe summarises estimates; a weight on reduce that is not positive makes
-// the ratio as large as can be.
+// describe summarises estimates. If the weight of reduce is not positive, the ratio counts as the largest number.
 func describe(weights [][]float64) estimator {
 	var e estimator
 	var ratios, each []float64

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// paperMillis is the time within which the paper's estimates finish.
+// paperMillis is the time of the paper's estimates, in milliseconds.
 const paperMillis = 3
 
 // figures draw the three parts of figure 11.

@@ -7,12 +7,11 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// variation is a change of the clusters of figures 10 and 13 towards what the paper's clusters may
-// have been.
+// variation changes the clusters of figures 10 and 13, to be more like the clusters that the paper may have used.
 type variation struct {
 	key, name string
 	hadoop
-	smaller int // jobs are this many times smaller, and as much more frequent
+	smaller int // jobs are smaller by this factor, and more frequent by the same factor
 }
 
 var (
@@ -33,7 +32,7 @@ var variations = []variation{
 	{"data-slow-short", "data, slow start, a quarter of the tasks", everyOne, 4},
 }
 
-// fewer: variations are run with 1/fewer of the repeats.
+// fewer is the number by which the repeats are divided for variations.
 const fewer = 2
 
 // axes returns the axes of the paper's claims, on the changed clusters.
@@ -61,13 +60,13 @@ func (v *variation) change(c *cluster) *cluster {
 	return c
 }
 
-// spanned shows the least and the largest change over an axis.
+// spanned writes the smallest and the largest change over an axis.
 func (b *both) spanned() string {
 	low, high := b.span()
 	return fmt.Sprintf("%s to %s", change(low), change(high))
 }
 
-// strays shows which parts of maps ran away from their data.
+// strays writes the part of maps that ran away from their data.
 func (b *both) strays(k int) string {
 	if b.FIFO[k].Away == nil {
 		return "none"
@@ -108,7 +107,7 @@ func variationSection(p *study.Page, n map[string]both) {
 		"costs nor how many ran so: this shows what suffices for its result, not that it was so.")
 }
 
-// moved returns the largest relative difference between two sets of totals of first in, first out.
+// moved returns the largest relative difference between two sets of totals under first in, first out.
 func moved(a, b func(axis string) *both) float64 {
 	furthest := 0.0
 	for _, axis := range []string{"10a", "10c", "13a", "13b"} {

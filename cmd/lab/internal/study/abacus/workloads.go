@@ -2,19 +2,18 @@ package abacus
 
 import "github.com/candor-grid/candor/cmd/lab/internal/study"
 
-// submitSeconds is how long users keep submitting, as in the paper.
+// submitSeconds is how long users submit jobs, in seconds, as in the paper.
 const submitSeconds = 30 * 60
 
-// repeats are how often a setting is repeated with other draws.
+// repeats is the number of repetitions of a setting with other draws.
 const (
 	repeats      = 30
 	quickRepeats = 6
 )
 
-// private returns the cluster of figures 9 and 10: users 1 to 3, whose maps and reduces take 30 and
-// 20, 20 and 30, and 60 and 10 seconds. The paper's text gives user 3's times and user 1's ratio,
-// 72 nodes, but neither user 2's, nor how many tasks and how often: ours ask for a little more than
-// there are slots.
+// private returns the cluster of figures 9 and 10. Maps and reduces of users 1 to 3 take 30 and 20, 20 and 30, and 60
+// and 10 seconds. The paper's text gives user 3's times, user 1's ratio, and 72 nodes. It does not give user 2's
+// times, or the number and frequency of tasks. Ours ask for a little more than the slots can do.
 func private(number int) *cluster {
 	c := &cluster{slots: [classes]int{72, 72}, alpha: 0.5, hadoop: hadoop{perNode: 1}}
 	for i := range number {
@@ -29,10 +28,9 @@ func private(number int) *cluster {
 	return c
 }
 
-// public returns the cluster of figures 12 and 13: virtual machines of two map and two reduce
-// slots, and users with jobs of ten kinds. The sixth and the ninth need mostly reduce slots, all
-// others mostly map slots. The paper's text does not give its table of them; it says only that the
-// third's ratio is nearest to 4.
+// public returns the cluster of figures 12 and 13. Its virtual machines have two map and two reduce slots, and its
+// users have ten kinds of jobs. The sixth and the ninth kind need mostly reduce slots, the others mostly map slots.
+// The paper's text does not give its table of kinds; it says only that the third kind's ratio is nearest to 4.
 func public(number, machines int) *cluster {
 	c := &cluster{slots: [classes]int{2 * machines, 2 * machines}, alpha: 0.5, hadoop: hadoop{perNode: 2}}
 	ratios := []float64{2, 3, 4, 5, 3, 0.4, 2, 6, 0.5, 4}
@@ -47,15 +45,15 @@ func public(number, machines int) *cluster {
 	return c
 }
 
-// estimates are for the results of a setting's users.
+// estimates are the results of the users of a setting.
 type estimates struct {
 	At       float64          `json:"at"`
 	Response []study.Estimate `json:"response_s"` // by user
 	Total    study.Estimate   `json:"total_s"`
-	Away     *study.Estimate  `json:"away,omitempty"` // the part of maps that ran away from their data, if nodes differ
+	Away     *study.Estimate  `json:"away,omitempty"` // part of maps that ran away from their data, if nodes differ
 }
 
-// repeat runs a cluster with n draws, each from its own seed.
+// repeat runs a cluster with n draws, each with its own seed.
 func (c *cluster) repeat(n int, seed uint64) (*estimates, error) {
 	var totals, away []float64
 	responses := make([][]float64, len(c.users))
@@ -80,17 +78,17 @@ func (c *cluster) repeat(n int, seed uint64) (*estimates, error) {
 	return e, nil
 }
 
-// axis is a figure: a cluster for each place on it.
+// axis is a figure. It has a cluster for each place on the axis.
 type axis struct {
 	name, label string
 	at          []float64
 	of          func(x float64) *cluster
 }
 
-// often returns how many times a setting is repeated, with these options.
+// often returns the number of repetitions of a setting, with these options.
 func often(o study.Options) int { return study.Sized(o, repeats, quickRepeats) }
 
-// run measures each place n times, under the auction or first in, first out.
+// run measures each place n times, under the auction or under first in, first out.
 func (a *axis) run(fifo bool, n int, seed uint64) ([]estimates, error) {
 	var out []estimates
 	for _, x := range a.at {
@@ -111,7 +109,6 @@ func third(c *cluster, change func(*user)) *cluster {
 	return c
 }
 
-// budgeted and reporting are changes of user 3: its budget, and the ratio of the
-// weights it reports.
+// budgeted and reporting change user 3: the budget, and the ratio of the reported weights.
 func budgeted(x float64) func(*user)  { return func(u *user) { u.budget = x } }
 func reporting(x float64) func(*user) { return func(u *user) { u.weights = [classes]float64{x, 1} } }

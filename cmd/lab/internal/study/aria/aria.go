@@ -7,33 +7,33 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
-// Rule says what to do with slots that no job needs to be in time.
+// Rule says what happens to slots that no job needs to be in time.
 type Rule uint8
 
 // The rules.
 const (
 	Least Rule = iota // they stay idle
-	Spare             // they are given out by deadline
-	Most              // every job takes all it can use from the start
+	Spare             // they are given out in the order of deadlines
+	Most              // every job takes as many slots as it can use, from the start
 )
 
-// MostPhases bounds the phases of a job.
+// MostPhases is the largest number of phases of a job.
 const MostPhases = 62
 
-// Largest bounds times, durations and values.
+// Largest is the largest time, duration or value.
 const Largest = 1e15
 
 // Job is a job with a deadline.
 type Job struct {
 	Submit   float64
-	Deadline float64 // an instant
+	Deadline float64 // a time, not a duration
 	Value    float64 // earned if it is in time
 	Phases   []Phase
-	// Durations of the tasks by phase; nil: every task takes its phase's mean.
+	// Durations are the durations of the tasks by phase; nil: every task takes its phase's mean.
 	Durations [][]float64
 }
 
-// Instance is a cluster and all that will be submitted to it.
+// Instance is a cluster and all jobs that will be submitted to it.
 type Instance struct {
 	Slots []int // by class
 	Jobs  []Job
@@ -42,13 +42,13 @@ type Instance struct {
 
 // Result is the outcome for the jobs.
 type Result struct {
-	Start, Finish []float64 // of the first and the last task; for a job without tasks, both are its submission
+	Start, Finish []float64 // of the first and the last task; without tasks, the submission
 	InTime        []bool
 	Profit        float64
-	Offered       float64 // the value of all jobs
+	Offered       float64 // sum of the values of all jobs
 }
 
-// Check refuses what cannot be run.
+// Check returns an error if an instance cannot be run.
 func (in *Instance) Check() error {
 	if in.Rule > Most {
 		return casefile.Invalid("rule", "%d is none: use Least, Spare or Most", in.Rule)

@@ -25,8 +25,7 @@ func (p *Phase) bounds(slots int) (low, up float64) {
 	return max(n*p.Mean/s, p.Longest), (n-1)*p.Mean/s + p.Longest
 }
 
-// TestBoundsHold: tasks started in any order on the first free of S slots end
-// within the bounds.
+// TestBoundsHold starts tasks in any order on the first free one of S slots. They must end within the bounds.
 func TestBoundsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		durations := rapid.SliceOfN(rapid.Float64Range(0, 10), 1, 30).Draw(t, "durations")
@@ -60,7 +59,7 @@ func drawPhases(t *rapid.T) ([]Phase, []int) {
 	return phases, slots
 }
 
-// TestFewest compares with trying all numbers of slots.
+// TestFewest compares the result with a search over all numbers of slots.
 func TestFewest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		phases, slots := drawPhases(t)
@@ -97,8 +96,8 @@ func TestFewest(t *testing.T) {
 	})
 }
 
-// TestLagrange: a = 4·(16−1/2) and 4·(4−1/2) without tails make 62 and 14; at a
-// time left of 38 the solution in real numbers is √62·(√62+√14)/38 = 2.4 and 1.1.
+// TestLagrange checks an example: a = 4·(16−1/2) and 4·(4−1/2) without tails are 62 and 14. With 38 left, the
+// solution in real numbers is √62·(√62+√14)/38 = 2.4 and 1.1.
 func TestLagrange(t *testing.T) {
 	phases := []Phase{{Tasks: 16, Mean: 4, Longest: 4}, {Class: 1, Tasks: 4, Mean: 4, Longest: 4}}
 	slots := []int{16, 4}
@@ -133,9 +132,8 @@ func draw(t *rapid.T) *Instance {
 	return in
 }
 
-// TestScheduleIsPossible: every job ends, not before its work allows, and the
-// profit is of those in time. Capacity: all work of a class fits in its slots
-// between the first start and the last end.
+// TestScheduleIsPossible checks schedules. Every job must end, and not before its work is possible. The profit must
+// be that of the jobs in time. All work of a class must fit in its slots between the first start and the last end.
 func TestScheduleIsPossible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := draw(t)
@@ -175,8 +173,8 @@ func TestScheduleIsPossible(t *testing.T) {
 	})
 }
 
-// TestAlone: a job alone, of equal tasks, is in time under every rule if the
-// upper bounds with the fewest slots say so, whatever its phases.
+// TestAlone runs one job of equal tasks. It must be in time under every rule if the upper bounds with the fewest
+// slots say so.
 func TestAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		phases, slots := drawPhases(t)
@@ -204,10 +202,9 @@ func TestAlone(t *testing.T) {
 	})
 }
 
-// TestWhatTheRulesDo: 4 slots, a job of 8 tasks of 10 with time until 100, and a
-// moment later one of 3 tasks of 10 until 12. The first needs one slot to be in
-// time. Under Least it leaves the others to the second; under Spare and Most it
-// takes all, and the second waits for the first 4 tasks and is late.
+// TestWhatTheRulesDo runs two jobs on 4 slots: 8 tasks of 10 with a deadline of 100, and a moment later 3 tasks of 10
+// with a deadline of 12. The first needs one slot to be in time. Under Least it leaves the other slots to the second
+// job. Under Spare and Most it takes all, and the second job is late.
 func TestWhatTheRulesDo(t *testing.T) {
 	for _, c := range []struct {
 		rule   Rule
@@ -224,8 +221,7 @@ func TestWhatTheRulesDo(t *testing.T) {
 	}
 }
 
-// TestLateJobsGoLast: a job whose deadline has passed does not hold up one that
-// can be in time.
+// TestLateJobsGoLast checks that a job whose deadline has passed does not delay a job that can be in time.
 func TestLateJobsGoLast(t *testing.T) {
 	one := []Phase{{Tasks: 1, Mean: 10, Longest: 10}}
 	r, err := Schedule(&Instance{Slots: []int{1}, Rule: Spare, Jobs: []Job{

@@ -7,14 +7,14 @@ type Phase struct {
 	Class   int
 	Tasks   int
 	Mean    float64 // duration of a task
-	Longest float64 // duration of the longest
+	Longest float64 // duration of the longest task
 }
 
-// work and tail are the a and the c of the estimate a/S + c of a phase on S slots.
+// work and tail return a and c in the estimate a/S + c of the time of a phase on S slots.
 func (p *Phase) work() float64 { return (float64(p.Tasks) - 0.5) * p.Mean }
 func (p *Phase) tail() float64 { return p.Longest / 2 }
 
-// Estimate returns the time that phases take one after the other, each on its slots.
+// Estimate returns the estimated time of phases that run one after the other, each on its slots.
 func Estimate(phases []Phase, slots []int) float64 {
 	sum := 0.0
 	for i := range phases {
@@ -25,10 +25,9 @@ func Estimate(phases []Phase, slots []int) float64 {
 	return sum
 }
 
-// Fewest returns for each phase how many slots are needed for all of them to be
-// done within the time left, by the estimate, and whether they can be; if they
-// cannot, it is as many as they can use. Slots are the slots of each class. The
-// result is written to out, which is grown as needed.
+// Fewest returns for each phase the number of slots with which all phases are estimated to end within the time left.
+// It reports whether this is possible. If not, the numbers are as many slots as the phases can use. slots has the
+// slots of each class. The result is written to out, which grows if needed.
 func Fewest(phases []Phase, slots []int, left float64, out []int) ([]int, bool) {
 	out = out[:0]
 	for _, p := range phases {
@@ -38,7 +37,7 @@ func Fewest(phases []Phase, slots []int, left float64, out []int) ([]int, bool) 
 		return out, false
 	}
 	lagrange(phases, left, out)
-	if !(Estimate(phases, out) <= left) { // the last digits
+	if !(Estimate(phases, out) <= left) { // because of rounding
 		for i, p := range phases {
 			out[i] = min(p.Tasks, slots[p.Class])
 		}
@@ -47,11 +46,10 @@ func Fewest(phases []Phase, slots []int, left float64, out []int) ([]int, bool) 
 	return out, true
 }
 
-// lagrange lowers the slots from the most that can be used to the solution in
-// real numbers, rounded up. A phase for which that asks more than it can use is
-// left at that, and the others are solved for the time that remains.
+// lagrange reduces the slots, from the most that can be used, to the solution in real numbers, rounded up. If a phase
+// would need more than it can use, it keeps that number, and the other phases are solved for the remaining time.
 func lagrange(phases []Phase, left float64, slots []int) {
-	open := 0 // the phases still to be solved for, a bit each
+	open := 0 // bits of the phases that are not solved yet
 	for i, p := range phases {
 		left -= p.tail()
 		if p.Tasks > 0 {
@@ -91,7 +89,7 @@ func settle(phases []Phase, slots []int, open int, factor float64) {
 	}
 }
 
-// trim takes back slots that rounding up gave, as long as the estimate allows it.
+// trim removes slots that came from rounding up, as long as the estimate is still within the time.
 func trim(phases []Phase, left float64, slots []int) {
 	for i := range phases {
 		for slots[i] > 1 {

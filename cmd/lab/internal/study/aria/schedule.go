@@ -35,23 +35,23 @@ func Schedule(in *Instance) (*Result, error) {
 	return s.result, nil
 }
 
-// state is a run.
+// state is the state of a run.
 type state struct {
 	*Instance
 	now     float64
 	free    []int       // by class
-	active  []*progress // by deadline, then submission, then index
+	active  []*progress // in the order of deadline, submission, index
 	running []event     // a heap, byEnd
 	fewest  []int
 	result  *Result
 }
 
-// progress is how far a job's work has come.
+// progress is the state of a job's work.
 type progress struct {
 	*Job
 	index   int
-	rest    []Phase // phases that are not done; Tasks counts the tasks that have not ended
-	started int     // tasks of the current phase that were started
+	rest    []Phase // remaining phases; Tasks is the number of tasks that have not ended
+	started int     // number of started tasks of the current phase
 	running int
 }
 
@@ -109,7 +109,7 @@ func (s *state) end(e event) {
 	}
 }
 
-// assign gives out the free slots: first what is needed, and then the rest by the rule.
+// assign gives out the free slots: first those that jobs need, and then the rest by the rule.
 func (s *state) assign() {
 	late, _ := slices.BinarySearchFunc(s.active, s.now, func(p *progress, now float64) int {
 		return cmp.Compare(p.Deadline, now)
@@ -130,8 +130,8 @@ func (s *state) assign() {
 	}
 }
 
-// need returns how many slots the job's current phase should have. If none is free, the number does
-// not matter.
+// need returns the number of slots that the job's current phase should have. If no slot is free, the number does not
+// matter.
 func (s *state) need(job *progress) int {
 	if s.Rule == Most || s.free[job.rest[0].Class] == 0 {
 		return math.MaxInt
@@ -140,7 +140,7 @@ func (s *state) need(job *progress) int {
 	return s.fewest[0]
 }
 
-// start starts tasks of a job until most of them run, none are left or no slot is free.
+// start starts tasks of a job until most of them run, no task is left or no slot is free.
 func (s *state) start(job *progress, most int) {
 	p := &job.rest[0]
 	for job.running < min(most, p.Tasks) && s.free[p.Class] > 0 {

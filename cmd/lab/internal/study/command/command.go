@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// studies are all there are, in the order they run in.
+// studies are all studies, in the order in which they run.
 var studies = []study.Study{
 	shudler.Tables, shudler.Figures, shudler.Others,
 	abacus.Example, abacus.Auction, abacus.Utilities, abacus.Efficiency, abacus.Time, abacus.SLO,
@@ -96,7 +96,7 @@ func (o *options) run(names []string, w, progress io.Writer) error {
 	return nil
 }
 
-// choose finds the studies by their names; none means all.
+// choose returns the studies with these names; no names mean all studies.
 func choose(names []string) ([]study.Study, error) {
 	if len(names) == 0 {
 		return studies, nil

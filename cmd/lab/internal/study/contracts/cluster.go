@@ -9,18 +9,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// job is one in the cluster. Times are in seconds.
+// job is a job in the cluster. Times are in seconds.
 type job struct {
 	arrived  float64
 	work     float64           // work that is left
-	own      valuation.Curve   // the user's
-	declared valuation.Curve   // the valuation that it is scheduled with: its surrogate's
-	contract contract.Contract // the one chosen
-	paid     float64           // set when it has completed
+	own      valuation.Curve   // valuation of the user
+	declared valuation.Curve   // valuation with which the job is scheduled: that of its surrogate
+	contract contract.Contract // the contract that the user chose
+	paid     float64           // payment; set when the job has completed
 	utility  float64
 }
 
-// cluster is one server and the jobs it works on, in their order.
+// cluster is one server and its jobs, in the order of service.
 type cluster struct {
 	now    float64
 	jobs   []*job
@@ -48,7 +48,7 @@ func (c *cluster) join(t messages.Valuation, work float64) (*job, error) {
 	return j, nil
 }
 
-// offer returns the menu of the job that joined last, whose type is declared.
+// offer returns the menu of the job that joined last. declared is its declared type.
 func (c *cluster) offer(declared messages.Valuation, class contract.Sampler, seed uint64) (*contract.Offer, error) {
 	d, err := contract.NewDraw(declared, class, replicas, seed)
 	if err != nil {
@@ -57,9 +57,9 @@ func (c *cluster) offer(declared messages.Valuation, class contract.Sampler, see
 	return contract.NewOffer(&c.solver, d, contract.DeadlineAware(c.problem(), len(c.jobs)-1))
 }
 
-// arrive adds a job of a type, offers it a menu, and takes the contract for its own type; then all
-// jobs are scheduled again. Without a class there is no menu: the job is scheduled as its own type,
-// with a part of its times.
+// arrive adds a job of a type, offers it a menu, and takes the contract for its own type. Then all jobs are scheduled
+// again. Without a class there is no menu: the job is scheduled with its own type, with its times multiplied by a
+// part.
 func (c *cluster) arrive(t messages.Valuation, work float64, class contract.Sampler, seed uint64, part float64) error {
 	j, err := c.join(t, work)
 	if err != nil {
@@ -96,8 +96,7 @@ func (c *cluster) order() error {
 	return nil
 }
 
-// run works until a time, and settles what completes: the price agreed is scaled
-// by the value received.
+// run works until a time. It settles the jobs that complete: the agreed price is scaled by the received value.
 func (c *cluster) run(until float64) {
 	for len(c.jobs) > 0 && c.now+c.jobs[0].work <= until {
 		j := c.jobs[0]

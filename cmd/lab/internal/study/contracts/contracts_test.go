@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestDivergenceBearsThePaperOut in both sentences on figure 7.
+// TestDivergenceBearsThePaperOut checks both sentences of the paper about figure 7.
 func TestDivergenceBearsThePaperOut(t *testing.T) {
 	r := studytest.Quick(t, Divergence, 3)
 	studytest.Same(t, r, "The variance", "The mean")
@@ -20,8 +20,8 @@ func TestDivergenceBearsThePaperOut(t *testing.T) {
 	}
 }
 
-// TestFigure7 repeats figure 7 of Huang et al. with 40 repetitions: the mean
-// divergence levels off at about 50 samples, the variance after about 20.
+// TestFigure7 repeats figure 7 of Huang et al. with 40 repetitions. The mean divergence must level off at about 50
+// samples, and the variance after about 20.
 func TestFigure7(t *testing.T) {
 	points, err := convergence(figure7(), density.ScottFull, []int{5, 10, 20, 50, 100, 200}, 40, 300, 1)
 	if err != nil {
@@ -48,8 +48,8 @@ func TestFigure7(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestMenusAreRational: prices fall with completion, one contract is free, and a
-// user of the declared type finds none better than its own, whatever is drawn.
+// TestMenusAreRational checks menus. A later completion must cost less, and one contract must be free. For a user of
+// the declared type, no contract may be better than its own.
 func TestMenusAreRational(t *testing.T) {
 	for seed := range uint64(10) {
 		r := studytest.Quick(t, Menus, seed)
@@ -61,8 +61,8 @@ func TestMenusAreRational(t *testing.T) {
 	}
 }
 
-// TestDistributions: nobody whose type is as declared pays more than it got, and
-// every job completes once.
+// TestDistributions checks that no user with a true declaration pays more than it received, and that every job
+// completes once.
 func TestDistributions(t *testing.T) {
 	r := studytest.Quick(t, Distributions, 1)
 	for _, n := range r.Numbers.([]loaded) {

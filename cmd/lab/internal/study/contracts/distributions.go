@@ -23,11 +23,10 @@ var Distributions = study.Study{
 // arrivalSeconds is the paper's mean time between arrivals.
 const arrivalSeconds = 130
 
-// loads are the parts of the server's time that jobs take. The paper's is not
-// reported.
+// loads are the parts of the server's time that jobs use. The paper does not give its load.
 var loads = []float64{0.8, 0.9, 0.95}
 
-// size is how many jobs, over and over with other draws.
+// size is the number of jobs, and the number of repetitions with other draws.
 type size struct{ jobs, repetitions int }
 
 var (
@@ -35,7 +34,7 @@ var (
 	quickSize = size{60, 2}
 )
 
-// levels are the parts of jobs at which the distribution is tabulated.
+// levels are the parts of jobs for which quantiles are listed.
 var levels = []float64{0.05, 0.1, 0.25, 0.5, 0.75, 0.9}
 
 // distribution is the distribution of the utilities of all repetitions.
@@ -45,11 +44,11 @@ type distribution struct {
 	Paid      study.Estimate `json:"paid"`
 	Quantiles []float64      `json:"quantiles"` // quantiles at levels
 	Means     []float64      `json:"means"`     // mean of each repetition
-	Payments  []float64      `json:"payments"`  // the mean of each repetition
-	utilities []float64      // ascending
+	Payments  []float64      `json:"payments"`  // mean payment of each repetition
+	utilities []float64      // in ascending order
 }
 
-// loaded are the distributions at a load, in the order of trainings.
+// loaded has the distributions at one load, in the order of trainings.
 type loaded struct {
 	Load   float64        `json:"load"`
 	Levels []float64      `json:"levels"`

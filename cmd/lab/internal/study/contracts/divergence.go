@@ -21,8 +21,7 @@ var Divergence = study.Study{
 // sampleCounts are the counts for which the figure is drawn.
 var sampleCounts = []int{5, 10, 20, 30, 50, 75, 100, 150, 200}
 
-// The repetitions are the paper's; the draws that each divergence is taken from
-// are ours.
+// The number of repetitions is the paper's. The number of draws for each divergence is ours.
 const (
 	repetitions      = 1000
 	quickRepetitions = 20
@@ -30,18 +29,18 @@ const (
 	quickDraws       = 300
 )
 
-// rules are the bandwidths compared. The paper does not name its rule, only the book that it is
-// from. In two dimensions Silverman's bandwidths equal Scott's.
+// rules are the bandwidths that are compared. The paper does not name its rule, only a book that has it. In two
+// dimensions, Silverman's bandwidths equal Scott's.
 var rules = []density.Rule{density.ScottFull, density.ScottDiag}
 
-// point is the divergence in nats over the repetitions.
+// point has the divergence in nats over the repetitions.
 type point struct {
 	Samples  int     `json:"samples"`
 	Mean     float64 `json:"mean"`
 	Variance float64 `json:"variance"`
 }
 
-// divergenceNumbers are by rule of bandwidth.
+// divergenceNumbers are the results by rule of bandwidth.
 type divergenceNumbers map[density.Rule][]point
 
 func divergence(o study.Options) (*study.Report, error) {

@@ -17,30 +17,30 @@ var Menus = study.Study{
 	Run:   menus,
 }
 
-// shownJobs is how many jobs are shown a menu.
+// shownJobs is the number of jobs that get a menu.
 const shownJobs = 4
 
-// The paper does not say how many other jobs there are, nor their work. Ours have this much work on
-// average: with few of them, all work is done about when the typical job's value begins to fall;
-// with many, well after the value is gone.
+// workSeconds is the mean work of the other jobs, in seconds. The paper gives neither their number nor their work.
+// With few of them, all work is done when the value of a typical job begins to fall; with many, long after the value
+// is gone.
 const workSeconds = 130
 
 var crowds = []int{15, 30}
 
-// offered is a contract and the utility that it leaves to the user of the menu.
+// offered is a contract with the utility that it has for the user of the menu.
 type offered struct {
 	Completion float64 `json:"completion"` // seconds
 	Price      float64 `json:"price"`
 	Utility    float64 `json:"utility"` // utility of the user's own type, at that completion
 }
 
-// menu is one job's, in the order of completion.
+// menu is the menu of one job, in the order of completion.
 type menu struct {
 	Mu        float64   `json:"mu"`
 	Delta     float64   `json:"delta"`
 	Contracts []offered `json:"contracts"`
-	Best      int       `json:"best"`     // contract of the largest utility
-	Declared  int       `json:"declared"` // contract of the user's type
+	Best      int       `json:"best"`     // contract with the largest utility
+	Declared  int       `json:"declared"` // contract for the user's own type
 	Free      int       `json:"earliest_free"`
 }
 
@@ -63,7 +63,7 @@ func menus(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: numbers, Page: menusPage(numbers), Figures: figures}, nil
 }
 
-// compete draws the four jobs, which do not depend on the number of others, and the others.
+// compete draws the four jobs and the others. The four jobs do not depend on the number of others.
 func compete(others int, seed uint64) (*competition, error) {
 	r := rand.New(rand.NewPCG(seed, 4))
 	class, err := trainings[0].train(r)

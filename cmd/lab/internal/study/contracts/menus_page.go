@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// tie is the difference, in credits, up to which utilities count as equal: the rounding of the matching.
+// tie is the largest difference of utilities that count as equal, in credits. It is the rounding of the matching.
 const tie = 1e-9
 
 func (c *competition) figures() []*study.Figure {

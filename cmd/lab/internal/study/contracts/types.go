@@ -14,7 +14,7 @@ const (
 	replicas = 100 // M
 )
 
-// typed returns the type with a (μ, δ).
+// typed returns the type for a pair (μ, δ).
 func typed(x []float64) messages.Valuation {
 	return messages.Valuation{Class: messages.Sigmoidal, Max: best, Mu: x[0], Delta: x[1]}
 }
@@ -27,7 +27,7 @@ func normal(part float64) contract.Sampler {
 	}
 }
 
-// training is a training set.
+// training describes a training set.
 type training struct {
 	name    string
 	samples int

@@ -19,7 +19,7 @@ var Figures = study.Study{
 	Run:   figures,
 }
 
-// capacities and lambdas are the axes: parts of the average capacity, and λ.
+// capacities are parts of the average capacity, and lambdas are values of λ. They are the axes.
 var (
 	capacities  = []float64{0.25, 0.5, 0.75, 1, 1.25, 1.5, 2}
 	lambdas     = []float64{0, 0.2, 0.4, 0.6, 0.8, 1}
@@ -28,16 +28,16 @@ var (
 	groupNumber = 5
 )
 
-// point is the result for one capacity, over the counted tasks.
+// point has the results for one capacity, over the counted tasks.
 type point struct {
-	Capacity float64 `json:"capacity"` // over the average
+	Capacity float64 `json:"capacity"` // divided by the average capacity
 	Slots    int     `json:"slots"`
 	Offline  float64 `json:"offline_value"`
 	OffTasks int     `json:"offline_tasks"`
 	Paper    outcome `json:"paper"`         // λ = 0.6; no payments
 	Plain    outcome `json:"lambda_0"`      // both rules at λ = 0
 	Monotone outcome `json:"monotone"`      // λ = 0.6
-	Grouped  outcome `json:"monotone_five"` // the same in five groups
+	Grouped  outcome `json:"monotone_five"` // λ = 0.6, in five groups
 }
 
 // outcome is the result of one rule for the tasks.
@@ -47,7 +47,7 @@ type outcome struct {
 	Payments float64 `json:"payments,omitempty"`
 }
 
-// ratio is online value over its bound by λ, for a capacity.
+// ratio has the online value divided by its upper bound for each λ, for one capacity.
 type ratio struct {
 	Capacity float64   `json:"capacity"`
 	Paper    []float64 `json:"paper"`
@@ -124,7 +124,7 @@ func (c *crowd) run(slots int, rule deadline.Rule, lambda float64, pays bool) (o
 	return c.count(o.Completed, o.Payments()), nil
 }
 
-// grouped draws each task's group, of five that share the slots.
+// grouped draws the group of each task. Five groups share the slots.
 func (c *crowd) grouped(slots int, seed uint64) (outcome, error) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	g := &deadline.Groups{}
@@ -141,7 +141,7 @@ func (c *crowd) grouped(slots int, seed uint64) (outcome, error) {
 	return c.count(o.Completed, o.Payments), nil
 }
 
-// count adds up what concerns the counted tasks.
+// count adds up the results of the counted tasks.
 func (c *crowd) count(completed []bool, payments []float64) (out outcome) {
 	for i, done := range completed {
 		if !done || !c.counted[i] {

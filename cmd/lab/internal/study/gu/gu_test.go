@@ -19,7 +19,7 @@ var paperAllocation = []int{1, 1, 1, 2, 2}
 
 const paperPayment = 22
 
-// TestExampleIsThePapers: tables 1 to 3.
+// TestExampleIsThePapers compares the example with tables 1 to 3 of the paper.
 func TestExampleIsThePapers(t *testing.T) {
 	r, err := Example.Run(study.Options{})
 	if err != nil {
@@ -55,7 +55,7 @@ func small(t *testing.T) string {
 	return dir
 }
 
-// TestFiguresBearThePaperOut in what its text says of value, tasks and payments.
+// TestFiguresBearThePaperOut checks the statements of the paper's text about value, tasks and payments.
 func TestFiguresBearThePaperOut(t *testing.T) {
 	r := studytest.Run(t, Figures, study.Options{Seed: 1, Quick: true, Traces: small(t)})
 	n := r.Numbers.(*figureNumbers)

@@ -88,8 +88,7 @@ func (n *figureNumbers) lambdaRows() (out [][]string) {
 	return out
 }
 
-// verdict sets the statements of the paper's text about its figures, which print no numbers, next
-// to ours.
+// verdict compares our numbers with the statements of the paper's text about its figures, which print no numbers.
 func (n *figureNumbers) verdict(p *study.Page) {
 	first, mean, last := &n.ByCapacity[0], &n.ByCapacity[3], &n.ByCapacity[len(n.ByCapacity)-1]
 	grows, falls, groups := true, true, true
@@ -122,7 +121,7 @@ func (n *figureNumbers) verdict(p *study.Page) {
 		"that are truthful; the critical values of the paper's rule with λ > 0 do not make it so.")
 }
 
-// spread returns how far the ratio moves over λ under the paper's rule.
+// spread returns the difference between the largest and the smallest ratio over λ, under the paper's rule.
 func (r *ratio) spread() float64 {
 	return slices.Max(r.Paper) - slices.Min(r.Paper)
 }

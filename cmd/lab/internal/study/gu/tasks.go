@@ -10,7 +10,7 @@ import (
 
 const riccFile = "RICC-2010-2.swf.gz"
 
-// window says which records, counted from 1, are read and which are counted.
+// window says which records, counted from 1, are read, and which are counted in the results.
 type window struct{ from, to, last int }
 
 var (
@@ -18,22 +18,22 @@ var (
 	quick = window{11, 60, 120}
 )
 
-// crowd is the tasks that compete; tasks of counted records are marked.
+// crowd has the tasks that compete. Tasks of counted records are marked.
 type crowd struct {
 	tasks   []deadline.Task
 	counted []bool
 	units   int     // from the first arrival to the last
-	average float64 // the paper's average capacity: counted lengths over counted units
-	length  float64 // mean, of the counted
-	number  int     // number among the counted tasks
+	average float64 // the paper's average capacity: sum of counted lengths divided by the number of units
+	length  float64 // mean length of the counted tasks
+	number  int     // number of counted tasks
 }
 
-// The paper's workload: seconds of a unit, and means of the exponentials.
+// The paper's workload: the seconds of a unit, and the means of the exponential distributions.
 const (
 	unitSeconds  = 600
 	slackMean    = 2
 	densityMean  = 50
-	mostAlike    = 1 << 14 // processors of a record
+	mostAlike    = 1 << 14 // largest number of processors of a record
 	leastSeconds = 1
 )
 

@@ -13,7 +13,7 @@ type anew struct {
 	queue   *batchqueue.Queue
 	scale   scale
 	draws   int
-	printed bool // equation 4.2 as it is printed; on a whole machine only
+	printed bool // equation 4.2 as printed; only on a whole machine
 	random  *rand.Rand
 
 	drawn         batchqueue.Queue
@@ -22,7 +22,7 @@ type anew struct {
 	with, without segments
 }
 
-// scale is the ends of the uniform distributions of values and costs of delay.
+// scale has the upper ends of the uniform distributions of values and of costs of delay.
 type scale struct{ value, delay float64 }
 
 func newAnew(q *batchqueue.Queue, s scale, draws int, r *rand.Rand) *anew {
@@ -63,7 +63,7 @@ func (a *anew) externality(j int) float64 {
 	return sum / float64(a.draws)
 }
 
-// redraw draws the announcements of everybody else.
+// redraw draws the announcements of all others.
 func (a *anew) redraw(j int) {
 	jobs := a.drawn.Jobs
 	jobs[0].Value = a.scale.value * a.random.Float64()
@@ -73,7 +73,7 @@ func (a *anew) redraw(j int) {
 	jobs[j].Value, jobs[j].Delay = a.queue.Jobs[j].Value, a.queue.Jobs[j].Delay
 }
 
-// weigh sets cost and loss, for each draw again, as the thesis does.
+// weigh computes cost and loss again for each draw, as the thesis does.
 func (a *anew) weigh() {
 	jobs := a.drawn.Jobs
 	if a.drawn.Nodes > 0 {
@@ -93,7 +93,7 @@ func (a *anew) weigh() {
 	}
 }
 
-// others returns what the decision on the drawn jobs is worth to all except j.
+// others returns the worth of the decision on the drawn jobs to all except j.
 func (a *anew) others(j int) float64 {
 	threshold, worth := 0.0, a.drawn.Jobs[0].Value
 	for l := 1; l < len(a.cost); l++ {

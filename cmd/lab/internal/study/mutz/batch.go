@@ -18,13 +18,13 @@ var Batch = study.Study{
 	Run:   batch,
 }
 
-// queueSize is how large a study of a batch queue is.
+// queueSize says how large a study of a batch queue is.
 type queueSize struct {
 	effort
-	costly    effort // of the dots that take longest: with the thesis' own payments, or over whole types
+	costly    effort // for dots that take longest: with the thesis' own payments, or over whole types
 	jobs      []int  // numbers of jobs in the figures of time
 	mostAnew  int    // above this number, the thesis' payments are not timed
-	perRun    int    // draws, of the same figures
+	perRun    int    // number of draws in the same figures
 	queue     int    // jobs of figures 4.4, 4.5 and 6.7
 	draws     []int  // numbers of draws in the same figures
 	imbalance int    // queues of figures 4.5 and 6.7
@@ -43,18 +43,17 @@ var (
 	}
 )
 
-// batchCrowd is who figures 4.1 and 4.2 are among: by the hour, so that the
-// threshold is 87.5 in the mean for the participant of figure 4.1.
+// batchCrowd are the other users in figures 4.1 and 4.2. Amounts are by the hour, so that the mean threshold is 87.5
+// for the participant of figure 4.1.
 var batchCrowd = crowd{jobs: 8, scale: scale{value: 350, delay: 100}, length: 1}
 
-// The participants of figures 4.1 and 4.2: value and cost of delay are the
-// thesis', position and length are ours.
+// The participants of figures 4.1 and 4.2. Value and cost of delay are the thesis'; position and length are ours.
 var (
 	frontParticipant = participant{0, batchqueue.Job{Value: 129.8, Length: 0.25}, func(job *batchqueue.Job, x float64) { job.Value = x }}
 	queued           = participant{4, batchqueue.Job{Delay: 48.9, Length: 0.5}, func(job *batchqueue.Job, x float64) { job.Delay = x }}
 )
 
-// batchNumbers are the results; series are by figure.
+// batchNumbers are the results, with one field for each figure.
 type batchNumbers struct {
 	Front        *sweep       `json:"front"` // ours; figure 4.1
 	FrontThesis  *sweep       `json:"front_thesis"`
@@ -69,8 +68,8 @@ type batchNumbers struct {
 	failure
 }
 
-// unbalanced is how far payments are from a sum of zero, as a part of the sum of
-// their magnitudes, over all queues together.
+// unbalanced says how far the payments are from a sum of zero, as a part of the sum of their magnitudes, over all
+// queues.
 type unbalanced struct {
 	Draws  int     `json:"draws"`
 	Thesis float64 `json:"thesis"`
@@ -107,7 +106,7 @@ func (n *batchNumbers) queued(seed uint64) {
 	n.QueuedThesis = n.explore(s, at, e.dots, c.payoff(&queued, e, seed, c.thesis(e.draws, false)))
 }
 
-// timedScale makes values as large as thresholds, for queues of any length.
+// timedScale returns a scale in which values are as large as thresholds, for queues of any length.
 func timedScale(jobs int) scale { return scale{value: 25 * float64(jobs-1) * 2, delay: 100} }
 
 // timedCrowd returns the crowd from which the queues of figures 4.4 and 4.5 are drawn.
@@ -132,7 +131,7 @@ func (n *batchNumbers) byDraws(seed uint64) {
 	}
 }
 
-// timeQueue measures all payments of a queue, with the thesis' payments if both is set.
+// timeQueue measures the time of all payments of a queue. If both is set, it also measures the thesis' payments.
 func (f *failure) timeQueue(c *crowd, thesis, ours *series, at float64, both bool, draws int, seed uint64) {
 	q, e := c.queue(rand.New(rand.NewPCG(seed, 2))), c.expectation(batchqueue.Priority, draws, seed)
 	if both {
@@ -165,7 +164,7 @@ func (f *failure) imbalances(c *crowd, size *queueSize, seed uint64) (out []unba
 	return out
 }
 
-// balance is how far payments of some queues are from sums of zero.
+// balance adds up how far payments of some queues are from zero, and the sum of their magnitudes.
 type balance struct{ off, all float64 }
 
 func (b *balance) add(net []float64) {
@@ -177,5 +176,5 @@ func (b *balance) add(net []float64) {
 	b.off += math.Abs(sum)
 }
 
-// part returns the imbalance as a part of all that is paid and received.
+// part returns the imbalance as a part of everything that is paid and received.
 func (b *balance) part() float64 { return b.off / max(b.all, math.SmallestNonzeroFloat64) }

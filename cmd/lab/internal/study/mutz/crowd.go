@@ -7,10 +7,10 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
 )
 
-// crowd says how queues are drawn: values of the front job, costs of delay of
-// the others, and lengths uniform from 0, widths from 1 to all nodes.
+// crowd says how queues are drawn: values of the front job, costs of delay of the others, lengths uniform from 0, and
+// widths from 1 to all nodes.
 type crowd struct {
-	jobs, nodes int // no nodes: every job takes the whole machine
+	jobs, nodes int // nodes 0: every job takes the whole machine
 	scale
 	length float64
 }
@@ -37,7 +37,7 @@ func (c *crowd) queue(r *rand.Rand) *batchqueue.Queue {
 	return q
 }
 
-// expectation returns the belief, which is the true distribution of the crowd.
+// expectation returns the belief about other jobs. It is the true distribution of the crowd.
 func (c *crowd) expectation(mode batchqueue.Mode, draws int, seed uint64) *batchqueue.Expectation {
 	e := &batchqueue.Expectation{Mode: mode, Draws: draws, Seed: seed}
 	for i := range c.jobs {
@@ -46,8 +46,8 @@ func (c *crowd) expectation(mode batchqueue.Mode, draws int, seed uint64) *batch
 	return e
 }
 
-// sample maps uniform numbers to jobs: in mode Priority so that it is monotone;
-// in mode Full the number seeds a generator, which draws a whole job.
+// sample returns a function from uniform numbers to jobs. In mode Priority it is monotone. In mode Full the number is
+// the seed of a generator that draws a whole job.
 func (c *crowd) sample(mode batchqueue.Mode, i int) func(u float64) batchqueue.Job {
 	switch {
 	case mode == batchqueue.Full:
@@ -60,22 +60,22 @@ func (c *crowd) sample(mode batchqueue.Mode, i int) func(u float64) batchqueue.J
 	return func(u float64) batchqueue.Job { return batchqueue.Job{Delay: c.delay * u} }
 }
 
-// participant is the one whose declarations are varied.
+// participant is the user whose declarations are varied.
 type participant struct {
 	position int
 	truth    batchqueue.Job
 	declare  func(job *batchqueue.Job, x float64)
 }
 
-// effort is how precisely payoffs are computed.
+// effort says how precisely payoffs are computed.
 type effort struct {
 	dots   int // dots for each declaration
 	groups int // groups of competitors; a dot is the mean over them
 	draws  int // draws for each expectation
 }
 
-// payoff returns the mean payoff of a participant that declares x, among groups of competitors that
-// depend on the seed and the dot only.
+// payoff returns a function: the mean payoff of a participant that declares x, among groups of competitors. The
+// competitors depend only on the seed and the dot.
 func (c *crowd) payoff(p *participant, e effort, seed uint64, pay payer) func(x float64, dot int) (float64, error) {
 	return func(x float64, dot int) (float64, error) {
 		sum := 0.0
@@ -98,11 +98,11 @@ func (c *crowd) payoff(p *participant, e effort, seed uint64, pay payer) func(x 
 	}
 }
 
-// payer decides on a queue. It returns how long the job at a position is delayed if the front job
-// runs, and what it pays.
+// payer decides on a queue. It returns whether the front job runs, how long this delays the job at a position, and
+// what that job pays.
 type payer func(q *batchqueue.Queue, position int, seed uint64) (runs bool, delay, payment float64, err error)
 
-// ours pays as Candor does, in a mode.
+// ours returns a payer with Candor's payments.
 func (c *crowd) ours(mode batchqueue.Mode, draws int) payer {
 	return func(q *batchqueue.Queue, position int, seed uint64) (bool, float64, float64, error) {
 		d, err := batchqueue.Decide(q)
@@ -117,7 +117,7 @@ func (c *crowd) ours(mode batchqueue.Mode, draws int) payer {
 	}
 }
 
-// thesis pays as the thesis does, by equation 4.2 as intended or as printed.
+// thesis returns a payer with the thesis' payments, by equation 4.2 as intended or as printed.
 func (c *crowd) thesis(draws int, printed bool) payer {
 	return func(q *batchqueue.Queue, position int, seed uint64) (bool, float64, float64, error) {
 		a := newAnew(q, c.scale, draws, rand.New(rand.NewPCG(seed, 1)))

@@ -36,8 +36,7 @@ func TestWidthBearsTheThesisOut(t *testing.T) {
 	}
 }
 
-// TestReservationIsTruthful: no lie gains in any pool, by a value, a deadline or
-// a length.
+// TestReservationIsTruthful checks that no lie about a value, a deadline or a length gains in any pool.
 func TestReservationIsTruthful(t *testing.T) {
 	r := studytest.Quick(t, Reservation, 1)
 	studytest.Same(t, r, "Figure 5.5", "Figure 5.6", "Figure 5.7")
@@ -52,8 +51,8 @@ func TestReservationIsTruthful(t *testing.T) {
 	}
 }
 
-// TestSearchIsTruthfulInValue: over fixed candidates no lie gains in any pool;
-// with orders drawn anew some do.
+// TestSearchIsTruthfulInValue checks that no lie about a value gains in any pool if the candidates are fixed. With
+// newly drawn orders, some lies must gain.
 func TestSearchIsTruthfulInValue(t *testing.T) {
 	r := studytest.Quick(t, Search, 1)
 	studytest.Same(t, r, "Figure 7.8", "Figure 7.9")
@@ -75,7 +74,7 @@ func TestSearchIsTruthfulInValue(t *testing.T) {
 	}
 }
 
-// TestLiesAreMeasuredOnOtherDots than those they are chosen by.
+// TestLiesAreMeasuredOnOtherDots checks that the best lie is chosen with some dots and measured with others.
 func TestLiesAreMeasuredOnOtherDots(t *testing.T) {
 	payoff := map[float64][]float64{0: {9, 1, 9, 1}, 1: {5, 5, 5, 5}, 2: {4, 8, 4, 8}}
 	var f failure

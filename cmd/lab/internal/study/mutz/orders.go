@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
 )
 
-// scheduled is a schedule of bids of any width.
+// scheduled is the result of a search: a schedule of bids of any width.
 type scheduled struct {
 	value float64
 	met   []bool // by bid
@@ -39,14 +39,14 @@ func randomOrders(p *reservation.Problem, bids, depth int, r *rand.Rand) schedul
 	return best
 }
 
-// meet puts a bid into its soonest window, if that is over in time.
+// meet puts a bid into its soonest window, if this ends in time.
 func (s *segments) meet(p *reservation.Problem, i int) bool {
 	b := &p.Bids[i]
 	return s.place(float64(b.Length), b.Width, float64(min(b.Deadline, p.Horizon))) >= 0
 }
 
-// anewSearch returns what the last bid gets by the thesis' search and payments. The search without
-// this bid uses newly drawn orders.
+// anewSearch returns the result of the last bid by the thesis' search and payments. The search without this bid uses
+// newly drawn orders.
 func anewSearch(p *reservation.Problem, depth int, r *rand.Rand) (met bool, payment float64) {
 	last := len(p.Bids) - 1
 	with := randomOrders(p, last+1, depth, r)
@@ -57,7 +57,7 @@ func anewSearch(p *reservation.Problem, depth int, r *rand.Rand) (met bool, paym
 	return true, without.value - (with.value - p.Bids[last].Value)
 }
 
-// ourSearch returns what the last bid gets by our search and payments.
+// ourSearch returns the result of the last bid by our search and payments.
 func ourSearch(p *reservation.Problem, depth int, seed uint64) (met bool, payment float64, err error) {
 	found, err := reservation.Find(p, reservation.Search{Candidates: depth, Seed: seed})
 	if err != nil {
@@ -67,13 +67,13 @@ func ourSearch(p *reservation.Problem, depth int, seed uint64) (met bool, paymen
 	return found.Start[last] != reservation.Lost, found.Payments[last], nil
 }
 
-// every tries every order.
+// every tries every order of the bids.
 type every struct {
 	problem *reservation.Problem
-	// short skips a bid as soon as it no longer fits, and skips orders that cannot be worth more
-	// than the best so far: the same result, sooner.
+	// short skips a bid when it no longer fits, and skips orders that cannot be worth more than the best so far. The
+	// result is the same, but sooner.
 	short  bool
-	levels []segments // by number of bids so far
+	levels []segments // by the number of bids placed so far
 	used   []bool
 	best   float64
 }
@@ -111,7 +111,7 @@ func (e *every) extend(level int, value float64) {
 	}
 }
 
-// hope returns the sum of the values of the bids that would still fit, each for itself.
+// hope returns the sum of the values of the bids that would each still fit alone.
 func (e *every) hope(level int) (sum float64) {
 	scratch := &e.levels[min(level+1, len(e.used))]
 	for i := range e.used {

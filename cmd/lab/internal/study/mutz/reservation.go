@@ -16,12 +16,12 @@ var Reservation = study.Study{
 	Run:   reserve,
 }
 
-// reservationSize is how large the study is.
+// reservationSize says how large the study is.
 type reservationSize struct {
 	pools     int   // pools of competitors, in figures 5.5 to 5.7
 	bids      []int // numbers of bids in figures 5.8 and 5.9
-	mostTable int   // above this number, the payments by the thesis' table are not timed
-	brute     []int // bids of figure 5.10
+	mostTable int   // above this number, the time of payments by the thesis' table is not measured
+	brute     []int // numbers of bids in figure 5.10
 	days      []int // numbers of days in figures 5.11 and 5.12
 }
 
@@ -31,18 +31,18 @@ var (
 	quickReservation = reservationSize{pools: 20, bids: []int{25, 50, 100}, mostTable: 100, brute: []int{4, 8, 12}, days: []int{1, 2, 4}}
 )
 
-// The thesis' competitors and period, of figures 5.5 to 5.7.
+// The competitors and the period of the thesis, in figures 5.5 to 5.7.
 const (
 	competitors = 20
 	units       = 100
 	mostWorth   = 1000
 )
 
-// reserved is the thesis' participant.
+// reserved is the participant of the thesis.
 var reserved = reservation.Bid{Length: 5, Deadline: 90, Value: 950}
 
-// pool draws bids: lengths from 0 to a longest, deadlines within the horizon,
-// values from 1 to mostWorth, and widths of 1 to all nodes, if there are any.
+// pool draws bids: lengths from 0 to longest, deadlines within the horizon, and values from 1 to mostWorth. If nodes
+// is not 0, widths are from 1 to nodes.
 func pool(r *rand.Rand, bids, nodes, horizon, longest int) *reservation.Problem {
 	p := &reservation.Problem{Nodes: nodes, Horizon: horizon}
 	for range bids {
@@ -55,8 +55,8 @@ func pool(r *rand.Rand, bids, nodes, horizon, longest int) *reservation.Problem 
 	return p
 }
 
-// reservationNumbers are the results. Series are the thesis' and ours; ours of
-// schedules are also the schedules of payments, since it finds both together.
+// reservationNumbers are the results. Each series has the thesis' times and ours. Our times of schedules include
+// payments, because our method finds both together.
 type reservationNumbers struct {
 	Payoffs         []*sweep   `json:"payoffs"`           // figures 5.5 to 5.7
 	One             []*sweep   `json:"payoffs_of_a_pool"` // the same with the same competitors in each dot
@@ -67,7 +67,7 @@ type reservationNumbers struct {
 	ByPeriod        [3]*series `json:"by_period"`    // figures 5.11 and 5.12: schedules, payments, ours
 	ByGranule       [3]*series `json:"by_granule"`   // figures 5.13 and 5.14
 	Violations      int        `json:"violations"`   // payments below 0 or above the value
-	Disagreements   int        `json:"disagreement"` // payments of ours that differ from the table's
+	Disagreements   int        `json:"disagreement"` // number of our payments that differ from the table's
 
 	size reservationSize
 	failure
@@ -84,7 +84,7 @@ func reserve(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: n.page(), Figures: n.figures()}, nil
 }
 
-// reservationDeclaration is a figure of payoffs as a function of what a bid declares.
+// reservationDeclaration is a figure of payoffs for different declarations of a bid.
 type reservationDeclaration struct {
 	sweep
 	at      []float64
@@ -96,7 +96,7 @@ func (d *reservationDeclaration) told(bid reservation.Bid, x float64) reservatio
 	return bid
 }
 
-// What a bid declares.
+// The parts of a bid that can be declared.
 func value(b *reservation.Bid, x float64)    { b.Value = x }
 func deadline(b *reservation.Bid, x float64) { b.Deadline = int(x) }
 func length(b *reservation.Bid, x float64)   { b.Length = int(x) }

@@ -36,8 +36,7 @@ func shuffled(t *rapid.T, n int) []int {
 
 func about(x, y float64) bool { return math.Abs(x-y) <= 1e-9*(1+math.Abs(y)) }
 
-// TestSegmentsAreAProfile: a list and Candor's tree put the bids of an order into
-// the same windows.
+// TestSegmentsAreAProfile checks that a list and Candor's tree put the bids of an order into the same windows.
 func TestSegmentsAreAProfile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := problem(t, 4, 9)
@@ -56,7 +55,7 @@ func TestSegmentsAreAProfile(t *testing.T) {
 	})
 }
 
-// TestTablesFindTheOptimum, and by brute force all payments are the same too.
+// TestTablesFindTheOptimum compares the tables with brute force. The values and all payments must be the same.
 func TestTablesFindTheOptimum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := problem(t, 0, 6)
@@ -76,7 +75,8 @@ func TestTablesFindTheOptimum(t *testing.T) {
 	})
 }
 
-// TestEveryOrderIsTheBest: with and without short cuts, and no search finds more.
+// TestEveryOrderIsTheBest checks that trying every order gives the same value with and without short cuts, and that
+// no search finds a larger one.
 func TestEveryOrderIsTheBest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := problem(t, 3, 5)
@@ -95,8 +95,8 @@ func TestEveryOrderIsTheBest(t *testing.T) {
 	})
 }
 
-// TestAnewIsUnbiased: the thesis' payments are ours but for chance, on a whole
-// machine and with widths; six standard errors of both bound it.
+// TestAnewIsUnbiased compares the thesis' payments with ours, on a whole machine and with widths. They may differ by
+// six standard errors of both.
 func TestAnewIsUnbiased(t *testing.T) {
 	for _, nodes := range []int{0, 8} {
 		c := crowd{jobs: 5, nodes: nodes, scale: scale{value: 100, delay: 1}, length: 40}

@@ -32,8 +32,8 @@ func parallel(t *testing.T) string {
 	return dir
 }
 
-// TestOthers: both logs are played, split into serial jobs, and what holds of any
-// crowded market holds of them.
+// TestOthers runs both logs, split into serial jobs. They must have the properties of every market with more work
+// than slots.
 func TestOthers(t *testing.T) {
 	r := studytest.Run(t, Others, study.Options{Seed: 3, Quick: true, Traces: parallel(t)})
 	for name, l := range r.Numbers.(map[string]*otherLog) {

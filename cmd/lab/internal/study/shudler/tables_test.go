@@ -83,7 +83,7 @@ func TestWithoutALog(t *testing.T) {
 	}
 }
 
-// TestEquilibriaOfThePaper: what the paper finds in its own tables.
+// TestEquilibriaOfThePaper compares the equilibria with those in the paper's own tables.
 func TestEquilibriaOfThePaper(t *testing.T) {
 	for s, want := range []string{"HB with β = 50 %", "WSPT with β = 70 %"} {
 		if got := named(equilibria(&paperDesigner[s], &paperUsers[s])); got != want {
@@ -92,7 +92,8 @@ func TestEquilibriaOfThePaper(t *testing.T) {
 	}
 }
 
-// TestGroupsAreThirdsByRunTime, and bids are within β of the values.
+// TestGroupsAreThirdsByRunTime checks that the groups are thirds of the jobs by run time, and that bids are within β
+// of the values.
 func TestGroupsAreThirdsByRunTime(t *testing.T) {
 	w, err := lpc.read(study.Options{Traces: busy(t)})
 	if err != nil {
