@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Page is a page of Markdown under construction.
+// Page is a page of Markdown that is being written.
 type Page struct {
 	text     strings.Builder
-	captions map[string]string // by figure
+	captions map[string]string // captions by figure
 }
 
 // NewPage begins a page.
@@ -26,7 +26,7 @@ func (p *Page) Text(format string, args ...any) {
 	fmt.Fprintf(&p.text, "\n"+format+"\n", args...)
 }
 
-// Figure shows a figure of the report.
+// Figure adds a figure of the report to the page.
 func (p *Page) Figure(name, caption string) {
 	p.captions[name] = caption
 	fmt.Fprintf(&p.text, "\n![%s](%s.svg)\n\n%s\n", caption, name, caption)
@@ -49,7 +49,7 @@ func Cells(format string, numbers ...float64) []string {
 	return Each(numbers, func(x *float64) string { return fmt.Sprintf(format, *x) })
 }
 
-// Claim shows a sentence of the paper next to what our run shows of it.
+// Claim adds a sentence of the paper, and what our run shows about it.
 func (p *Page) Claim(holds bool, paper, ours string, args ...any) {
 	verdict := "Same"
 	if !holds {

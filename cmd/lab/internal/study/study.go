@@ -11,21 +11,20 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Study is one reproduction.
+// Study is the reproduction of some tables or figures of a paper.
 type Study struct {
 	Name  string
 	About string // one line
-	// Run is a pure function of the options and the logs they point to.
+	// Run is a pure function of the options and of the logs that they name.
 	Run func(Options) (*Report, error)
 }
 
 // Options are the parameters of a study.
 type Options struct {
 	Seed   uint64
-	Quick  bool   // a small version for tests: takes seconds, and its numbers are only plausible
+	Quick  bool   // a small version for tests: it takes seconds, and its numbers are only plausible
 	Traces string // the directory of the logs
-	// Told, if not nil, is called with how much of a long study is done, and the result of the last
-	// part.
+	// Told, if not nil, is called during a long study, with the part that is done and the result of the last part.
 	Told func(done, of int, what string)
 }
 
@@ -36,7 +35,7 @@ func (o Options) Tell(done, of int, format string, args ...any) {
 	}
 }
 
-// Sized returns the full size of a study, or with Quick the small one.
+// Sized returns the full size of a study, or the small one if Quick is set.
 func Sized[T any](o Options, full, quick T) T {
 	if o.Quick {
 		return quick
@@ -69,8 +68,8 @@ type Report struct {
 	Figures []*Figure
 }
 
-// Write draws the figures and writes the report of the study into a directory,
-// which is made if need be: NAME.json, NAME.md and the figures.
+// Write draws the figures and writes the report of the study into a directory: NAME.json, NAME.md and the figures. It
+// makes the directory if it is missing.
 func (r *Report) Write(dir, name string) error {
 	for _, f := range r.Figures {
 		f.Title, _, _ = strings.Cut(r.Page.captions[f.Name], ": ")

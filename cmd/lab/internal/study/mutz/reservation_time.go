@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
 )
 
-// The periods of the thesis' figures on time: six hours in granules of a quarter of an hour, except
-// where one of the two varies; and 20 bids, except where their number varies.
+// The sizes of the thesis' figures about time: a period of six hours in granules of a quarter of an hour, and 20
+// bids. In each figure, one of these numbers varies.
 const (
 	periodSeconds  = 6 * 3600
 	granuleSeconds = 900
@@ -19,7 +19,8 @@ func timedPool(seed uint64, bids, period, granule int) *reservation.Problem {
 	return pool(rand.New(rand.NewPCG(seed, uint64(bids))), bids, 0, period/granule, periodSeconds/granule)
 }
 
-// timeProblem times schedules and payments by the thesis' table, and both by ours.
+// timeProblem measures the time of schedules and of payments by the thesis' table, and of both together by our
+// method.
 func (n *reservationNumbers) timeProblem(p *reservation.Problem, at float64, schedules, payments, ours *series) {
 	n.timeAll(schedules, at, func() { table(p, -1) })
 	if len(p.Bids) <= n.size.mostTable {
@@ -57,7 +58,7 @@ func (n *reservationNumbers) bruteForce(seed uint64) {
 	}
 }
 
-// differing counts payments that differ.
+// differing returns the number of payments that differ.
 func differing(x, y []float64) (count int) {
 	for i := range x {
 		if x[i] != y[i] {

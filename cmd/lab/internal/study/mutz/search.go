@@ -19,16 +19,16 @@ var Search = study.Study{
 	Run:   search,
 }
 
-// searchSize is how large the study is.
+// searchSize says how large the study is.
 type searchSize struct {
-	pools  int   // pools of competitors, in figures 7.1 to 7.4
+	pools  int   // number of pools of competitors, in figures 7.1 to 7.4
 	depth  int   // depth of their searches
-	runs   int   // runs of each search in figures 7.10 and 7.11
-	tests  int   // pools of figures 7.8 and 7.9
+	runs   int   // number of runs of each search in figures 7.10 and 7.11
+	tests  int   // number of pools of figures 7.8 and 7.9
 	depths []int // depths in figures 7.6 to 7.11
 	bids   []int // numbers of bids in figures 7.5, 7.6 and 7.9
-	few    []int // bids of figure 7.8
-	brute  []int // bids of figure 7.7
+	few    []int // numbers of bids of figure 7.8
+	brute  []int // numbers of bids of figure 7.7
 }
 
 var (
@@ -38,16 +38,16 @@ var (
 		bids: []int{20, 40, 80}, few: []int{2, 6, 10}, tests: 4, brute: []int{2, 4, 6}}
 )
 
-// Numbers of nodes and rivals for figures 7.1 to 7.4, 7.10 and 7.11. The thesis does not give them; with these, likelihoods
-// are like the thesis'. The period of these figures is as in figures 5.5 to 5.7; the other figures have the thesis' day, in
-// quarters of an hour.
+// Numbers of nodes and competitors for figures 7.1 to 7.4, 7.10 and 7.11. The thesis does not give them; with these, the
+// likelihoods are similar to the thesis'. These figures have the period of figures 5.5 to 5.7. The other figures have the
+// thesis' day, in quarters of an hour.
 const (
 	nodes      = 16
 	rivals     = 40
 	dayQuarter = 96
 )
 
-// searched is the thesis' participant; only the length is our choice.
+// searched is the participant of the thesis. Only the length is our choice.
 var searched = reservation.Bid{Length: 30, Deadline: 82, Value: 470, Width: 6}
 
 // searchNumbers are the results.
@@ -58,7 +58,7 @@ type searchNumbers struct {
 	Depths []*byDepth `json:"by_depth"` // figures 7.10 and 7.11
 	Table  *series    `json:"table"`    // figure 7.5: a schedule by the program for a whole machine
 	Search []*series  `json:"search"`   // figures 7.5 and 7.6: by random orders, by depth
-	Finds  *series    `json:"finds"`    // by ours, with the depth of figures 7.1 to 7.4
+	Finds  *series    `json:"finds"`    // by our search, with the depth of figures 7.1 to 7.4
 	Small  []*series  `json:"small"`    // figure 7.7: all orders, and by depth
 	Few    []*worths  `json:"few"`      // figure 7.8
 	Many   []*worths  `json:"many"`     // figure 7.9
@@ -67,20 +67,20 @@ type searchNumbers struct {
 	failure
 }
 
-// byDepth is the result of a search of some depth for the participant.
+// byDepth has the results of a search with one depth, for the participant.
 type byDepth struct {
 	Name    string    `json:"name"`
 	Payoffs *sweep    `json:"payoffs"` // figure 7.10
-	Runs    []float64 `json:"runs"`    // how often it is met, by declaration; figure 7.11
+	Runs    []float64 `json:"runs"`    // part of the runs in which its bid is met, by declaration; figure 7.11
 }
 
-// worths has the values of schedules of a number of bids: means over pools.
+// worths has the values of schedules for a number of bids, as means over pools.
 type worths struct {
 	Bids    int       `json:"bids"`
 	ByDepth []float64 `json:"by_depth"` // over random orders
 	Ours    float64   `json:"ours"`
 	Best    float64   `json:"best,omitempty"`    // over all orders
-	Optimal []int     `json:"optimal,omitempty"` // pools in which it is found: by depth, and by ours
+	Optimal []int     `json:"optimal,omitempty"` // pools in which a search finds it: by depth, and ours
 }
 
 func search(o study.Options) (*study.Report, error) {
@@ -94,7 +94,7 @@ func search(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: n.page(), Figures: n.figures()}, nil
 }
 
-// contest returns a pool of competitors and the participant as it declares itself.
+// contest returns a pool of competitors with the participant, who declares told.
 func contest(seed, number uint64, told reservation.Bid) *reservation.Problem {
 	p := pool(rand.New(rand.NewPCG(seed, number)), rivals, nodes, units, units)
 	p.Bids = append(p.Bids, told)
@@ -129,14 +129,14 @@ func payoffOf(met bool, payment float64) float64 {
 	return searched.Value - payment
 }
 
-// The pool of figures 7.10 and 7.11 is the first one in which the participant pays about what it
-// seems to pay in the thesis, where its probability of running jumps near a declared value of 100.
+// The pool of figures 7.10 and 7.11. It is the first one in which the participant pays about as much as in the
+// thesis, where the probability of running its job jumps near a declared value of 100.
 const (
 	lowestPrice, highestPrice = 90, 110
 	mostPools                 = 10_000
 )
 
-// priced finds that pool, by our search.
+// priced returns the number of this pool, found with our search.
 func (n *searchNumbers) priced(seed uint64) (number uint64, err error) {
 	for ; number < mostPools; number++ {
 		met, price, err := ourSearch(contest(seed, number, searched), n.size.depth, seed)
@@ -176,7 +176,7 @@ func (n *searchNumbers) byDepth(seed uint64) {
 	}
 }
 
-// depth computes figures 7.10 and 7.11 for one way of searching.
+// depth computes figures 7.10 and 7.11 for one kind of search.
 func (n *searchNumbers) depth(name string, try func(x float64, run int) (met bool, payment float64, err error)) {
 	d, often := &byDepth{Name: name}, map[float64]float64{}
 	s := sweep{Figure: "7.10", Declares: "v", Truth: searched.Value}

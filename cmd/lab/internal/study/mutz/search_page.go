@@ -21,7 +21,7 @@ func (n *searchNumbers) figures() (out []*study.Figure) {
 		n.incentivesPlot(), n.likelihoodPlot())
 }
 
-// searchNames returns the thesis' searches, by depth, and at last ours.
+// searchNames returns the names of the thesis' searches, by depth, and at the end of ours.
 func (n *searchNumbers) searchNames() []string {
 	return append(study.Each(n.size.depths, func(depth *int) string { return depthName(*depth) }), "ours, "+depthName(n.size.depth))
 }
@@ -29,7 +29,7 @@ func (n *searchNumbers) searchNames() []string {
 // found returns the values that searches find, in the order of their names.
 func (w *worths) found() []float64 { return append(slices.Clone(w.ByDepth), w.Ours) }
 
-// worthPlot draws what searches find, over a scale.
+// worthPlot draws the values that searches find, divided by a scale.
 func (n *searchNumbers) worthPlot(name, label string, of []*worths, scale func(*worths) float64) *study.Figure {
 	p := study.NewFigure(name, "bids", label)
 	bids := study.Each(of, func(w **worths) float64 { return float64((*w).Bids) })
@@ -100,7 +100,7 @@ func (n *searchNumbers) incentives(p *study.Page) {
 	}
 }
 
-// worthPage sets what searches find side by side (figures 7.8 and 7.9).
+// worthPage compares the values that searches find (figures 7.8 and 7.9).
 func (n *searchNumbers) worthPage(p *study.Page) {
 	p.Section("Worth (figures 7.8 and 7.9)")
 	p.Text("Means over %d pools, and of few bids in how many the search finds the most that any order is worth.", n.size.tests)
@@ -140,7 +140,7 @@ func (n *searchNumbers) byDepthPage(p *study.Page) {
 	p.Figure(searchName+"-likelihood", "How often the job runs by the value declared and the depth (figure 7.11)")
 }
 
-// often returns how often the participant's bid is met at the declaration nearest to x.
+// often returns the part of the runs in which the participant's bid is met, at the declaration nearest to x.
 func (d *byDepth) often(x float64) float64 {
 	return d.Runs[slices.Index(d.Payoffs.declared(), d.Payoffs.at(x).At)]
 }

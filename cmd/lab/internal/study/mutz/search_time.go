@@ -11,12 +11,12 @@ import (
 
 func depthName(depth int) string { return fmt.Sprintf("depth %d", depth) }
 
-// depthSeries returns series without points, one of each depth.
+// depthSeries returns empty series, one for each depth.
 func (n *searchNumbers) depthSeries() []*series {
 	return study.Each(n.size.depths, func(depth *int) *series { return &series{Name: depthName(*depth)} })
 }
 
-// byBids computes figures 7.5 and 7.6: a day of the machine.
+// byBids computes figures 7.5 and 7.6, for one day of the machine.
 func (n *searchNumbers) byBids(seed uint64) {
 	n.Table, n.Finds = &series{Name: "whole machine: table"}, &series{Name: fmt.Sprintf("ours, %d candidates, with payments", n.size.depth)}
 	n.Search = n.depthSeries()
@@ -32,14 +32,14 @@ func (n *searchNumbers) byBids(seed uint64) {
 	}
 }
 
-// timeOrders times the thesis' search of each depth.
+// timeOrders measures the time of the thesis' search for each depth.
 func (n *searchNumbers) timeOrders(by []*series, p *reservation.Problem, seed uint64) {
 	for k, depth := range n.size.depths {
 		n.timeAll(by[k], float64(len(p.Bids)), func() { randomOrders(p, len(p.Bids), depth, rand.New(rand.NewPCG(seed, uint64(depth)))) })
 	}
 }
 
-// small computes figure 7.7: all orders of few bids, one by one, next to the searches.
+// small computes figure 7.7: the times of all orders of a few bids, and of the searches.
 func (n *searchNumbers) small(seed uint64) {
 	n.Small = append([]*series{{Name: "all orders"}}, n.depthSeries()...)
 	for _, bids := range n.size.brute {
@@ -49,7 +49,7 @@ func (n *searchNumbers) small(seed uint64) {
 	}
 }
 
-// worth computes figures 7.8, of few bids, and 7.9.
+// worth computes figure 7.8, for few bids, and figure 7.9.
 func (n *searchNumbers) worth(seed uint64) {
 	for _, bids := range n.size.few {
 		n.Few = append(n.Few, n.worths(bids, seed, true))
@@ -82,7 +82,7 @@ func (n *searchNumbers) worths(bids int, seed uint64, best bool) *worths {
 	return w
 }
 
-// values returns the values found by the thesis' searches, by depth, and last by ours.
+// values returns the values that the thesis' searches find, by depth, and at the end the value of our search.
 func (n *searchNumbers) values(p *reservation.Problem, seed uint64) (out []float64) {
 	for _, depth := range n.size.depths {
 		out = append(out, randomOrders(p, len(p.Bids), depth, rand.New(rand.NewPCG(seed, uint64(depth)))).value)
@@ -95,7 +95,7 @@ func (n *searchNumbers) values(p *reservation.Problem, seed uint64) (out []float
 	return append(out, r.Value)
 }
 
-// compare counts the results that are as good as the best. Values are whole numbers.
+// compare counts the values that are as good as the best. Values are whole numbers.
 func (w *worths) compare(values []float64, best, tests float64) {
 	w.Best += best / tests
 	for k, value := range values {

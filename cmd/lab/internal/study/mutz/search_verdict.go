@@ -10,7 +10,7 @@ import (
 
 func deviation(x []float64) float64 { return stat.StdDev(x, nil) }
 
-// verdict takes the thesis' numbers from its text.
+// verdict compares our numbers with those in the thesis' text.
 func (n *searchNumbers) verdict(p *study.Page) {
 	p.Section("Same, better, different")
 	n.incentivesVerdict(p)
@@ -51,7 +51,7 @@ func (n *searchNumbers) incentivesVerdict(p *study.Page) {
 		len(v.Points)-1, n.size.pools, v.Lie.Most, n.Thesis[0].Lie.Most, n.Ours[1].Lie.Most, n.Ours[2].Lie.Most, n.Ours[3].Lie.Most, n.Thesis[1].Lie.Most, n.Thesis[2].Lie.Most, n.Thesis[3].Lie.Most)
 }
 
-// fewest is up to how many bids the thesis compares its searches with the best.
+// fewest is the largest number of bids for which the thesis compares its searches with the best schedule.
 const fewest = 14
 
 func (n *searchNumbers) worthVerdict(p *study.Page) {

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// segments is how many nodes are free over time, as the thesis keeps it: a list
-// in the order of time, gone through from its beginning for each question and
-// each change, in O(segments). All nodes are free after the last.
+// segments has the number of free nodes over time, as the thesis stores it: a list in the order of time. Each
+// question and each change goes through the list from its beginning, in O(segments). After the last segment, all
+// nodes are free.
 type segments struct {
-	from []float64 // ascending, the first 0
+	from []float64 // beginnings in ascending order; the first is 0
 	free []int
 }
 
@@ -17,9 +17,8 @@ func (s *segments) reset(nodes int) {
 	s.from, s.free = append(s.from[:0], 0), append(s.free[:0], nodes)
 }
 
-// place takes the soonest window of some length and nodes that is over by a
-// time, and says when it begins; −1 if there is none. One of length 0 needs its
-// nodes free at an instant, and takes none.
+// place takes the soonest window of some length and nodes that ends by a time. It returns when the window begins, or
+// −1 if there is none. A window of length 0 needs its nodes to be free at one instant, and takes none.
 func (s *segments) place(length float64, nodes int, by float64) float64 {
 	for first := 0; first < len(s.from); {
 		start := s.from[first]
@@ -39,8 +38,8 @@ func (s *segments) place(length float64, nodes int, by float64) float64 {
 	return -1
 }
 
-// take takes nodes from segment first until a time; segment next is the first
-// that begins no sooner.
+// take takes nodes from the beginning of segment first until a time. Segment next is the first one that does not
+// begin before that time.
 func (s *segments) take(first, next int, until float64, nodes int) {
 	if !(until > s.from[first]) {
 		return
@@ -57,5 +56,5 @@ func (s *segments) copy(from *segments) {
 	s.from, s.free = append(s.from[:0], from.from...), append(s.free[:0], from.free...)
 }
 
-// never is by when a window must be over if it need not be.
+// never is the latest end of a window that may end at any time.
 var never = math.Inf(1)

@@ -10,41 +10,40 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// sweep is what a participant can expect, as a function of one declared parameter, with all else
-// fixed.
+// sweep is the expected payoff of a participant as a function of one declared parameter. Everything else is fixed.
 type sweep struct {
 	Figure   string  `json:"figure"`
 	Declares string  `json:"declares"`
 	Truth    float64 `json:"truth"`
-	Points   []point `json:"points"` // ascending; the truth is one of them
+	Points   []point `json:"points"` // in ascending order; the truth is one of them
 	Lie      lie     `json:"best_lie"`
 }
 
-// point is a declaration. Dots of the same index are of the same competitors.
+// point has the dots of one declaration. Dots with the same index have the same competitors.
 type point struct {
 	At   float64   `json:"at"`
 	Mean float64   `json:"mean"`
 	Dots []float64 `json:"dots"`
 }
 
-// lie is the declaration that gains most over the truth by the dots of even index, and its gain by
-// the other dots, with half the 95 % interval.
+// lie is the declaration that gains most over the truth in the dots with even index. Its gain is measured with the
+// other dots, with half of the 95 % interval.
 type lie struct {
 	At   float64 `json:"at"`
 	Gain float64 `json:"gain"`
 	Half float64 `json:"half"`
-	Most float64 `json:"most"` // largest of any dot at any declaration; not negative
+	Most float64 `json:"most"` // largest gain of any dot at any declaration; not negative
 }
 
-// pays reports whether the gain is above zero by more than chance.
+// pays reports whether the whole interval of the gain is above zero.
 func (l *lie) pays() bool { return l.Gain > l.Half }
 
 func (l *lie) String() string { return fmt.Sprintf("%.3g ± %.2g", l.Gain, l.Half) }
 
-// failure is the first error of a study: explorations and measurements after it are left empty.
+// failure has the first error of a study. Later computations and measurements are left empty.
 type failure struct{ err error }
 
-// explore computes the dots of a sweep over some declarations and the truth.
+// explore computes the dots of a sweep for some declarations and for the truth.
 func (f *failure) explore(s sweep, at []float64, dots int, payoff func(x float64, dot int) (float64, error)) *sweep {
 	at = append(slices.Clone(at), s.Truth)
 	slices.Sort(at)
@@ -81,7 +80,7 @@ func (s *sweep) at(x float64) *point {
 	return best
 }
 
-// gains returns what dots gain over the truth; only every second index from one on.
+// gains returns the gains of the dots over the truth. It uses every second index, starting with from.
 func (s *sweep) gains(p *point, from int) (out []float64) {
 	for k := from; k < len(p.Dots); k += 2 {
 		out = append(out, p.Dots[k]-s.honest().Dots[k])
@@ -106,12 +105,12 @@ func (s *sweep) measureLies() {
 	s.Lie.At, s.Lie.Gain, s.Lie.Half = best.At, e.Mean, e.Half
 }
 
-// spread returns how far the mean moves over all declarations.
+// spread returns the difference between the largest and the smallest mean over all declarations.
 func (s *sweep) spread() float64 {
 	return slices.Max(s.means()) - slices.Min(s.means())
 }
 
-// draw draws the mean of each sweep as a line and the dots of the first as points.
+// draw draws the mean of each sweep as a line, and the dots of the first sweep as points.
 func draw(name, label string, named []string, sweeps ...*sweep) *study.Figure {
 	p, first := study.NewFigure(name, label, "payoff"), sweeps[0]
 	var x, y []float64
@@ -135,7 +134,7 @@ func (s *sweep) means() []float64 {
 	return study.Each(s.Points, func(p *point) float64 { return p.Mean })
 }
 
-// mostDots bounds the dots drawn of a declaration.
+// mostDots is the largest number of dots that are drawn for a declaration.
 const mostDots = 20
 
 // steps returns n evenly spaced declarations between two values, both included.

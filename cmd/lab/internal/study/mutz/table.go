@@ -7,16 +7,16 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
 )
 
-// cell is the best of some bids that are over by some time: a list that is
-// copied from cell to cell, as the thesis has it.
+// cell is the best set of the first k bids that end by a granule. Its list is copied from cell to cell, as in the
+// thesis.
 type cell struct {
 	value float64
 	bids  []int
 }
 
-// table returns the thesis' program for a whole machine, O(bids² · granules): the best schedule of
-// all bids but one (−1: of all). It goes earliest deadline first from the front, in place of
-// deadline descending, which the thesis' recursion needs.
+// table runs the thesis' program for a whole machine, in O(bids² · granules). It returns the best schedule of all
+// bids except one (−1: of all). It takes the bids by ascending deadline from the front; the thesis goes by descending
+// deadline, because of its recursion.
 func table(p *reservation.Problem, without int) cell {
 	order := make([]int, 0, len(p.Bids))
 	for i := range p.Bids {
@@ -41,10 +41,10 @@ func table(p *reservation.Problem, without int) cell {
 	return before[p.Horizon]
 }
 
-// solver finds the best schedule of all bids but one.
+// solver returns the best schedule of all bids except one.
 type solver func(p *reservation.Problem, without int) cell
 
-// vickrey returns all payments. Each winner's is from a separate schedule without it.
+// vickrey returns all payments. Each winner's payment comes from a schedule without this winner.
 func (solve solver) vickrey(p *reservation.Problem) []float64 {
 	best, out := solve(p, -1), make([]float64, len(p.Bids))
 	for i := range p.Bids {
@@ -55,8 +55,7 @@ func (solve solver) vickrey(p *reservation.Problem) []float64 {
 	return out
 }
 
-// brute goes through all orders of bids that a whole machine can meet one after
-// the other, each by its deadline.
+// brute tries all orders in which a whole machine can serve bids one after the other, each by its deadline.
 func brute(p *reservation.Problem, without int) (best cell) {
 	used, chosen := make([]bool, len(p.Bids)), []int{}
 	var extend func(at int, value float64)

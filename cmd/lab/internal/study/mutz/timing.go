@@ -13,15 +13,15 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// series is how much processor time something takes, over something.
+// series has the processor time of some work for different sizes.
 type series struct {
 	Name   string    `json:"name"`
 	At     []float64 `json:"at"`
 	Millis []float64 `json:"ms"`
 }
 
-// A measurement is the least of several, as long as they do not take too long together. Each repeats the work until its time
-// is long enough for the clock.
+// A measurement is the shortest of several runs, if they do not take too long together. Each run repeats the work until the
+// time is long enough for the clock.
 const (
 	measurements  = 4
 	measuredTotal = 500 * time.Millisecond
@@ -55,21 +55,21 @@ func (f *failure) time(s *series, at float64, work func() error) {
 	s.At, s.Millis = append(s.At, at), append(s.Millis, max(least, 1).Seconds()*1000)
 }
 
-// timeAll adds a point to a series: the time of work that cannot fail.
+// timeAll adds a point to a series: the time of work that returns no error.
 func (f *failure) timeAll(s *series, at float64, work func()) {
 	f.time(s, at, func() error { work(); return nil })
 }
 
-// processorTime returns what this process has used, in steps of a microsecond.
+// processorTime returns the processor time of this process so far, in steps of a microsecond.
 func processorTime() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		panic(err) // only for arguments that do not exist
+		panic(err) // fails only for invalid arguments
 	}
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// power returns the exponent of growth over the upper half of the points.
+// power returns the exponent of the growth, computed from the upper half of the points.
 func (s *series) power() float64 {
 	var x, y []float64
 	for k := (len(s.At) - 1) / 2; k < len(s.At); k++ {
@@ -90,7 +90,7 @@ func (s *series) at(x float64) float64 {
 	return math.NaN()
 }
 
-// timePlot draws series. With log the axes are logarithmic, so that a power becomes a slope.
+// timePlot draws series. If log is true, the axes are logarithmic, and a power is a straight line.
 func timePlot(name, label string, log bool, of ...*series) *study.Figure {
 	p := study.NewFigure(name, label, "milliseconds")
 	p.X.Log, p.Y.Log = log, log
@@ -100,13 +100,13 @@ func timePlot(name, label string, log bool, of ...*series) *study.Figure {
 	return p
 }
 
-// timeTable sets series side by side.
+// timeTable writes a table with a column for each series.
 func timeTable(p *study.Page, label string, of ...*series) {
 	head, rows := []string{label}, [][]string{}
 	for _, s := range of {
 		head = append(head, s.Name+", ms")
 	}
-	var points []float64 // points that any of the series has
+	var points []float64 // the points of all series
 	for _, s := range of {
 		points = append(points, s.At...)
 	}

@@ -27,19 +27,18 @@ var (
 	}
 )
 
-// widthCrowd is who figures 6.3 to 6.6 are among: lengths so that the thesis'
-// 7.18 is the mean, values so that its 42.5 is near the threshold.
+// widthCrowd are the other users in figures 6.3 to 6.6. The mean length is the thesis' 7.18, and the thesis' value of
+// 42.5 is near the threshold.
 var widthCrowd = crowd{jobs: 16, nodes: 16, scale: scale{value: 100, delay: 1}, length: 15}
 
-// The participants of figures 6.3 to 6.6. Value, length and nodes are from the thesis, but it does
-// not say which participant has which, nor the cost of delay in figure 6.6. Ours is in the middle
-// of the queue.
+// The participants of figures 6.3 to 6.6. Value, length and nodes are from the thesis. It does not say which
+// participant has which, and does not give the cost of delay in figure 6.6. Ours is in the middle of the queue.
 var (
 	wideFront  = batchqueue.Job{Value: 42.5, Length: 7.18, Width: 8}
 	wideQueued = batchqueue.Job{Delay: 0.6, Length: 7.18, Width: 8}
 )
 
-// declaration is a figure of payoffs.
+// declaration is a figure of payoffs for different declarations.
 type declaration struct {
 	sweep
 	at          []float64

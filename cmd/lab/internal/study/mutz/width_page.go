@@ -48,7 +48,7 @@ func (n *widthNumbers) page() *study.Page {
 	return p
 }
 
-// verdict takes the thesis' numbers from its text.
+// verdict compares our numbers with those in the thesis' text.
 func (n *widthNumbers) verdict(p *study.Page) {
 	p.Section("Same, better, different")
 	whole, thesis := n.Whole.power(), n.Thesis.power()

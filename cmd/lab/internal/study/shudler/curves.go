@@ -14,18 +14,18 @@ var Figures = study.Study{
 	Run:   curvesStudy,
 }
 
-// A curve's points are means over jobs of about one value: bins of binWidth from 0 to
-// binWidth·bins, if they have at least fewest jobs over all seeds.
+// The points of a curve are means over jobs with about the same value. There are bins of width binWidth from 0 to
+// binWidth·bins. A bin needs at least fewest jobs over all seeds.
 const (
 	binWidth  = 10
 	bins      = 20
 	fewest    = 30
-	shading   = 0.9 // β of the aggressive
+	shading   = 0.9 // β of the aggressive users
 	groupC    = 2
-	highValue = 100 // the upper mode of the values lies above this
+	highValue = 100 // values of the upper mode are above this
 )
 
-// tally collects a number of jobs by value.
+// tally sums a number of each job, by the value of the job.
 type tally struct {
 	sum   [bins]float64
 	count [bins]int
@@ -67,21 +67,21 @@ func (t *tally) curve() (c curve) {
 	return c
 }
 
-// crowdTally is the counts for some of the jobs of a run.
+// crowdTally has the tallies of some jobs in a run.
 type crowdTally struct {
 	slowdown, severe tally
 	utility          [3]tally // by group
 }
 
-// run is an algorithm, a price and whether users shade their bids.
+// run is an algorithm with a price. It also says whether users shade their bids.
 type run struct {
 	algorithm highestbid.Algorithm
 	price     highestbid.Price
 	shades    bool
 }
 
-// runs are the runs of the figures. In a run in which users shade, only the aggressive ones are
-// counted, as in the paper; otherwise all.
+// runs are the runs of the figures. If users shade, only the aggressive users are counted, as in the paper; otherwise
+// all users.
 var runs = []run{honestFirst, honestKth, shadeFirst, shadeKth, shadeNPHB, shadeWSPT, shadeWSEPT}
 
 func (p *population) tally(r run, nodes int, into *crowdTally) error {
@@ -120,7 +120,7 @@ func curvesStudy(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: numbers, Page: curvesPage(of, jobs, n), Figures: figures}, nil
 }
 
-// tallies counts all runs of a log, over the seeds of the options.
+// tallies computes the tallies of all runs on a log, over the seeds of the options.
 func (m machine) tallies(o study.Options) (of map[run]*crowdTally, jobs, n int, err error) {
 	w, n, err := m.load(o)
 	if err != nil {

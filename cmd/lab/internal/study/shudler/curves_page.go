@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// The runs, by their names in the figures.
+// The runs, by the names that the figures use.
 var (
 	honestFirst = run{highestbid.HB, highestbid.First, false}
 	honestKth   = run{highestbid.HB, highestbid.Kth, false}
@@ -19,12 +19,12 @@ var (
 	shadeWSEPT  = run{highestbid.WSEPT, highestbid.First, true}
 )
 
-// figure is one of the paper's: curves of some runs.
+// figure is a figure of the paper, with the curves of some runs.
 type figure struct {
 	name, caption, label string
 	runs                 []run
 	of                   func(*crowdTally) *tally
-	from                 float64 // values drawn from here on
+	from                 float64 // smallest value that is drawn
 }
 
 func slowdown(c *crowdTally) *tally { return &c.slowdown }
@@ -83,8 +83,7 @@ func curvesPage(of map[run]*crowdTally, jobs, seeds int) *study.Page {
 	return p
 }
 
-// claim is a sentence of the paper, two of our numbers, and whether they bear it
-// out.
+// claim is a sentence of the paper with two of our numbers, and whether they confirm it.
 type claim struct {
 	paper string
 	a, b  float64
@@ -93,13 +92,12 @@ type claim struct {
 
 func below(paper string, a, b float64) claim { return claim{paper, a, b, a < b} }
 
-// about holds if a and b are within 3 % of one another.
+// about returns a claim that holds if a and b differ by at most 3 %.
 func about(paper string, a, b float64) claim {
 	return claim{paper, a, b, a/b > 0.97 && a/b < 1.03}
 }
 
-// curvesVerdict checks the paper's statements about its figures. Low values are those below
-// highValue.
+// curvesVerdict checks the paper's statements about its figures. Low values are values below highValue.
 func curvesVerdict(p *study.Page, of map[run]*crowdTally) {
 	for _, c := range claimsOf(of) {
 		p.Claim(c.holds, c.paper, "%.5g and %.5g, in the order named", c.a, c.b)

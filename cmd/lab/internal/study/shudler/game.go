@@ -11,19 +11,18 @@ var (
 	betas      = []float64{0.05, 0.25, 0.5, 0.6, 0.7, 0.8, 0.9}
 )
 
-// matrix is a payoff of every cell: by price, algorithm and β.
+// matrix has a payoff for every cell: by price, algorithm and β.
 type matrix [2][3][7]float64
 
-// game is the payoffs of one seed: the designer's over all jobs, and by groups
-// A, B and C; the users' by group.
+// game has the payoffs for one seed: the designer's over all jobs and by groups A, B and C, and the users' by group.
 type game struct {
 	designer      matrix
 	designerGroup [3]matrix
 	users         [3]matrix
 }
 
-// play runs every cell. The schedule depends on the algorithm and the bids alone,
-// but payments are kept while it runs, so that each price is a run.
+// play runs every cell. The schedule depends only on the algorithm and the bids. But payments are recorded during a
+// run, so each price needs a run of its own.
 func play(p *population, nodes int) (*game, error) {
 	g := &game{}
 	for b, beta := range betas {
@@ -61,7 +60,7 @@ func (p *population) payoffs(out *highestbid.Outcome, group []int) (designer, us
 	return revenue / weighted, users / float64(n)
 }
 
-// normalise makes the best payoff of each player 1.
+// normalise scales the payoffs so that the best one of each player is 1.
 func (g *game) normalise() {
 	g.designer.scale(true)
 	for k := range g.users {
@@ -70,7 +69,7 @@ func (g *game) normalise() {
 	}
 }
 
-// scale divides by the largest; or, negative payoffs, the largest by them.
+// scale divides all payoffs by the largest one. If payoffs are negative, it divides the largest one by each of them.
 func (m *matrix) scale(positive bool) {
 	best := m[0][0][0]
 	eachCell(func(s, a, b int) { best = max(best, m[s][a][b]) })

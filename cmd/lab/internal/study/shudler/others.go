@@ -9,42 +9,40 @@ import (
 
 const othersName = "shudler-other-logs"
 
-// Others is the study of the tables and figures on logs the paper did not use.
+// Others is the study of the tables and figures on logs that the paper did not use.
 var Others = study.Study{
 	Name:  othersName,
 	About: "tables II and III and figures 2-8 on two logs that the paper did not use (needs --traces)",
 	Run:   othersStudy,
 }
 
-// others are logs of smaller machines of parallel jobs, which become serial ones
-// here: one under heavy load on all its nodes, one under light load on three
-// quarters of them, as the paper's.
+// others are logs of smaller machines with parallel jobs, which become serial jobs here. One has a heavy load on all
+// its nodes. The other has a light load on three quarters of its nodes, as in the paper.
 var others = []machine{
 	{file: "KTH-SP2-1996-2.1-cln.swf.gz", nodes: 100},
 	{file: "NASA-iPSC-1993-3.1-cln.swf.gz", nodes: 96},
 }
 
-// priceNames are the prices as the pages have them.
+// priceNames are the names of the prices on the pages.
 var priceNames = [...]string{"first", "k-th"}
 
 func (m machine) name() string { name, _, _ := strings.Cut(m.file, "-cln"); return name }
 
-// otherLog is the results on one log. The paper has none to compare with.
+// otherLog has the results on one log. The paper has no results for it.
 type otherLog struct {
 	Nodes  int                           `json:"nodes"`
 	Jobs   int                           `json:"jobs"`
 	Seeds  int                           `json:"seeds"`
-	Tables map[string]map[string]payoffs `json:"tables"` // from shudler-tables
-	Curves map[string]map[string]curve   `json:"curves"` // from shudler-figures
-	// Controls change one thing about the log or the machine, to tell why a sentence of the
-	// paper's turns.
+	Tables map[string]map[string]payoffs `json:"tables"` // as in shudler-tables
+	Curves map[string]map[string]curve   `json:"curves"` // as in shudler-figures
+	// Controls change one property of the log or the machine, to find out why a sentence of the paper does not hold.
 	Controls []control `json:"controls"`
 
 	results *results
 	tallies map[run]*crowdTally
 }
 
-// control is another machine on which the log is replayed, with the claims that hold there.
+// control is another machine for the same log, with the claims that hold there.
 type control struct {
 	Name  string `json:"name"`
 	Nodes int    `json:"nodes"`
@@ -53,11 +51,11 @@ type control struct {
 	claims
 }
 
-// lpcLoad is the part of the time for which jobs ask for a node, in the paper's log.
+// lpcLoad is the load of the paper's log: requested node time divided by available node time.
 const lpcLoad = 0.325
 
-// controls returns two controls: the log on so many nodes that its load equals the paper's, and the
-// log with each parallel job as one serial job, at its own load.
+// controls returns two controls. One has as many nodes as give the paper's load. The other makes one serial job of
+// each parallel job, at its own load.
 func (m machine) controls(o study.Options) (out []control, err error) {
 	w, _, err := m.load(o)
 	if err != nil {
@@ -85,7 +83,7 @@ func (m machine) controls(o study.Options) (out []control, err error) {
 	return out, nil
 }
 
-// holding returns how many claims hold.
+// holding returns the number of claims that hold.
 func (c claims) holding() (n int) {
 	for _, x := range c {
 		if x.holds {
@@ -109,7 +107,7 @@ func othersStudy(o study.Options) (*study.Report, error) {
 	return report, nil
 }
 
-// other plays one log.
+// other runs the studies on one log.
 func (m machine) other(o study.Options) (*otherLog, []*study.Figure, error) {
 	l := &otherLog{Nodes: m.nodes}
 	var err error
@@ -160,7 +158,7 @@ func othersPage(numbers map[string]*otherLog) *study.Page {
 	return p
 }
 
-// controlsTable shows which sentences hold with which control.
+// controlsTable writes which sentences hold with each control.
 func controlsTable(p *study.Page, of []control) {
 	p.Text("Controls: the same sentences on as many nodes as give the log the load of the paper's, %.3g, and with each parallel job as one serial job. A sentence that "+
 		"turns on the log and holds with a control turns by what the control takes away. A log without requested times, as NASA's, makes WSEPT the same as WSPT.", lpcLoad)
@@ -180,9 +178,9 @@ func controlsTable(p *study.Page, of []control) {
 	p.Table(head, rows)
 }
 
-// tablesVerdict says which of the paper's findings in its tables hold: β = 50 % under HB at first
-// price and β = 70 % under WSPT at k-th price are equilibria, WSPT earns the designer most at k-th
-// price, and first price never earns less than k-th.
+// tablesVerdict checks four findings of the paper's tables. β = 50 % under HB at first price is an equilibrium. So is
+// β = 70 % under WSPT at k-th price. WSPT earns the designer most at k-th price. First price never earns less than
+// k-th price.
 func (r *results) tablesVerdict(p *study.Page) {
 	designer, users := r.designer.means(), r.users[groupC].means()
 	for s := range prices {

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// page shows our tables next to the paper's.
+// page writes our tables next to the paper's.
 func (r *results) page(name string) *study.Page {
 	p := study.NewPage("Payoffs in a market on the LPC log (Shudler et al., tables II and III)")
 	p.Text("%d serial jobs on %d nodes, %d seeds. Each cell: the designer's payoff, the payoff of the aggressive users of group C; "+
@@ -39,7 +39,7 @@ func betaHead() []string {
 	return append([]string{"algorithm"}, study.Each(betas, func(b *float64) string { return fmt.Sprintf("β = %.0f %%", 100**b) })...)
 }
 
-// tableRows returns rows of a table of an algorithm each, with a cell for each β.
+// tableRows returns a row for each algorithm, with a cell for each β.
 func tableRows(cell func(algorithm, beta int) string) (out [][]string) {
 	for a, algorithm := range algorithms {
 		row := []string{string(algorithm)}

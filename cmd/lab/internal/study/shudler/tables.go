@@ -20,7 +20,7 @@ var Tables = study.Study{
 	Run:   tables,
 }
 
-// The paper's tables, by price, algorithm and β: the designer's and the users'.
+// The paper's tables, by price, algorithm and β: the designer's payoffs and the users'.
 var (
 	paperDesigner = matrix{
 		{{1.000, 0.990, 0.976, 0.970, 0.963, 0.955, 0.945}, {0.862, 0.853, 0.841, 0.836, 0.831, 0.824, 0.816}, {0.904, 0.895, 0.883, 0.878, 0.873, 0.868, 0.863}},
@@ -38,7 +38,7 @@ const (
 	quickJobs  = 2000
 )
 
-// estimates is a payoff of every cell over the seeds.
+// estimates has a payoff for every cell, over the seeds.
 type estimates [2][3][7]study.Estimate
 
 // results are the estimates of a whole study.
@@ -59,7 +59,7 @@ func tables(o study.Options) (*study.Report, error) {
 	}}, nil
 }
 
-// load reads the jobs of a log, and says how many seeds to play.
+// load reads the jobs of a log, and returns the number of seeds to run.
 func (m machine) load(o study.Options) (w *workload.Workload, runs int, err error) {
 	if w, err = m.read(o); err != nil {
 		return nil, 0, err
@@ -68,8 +68,8 @@ func (m machine) load(o study.Options) (w *workload.Workload, runs int, err erro
 	return w, study.Sized(o, seeds, quickSeeds), nil
 }
 
-// busiest returns the n consecutive jobs that ask for the most slots while they arrive. If jobs hardly overlap, like the
-// first jobs of a log, all payoffs are 1.
+// busiest returns the n consecutive jobs that ask for the most slots during their arrivals. If jobs hardly overlap, as
+// the first jobs of a log do, all payoffs are 1.
 func busiest(jobs []workload.Job, n int) []workload.Job {
 	if n >= len(jobs) {
 		return jobs
@@ -133,7 +133,7 @@ func estimate(games []*game, of func(*game) *matrix) (out estimates) {
 	return out
 }
 
-// payoffs is a row of a table as JSON.
+// payoffs is a row of a table for JSON.
 type payoffs struct {
 	Designer []float64 `json:"designer"`
 	Users    []float64 `json:"user"`
@@ -152,12 +152,12 @@ func (r *results) numbers() map[string]map[string]payoffs {
 	return out
 }
 
-// near is the difference from the paper's number up to which ours is called the
-// same: the spread of the users' payoffs over a row is 5 to 20 times it.
+// near is the largest difference from the paper's number with which ours counts as the same. In a row, the users'
+// payoffs spread over 5 to 20 times this number.
 const near = 0.01
 
-// compare counts the cells of a matrix that are the same as the paper's, and
-// finds the largest difference.
+// compare counts the cells of a matrix that are near the paper's, and those that are the same. It also returns the
+// largest difference.
 func (e *estimates) compare(paper *matrix) (within, same int, worst float64) {
 	eachCell(func(s, a, b int) {
 		x, theirs := e[s][a][b], paper[s][a][b]
@@ -175,11 +175,11 @@ func (e *estimates) compare(paper *matrix) (within, same int, worst float64) {
 	return within, same, worst
 }
 
-// cell is a pure Nash equilibrium of one price's table: an algorithm and a β.
+// cell is a pure Nash equilibrium in the table of one price: an algorithm and a β.
 type cell struct{ algorithm, beta int }
 
-// equilibria returns the cells that are best in their row to the users and in their column to the
-// designer, to the third decimal, as the tables are printed.
+// equilibria returns the cells that are best for the users in their row and best for the designer in their column. It
+// compares three decimals, as the tables are printed.
 func equilibria(designer, users *[3][7]float64) (out []cell) {
 	for a := range users {
 		for b := range betas {
@@ -205,13 +205,13 @@ func (e *estimates) means() (m matrix) {
 	return m
 }
 
-// The labels of the payoffs that are drawn.
+// The labels of the payoffs in figures.
 const (
 	usersLabel    = "payoff of aggressive users, group C"
 	designerLabel = "payoff of the designer"
 )
 
-// payoffPlot draws ours over β as lines and the paper's, if there are any, as points.
+// payoffPlot draws our payoffs over β as lines. If the paper has payoffs, it draws them as points.
 func payoffPlot(name, label string, ours *estimates, paper *matrix) *study.Figure {
 	p := study.NewFigure(name, "β of the aggressive", label)
 	for s, price := range prices {

@@ -17,10 +17,10 @@ type machine struct {
 	alone bool // a job of several processors becomes one serial job instead of several
 }
 
-// lpc has a quarter fewer nodes than the real cluster, so that jobs compete.
+// lpc has a quarter fewer nodes than the real cluster, so that the jobs compete.
 var lpc = machine{file: "LPC-EGEE-2004-1.2-cln.swf.gz", nodes: 105}
 
-// read reads the log's jobs, as serial ones.
+// read reads the jobs of the log as serial jobs.
 func (m machine) read(o study.Options) (*workload.Workload, error) {
 	log, err := o.Log(m.file)
 	if err != nil {
@@ -35,7 +35,7 @@ func (m machine) read(o study.Options) (*workload.Workload, error) {
 	return w, err
 }
 
-// asked returns how many slots the jobs of a log ask for while they come.
+// asked returns the number of slots that the jobs of a log ask for on average during their arrivals.
 func asked(w *workload.Workload) float64 {
 	work := 0.0
 	for i := range w.Jobs {
@@ -45,12 +45,12 @@ func asked(w *workload.Workload) float64 {
 	return work / max(1, to-from)
 }
 
-// population is the jobs of a log with the values that a seed draws for them.
+// population has the jobs of a log, with values that are drawn with a seed.
 type population struct {
-	jobs       []highestbid.Job // bid sets their bids
+	jobs       []highestbid.Job // the method bid sets their bids
 	aggressive []bool
 	shade      []float64 // position of a bid between w and (1−β)·w, from 0
-	groups     [3][]int  // A, B, C: positions of jobs
+	groups     [3][]int  // indices of the jobs in the groups A, B and C
 }
 
 // The model of bids; see doc.go.
@@ -60,7 +60,7 @@ const (
 	highMean        = 150
 	deviation       = 15
 	aggressiveShare = 0.1
-	conservative    = 0.1 // β of the others
+	conservative    = 0.1 // β of the other users
 )
 
 func draw(w *workload.Workload, seed uint64) *population {
@@ -83,7 +83,7 @@ func draw(w *workload.Workload, seed uint64) *population {
 	return p
 }
 
-// serial returns how many jobs the jobs of a log become.
+// serial returns the number of serial jobs that the jobs of a log become.
 func serial(w *workload.Workload) (n int) {
 	for i := range w.Jobs {
 		n += max(w.Jobs[i].Width, 1)
@@ -91,7 +91,7 @@ func serial(w *workload.Workload) (n int) {
 	return n
 }
 
-// estimated returns the run time that the user asked for, or if unknown the real one, at least a
+// estimated returns the run time that the user asked for, or the real one if it is unknown. It is at least one
 // second.
 func estimated(j *workload.Job) float64 {
 	if j.Asked > 0 {
@@ -130,7 +130,7 @@ func (p *population) truthful() {
 	}
 }
 
-// bid sets the bids for a β of the aggressive.
+// bid sets the bids of all jobs, for a β of the aggressive users.
 func (p *population) bid(beta float64) {
 	for i := range p.jobs {
 		b := conservative

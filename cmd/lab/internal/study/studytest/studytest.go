@@ -21,13 +21,13 @@ func Run(t testing.TB, s study.Study, o study.Options) *study.Report {
 	return r
 }
 
-// Quick runs a study, small.
+// Quick runs the small version of a study.
 func Quick(t testing.TB, s study.Study, seed uint64) *study.Report {
 	t.Helper()
 	return Run(t, s, study.Options{Seed: seed, Quick: true})
 }
 
-// Same wants that the page of a report bears out sentences of the paper, by their beginnings.
+// Same checks that the page of a report confirms some sentences of the paper, given by their beginnings.
 func Same(t testing.TB, r *study.Report, sentences ...string) {
 	t.Helper()
 	for _, sentence := range sentences {
