@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// wellFormed fails if the chart is not a document of XML, and returns its text.
+// wellFormed returns the text of a chart. It fails the test if the text is not valid XML.
 func wellFormed(t *testing.T, c *Chart) string {
 	t.Helper()
 	text := string(c.SVG())

@@ -13,7 +13,7 @@ var controls = []struct {
 	name      string
 	bug       Bug
 	invariant string
-	rates     map[string]float64 // instead of the default ones
+	rates     map[string]float64 // rates that replace the default ones
 	within    uint64
 }{
 	{"a refund on time-out", RefundTimeout, "1", map[string]float64{Reorder: 8}, 35},
@@ -72,7 +72,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 	}
 }
 
-// find is the first seed that finds a control's bug.
+// find returns the outcome of the first seed that finds a control's bug.
 func find(t *testing.T, plan *Plan, bug Bug, invariant string, within uint64) (Outcome, bool) {
 	t.Helper()
 	for seed := uint64(1); seed <= within; seed++ {

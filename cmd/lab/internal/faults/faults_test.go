@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// fromEnv reads a number of the environment.
+// fromEnv reads a number from the environment.
 func fromEnv(t *testing.T, name string, otherwise uint64) uint64 {
 	text := os.Getenv(name)
 	if text == "" {
@@ -32,7 +32,7 @@ func TestSeeds(t *testing.T) {
 		o := Run(Default(), seed, Sound)
 		report.Add(&o)
 		if o.Violation != nil {
-			fmt.Fprintf(os.Stderr, "seed %d: %v\n", seed, o.Violation) // now: to shrink it takes a while
+			fmt.Fprintf(os.Stderr, "seed %d: %v\n", seed, o.Violation) // printed at once, because shrinking takes some time
 			short := Shrink(Default(), seed, Sound)
 			plan, _ := short.YAML()
 			t.Fatalf("seed %d: %v\n%s\n%s", seed, o.Violation, plan, strings.Join(Tell(short, seed, Sound), "\n"))

@@ -9,7 +9,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	Probed() // does not return if this process is such a try
+	Probed() // does not return if this process was started for a try
 	os.Exit(m.Run())
 }
 

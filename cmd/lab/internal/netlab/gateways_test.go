@@ -67,7 +67,7 @@ func TestGatewaysCarryRequestsBetweenSites(t *testing.T) {
 	until("healed")
 }
 
-// linked is the bank of a site, on a server that is linked to that at the site's border.
+// linked returns a connection for the bank of a site. Its server is linked to the server at the site's border.
 func linked(t *testing.T, s *Site) *nats.Conn {
 	t.Helper()
 	p := s.peers[0]

@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// patience bounds every wait for something that must happen.
+// patience is the longest wait for something that must happen.
 const patience = 20 * time.Second
 
 func newLab(t *testing.T, names ...messages.Name) *Lab {
@@ -43,7 +43,7 @@ func newLab(t *testing.T, names ...messages.Name) *Lab {
 	return l
 }
 
-// read reads a configuration that a lab wrote.
+// read reads a configuration that a lab has written.
 func read(t *testing.T, s *Site, file string) (c embedded.Config) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.dir, file))
@@ -53,7 +53,7 @@ func read(t *testing.T, s *Site, file string) (c embedded.Config) {
 	if err := json.Unmarshal(text, &c); err == nil {
 		return c
 	}
-	// Slots are written as YAML reads them, which is all that JSON does not.
+	// Slots have a form that only YAML can read.
 	var plain map[string]any
 	if err := json.Unmarshal(text, &plain); err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestAHostWithoutABinaryDoesNotStart(t *testing.T) {
 	}
 }
 
-// start begins a shell as a host's process.
+// start starts a shell script as a host's process.
 func start(t *testing.T, script string) *process {
 	t.Helper()
 	p, err := begin(exec.Command("sh", "-c", script), filepath.Join(t.TempDir(), "log"))

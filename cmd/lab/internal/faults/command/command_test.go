@@ -21,7 +21,7 @@ func planFile(t *testing.T, text string) string {
 	return name
 }
 
-// cut is a plan in which a site is cut off for long.
+// cut is a plan in which a site is cut off for a long time.
 const cut = `jobs: 2
 trades: 2
 events:

@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/netlab/witness"
 )
 
-// builds is where the lab and what it builds stay until the last test has ended.
+// builds is the directory of the lab and its builds. It stays until the last test has ended.
 var builds string
 
 func TestMain(m *testing.M) {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// program is the lab as a program: it has to enter namespaces.
+// program returns the path of the lab as a program, because it must enter namespaces.
 var program = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(builds, "lab")
 	out, err := exec.Command("go", "build", "-o", path, "../../..").CombinedOutput()
@@ -87,11 +87,11 @@ func TestChaos(t *testing.T) {
 		atLeast(t, &r, "acknowledged", 200)
 	}
 	for planted, c := range map[string]struct{ found, acks string }{
-		witness.PlantLost:    {"lost", "100"}, // the first payment is
+		witness.PlantLost:    {"lost", "100"}, // the first payment is planted
 		witness.PlantDoubled: {"doubled", "1000"},
 		witness.PlantStale:   {"histories that fit no order", "1000"},
 	} {
-		if planted != witness.PlantLost && !allOf() { // a run takes a minute
+		if planted != witness.PlantLost && !allOf() { // a run takes one minute
 			continue
 		}
 		for _, r := range run(t, "--short", "--scenario", "chaos", "--control", planted, "--acks", c.acks) {
@@ -140,7 +140,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// long skips what takes minutes, unless CANDOR_LAB asks for it.
+// long skips a test that takes minutes, unless CANDOR_LAB asks for it.
 func long(t *testing.T) {
 	t.Helper()
 	if !allOf() {
@@ -150,7 +150,7 @@ func long(t *testing.T) {
 
 func allOf() bool { return os.Getenv("CANDOR_LAB") == "all" }
 
-// atLeast wants a trial to have measured something, and enough of it.
+// atLeast checks that a trial has measured a number, and that it is large enough.
 func atLeast(t *testing.T, r *trial.Report, name string, least float64) {
 	t.Helper()
 	if v, ok := r.Value(name); !ok || v < least {
@@ -158,7 +158,7 @@ func atLeast(t *testing.T, r *trial.Report, name string, least float64) {
 	}
 }
 
-// run runs the lab.
+// run runs the lab, and returns its reports.
 func run(t *testing.T, arguments ...string) (reports []trial.Report) {
 	t.Helper()
 	path, err := program()
@@ -166,7 +166,7 @@ func run(t *testing.T, arguments ...string) (reports []trial.Report) {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
-	if deadline, bounded := t.Deadline(); bounded { // so that a lab that hangs says how far it came
+	if deadline, bounded := t.Deadline(); bounded { // so that a lab that hangs prints how far it came
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-endWithin))
 		defer cancel()
@@ -190,7 +190,7 @@ func run(t *testing.T, arguments ...string) (reports []trial.Report) {
 	return reports
 }
 
-// endWithin is the time that a lab has to end its hosts.
+// endWithin is the time that a lab needs to end its hosts.
 const endWithin = 40 * time.Second
 
 func TestWhatDoesNotExistIsRefused(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 
 const oneWay = 30 * time.Millisecond
 
-// pair is one direction of a link in virtual time: what is written to the first
-// end is carried to the second.
+// pair returns the two ends of one direction of a link, in virtual time. Data that is written to sender arrives at
+// receiver.
 func pair(t *testing.T, g *gate) (sender, receiver net.Conn) {
 	sender, src := net.Pipe()
 	dst, receiver := net.Pipe()
@@ -30,7 +30,7 @@ func send(t *testing.T, w io.Writer, text string) {
 	}
 }
 
-// receive reads as much as want is long, and says how long that took.
+// receive reads as many bytes as want has, and returns how long this took.
 func receive(t *testing.T, r io.Reader, want string) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -62,7 +62,7 @@ func TestACutLinkCarriesNothingAndLosesNothing(t *testing.T) {
 		sender, receiver := pair(t, g)
 		send(t, sender, "before")
 		g.cut()
-		g.cut() // twice is once
+		g.cut() // a second cut changes nothing
 		send(t, sender, "during")
 		time.AfterFunc(time.Minute, g.heal)
 		if took := receive(t, receiver, "before"); took != time.Minute {
@@ -104,7 +104,7 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// echo is a server that answers with what it is sent.
+// echo returns the address of a server that sends back what it receives.
 func echo(t *testing.T) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -138,7 +138,7 @@ func TestLink(t *testing.T) {
 	send(t, c, "hello")
 	receive(t, c, "hello")
 	l.Cut()
-	large := bytes.Repeat([]byte("0123456789abcdef"), 1<<20) // twice what a direction holds
+	large := bytes.Repeat([]byte("0123456789abcdef"), 1<<20) // twice as much as a direction can hold
 	wrote := make(chan error, 1)
 	go func() { _, err := c.Write(large); wrote <- err }()
 	l.Heal()

@@ -11,11 +11,10 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// patience bounds every wait for something that must happen.
+// patience is the longest wait for something that must happen.
 const patience = 20 * time.Second
 
-// counter is an auctioneer that numbers keys, and forgets or refuses what it is
-// told to.
+// counter is an auctioneer that gives each key a number. It can be told to forget or refuse some keys.
 type counter struct {
 	mu     sync.Mutex
 	jobs   map[string]messages.JobID
@@ -35,7 +34,7 @@ func (c *counter) submit(_ context.Context, _ messages.Name, r messages.SubmitRe
 	return reply, nil
 }
 
-// site is a memory bus with a counter on it, and a load's configuration for that.
+// site returns a bus in memory with a counter on it, and the configuration of a load for it.
 func site(t *testing.T) (*counter, Config) {
 	c := &counter{jobs: map[string]messages.JobID{}}
 	network := bus.NewMemory()

@@ -13,10 +13,9 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// A check that finds nothing proves nothing unless it would find something: these
-// tests plant what each check is for.
+// A check is only useful if it can find a fault. These tests plant the fault that each check is for.
 
-// played is a site that the test plays: it answers as it is told to.
+// played is a site that the test plays. The test sets its answers.
 type played struct {
 	numbers map[string]messages.JobID
 	jobs    []messages.JobSummary
@@ -24,7 +23,7 @@ type played struct {
 	entries []messages.Entry
 }
 
-// play serves a played site in memory, and returns it as a trial looks at it.
+// play serves a played site in memory, and returns it as a member of a trial.
 func play(t *testing.T, p *played) *member {
 	network := bus.NewMemory()
 	serve(t, network, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (reply messages.SubmitReply, err error) {
@@ -67,7 +66,7 @@ func done(id messages.JobID) messages.JobSummary {
 	return messages.JobSummary{Job: id, Account: "alice", Payer: "alice", State: messages.Completed, Tasks: 1, Done: 1, Charged: messages.Credit}
 }
 
-// sound is a site that did as it promised.
+// sound returns a site that has kept all its promises.
 func sound() *played {
 	return &played{
 		numbers: map[string]messages.JobID{"k-alice-0": 1, "k-alice-1": 2},
@@ -93,7 +92,7 @@ func TestCheckWork(t *testing.T) {
 			plant.with(p)
 		}
 		m := play(t, p)
-		if plant.with == nil { // after the acknowledgement
+		if plant.with == nil { // after the acknowledgement of the job
 			p.numbers["k-alice-0"] = 7
 		}
 		if err := m.checkWork(t.Context()); err != nil {

@@ -1,28 +1,32 @@
-// Package trial puts the sites of a lab through what a site promises to survive,
-// measures it, and says what was broken.
+// Package trial runs sites of a lab through the events that a site promises to survive. It measures them, and
+// reports broken promises.
 //
-//	failover    each leader, and servers that lead nothing, are killed with kill -9,
-//	            one after another, while users submit; then every acknowledged job is
-//	            asked for, and the books are carried out again from their first record
-//	isolation   the same with hosts that are taken off their network instead
-//	links       each link between two of three hosts is cut for a minute, each way and both
-//	            ways, while users submit
-//	upgrade     a newer build replaces an older one, host by host, while users submit
-//	            and long tasks run
-//	federation  users of three sites, 60 ms apart, submit 500 jobs each, a third of it
-//	            to the other sites; all books, statements and positions are compared
-//	cut         one of three sites is off the others for two minutes under load, and
+//	failover    each leader, and servers that lead nothing, are killed with
+//	            kill -9, one after another, while users submit. Then every
+//	            acknowledged job must exist, and the books are verified from
+//	            their first record
+//	isolation   the same with hosts that are disconnected from their network
+//	links       each link between two of three hosts is cut for a minute, in
+//	            each direction and in both, while users submit
+//	upgrade     a newer build replaces an older one, host by host, while users
+//	            submit and long tasks run
+//	federation  users of three sites, 60 ms apart, submit 500 jobs each, a third
+//	            of them to the other sites; all books, statements and positions
+//	            are compared
+//	cut         one of three sites is cut off for two minutes under load, and
 //	            catches up afterwards
-//	liar        a peer that has no hosts attacks a site with its own credentials, while the
-//	            site's users and an honest peer want to be served
-//	quotes      offers of three sites, and of three sites while one of them does not answer
-//	chaos       faults drawn by a seed befall three hosts, while clients with a record of
-//	            their own (package witness) pay, submit, cancel and change markets
-//	storms      the same faults, without that record, befall two sites that lose sight of one
-//	            another meanwhile; all that they wrote down is compared
-//	restore     one of two sites is damaged at one replica of its bank while it is cut off,
-//	            and all books agree; then it gets the state of an older backup, and both
-//	            banks name every instruction that it lost
+//	liar        a peer without hosts attacks a site with its own credentials.
+//	            Meanwhile the site's users and an honest peer must be served
+//	quotes      offers of three sites, also while one of them does not answer
+//	chaos       faults drawn with a seed happen to three hosts. Meanwhile clients
+//	            that keep a record (package witness) pay, submit, cancel and
+//	            change markets
+//	storms      the same faults, without the record, happen to two sites that are
+//	            cut off from each other again and again; all their records are
+//	            compared
+//	restore     one replica of a bank is damaged while its site is cut off, and
+//	            all books must agree. Then the site gets the state of an older
+//	            backup, and both banks must name every lost instruction
 //
-// A trial ends in a [Report]: numbers, and the promises that were broken.
+// A trial ends with a [Report]: numbers, and the broken promises.
 package trial

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// How often a trial strikes: each victim a quarter of it.
+// Numbers of blows of a trial. Each kind of victim gets a quarter of them.
 const (
 	blows      = 20
 	blowsShort = 4
@@ -19,7 +19,7 @@ const (
 	acksBetweenBlows = 12
 )
 
-// victims are the hosts that are struck, in turn: the leader of an actor, of both, or of none.
+// victims are the hosts that are hit, in turn: the leader of each actor, the leader of both, and a leader of none.
 var victims = []string{messages.Auctioneer, messages.Bank, leadsBoth, "server"}
 
 const leadsBoth = "both"
@@ -29,19 +29,18 @@ type blow struct {
 	name   string // name in the report
 	strike func(*netlab.Host) error
 	mend   func(context.Context, *netlab.Host) error
-	// median and longest bound how long clients are not served because of leaders that
-	// were struck; 0: nothing is promised.
+	// median and longest limit the time without service after a blow to leaders; 0: nothing is promised.
 	median, longest time.Duration
 }
 
-// Bounds for the effect of a leader's death on a client.
+// Limits of the time without service after a leader's death.
 const (
 	deathMedian  = time.Second
 	deathLongest = 2 * time.Second
 )
 
-// failover kills hosts under load. A client is served again when it is answered a
-// request that it sent after the death.
+// failover kills hosts under load. A client counts as served again when it has an answer to a request from after the
+// death.
 func failover(ctx context.Context, _ *trial, all []*member) error {
 	return all[0].strikes(ctx, blow{
 		name:   "killed",
@@ -51,7 +50,7 @@ func failover(ctx context.Context, _ *trial, all []*member) error {
 	})
 }
 
-// stops stops hosts in order under load, as for an upgrade: they hand their leads over.
+// stops stops hosts one after another under load, as for an upgrade. Leaders hand over their leadership.
 func stops(ctx context.Context, _ *trial, all []*member) error {
 	return all[0].strikes(ctx, blow{name: "stopped in order", strike: (*netlab.Host).Stop, mend: revive})
 }
@@ -72,7 +71,7 @@ func isolation(ctx context.Context, _ *trial, all []*member) error {
 	})
 }
 
-// strikes strikes the hosts of a site under load, and wants nothing to be lost.
+// strikes gives blows to the hosts of a site under load. Nothing may be lost.
 func (m *member) strikes(ctx context.Context, b blow) error {
 	if err := m.begin(ctx, load.Config{Users: users, Job: quick, Every: 100 * time.Millisecond, Prefix: m.trial.Scenario}); err != nil {
 		return err
@@ -94,9 +93,8 @@ func (m *member) strikes(ctx context.Context, b blow) error {
 	return m.checkBooks(ctx)
 }
 
-// strikeInTurn strikes one victim after another, each when the one before is back and
-// nobody waits for an answer because of it, and returns how long clients were not
-// served, by victim.
+// strikeInTurn hits one victim after another. Before the next blow, the last victim must be back and all clients
+// served. It returns the times without service, by victim.
 func (m *member) strikeInTurn(ctx context.Context, b blow, n int) (map[string][]time.Duration, error) {
 	waits := map[string][]time.Duration{}
 	for i := range n {
@@ -138,8 +136,8 @@ func revive(ctx context.Context, h *netlab.Host) error {
 	return h.Await(ctx)
 }
 
-// victim returns the host that leads an actor, or both; for a server, one that leads neither if
-// there is one.
+// victim returns the host that leads an actor, or both. For "server", it returns a host that leads neither, if there
+// is one.
 func (m *member) victim(ctx context.Context, what string) (*netlab.Host, error) {
 	auctioneer, err := m.leads(ctx, messages.Auctioneer)
 	if err != nil {
@@ -190,7 +188,7 @@ func rounded(all []time.Duration) []time.Duration {
 	return out
 }
 
-// titles are how the victims are called in the report.
+// titles are the names of the victims in the report.
 var titles = map[string]string{
 	messages.Auctioneer: "auctioneer's leader ",
 	messages.Bank:       "bank's leader ",
@@ -210,7 +208,7 @@ func (t *trial) reportWaits(b blow, waits map[string][]time.Duration, n int) {
 	}
 }
 
-// checkWaits wants clients to be served again within the bounds of a blow.
+// checkWaits checks that clients were served again within the limits of a blow.
 func (t *trial) checkWaits(b blow, waits []time.Duration) {
 	sorted := slices.Sorted(slices.Values(waits))
 	if b.longest == 0 || len(sorted) == 0 {

@@ -9,10 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A model that takes every history proves nothing: these histories are each wrong, or
-// right, in one thing.
+// A model that accepts every history is useless. Each of these histories is right, or wrong in one thing.
 
-// told is a request and its answer; each begins when the one before has ended.
+// told is a request with its answer. Each request begins when the one before has ended.
 type told struct{ in, out any }
 
 func history(all ...told) (h []porcupine.Operation) {

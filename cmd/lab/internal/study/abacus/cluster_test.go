@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study/studytest"
 )
 
-// alone is a job of two maps of 10 and two reduces of 4, with a budget of 100.
+// alone returns a job of two maps of 10 and two reduces of 4, with a budget of 100.
 func alone(user int) *mapReduce {
 	return &mapReduce{user: user, budget: 100, durations: [classes][]float64{{10, 10}, {4, 4}}, left: [classes]int{2, 2}}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// recovered is which part of the ratios is between 5 and 9, their median, and the
-// deviation of their logarithms.
+// recovered returns the part of the ratios that is between 5 and 9, their median, and the standard deviation of their
+// logarithms.
 func recovered(t *testing.T, e repeatedJob, of func(recoveredWeights) []float64) (part, median, deviation float64) {
 	t.Helper()
 	all, err := e.repeat(1000)

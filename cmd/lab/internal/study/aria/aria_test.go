@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { casetest.Main(m, 1000) }
 
-// bounds returns the least and most time the phase takes on so many slots, at
-// least one, whatever the order of its tasks.
+// bounds returns the shortest and the longest time that the phase takes on a number of slots, at least one, in any
+// order of its tasks.
 func (p *Phase) bounds(slots int) (low, up float64) {
 	if p.Tasks == 0 {
 		return 0, 0

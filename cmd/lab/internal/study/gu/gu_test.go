@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study/studytest"
 )
 
-// paperAllocation is who has the slot in units 100 to 104, and paperPayment what
-// each of the two who complete there pays.
+// paperAllocation says who has the slot in units 100 to 104. paperPayment is the payment of each of the two who
+// complete there.
 var paperAllocation = []int{1, 1, 1, 2, 2}
 
 const paperPayment = 22

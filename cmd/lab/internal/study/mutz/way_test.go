@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
 )
 
-// problem draws a small problem, bids that cannot be met included.
+// problem draws a small problem. Some of its bids cannot be met.
 func problem(t *rapid.T, nodes, most int) *reservation.Problem {
 	p := &reservation.Problem{Nodes: nodes, Horizon: rapid.IntRange(0, 20).Draw(t, "T")}
 	for range rapid.IntRange(0, most).Draw(t, "bids") {

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study/studytest"
 )
 
-// parallel writes logs of 400 jobs of up to 8 processors, named like the others',
-// that come faster than their nodes can run them, and returns their directory.
+// parallel writes logs of 400 jobs of up to 8 processors, with the names of the others. The jobs arrive faster than
+// their nodes can run them. It returns the directory.
 func parallel(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study/studytest"
 )
 
-// busy writes a log of 1500 serial jobs, named like the LPC's, that come twice as
-// fast as its nodes can run them, and returns its directory.
+// busy writes a log of 1,500 serial jobs, with the name of the LPC log. The jobs arrive twice as fast as the nodes
+// can run them. It returns the directory.
 func busy(t *testing.T) string {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 1))
@@ -70,7 +70,7 @@ func TestTables(t *testing.T) {
 			}
 		}
 	}
-	if users < 0.95 || designer < 0.95 { // a mean over seeds, whose best cells may differ
+	if users < 0.95 || designer < 0.95 { // a mean over seeds; their best cells may differ
 		t.Errorf("the best payoffs are %v and %v, want about 1", users, designer)
 	}
 }
