@@ -16,7 +16,7 @@ var Example = study.Study{
 	Run:   example,
 }
 
-// tasks of the paper's example; one slot, λ = 1.
+// exampleTasks are the tasks of the paper's example. There is one slot, and λ = 1.
 var exampleTasks = []deadline.Task{
 	{Arrival: 100, Deadline: 104, Length: 3, Value: 30},
 	{Arrival: 101, Deadline: 104, Length: 2, Value: 25},
