@@ -39,11 +39,12 @@ type Loan struct {
 	Expires messages.Time `json:"expires,omitempty"`
 }
 
-// readMachine reads the machine's file; the zero value if there is none.
+// readMachine reads the machine's file; the zero value if there is none. On a host of the site the user may not be allowed to
+// read the directory, which also has the site's keys: that is no error, since the user may have named everything.
 func (a *App) readMachine() (m machine, err error) {
 	path := cmp.Or(a.Getenv("CANDOR_CLIENT"), MachineFile)
 	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return m, nil
 	}
 	if err == nil {

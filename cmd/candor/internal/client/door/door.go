@@ -235,8 +235,8 @@ func listen(path string) (*net.UnixListener, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSocket == 0 {
 		return nil, messages.Errorf(messages.Conflict, "--socket: %s is there, and is no socket", path)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, messages.Errorf(messages.Invalid, "--socket: %v", err)
+	if dir := filepath.Dir(path); os.MkdirAll(filepath.Dir(dir), 0o755) == nil && os.Mkdir(dir, 0o755) == nil {
+		_ = os.Chmod(dir, 0o755) // every user reaches the socket, whatever the umask
 	}
 	_ = os.Remove(path)
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})

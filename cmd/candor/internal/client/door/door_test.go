@@ -132,6 +132,16 @@ func TestADoorGivesUsersTheirCredentials(t *testing.T) {
 	m.says(0, "user number 0 is a service of this machine", "jobs")
 	m.says(0, "a door serves "+m.socket+" already", "door", "--creds", filepath.Join(state, "creds", "doors", "login1.creds"), "--site", "west", "--server", s.URL(), "--socket", m.socket)
 	m.says(0, "--creds: missing", "door", "--site", "west", "--server", s.URL())
+
+	// A user who may not read the machine's file names a site and credentials, and needs no file.
+	if err := os.Chmod(m.file(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.says(nobody, "no site is known here", "jobs")
+	m.says(nobody, "does not accept account nobody", "jobs", "--server", s.URL(), "--site", "west", "--account", "nobody")
+	if err := os.Chmod(m.file(), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	stop()
 	stop = m.open(s, state, "--least-user", "0") // in place of the socket of the first
 	defer stop()
@@ -144,7 +154,7 @@ func TestADoorGivesUsersTheirCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	m.says(2, "", "account") // bin
+	m.says(2, "bin", "account")
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("another user waited %v", took)
 	}
