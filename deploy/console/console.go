@@ -41,6 +41,19 @@ type Config struct {
 	// names are refused, so that a stranger's page cannot make its own name resolve to this
 	// server (DNS rebinding).
 	Names []string
+	// SignOn lets people in by the site's provider of OpenID Connect; nil: by files of credentials alone.
+	SignOn SignOn
+}
+
+// SignOnPath is the beginning of the paths of requests that a SignOn serves.
+const SignOnPath = "/sign-on/"
+
+// SignOn serves the requests below SignOnPath.
+type SignOn interface {
+	// Serve answers a request. origin is the address of the console in the browser, such as https://west.example:8470.
+	Serve(w http.ResponseWriter, r *http.Request, origin string)
+	// Host returns the name of the provider's host, for people to read.
+	Host() string
 }
 
 // file is an embedded file, as it is sent.
@@ -98,6 +111,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	socket := h.socketFor(name)
 	protect(w.Header(), socket)
+	if h.config.SignOn != nil && strings.HasPrefix(r.URL.Path, SignOnPath) {
+		h.config.SignOn.Serve(w, r, originOf(r))
+		return
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "the console has only files; the site is asked over NATS", http.StatusMethodNotAllowed)
@@ -106,7 +123,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/site.json" {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "no-store")
-		_ = json.NewEncoder(w).Encode(map[string]string{"site": h.config.Site, "websocket": socket})
+		told := map[string]string{"site": h.config.Site, "websocket": socket}
+		if h.config.SignOn != nil {
+			told["sign_on"] = h.config.SignOn.Host()
+		}
+		_ = json.NewEncoder(w).Encode(told)
 		return
 	}
 	if r.URL.Path == "/audits.json" {
@@ -201,4 +222,13 @@ func hostname(host string) string {
 		name = strings.Trim(host, "[]")
 	}
 	return strings.ToLower(name)
+}
+
+// originOf returns the address of the console under which the browser asks. The name in it is one of the console's.
+func originOf(r *http.Request) string {
+	scheme := "http://"
+	if r.TLS != nil {
+		scheme = "https://"
+	}
+	return scheme + strings.ToLower(r.Host)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/notify"
 	"github.com/candor-grid/candor/auctioneer/quota"
+	"github.com/candor-grid/candor/deploy/console/signon"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -46,6 +47,9 @@ type Config struct {
 	// own (see Console), or the pages that candor console serves on a user's machine. Empty: with
 	// Console, the next port after the console's; without Console, none.
 	WebSocket string `json:"websocket,omitempty"`
+	// SignOn lets people into the console by the site's own provider, over OIDC; without it they
+	// need a file of credentials.
+	SignOn *signon.Rules `json:"sign_on,omitempty"`
 	// Replicas is the number of replicas of the auctioneer and of the bank: odd, at
 	// most 7. With Hosts, leave it out: each host has one replica.
 	Replicas int `json:"replicas,omitempty"`

@@ -17,6 +17,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/deploy/console"
+	"github.com/candor-grid/candor/deploy/console/signon"
+	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -32,6 +34,17 @@ func (c *Config) checkConsole(ps *Problems) {
 			ps.addf(door.path, "%q is beyond loopback, where others could change the pages; set tls (candor site init makes certificates)", clip(door.address))
 		}
 	}
+}
+
+// checkSignOn requires a console for people to sign on to.
+func (c *Config) checkSignOn(ps *Problems) {
+	if c.SignOn == nil {
+		return
+	}
+	if c.Console == "" {
+		ps.addf("sign_on", "needs console, the address of the pages to which people sign on")
+	}
+	ps.field("sign_on", c.SignOn.Validate())
 }
 
 // consoleDoor is the listener for the console in this process.
@@ -173,8 +186,14 @@ func (s *share) serveConsole(o *server.Options) error {
 	if d == nil {
 		return nil
 	}
-	h, err := console.Handler(console.Config{Site: s.config.Site, WebSocket: scheme + "://:" + port, Names: d.names,
-		Audits: filepath.Join(s.config.State, console.AuditsDir)})
+	config := console.Config{Site: s.config.Site, WebSocket: scheme + "://:" + port, Names: d.names, Audits: filepath.Join(s.config.State, console.AuditsDir)}
+	if s.config.SignOn != nil {
+		if config.SignOn, err = signon.New(signon.Config{Rules: s.config.SignOn, Site: s.config.Site, Operators: s.config.Operators, Lend: s.lend,
+			Log: s.log.Named("console")}); err != nil {
+			return err
+		}
+	}
+	h, err := console.Handler(config)
 	if err != nil {
 		return err
 	}
@@ -187,6 +206,21 @@ func (s *share) serveConsole(o *server.Options) error {
 	d.ended = make(chan error, 1)
 	go func() { d.ended <- d.server.Serve(listener) }()
 	return nil
+}
+
+// lend makes the credentials of a person who has signed on to the console.
+func (s *share) lend(account messages.Name, operator bool) (l signon.Loan, err error) {
+	role := identity.User
+	if operator {
+		role = identity.Operator
+	}
+	c, expires, err := s.authority.Lend(role, account, "console")
+	if err != nil {
+		return l, err
+	}
+	l.Expires = messages.TimeOf(expires)
+	l.Creds, err = c.File()
+	return l, err
 }
 
 // Close stops the console.

@@ -7,9 +7,14 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/candor-grid/candor/deploy/console/signon"
+	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -104,5 +109,55 @@ func TestConsoleOverTLS(t *testing.T) {
 	told, _ := io.ReadAll(r.Body)
 	if want := `"websocket":"wss://127.0.0.1:`; r.StatusCode != http.StatusOK || !strings.Contains(string(told), want) {
 		t.Errorf("%s: %s, want %s", r.Status, told, want)
+	}
+}
+
+// TestSignOnLendsForAnHour checks what a person gets who has signed on: credentials of the account that are admitted, that end
+// within the hour, and that are an operator's only where that was said.
+func TestSignOnLendsForAnHour(t *testing.T) {
+	t.Parallel()
+	c := small(t.TempDir())
+	c.Console = "127.0.0.1:0"
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("s3cret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.SignOn = &signon.Rules{Issuer: "http://127.0.0.1:1", Client: "candor", SecretFile: secret}
+	s := start(t, c)
+	t.Cleanup(func() { _ = s.Close() })
+	for account, operator := range map[messages.Name]bool{"alice": false, "operator": true} {
+		loan, err := s.lend(account, operator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		role, name, err := s.authority.Issued([]byte(loan.Creds))
+		if want := map[bool]identity.Role{false: identity.User, true: identity.Operator}[operator]; err != nil || role != want || name != account {
+			t.Errorf("%s gets the credentials of %s %s (%v)", account, role, name, err)
+		}
+		if until := time.Until(loan.Expires.Std()); until > time.Hour || until < 50*time.Minute {
+			t.Errorf("the credentials of %s last %v", account, until)
+		}
+	}
+	if _, err := s.lend(messages.PeerAccountPrefix+"east", false); err == nil {
+		t.Error("somebody signed on as another site")
+	}
+	r, err := http.Get(s.Info().Console + "/sign-on/begin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if text, _ := io.ReadAll(r.Body); r.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(text), "127.0.0.1:1, where people of this site sign in, does not answer") {
+		t.Errorf("%s: %s", r.Status, text)
+	}
+}
+
+func TestSignOnNeedsAConsole(t *testing.T) {
+	config := Default()
+	config.State, config.SignOn = t.TempDir(), &signon.Rules{Issuer: "http://login.example.org", Client: "candor", SecretFile: "/x"}
+	err := config.Validate()
+	for _, want := range []string{"sign_on: needs console", "sign_on.issuer: "} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v has no %q", err, want)
+		}
 	}
 }

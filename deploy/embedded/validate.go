@@ -71,6 +71,7 @@ func (c *Config) Validate() error {
 	c.checkTLS(&ps)
 	c.checkDoors(&ps)
 	c.checkConsole(&ps)
+	c.checkSignOn(&ps)
 	c.checkPeers(&ps)
 	c.checkHosts(&ps)
 	if len(ps) == 0 {

@@ -62,6 +62,12 @@ func claimedAnew(holder string, claim func(key string) (token string, err error)
 // file returns credentials in the usual format of a creds file.
 func (c Credentials) file() ([]byte, error) { return jwt.FormatUserConfig(c.Token, []byte(c.Seed)) }
 
+// File returns credentials as the text of a creds file.
+func (c Credentials) File() (string, error) {
+	text, err := c.file()
+	return string(text), err
+}
+
 // Enrol signs the claim that a key belongs to a name in a role. The caller does not have the key's seed.
 func (a *Authority) Enrol(role Role, n messages.Name, key string) (token string, err error) {
 	if err := checkRole(role, n); err != nil {
@@ -82,21 +88,25 @@ func (a *Authority) JoinCredentials(id string, expires time.Time) (Credentials, 
 	return claimedAnew(id, func(key string) (string, error) { return a.held.Load().claim(Joiner, name, key, expires) })
 }
 
-// LendFor is how long credentials are valid that a door asks for.
+// LendFor is how long credentials are valid that a door or the console lends.
 const LendFor = time.Hour
 
-// Lend makes credentials of a user for a door. They are valid for LendFor, and cannot be renewed: the door asks again.
-func (a *Authority) Lend(n messages.Name, door string) (c Credentials, expires time.Time, err error) {
-	if err := checkRole(User, n); err != nil {
+// Lend makes credentials of a user or an operator, whom a door or the console has recognised. They are valid for LendFor, and
+// cannot be renewed: the lender asks again.
+func (a *Authority) Lend(role Role, n messages.Name, lender string) (c Credentials, expires time.Time, err error) {
+	if role != User && role != Operator {
+		return c, expires, messages.Errorf(messages.Invalid, "role %q: only credentials of users and operators are lent", role)
+	}
+	if err := checkRole(role, n); err != nil {
 		return c, expires, err
 	}
 	k := a.held.Load()
-	user, err := userKey(k.signers[User], User, n, k.revoked.generation(User, n))
+	user, err := userKey(k.signers[role], role, n, k.revoked.generation(role, n))
 	if err != nil {
 		return c, expires, err
 	}
 	expires = time.Now().Add(LendFor).Truncate(time.Second)
-	c, err = claimed(user, n, func(key string) (string, error) { return k.claim(User, n, key, expires, lent+door) })
+	c, err = claimed(user, n, func(key string) (string, error) { return k.claim(role, n, key, expires, lent+lender) })
 	return c, expires, err
 }
 

@@ -28,7 +28,7 @@ const (
 const mostLives = 4
 
 // since begins the tag of a claim that says when the first credentials were issued, and lent the tag of a claim that was
-// made for a door, with its name.
+// lent, with the name of the door, or "console".
 const (
 	since = "since:"
 	lent  = "lent:"
@@ -82,7 +82,7 @@ func (a *Authority) Renew(n messages.Name, token string) (string, error) {
 		return refused("they have expired")
 	}
 	if slices.ContainsFunc(claims.Tags, func(tag string) bool { return strings.HasPrefix(tag, lent) }) {
-		return refused("a door lent them, and lends new ones")
+		return refused("they were lent for an hour, by a door or the console, which lends new ones")
 	}
 	k := a.held.Load()
 	for _, role := range []Role{User, Operator} {

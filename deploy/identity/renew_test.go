@@ -133,7 +133,7 @@ func TestRenewalsEnd(t *testing.T) {
 // TestWhatADoorLendsIsNotRenewed: a door's claim ends within the hour, is of the user's own key, and cannot be made longer.
 func TestWhatADoorLendsIsNotRenewed(t *testing.T) {
 	a := opened(t)
-	c, expires, err := a.Lend("alice", "login1")
+	c, expires, err := a.Lend(User, "alice", "login1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,12 @@ func TestWhatADoorLendsIsNotRenewed(t *testing.T) {
 	if _, err := a.Renew("alice", c.Token); messages.KindOf(err) != messages.PermissionDenied {
 		t.Errorf("renewed: %v", err)
 	}
-	if _, _, err := a.Lend("$bank", "login1"); err == nil {
-		t.Error("a service's credentials are lent")
+	for role, name := range map[Role]messages.Name{User: "$bank", Service: "$bank", Operator: "../x", Node: "node1", Door: "$door-login1"} {
+		if _, _, err := a.Lend(role, name, "login1"); err == nil {
+			t.Errorf("the credentials of %s %s are lent", role, name)
+		}
+	}
+	if _, _, err := a.Lend(User, messages.PeerAccountPrefix+"east", "console"); err == nil {
+		t.Error("the credentials of another site's account are lent")
 	}
 }

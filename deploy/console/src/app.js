@@ -2,7 +2,7 @@
 // the page stays up to date.
 import { h, show } from "./dom.js";
 import { time } from "./format.js";
-import { login } from "./login.js";
+import { leaveSignOn, login } from "./login.js";
 import { empty, failure, loading } from "./parts.js";
 import { redraw, undraw } from "./plot.js";
 import { alerts } from "./pages/alerts.js";
@@ -33,7 +33,10 @@ function drawHead() {
   const { name } = route();
   show(head, h("div", { class: "brand" }, h("a", { href: "#/now" }, "Candor"), " ", h("span", {}, target?.site ?? "")),
     site && h("nav", { "aria-label": "Pages" }, menu.map(([to, text]) => h("a", { href: `#/${to}`, "aria-current": to === name ? "page" : null }, text))),
-    site && h("div", { class: "who" }, site.account, " ", h("button", { type: "button", class: "quiet", onclick: leave }, "Leave")));
+    site && h("div", { class: "who" }, site.account, " ", h("button", { type: "button", class: "quiet", onclick: async () => {
+      if (site.lent) await leaveSignOn();
+      leave();
+    } }, "Leave")));
 }
 
 /** say tells what happened to the connection. */
@@ -53,7 +56,8 @@ function heard(up, closed) {
     return;
   }
   lost ||= Date.now();
-  say("bad", closed ? `The site closed the connection: ${closed.message}. Connect again.`
+  say("bad", closed && site?.lent && Date.now() >= site.expires - 5000 ? "Your hour is over. Sign in again to go on."
+    : closed ? `The site closed the connection: ${closed.message}. Connect again.`
     : `The connection to the site is lost. The page tries again by itself. It shows the state of ${time(new Date())}.`);
   if (closed && site) leave();
 }

@@ -1,8 +1,21 @@
-// Who asks: the credentials are read here, and stay in this page.
+// Who asks: the credentials are read here, or come from the site's single sign-on, and stay in this page.
 import { h, show } from "./dom.js";
 import { failure } from "./parts.js";
 import { claims, Site } from "./nats.js";
 import { forget, sealed, seal, unseal } from "./seal.js";
+
+/** signedOn asks for the credentials of who has signed on in this browser; undefined: nobody has, or not within the hour. */
+const signedOn = () => fetch("sign-on/credentials", { method: "POST" }).then((r) => (r.status === 200 ? r.json() : undefined), () => undefined);
+
+/** leaveSignOn ends the session of single sign-on. */
+export const leaveSignOn = () => fetch("sign-on/leave", { method: "POST" }).catch(() => {});
+
+// The provider leads back to the first page: the page that was open is kept until then.
+const wanted = "candor page";
+const goSignOn = () => {
+  sessionStorage.setItem(wanted, location.hash);
+  location.assign("sign-on/begin");
+};
 
 /** login shows the page on which credentials are given, until they open a connection. */
 export function login(main, target, opened, heard) {
@@ -13,7 +26,7 @@ export function login(main, target, opened, heard) {
   const open = h("input", { type: "password", id: "open", autocomplete: "current-password" });
   const said = h("div", { role: "status" });
   let turn = 0;
-  async function use(creds, kept) {
+  async function use(creds, kept, lent) {
     const mine = ++turn;
     show(said, h("p", { class: "loading" }, "Connecting …"));
     // A site that does not answer is asked again, until other credentials are given.
@@ -24,6 +37,7 @@ export function login(main, target, opened, heard) {
         const site = await Site.connect(target, creds, heard);
         if (mine !== turn) return void site.close();
         if (!kept && keep.checked && phrase.value) await seal(target.site, creds, phrase.value);
+        site.lent = lent;
         return opened(site);
       } catch (err) {
         if (mine !== turn) return;
@@ -36,6 +50,10 @@ export function login(main, target, opened, heard) {
 
   const forms = h("div", { class: "login" },
     h("h1", {}, `Site ${target.site}`),
+    target.sign_on && h("div", { class: "card" },
+      h("h2", {}, "Sign in"),
+      h("p", {}, `You sign in at ${target.sign_on}, and may see and do here what your account may, for an hour at a time.`),
+      h("p", {}, h("button", { type: "button", id: "sign-on", onclick: goSignOn }, `Sign in at ${target.sign_on}`))),
     sealed(target.site) && h("form", { class: "card", onsubmit: async (event) => {
       event.preventDefault();
       try {
@@ -63,6 +81,15 @@ export function login(main, target, opened, heard) {
     said);
   show(main);
   main.append(forms);
+  if (target.sign_on) {
+    signedOn().then((loan) => {
+      if (!loan || turn || !forms.isConnected) return;
+      const page = sessionStorage.getItem(wanted);
+      sessionStorage.removeItem(wanted);
+      if (page && !location.hash) history.replaceState(null, "", page);
+      use(loan.creds, true, true);
+    });
+  }
   main.ondragover = (event) => { event.preventDefault(); forms.classList.add("over"); };
   main.ondragleave = () => forms.classList.remove("over");
   main.ondrop = async (event) => {

@@ -24,7 +24,7 @@ type Issuer interface {
 	JoinCredentials(id string, expires time.Time) (identity.Credentials, error)
 	Enrol(role identity.Role, n messages.Name, key string) (token string, err error)
 	Renew(n messages.Name, token string) (string, error)
-	Lend(n messages.Name, door string) (identity.Credentials, time.Time, error)
+	Lend(role identity.Role, n messages.Name, lender string) (identity.Credentials, time.Time, error)
 }
 
 // Config configures an [Admission]. Site, Bus, Issuer and Operators are needed.
@@ -189,7 +189,7 @@ func (a *Admission) lend(_ context.Context, caller messages.Name, r messages.Len
 	case slices.Contains(a.c.Operators, r.Account):
 		return reply, messages.Errorf(messages.PermissionDenied, "%s is an operator, and a door has the credentials of users alone: name a file with --creds", r.Account)
 	}
-	c, expires, err := a.c.Issuer.Lend(r.Account, door)
+	c, expires, err := a.c.Issuer.Lend(identity.User, r.Account, door)
 	if err != nil {
 		return reply, err
 	}

@@ -110,7 +110,7 @@ type fields struct {
 }
 
 // configured are the directories of the packages whose structs appear in a configuration, by package name.
-var configured = map[string]string{"embedded": "deploy/embedded", "messages": "messages", "quota": "auctioneer/quota", "notify": "auctioneer/notify"}
+var configured = map[string]string{"embedded": "deploy/embedded", "messages": "messages", "quota": "auctioneer/quota", "notify": "auctioneer/notify", "signon": "deploy/console/signon"}
 
 // goWords maps Go words in comments to the words that readers of the configuration need.
 var goWords = map[string]string{"DefaultConnections": "128", "Valuation": "`valuation`",

@@ -1,0 +1,140 @@
+package signon
+
+import (
+	"cmp"
+	"errors"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Rules say which provider of OpenID Connect signs people on to the console, and which accounts they have.
+type Rules struct {
+	// Issuer is the address of the provider, as the provider writes it into its tokens, such as
+	// https://login.example.org/realms/hpc.
+	Issuer string `json:"issuer"`
+	// Client is the name of the console at the provider.
+	Client string `json:"client"`
+	// SecretFile is a file with the secret of this client. Only its owner may read it.
+	SecretFile string `json:"secret_file"`
+	// Claim is the claim with the name of a person's account. People must not be able to change it themselves. Empty:
+	// preferred_username.
+	Claim string `json:"claim,omitempty"`
+	// Accounts has the accounts of people whose claim is no name of an account, like {ada@example.org: ada}.
+	Accounts map[string]messages.Name `json:"accounts,omitempty"`
+	// OperatorGroup is the group of the provider, in the claim groups, whose people may use the accounts of operators.
+	// Empty: nobody signs on as an operator.
+	OperatorGroup string `json:"operator_group,omitempty"`
+	// Scopes are what the console asks of the provider, besides openid; empty: profile.
+	Scopes []string `json:"scopes,omitempty"`
+}
+
+const (
+	defaultClaim  = "preferred_username"
+	emailClaim    = "email"
+	verifiedClaim = "email_verified"
+	groupsClaim   = "groups"
+)
+
+func (r *Rules) claim() string { return cmp.Or(r.Claim, defaultClaim) }
+
+// Validate returns joined errors for the rules that cannot work. Each message begins with the name of a rule.
+func (r *Rules) Validate() error {
+	if r == nil {
+		return nil
+	}
+	var found []error
+	bad := func(format string, args ...any) {
+		found = append(found, messages.Errorf(messages.Invalid, format, args...))
+	}
+	u, err := url.Parse(r.Issuer)
+	switch {
+	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		bad("issuer: %q is no address of a provider like https://login.example.org/realms/hpc", messages.Short(r.Issuer, 64))
+	case u.Scheme != "https" && !(u.Scheme == "http" && onLoopback(u.Hostname())):
+		bad("issuer: %q is not https, so others could answer in its place", messages.Short(r.Issuer, 64))
+	}
+	if r.Client == "" {
+		bad("client: is missing; the provider gives the console a name when you register it there")
+	}
+	if r.SecretFile == "" {
+		bad("secret_file: is missing; name a file with the secret that the provider gave to the console")
+	}
+	for text, account := range r.Accounts {
+		if !messages.ValidName(account) {
+			bad("accounts: the account %q of %q must be a lower-case letter followed by at most 62 lower-case letters, digits, '-' or '_'", messages.Short(account, 64), messages.Short(text, 64))
+		}
+	}
+	return errors.Join(found...)
+}
+
+func onLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// host returns the name of the provider's host, for people to read.
+func (r *Rules) host() string {
+	u, err := url.Parse(r.Issuer)
+	if err != nil {
+		return r.Issuer
+	}
+	return u.Host
+}
+
+// secret reads the secret of the client.
+func (r *Rules) secret() (string, error) {
+	info, err := os.Stat(r.SecretFile)
+	if err != nil {
+		return "", messages.Errorf(messages.Invalid, "sign_on.secret_file: %v", err)
+	}
+	if info.Mode().Perm()&0o007 != 0 {
+		return "", messages.Errorf(messages.PermissionDenied, "sign_on.secret_file: everybody may read %s (mode %04o); chmod 600 it, and put a new secret into it", r.SecretFile, info.Mode().Perm())
+	}
+	text, err := os.ReadFile(r.SecretFile)
+	if err != nil {
+		return "", messages.Errorf(messages.Invalid, "sign_on.secret_file: %v", err)
+	}
+	secret := strings.TrimSpace(string(text))
+	if secret == "" || strings.ContainsAny(secret, "\r\n") {
+		return "", messages.Errorf(messages.Invalid, "sign_on.secret_file: %s must hold one line, the secret that the provider gave to the console", r.SecretFile)
+	}
+	return secret, nil
+}
+
+// missing reports whether claims lack something that account reads.
+func (r *Rules) missing(claims map[string]any) bool {
+	return claims[r.claim()] == nil || r.OperatorGroup != "" && claims[groupsClaim] == nil
+}
+
+// account returns the account of a person with these claims, and whether the person signs on as an operator.
+func (r *Rules) account(claims map[string]any, operators []messages.Name) (account messages.Name, operator bool, err error) {
+	text, _ := claims[r.claim()].(string)
+	if text == "" {
+		return "", false, messages.Errorf(messages.Invalid, "%s does not say who you are: its answer has no claim %q. The operator of this site names another claim or more scopes in sign_on", r.host(), r.claim())
+	}
+	if verified := claims[verifiedClaim]; r.claim() == emailClaim && verified != true && verified != "true" {
+		return "", false, messages.Errorf(messages.PermissionDenied, "%s has not verified your address %q", r.host(), messages.Short(text, 64))
+	}
+	account, listed := r.Accounts[text]
+	if !listed {
+		account = text
+	}
+	if !messages.ValidName(account) {
+		return "", false, messages.Errorf(messages.Invalid, "%s calls you %q, which cannot be an account: an account has lower-case letters, digits, - and _. The operator of this site names your account in sign_on.accounts", r.host(), messages.Short(text, 64))
+	}
+	if !slices.Contains(operators, account) {
+		return account, false, nil
+	}
+	if r.OperatorGroup == "" {
+		return "", false, messages.Errorf(messages.PermissionDenied, "%s is an operator, and operators do not sign on here: use your file of credentials", account)
+	}
+	if groups, _ := claims[groupsClaim].([]any); !slices.Contains(groups, any(r.OperatorGroup)) {
+		return "", false, messages.Errorf(messages.PermissionDenied, "%s is an operator, and %s does not list you in the group %q", account, r.host(), r.OperatorGroup)
+	}
+	return account, true, nil
+}

@@ -1,0 +1,74 @@
+package signon
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"sync"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Loan is what a page gets: the credentials of an account, as a file, and their end.
+type Loan struct {
+	Creds   string        `json:"creds"`
+	Expires messages.Time `json:"expires"`
+}
+
+// mostOfAccount is how many sessions an account has at a time; the oldest ends when another begins.
+const mostOfAccount = 8
+
+// sessions are the loans of people who have signed on, by the digest of the secret in the browser's cookie.
+type sessions struct {
+	mu   sync.Mutex
+	held map[[32]byte]session
+}
+
+type session struct {
+	account messages.Name
+	loan    Loan
+}
+
+// begin keeps a loan, and returns the secret that gets it.
+func (s *sessions) begin(account messages.Name, loan Loan, now time.Time) (secret string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held == nil {
+		s.held = map[[32]byte]session{}
+	}
+	own, oldest := 0, [32]byte{}
+	for key, one := range s.held {
+		if !one.loan.Expires.Std().After(now) {
+			delete(s.held, key)
+			continue
+		}
+		if one.account == account {
+			if own++; own == 1 || one.loan.Expires < s.held[oldest].loan.Expires {
+				oldest = key
+			}
+		}
+	}
+	if own >= mostOfAccount {
+		delete(s.held, oldest)
+	}
+	secret = rand.Text()
+	s.held[sha256.Sum256([]byte(secret))] = session{account, loan}
+	return secret
+}
+
+// loan returns what a secret gets now.
+func (s *sessions) loan(secret string, now time.Time) (Loan, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one, ok := s.held[sha256.Sum256([]byte(secret))]
+	if !ok || !one.loan.Expires.Std().After(now) {
+		return Loan{}, false
+	}
+	return one.loan, true
+}
+
+func (s *sessions) end(secret string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.held, sha256.Sum256([]byte(secret)))
+}
