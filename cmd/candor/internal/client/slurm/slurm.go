@@ -97,7 +97,8 @@ func (c *call) parse(args []string) (words []string, done bool, err error) {
 	ask := c.flags.BoolP("version", "V", false, "")
 	c.flags.Usage = func() {}
 	cli.RefuseEmpty(c.flags)
-	if err := c.flags.Parse(c.whole(args)); err != nil {
+	c.complete()
+	if err := c.flags.Parse(args); err != nil {
 		return nil, false, fmt.Errorf("%s; see candor help slurm", jobfile.Reword(err))
 	}
 	switch {
@@ -109,31 +110,26 @@ func (c *call) parse(args []string) (words []string, done bool, err error) {
 	return c.flags.Args(), *ask || *help, nil
 }
 
-// whole completes long options that are shortened, as Slurm's commands do. An option is completed only if no other
-// option begins so.
-func (c *call) whole(args []string) []string {
-	args = slices.Clone(args)
-	for i, a := range args {
-		if a == "--" {
-			break
-		}
-		name, value, given := strings.Cut(strings.TrimPrefix(a, "--"), "=")
-		if !strings.HasPrefix(a, "--") || name == "" || c.flags.Lookup(name) != nil {
-			continue
-		}
+// complete lets long options be shortened, as Slurm's commands do, where no other option begins so. It leaves the words alone:
+// behind the options of srun are those of a program.
+func (c *call) complete() {
+	var names []string
+	c.flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	c.flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		var found []string
-		c.flags.VisitAll(func(f *pflag.Flag) {
-			if strings.HasPrefix(f.Name, name) {
-				found = append(found, f.Name)
+		for _, n := range names {
+			if n == name {
+				return pflag.NormalizedName(name)
 			}
-		})
-		if len(found) == 1 {
-			if args[i] = "--" + found[0]; given {
-				args[i] += "=" + value
+			if strings.HasPrefix(n, name) {
+				found = append(found, n)
 			}
 		}
-	}
-	return args
+		if len(found) == 1 {
+			name = found[0]
+		}
+		return pflag.NormalizedName(name)
+	})
 }
 
 // ignore declares options that have no effect here. values take a value; alone take none.
