@@ -174,7 +174,7 @@ func TestScriptsOfSeveralRanks(t *testing.T) {
 	}
 	s.write("programs", "0 echo first\n* sh -c 'echo rank $SLURM_PROCID'\n")
 	out, code = s.script("-N 2 -n 2", `srun --multi-prog programs | sort
-f=/tmp/candor.sbcast.$SLURM_JOB_ID; echo data > source; chmod 640 source; sbcast source $f && srun sh -c "stat -c %a $f; cat $f" | sort; sbcast source $f; echo $?; sbcast -f source $f; srun rm -f $f; scontrol update job $SLURM_JOB_ID JobName=renamed`)
+f=/tmp/candor.sbcast.$SLURM_JOB_ID; echo data > source; chmod 640 source; sbcast source $f && srun sh -c "stat -c %a $f; cat $f" | sort; sbcast source $f; echo $?; sbcast -f --compress=lz4 source $f || echo failed; srun rm -f $f; scontrol update job $SLURM_JOB_ID JobName=renamed`)
 	if code != 0 || !strings.HasPrefix(out, "first\nrank 1\n640\n640\ndata\ndata\n") || !strings.Contains(out, "is there already") || !strings.HasSuffix(out, "\n1\n") {
 		t.Errorf("exit code %d: %s", code, out)
 	}

@@ -22,7 +22,8 @@ t=$1.sbcast.$$; cat >"$t" && chmod "$2" "$t" && mv -f "$t" "$1" || { rm -f "$t";
 func sbcast(ctx context.Context, c *call, args []string) error {
 	f := c.flags
 	force := f.BoolP("force", "f", false, "")
-	c.ignore([]string{"fanout/F", "size/s", "timeout/t", "jobid/j"}, []string{"preserve/p", "verbose/v", "compress/C"})
+	c.ignore([]string{"fanout/F", "size/s", "timeout/t", "jobid/j", "compress/C"}, []string{"preserve/p", "verbose/v"})
+	f.Lookup("compress").NoOptDefVal = "lz4"
 	words, done, err := c.parse(args)
 	switch {
 	case done || err != nil:

@@ -15,17 +15,18 @@ import (
 
 // srunNoted are options of srun that have no effect within a job: the ranks use the resources of the job.
 var srunNoted = []string{"cpu-bind", "cpu_bind", "mem_bind", "mem", "mem-per-cpu", "mem-per-gpu", "job-name/J", "distribution/m", "mem-bind", "hint", "cpus-per-gpu",
-	"gpu-bind", "constraint/C", "comment", "accel-bind", "threads-per-core", "slurmd-debug", "acctg-freq", "propagate", "network"}
+	"gpu-bind", "constraint/C", "comment", "accel-bind", "threads-per-core", "slurmd-debug", "acctg-freq", "propagate", "network",
+	"ntasks-per-core", "ntasks-per-socket", "cores-per-socket", "sockets-per-node", "extra-node-info/B", "gres-flags", "cpu-freq", "gpu-freq", "profile", "wckey", "time-min"}
 
 // srunAlone are options without an effect that take no value.
-var srunAlone = []string{"unbuffered/u", "verbose/v", "quiet/Q", "no-kill/k", "disable-status/X"}
+var srunAlone = []string{"unbuffered/u", "verbose/v", "quiet/Q", "no-kill/k", "disable-status/X", "preserve-env/E", "contiguous", "spread-job", "use-min-nodes"}
 
 // srunOutside are options that srun uses only outside a job, for the job that it makes. They take a value.
-var srunOutside = []string{"partition/p", "account/A"}
+var srunOutside = []string{"partition/p", "account/A", "qos/q", "reservation", "begin/b", "dependency/d", "mail-type", "mail-user", "licenses/L", "tmp", "mincpus"}
 
 // srunSays are options of srun that describe the job that srun makes if it runs outside a job.
 var srunSays = []string{"mem", "mem-per-cpu", "cpus-per-task", "job-name", "time", "partition", "account", "export", "gres", "gpus", "gpus-per-node", "gpus-per-task",
-	"cpus-per-gpu", "mem-per-gpu", "constraint", "exclude", "nodelist", "chdir", "exclusive"}
+	"cpus-per-gpu", "mem-per-gpu", "constraint", "exclude", "nodelist", "chdir", "exclusive", "qos", "reservation", "begin", "dependency", "mail-type", "mail-user", "licenses", "tmp", "mincpus"}
 
 // srun runs a command. Within a job, it runs at once on the slots of the task. Elsewhere, it becomes a job, with the
 // input and output of this process.

@@ -24,7 +24,7 @@ import (
 type step struct {
 	ranks, perNode, cpus int // 0: the user did not say it
 	nodes                string
-	exact, overlap       bool // exact: only the processors of its ranks; overlap: none of its own; neither: all of the job's
+	exact, overlap       bool // exact, or a number for --cpus-per-task: only the processors of its ranks; overlap: none of its own; neither: all of the job's
 	over                 bool // may have more ranks than processors
 	label, kill          bool
 	out, errs, in, mode  string
@@ -63,6 +63,8 @@ func stepFlags(f *pflag.FlagSet) *step {
 	f.BoolVarP(&w.over, "overcommit", "O", false, "")
 	f.BoolVarP(&w.label, "label", "l", false, "")
 	f.BoolVarP(&w.kill, "kill-on-bad-exit", "K", false, "")
+	f.BoolP("=1", "1", false, "")                                                 // -K1: nobody can write the long names
+	f.BoolFuncP("=0", "0", "", func(string) error { w.kill = false; return nil }) // -K0
 	f.StringVarP(&w.out, "output", "o", "", "")
 	f.StringVarP(&w.errs, "error", "e", "", "")
 	f.StringVarP(&w.in, "input", "i", "", "")
@@ -187,6 +189,7 @@ func (c *call) step(ctx context.Context, w *step, words []string) error {
 	if err != nil {
 		return err
 	}
+	w.exact = w.exact || c.flags.Changed("cpus-per-task") || c.flags.Changed("threads-per-core") // Slurm does the same since 22.05
 	limit, err := stepLimit(w.limit)
 	if err != nil {
 		return err
