@@ -32,7 +32,7 @@ func newSlurmSite(t *testing.T) *slurmSite {
 	if err := os.Link(built, filepath.Join(s.dir, "candor")); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"sbatch", "srun", "salloc", "sbcast", "scancel", "scontrol"} {
+	for _, name := range []string{"sbatch", "srun", "salloc", "sbcast", "scancel", "scontrol", "squeue", "sacct"} {
 		if err := os.Symlink("candor", filepath.Join(s.dir, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -68,6 +68,11 @@ func (s *slurmSite) write(name, text string) {
 func (s *slurmSite) read(name string) string {
 	text, _ := os.ReadFile(filepath.Join(s.dir, name))
 	return string(text)
+}
+
+func (s *slurmSite) missing(name string) bool {
+	_, err := os.Stat(filepath.Join(s.dir, name))
+	return err != nil
 }
 
 // run runs a command. It returns its output and exit code.
@@ -123,7 +128,6 @@ srun sh -c 'exit $((SLURM_PROCID == 2 ? 4 : 0))'`)
 	for options, sentence := range map[string]string{
 		"-N 4":               "the job asks for 4 nodes, but only 3 nodes of class cpu can run its tasks",
 		"-N 2 -n 10":         "no node of class cpu has 5 cpus",
-		"-N 2 --array=0-1":   "an array of jobs on several nodes is not possible here",
 		"-n 2 -N 1 --mem=5G": "no node of class cpu has",
 	} {
 		s.write("job.sh", "#!/bin/bash\n#SBATCH "+options+"\ntrue\n")
@@ -131,6 +135,79 @@ srun sh -c 'exit $((SLURM_PROCID == 2 ? 4 : 0))'`)
 			t.Errorf("%s: exit code %d: %s, want %q", options, code, said, sentence)
 		}
 	}
+}
+
+// TestAnArrayOfAllocations runs arrays whose elements have several nodes. Each element must be an allocation of its own, and
+// all commands must know it by the number of the array and its index, and by its own number.
+func TestAnArrayOfAllocations(t *testing.T) {
+	s := newSlurmSite(t)
+	s.env = append(s.env, "CANDOR_BUDGET=3")
+	submit := func(options string) (number int) {
+		t.Helper()
+		s.write("job.sh", "#!/bin/bash\n#SBATCH -N 2 -n 3 "+options+`
+{ echo "$SLURM_ARRAY_JOB_ID $SLURM_ARRAY_TASK_ID $SLURM_ARRAY_TASK_COUNT $SLURM_ARRAY_TASK_MIN $SLURM_ARRAY_TASK_MAX $SLURM_ARRAY_TASK_STEP"
+srun -l sh -c 'echo $CANDOR_ARRAY_INDEX' | sort; } > element.$SLURM_ARRAY_TASK_ID
+`)
+		said, code := s.run("sbatch", "--parsable", "job.sh")
+		number, err := strconv.Atoi(strings.TrimSpace(said))
+		if code != 0 || err != nil {
+			t.Fatal(said)
+		}
+		return number
+	}
+	states := func(number int) string {
+		out, _ := s.run("sacct", "-nP", "-j", strconv.Itoa(number), "-o", "JobID,State")
+		return strings.ReplaceAll(strings.TrimSpace(out), "\n", " ")
+	}
+
+	first := submit("--array=3-7:2%1 --wait -o %A.%2a.%j")
+	want := fmt.Sprintf("%d_3|COMPLETED %d_5|COMPLETED %d_7|COMPLETED", first, first, first)
+	if got := states(first); got != want {
+		t.Errorf("states %s, want %s", got, want)
+	}
+	for i, index := range []int{3, 5, 7} {
+		want := fmt.Sprintf("%d %d 3 3 7 2\n0: %d\n1: %d\n2: %d\n", first, index, index, index, index)
+		if got := s.read(fmt.Sprintf("element.%d", index)); got != want {
+			t.Errorf("element %d: %q, want %q", index, got, want)
+		}
+		if name := fmt.Sprintf("%d.%02d.%d", first, index, first+i); s.missing(name) {
+			t.Errorf("there is no file %s", name)
+		}
+	}
+
+	held := submit("--array=1-3 --hold")
+	for _, one := range []struct{ words, want string }{
+		{"squeue -h -o %i.%F.%K.%A.%t -j HELD", "HELD_1.HELD.1.HELD.PD\nHELD_2.HELD.2.HELD+1.PD\nHELD_3.HELD.3.HELD+2.PD\n"},
+		{"squeue -h -o %i -j HELD_2", "HELD_2\n"},
+		{"sacct -nP -o JobID,Budget -j HELD_2", "HELD_2|1\n"}, // the elements share the budget
+		{"squeue -h -o %i -j HELD+2", "HELD_3\n"},
+		{"sbatch --parsable --hold -d afterok:HELD --wrap true", "HELD+3\n"},
+		{"squeue -h -o %E -j HELD+3", "afterok:HELD:HELD+1:HELD+2\n"},
+		{"sbatch --parsable -d aftercorr:HELD job.sh", "HELD+4\n"},
+		{"squeue -h -o %i.%E -j HELD+4", "HELD+4_1.afterok:HELD\nHELD+4_2.afterok:HELD+1\nHELD+4_3.afterok:HELD+2\n"},
+		{"sbatch -d aftercorr:HELD --array=3-4 job.sh", "sbatch: error: --dependency: array HELD has no element 4: both arrays must have the same indices (Invalid)\n"},
+		{"scancel HELD_9", "scancel: error: Invalid job id specified: array HELD has no such element\n"},
+		{"sbatch -N 2 --array=1-1001 --wrap true", "sbatch: error: --array: has 1001 elements, and each would be a job on several nodes: at most 1000 are possible at once (TooLarge)\n"},
+		{"candor submit job.sh", "candor submit: --array: each element would be a job on several nodes: submit the script with sbatch, which makes these jobs, or ask for one node (Invalid)\n"},
+		{"scancel HELD_2 HELD+4", ""},
+		{"sacct -nP -o JobID,JobIDRaw,State -j HELD", "HELD_1|HELD|PENDING\nHELD_2|HELD+1|CANCELLED\nHELD_3|HELD+2|PENDING\n"},
+		{"squeue -h -o %i -j HELD", "HELD_1\nHELD_3\n"},
+		{"scancel HELD_1", ""},
+		{"squeue -h -o %i -j HELD", "HELD_3\n"}, // the array is found though its first job has ended
+		{"scontrol release HELD_3", ""},
+	} {
+		fill := func(text string) string {
+			for i := range 5 {
+				text = strings.ReplaceAll(text, "HELD+"+strconv.Itoa(i), strconv.Itoa(held+i))
+			}
+			return strings.ReplaceAll(text, "HELD", strconv.Itoa(held))
+		}
+		if got, _ := s.run(strings.Fields(fill(one.words))...); got != fill(one.want) {
+			t.Errorf("%s: %q, want %q", fill(one.words), got, fill(one.want))
+		}
+	}
+	want = fmt.Sprintf("%d_1|CANCELLED %d_2|CANCELLED %d_3|COMPLETED", held, held, held)
+	await.Until(t, "the released element completes", func() bool { return states(held) == want })
 }
 
 // TestAnAllocationFromATerminal runs salloc and srun outside of a job. Each must get its own allocation, also on several

@@ -104,8 +104,13 @@ func (job *Job) finishAllocation() error {
 		s.CPUs = max(s.CPUs, 1) * here
 	}
 	if nodes > 1 {
-		if s.Tasks > 1 || s.Array != nil {
-			return messages.Errorf(messages.Invalid, "--nodes=%d: an array of jobs on several nodes is not possible here: submit a job for each index, or ask for one node", nodes)
+		if s.Array != nil {
+			if err := job.splitArray(); err != nil {
+				return err
+			}
+		}
+		if s.Tasks > 1 {
+			return messages.Errorf(messages.Invalid, "--nodes=%d: a job on several nodes has one task on each of them: leave --tasks out", nodes)
 		}
 		s.Tasks, s.Gang, s.Allocation, s.OnFailure = nodes, true, true, ""
 	}

@@ -143,6 +143,7 @@ type Job struct {
 
 	relative   relative
 	allocation allocation
+	split      split
 	asked      asked
 
 	source []byte // the document; nil for a script

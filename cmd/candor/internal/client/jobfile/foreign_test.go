@@ -102,7 +102,6 @@ func TestOtherSystemsAreRefusedWhereTheyAskForMore(t *testing.T) {
 		"#$ -soft":                      "-soft needs a value, or is no option",
 		"#BSUB -n 4":                    "#BSUB lines are of LSF, and are not read",
 		"#PBS -N a\n#$ -N b":            "lines are of",
-		"#PBS -l nodes=2:ppn=1 -t 1-3":  "an array of jobs on several nodes is not possible here",
 	} {
 		job, err := ParseScript([]byte("#!/bin/sh\n"+lines+"\ntrue\n"), nil, lookup)
 		if err == nil {

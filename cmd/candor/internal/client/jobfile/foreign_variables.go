@@ -15,14 +15,14 @@ func (j *Job) foreignVariables(user string) string {
 	if ranks == 1 {
 		cpus = max(stage.CPUs, 1)
 	}
-	index, dir, host := `"$CANDOR_ARRAY_INDEX"`, Quote(j.Spec.Dir), Quote(j.Host)
+	index, dir, host := `"`+j.index()+`"`, Quote(j.Spec.Dir), Quote(j.Host)
 	if j.Spec.Dir == "" {
 		dir = `"$PWD"`
 	}
 	if j.system == gridEngine {
 		values := [][2]string{{"JOB_ID", `"$CANDOR_JOB"`}, {"JOB_NAME", `"$CANDOR_JOB_NAME"`}, {"SGE_O_WORKDIR", dir}, {"SGE_O_LOGNAME", Quote(user)}, {"SGE_O_HOST", host},
 			{"QUEUE", `"$CANDOR_MARKET"`}, {"NSLOTS", strconv.Itoa(ranks * cpus)}, {"NHOSTS", strconv.Itoa(len(counts))}, {"SGE_TASK_ID", "undefined"}}
-		if a := stage.Array; a != nil {
+		if a := j.indices(); a != nil {
 			values[len(values)-1][1] = index
 			values = append(values, [2]string{"SGE_TASK_FIRST", strconv.FormatInt(a.At(0), 10)}, [2]string{"SGE_TASK_LAST", strconv.FormatInt(a.At(a.Count()-1), 10)},
 				[2]string{"SGE_TASK_STEPSIZE", strconv.FormatInt(a[0].Step, 10)})
@@ -32,8 +32,8 @@ func (j *Job) foreignVariables(user string) string {
 	values := [][2]string{{"PBS_JOBID", `"` + j.jobNumber() + `"`}, {"PBS_JOBNAME", `"$CANDOR_JOB_NAME"`}, {"PBS_O_WORKDIR", dir}, {"PBS_O_LOGNAME", Quote(user)}, {"PBS_O_HOST", host},
 		{"PBS_QUEUE", `"$CANDOR_MARKET"`}, {"PBS_O_QUEUE", `"$CANDOR_MARKET"`}, {"PBS_ENVIRONMENT", "PBS_BATCH"}, {"PBS_NP", strconv.Itoa(ranks)}, {"PBS_NUM_NODES", strconv.Itoa(len(counts))},
 		{"PBS_NUM_PPN", each}, {"NCPUS", strconv.Itoa(cpus)}}
-	if stage.Array != nil {
-		values = append(values, [2]string{"PBS_ARRAYID", index}, [2]string{"PBS_ARRAY_INDEX", index}, [2]string{"PBS_ARRAY_ID", `"$CANDOR_JOB"`})
+	if j.indices() != nil {
+		values = append(values, [2]string{"PBS_ARRAYID", index}, [2]string{"PBS_ARRAY_INDEX", index}, [2]string{"PBS_ARRAY_ID", `"` + j.arrayNumber() + `"`})
 	}
 	return exportOf(values) + nodeFile("PBS_NODEFILE", fmt.Sprintf(`candor_rank=0; while [ $candor_rank -lt %s ]; do echo "$candor_node"; candor_rank=$((candor_rank + 1)); done`, each))
 }

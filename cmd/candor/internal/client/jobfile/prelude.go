@@ -65,7 +65,6 @@ func (j *Job) jobNumber() string {
 
 // slurmVariables returns a shell command that sets the environment variables of Slurm.
 func (j *Job) slurmVariables(user string) string {
-	stage := &j.Spec.Stages[0]
 	values := [][2]string{
 		{"SLURM_JOB_ID", `"` + j.jobNumber() + `"`}, {"SLURM_JOBID", `"` + j.jobNumber() + `"`}, {"SLURM_JOB_NAME", `"$CANDOR_JOB_NAME"`},
 		{"SLURM_SUBMIT_DIR", Quote(j.Spec.Dir)}, {"SLURM_JOB_USER", Quote(user)}, {"SLURM_CLUSTER_NAME", `"$CANDOR_SITE"`},
@@ -84,9 +83,12 @@ func (j *Job) slurmVariables(user string) string {
 	}
 	named("SLURM_JOB_PARTITION", cmp.Or(j.Names.Partition, j.Spec.Market), `"$CANDOR_MARKET"`)
 	named("SLURM_JOB_ACCOUNT", cmp.Or(j.Names.Account, j.Spec.Project), `"$CANDOR_PAYER"`)
-	if a := stage.Array; a != nil {
+	if a := j.indices(); a != nil {
 		last := a.At(a.Count() - 1)
-		values = append(values, [2]string{"SLURM_ARRAY_JOB_ID", `"$CANDOR_JOB"`}, [2]string{"SLURM_ARRAY_TASK_ID", `"$CANDOR_ARRAY_INDEX"`},
+		if j.split.element {
+			values = append(values, [2]string{"CANDOR_ARRAY_INDEX", j.index()})
+		}
+		values = append(values, [2]string{"SLURM_ARRAY_JOB_ID", `"` + j.arrayNumber() + `"`}, [2]string{"SLURM_ARRAY_TASK_ID", `"` + j.index() + `"`},
 			[2]string{"SLURM_ARRAY_TASK_COUNT", strconv.FormatInt(a.Count(), 10)},
 			[2]string{"SLURM_ARRAY_TASK_MIN", strconv.FormatInt(a.At(0), 10)}, [2]string{"SLURM_ARRAY_TASK_MAX", strconv.FormatInt(last, 10)}, [2]string{"SLURM_ARRAY_TASK_STEP", strconv.FormatInt(a[0].Step, 10)})
 	}
@@ -229,12 +231,12 @@ func (j *Job) placeholder(letter byte, user string) string {
 		}
 		return j.jobNumber()
 	case 'A':
-		return "$CANDOR_JOB"
+		return j.arrayNumber()
 	case 'a':
-		if j.Spec.Stages[0].Array == nil {
+		if j.indices() == nil {
 			return "4294967294" // Slurm has the same value
 		}
-		return "$CANDOR_ARRAY_INDEX"
+		return j.index()
 	case 'x':
 		return "$CANDOR_JOB_NAME"
 	case 'N':

@@ -82,7 +82,7 @@ func TestShapesOfSbatch(t *testing.T) {
 		"-w node[1-":                         "write names of nodes",
 		"-x node[1-9999999]":                 "write names of nodes",
 		"-C 'a*2'":                           "write labels",
-		"-n 8 --ntasks-per-node=4 -a 0-3":    "--nodes=2: an array of jobs on several nodes is not possible here",
+		"-N 2 -a 0-1000":                     "has 1001 elements, and each would be a job on several nodes",
 		"-N 2 -G 3":                          "each of 2 nodes has as many GPUs here",
 		"-n 60000 -c 2":                      "60000 tasks of 2 processors are more than any node has",
 		"-n 4 -G 2 --gpus-per-task=1":        "4 tasks of 1 GPUs are not the 2 that another option asks for",

@@ -38,13 +38,17 @@ func qsub(ctx context.Context, c *call, args []string) error {
 		return err
 	}
 	redirect(job)
-	s, reply, err := submit.Send(ctx, c.App, job, "", false)
+	s, replies, err := submit.SendAll(ctx, c.App, job, false)
 	if err != nil {
 		return err
 	}
 	defer s.Bus.Close()
+	reply := replies[0]
 	c.warn(reply.Warnings)
 	array := job.Spec.Stages[0].Array
+	if array == nil {
+		array = job.Splits()
+	}
 	switch {
 	case slices.Contains(options, "-terse"):
 		_, err = fmt.Fprintln(c.Out, reply.Job)

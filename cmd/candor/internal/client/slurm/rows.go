@@ -12,6 +12,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/hostlist"
 )
@@ -19,8 +20,9 @@ import (
 // row is one line of output: a job, an element of an array, or all elements of an array that wait.
 type row struct {
 	messages.JobSummary
-	index  string // of the array: "4", or "[5-9]"; "" for a job
-	at     int    // position of an element in its array
+	array  messages.JobID // number of the array
+	index  string         // of the array: "4", or "[5-9]"; "" for a job
+	at     int            // position of an element in its array
 	state  state
 	code   string // exit code and signal, as Slurm writes them
 	why    string
@@ -39,7 +41,7 @@ func (r *row) id() string {
 	if r.index == "" {
 		return r.Job.String()
 	}
-	return r.Job.String() + "_" + r.index
+	return r.array.String() + "_" + r.index
 }
 
 // number returns the job's number. For an element of an array, it returns the element's own number.
@@ -213,6 +215,11 @@ func (q *query) jobs(ctx context.Context, s *cli.Session) (jobs []messages.JobSu
 			break
 		}
 	}
+	missing, err := elementsMissing(ctx, s, q.targets, jobs)
+	if err != nil {
+		return nil, err
+	}
+	jobs = append(jobs, missing...)
 	more, err := elementsOf(ctx, s, q.targets, jobs)
 	if err != nil || len(more) == 0 {
 		return jobs, err
@@ -221,6 +228,30 @@ func (q *query) jobs(ctx context.Context, s *cli.Session) (jobs []messages.JobSu
 	again.targets = more
 	elements, err := again.jobs(ctx, s)
 	return append(jobs, elements...), err
+}
+
+// elementsMissing returns the jobs that targets mean and a list of jobs lacks: the elements of arrays that are jobs of their
+// own.
+func elementsMissing(ctx context.Context, s *cli.Session, targets []target, jobs []messages.JobSummary) (more []messages.JobSummary, err error) {
+	for _, t := range targets {
+		i := slices.IndexFunc(jobs, func(j messages.JobSummary) bool { return j.Job == t.job })
+		if i >= 0 {
+			if array, _, is := jobfile.ElementOf(&jobs[i]); !is || array != t.job {
+				continue
+			}
+		}
+		all, err := submit.Elements(ctx, s, t.job)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range all {
+			same := func(j messages.JobSummary) bool { return j.Job == one.Job }
+			if !slices.ContainsFunc(jobs, same) && !slices.ContainsFunc(more, same) {
+				more = append(more, one)
+			}
+		}
+	}
+	return more, nil
 }
 
 // elementsOf changes targets whose number is an array element's own number: afterwards they name the array and the
@@ -269,7 +300,7 @@ func (q *query) has(r *row) bool {
 		return true
 	}
 	for _, t := range q.targets {
-		if t.job != r.Job {
+		if t.job != r.Job && (r.index == "" || t.job != r.array) {
 			continue
 		}
 		if t.indices == nil {
@@ -284,7 +315,10 @@ func (q *query) has(r *row) bool {
 }
 
 func (q *query) rowsOf(ctx context.Context, s *cli.Session, j *messages.JobSummary) ([]row, error) {
-	whole := row{JobSummary: *j, state: stateOf(j), began: j.Started, ended: j.Ended}
+	whole := row{JobSummary: *j, array: j.Job, state: stateOf(j), began: j.Started, ended: j.Ended}
+	if array, index, is := jobfile.ElementOf(j); is {
+		whole.array, whole.index = array, strconv.FormatInt(index, 10)
+	}
 	whole.code, whole.why = exit(int(max(j.ExitCode, 0)), j.Reason, whole.state), reasonOf(j, whole.state)
 	if q.details {
 		detail, err := ask[messages.JobDetail](ctx, s, messages.VerbJob, messages.JobRequest{Job: j.Job})

@@ -39,7 +39,7 @@ func (c *call) records(cluster string) []recordField {
 	return []recordField{
 		{"JobID", 12, (*row).id},
 		{"JobIDRaw", 12, func(r *row) string {
-			if r.index != "" && !r.Numbered {
+			if r.index != "" && r.Array != nil && !r.Numbered {
 				return r.id()
 			}
 			return r.number().String()

@@ -53,11 +53,12 @@ func sbatch(ctx context.Context, c *call, args []string) error {
 	}
 	redirect(job)
 	_, tests := job.Options.Noted[jobfile.TestOnly]
-	s, reply, err := submit.Send(ctx, c.App, job, "", tests)
+	s, replies, err := submit.SendAll(ctx, c.App, job, tests)
 	if err != nil {
 		return err
 	}
 	defer s.Bus.Close()
+	reply := replies[0]
 	if c.warn(reply.Warnings); tests {
 		c.warn([]string{"the site would take this job"})
 		return nil
@@ -71,9 +72,19 @@ func sbatch(ctx context.Context, c *call, args []string) error {
 		return submit.Unsaid(reply, err)
 	}
 	if job.Options.Wait {
-		return c.await(ctx, s, reply.Job)
+		return c.awaitAll(ctx, s, replies)
 	}
 	return nil
+}
+
+// awaitAll follows jobs to their ends, and returns the error of the first one that does not complete.
+func (c *call) awaitAll(ctx context.Context, s *cli.Session, replies []messages.SubmitReply) (err error) {
+	for _, reply := range replies {
+		if failed := c.await(ctx, s, reply.Job); err == nil {
+			err = failed
+		}
+	}
+	return err
 }
 
 // read makes a job from a script as sbatch does: with the user's environment. If the script names no budget, the
@@ -163,7 +174,7 @@ func redirect(job *jobfile.Job) {
 	noted := job.Options.Noted
 	job.Stdout, job.Stderr, job.Append = cmp.Or(noted["output"], job.Usual[0]), cmp.Or(noted["error"], job.Usual[1]), strings.HasPrefix(noted["open-mode"], "a")
 	switch {
-	case job.Stdout == "" && job.Spec.Stages[0].Array != nil:
+	case job.Stdout == "" && (job.Spec.Stages[0].Array != nil || job.Splits() != nil):
 		job.Stdout = "slurm-%A_%a.out"
 	case job.Stdout == "":
 		job.Stdout = "slurm-%j.out"

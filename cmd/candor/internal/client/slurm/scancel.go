@@ -66,7 +66,7 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	}
 	list := q.targets
 	if !filtered {
-		err = known(ctx, s, list)
+		list, err = known(ctx, s, list)
 	}
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -63,27 +64,59 @@ func someTargets(ctx context.Context, s *cli.Session, words []string) (list []ta
 	if list, err = targets(words...); err == nil && len(list) == 0 {
 		err = errors.New("too few arguments for keyword")
 	}
-	if err == nil {
-		err = known(ctx, s, list)
+	if err != nil {
+		return nil, err
 	}
-	return list, err
+	return known(ctx, s, list)
 }
 
-// known replaces the own number of an array element by the array and the index, in each target of a list.
-func known(ctx context.Context, s *cli.Session, list []target) error {
+// known replaces the own number of an array element by the array and the index, in each target of a list. It replaces an
+// array whose elements are jobs of their own by these jobs.
+func known(ctx context.Context, s *cli.Session, list []target) (all []target, err error) {
 	var ids []messages.JobID
 	for _, t := range list {
 		ids = append(ids, t.job)
 	}
 	if len(ids) == 0 {
-		return nil
+		return list, nil
 	}
 	reply, err := ask[messages.JobsReply](ctx, s, messages.VerbJobs, messages.JobsRequest{Jobs: ids, Limit: cli.MaxPage})
 	if err != nil || reply.More {
-		return err
+		return list, err
 	}
-	_, err = elementsOf(ctx, s, list, reply.Jobs)
-	return err
+	if _, err = elementsOf(ctx, s, list, reply.Jobs); err != nil {
+		return nil, err
+	}
+	for _, t := range list {
+		i := slices.IndexFunc(reply.Jobs, func(j messages.JobSummary) bool { return j.Job == t.job })
+		if i < 0 {
+			all = append(all, t)
+			continue
+		}
+		some, err := apartFrom(ctx, s, t, &reply.Jobs[i])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// apartFrom returns the jobs of the elements that a target means, if they are jobs of their own, and else the target.
+func apartFrom(ctx context.Context, s *cli.Session, t target, job *messages.JobSummary) (all []target, err error) {
+	if array, _, is := jobfile.ElementOf(job); !is || array != t.job {
+		return []target{t}, nil
+	}
+	elements, err := submit.Elements(ctx, s, t.job)
+	for i := range elements {
+		if _, index, _ := jobfile.ElementOf(&elements[i]); t.indices == nil || slices.Contains(t.indices, index) {
+			all = append(all, target{job: elements[i].Job})
+		}
+	}
+	if err == nil && len(all) == 0 {
+		err = fmt.Errorf("Invalid job id specified: array %v has no such element", t.job)
+	}
+	return all, err
 }
 
 // requeue starts jobs, or elements of arrays, again.
@@ -356,7 +389,7 @@ func (c *call) jobLines(r *row) []string {
 	}
 	head := fmt.Sprintf("JobId=%v", r.Job)
 	if r.index != "" {
-		head = fmt.Sprintf("JobId=%v ArrayJobId=%v ArrayTaskId=%s", r.number(), r.Job, r.index)
+		head = fmt.Sprintf("JobId=%v ArrayJobId=%v ArrayTaskId=%s", r.number(), r.array, r.index)
 	}
 	shares := make([]string, len(r.detail.Shares))
 	for i, s := range r.detail.Shares {

@@ -61,7 +61,7 @@ func (c *call) queueFields() map[byte]column {
 		'y': fixed("NICE", "0"),
 		'i': text("JOBID", (*row).id),
 		'A': text("JOBID", func(r *row) string { return r.number().String() }),
-		'F': text("ARRAY_JOB_ID", func(r *row) string { return r.Job.String() }),
+		'F': text("ARRAY_JOB_ID", func(r *row) string { return r.array.String() }),
 		'K': text("ARRAY_TASK_ID", func(r *row) string {
 			if r.index == "" {
 				return "N/A"

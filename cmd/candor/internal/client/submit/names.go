@@ -66,8 +66,17 @@ func awaitArrays(ctx context.Context, s *cli.Session, job *jobfile.Job, list *[]
 			job.Warnings = append(job.Warnings, fmt.Sprintf("%v is an element of array job %v: this job waits for the whole array", id, array.Job))
 			id = array.Job
 		}
+		elements, err := Elements(ctx, s, id)
+		if err != nil {
+			return err
+		}
 		if !slices.Contains(jobs, id) {
 			jobs = append(jobs, id)
+		}
+		for i := range elements {
+			if one := elements[i].Job; !slices.Contains(jobs, one) {
+				jobs = append(jobs, one)
+			}
 		}
 	}
 	*list = jobs
@@ -75,11 +84,19 @@ func awaitArrays(ctx context.Context, s *cli.Session, job *jobfile.Job, list *[]
 }
 
 // awaitElements changes a job that waits for another job task by task, if one of the two is no array. It then waits
-// for the whole other job.
+// for the whole other job. If both are arrays of jobs on several nodes, each job waits for its counterpart.
 func awaitElements(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	id := job.Spec.AfterEach
 	if id == 0 {
 		return nil
+	}
+	elements, err := Elements(ctx, s, id)
+	if err != nil {
+		return err
+	}
+	if len(elements) > 0 {
+		job.Spec.AfterEach = 0
+		return job.AfterElements(elements)
 	}
 	array, at, is, err := cli.Element(ctx, s, id)
 	switch {

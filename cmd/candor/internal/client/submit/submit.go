@@ -232,6 +232,9 @@ func commands() string {
 
 // prepare makes the request for a job. It refuses a job that any site would refuse.
 func prepare(a *cli.App, job *jobfile.Job, key string, dryRun bool) (*messages.SubmitRequest, error) {
+	if job.Splits() != nil {
+		return nil, messages.Errorf(messages.Invalid, "--array: each element would be a job on several nodes: submit the script with sbatch, which makes these jobs, or ask for one node")
+	}
 	warn(a, job, job.Warnings...)
 	if err := openDir(a, job); err != nil {
 		return nil, err

@@ -1,0 +1,144 @@
+package jobfile
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// An array of jobs on several nodes is not one job: each element is a job of its own, because a job has one gang for
+// each of its stages. Two labels hold the elements together. The number of the array is the number of its first job, as
+// under Slurm.
+const (
+	arrayLabel = "slurm-array" // number of the array; firstOfArray for the first job, which does not know its number yet
+	indexLabel = "slurm-index"
+
+	firstOfArray = "first"
+)
+
+// MaxElements is the largest number of elements of an array of jobs on several nodes: another job can wait for them all.
+const MaxElements = messages.MaxDependencies
+
+// split is an array of jobs on several nodes.
+type split struct {
+	indices messages.Array           // nil: the job is no such array
+	most    int                      // how many elements run at the same time; 0: no bound
+	after   map[int64]messages.JobID // the job that the element with an index waits for; nil: for none
+	// The following fields are set for the job of one element:
+	element bool
+	index   int64
+	first   messages.JobID // 0: this job is the first
+}
+
+// Splits returns the indices of an array whose elements are jobs of their own; nil: the job is no such array.
+func (job *Job) Splits() messages.Array {
+	if job.split.element {
+		return nil
+	}
+	return job.split.indices
+}
+
+// splitArray takes the array from a job on several nodes.
+func (job *Job) splitArray() error {
+	s := &job.Spec.Stages[0]
+	if n := s.Array.Count(); n > MaxElements {
+		return messages.Errorf(messages.TooLarge, "--array: has %d elements, and each would be a job on several nodes: at most %d are possible at once", n, MaxElements)
+	}
+	job.split = split{indices: s.Array, most: s.MaxRunning}
+	s.Array, s.MaxRunning = nil, 0
+	return nil
+}
+
+// Element returns the job for the next element of an array that [Job.Splits]. earlier are the jobs of the elements before
+// it. The elements share the budget of the array.
+func (job *Job) Element(earlier []messages.JobID) (*Job, error) {
+	e, n, at := *job, job.split.indices.Count(), len(earlier)
+	e.split.element, e.split.index = true, job.split.indices.At(int64(at))
+	spec := &e.Spec
+	if id := job.split.after[e.split.index]; id != 0 && !slices.Contains(spec.AfterOK, id) {
+		spec.AfterOK = append(slices.Clone(spec.AfterOK), id)
+	}
+	spec.Stages = slices.Clone(spec.Stages)
+	for _, amount := range []*messages.Credits{&spec.Budget, &spec.Value, &spec.Delay} {
+		*amount /= messages.Credits(n)
+	}
+	array := firstOfArray
+	if at > 0 {
+		e.Warnings, e.split.first, array = nil, earlier[0], earlier[0].String()
+	}
+	spec.Labels = slices.Clone(spec.Labels).Set(arrayLabel, array).Set(indexLabel, strconv.FormatInt(e.split.index, 10))
+	most := job.split.most
+	if job.Names.Singleton {
+		most = 1
+	}
+	if most > 0 && at >= most {
+		if spec.AfterAny {
+			return nil, messages.Errorf(messages.Invalid, "--array: a bound of elements at once, and a dependency with ?, are not possible together for jobs on several nodes: leave one out")
+		}
+		spec.AfterJobs = append(slices.Clone(spec.AfterJobs), earlier[at-most])
+	}
+	return &e, nil
+}
+
+// AfterElements makes a job wait for the completion of an array of jobs on several nodes: each element for the one with the
+// same index, if the job is such an array too.
+func (job *Job) AfterElements(elements []messages.JobSummary) error {
+	pairs := map[int64]messages.JobID{}
+	for i := range elements {
+		_, index, _ := ElementOf(&elements[i])
+		pairs[index] = elements[i].Job
+		if job.split.indices == nil {
+			job.Spec.AfterOK = append(job.Spec.AfterOK, elements[i].Job)
+		}
+	}
+	for index := range job.split.indices.Indices {
+		if pairs[index] == 0 {
+			return messages.Errorf(messages.Invalid, "--dependency: array %v has no element %d: both arrays must have the same indices", elements[0].Job, index)
+		}
+		job.split.after = pairs
+	}
+	return nil
+}
+
+// ElementOf returns the array and the index of a job that is one element of an array of jobs on several nodes.
+func ElementOf(j *messages.JobSummary) (array messages.JobID, index int64, is bool) {
+	of, _ := j.Labels.Get(arrayLabel)
+	text, _ := j.Labels.Get(indexLabel)
+	index, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, 0, false
+	}
+	if of == firstOfArray {
+		return j.Job, index, true
+	}
+	n, err := strconv.ParseUint(of, 10, 64)
+	return messages.JobID(n), index, err == nil
+}
+
+// ElementsAfter returns the label that the elements of an array have, except the first.
+func ElementsAfter(first messages.JobID) string { return arrayLabel + "=" + first.String() }
+
+// indices returns the indices of the array that the job is, or is a part of; nil: there is none.
+func (job *Job) indices() messages.Array {
+	if job.split.element {
+		return job.split.indices
+	}
+	return job.Spec.Stages[0].Array
+}
+
+// index returns the index of an element in its array, as text for a shell within double quotes.
+func (job *Job) index() string {
+	if job.split.element {
+		return strconv.FormatInt(job.split.index, 10)
+	}
+	return "$CANDOR_ARRAY_INDEX"
+}
+
+// arrayNumber returns the number of the array, as text for a shell within double quotes.
+func (job *Job) arrayNumber() string {
+	if job.split.first != 0 {
+		return job.split.first.String()
+	}
+	return "$CANDOR_JOB"
+}

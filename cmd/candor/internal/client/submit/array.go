@@ -1,0 +1,89 @@
+package submit
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
+	"github.com/candor-grid/candor/messages"
+)
+
+// SendAll submits a job, or a job for each element of an array on several nodes. If one of these is refused, those that were
+// submitted before are cancelled. It returns the replies in the order of the elements. If it returns no error, the session
+// that it returns is open.
+func SendAll(ctx context.Context, a *cli.App, job *jobfile.Job, dryRun bool) (s *cli.Session, replies []messages.SubmitReply, err error) {
+	indices := job.Splits()
+	if indices == nil {
+		s, reply, err := Send(ctx, a, job, "", dryRun)
+		return s, []messages.SubmitReply{reply}, err
+	}
+	if s, err = dialFor(ctx, a, job); err != nil {
+		return nil, nil, err
+	}
+	key, kept := rand.Text(), map[string]bool{}
+	var earlier []messages.JobID
+	for index := range indices.Indices {
+		reply, err := sendElement(ctx, a, s, job, earlier, fmt.Sprintf("%s-%d", key, index), kept, dryRun)
+		if err != nil {
+			withdraw(ctx, s, earlier)
+			s.Bus.Close()
+			return nil, nil, err
+		}
+		earlier, replies = append(earlier, reply.Job), append(replies, reply)
+		if dryRun { // the other elements ask for the same
+			break
+		}
+	}
+	return s, replies, nil
+}
+
+// sendElement submits the job of the next element of an array.
+func sendElement(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.Job, earlier []messages.JobID, key string, kept map[string]bool, dryRun bool) (reply messages.SubmitReply, err error) {
+	e, err := job.Element(earlier)
+	if err != nil {
+		return reply, err
+	}
+	request, err := prepare(a, e, key, dryRun)
+	if err != nil {
+		return reply, err
+	}
+	if err = sendInputs(ctx, s, e, request, kept); err == nil {
+		reply, err = sendSomewhere(ctx, a, s, e, request)
+	}
+	if err != nil {
+		return reply, refused(err, e, key)
+	}
+	return reply, nil
+}
+
+// withdraw cancels jobs of an array whose other elements were refused.
+func withdraw(ctx context.Context, s *cli.Session, submitted []messages.JobID) {
+	for _, id := range submitted {
+		cli.Call[messages.CancelReply](ctx, s, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: id})
+	}
+}
+
+// Elements returns the jobs of an array on several nodes, if the first of them has the number id; nil: id is no such array.
+func Elements(ctx context.Context, s *cli.Session, id messages.JobID) (all []messages.JobSummary, err error) {
+	for _, r := range []messages.JobsRequest{{Jobs: []messages.JobID{id}}, {Labels: []string{jobfile.ElementsAfter(id)}, Sort: "job"}} {
+		for r.Limit = cli.MaxPage; ; {
+			reply, err := cli.Call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, reply.Jobs...)
+			if r.After = reply.Next; !reply.More || r.After == "" {
+				break
+			}
+		}
+		if len(all) == 0 {
+			return nil, nil
+		}
+		if array, _, is := jobfile.ElementOf(&all[0]); !is || array != id {
+			return nil, nil
+		}
+	}
+	return all, nil
+}
