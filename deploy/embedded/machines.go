@@ -8,12 +8,18 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// SellMachine makes the site sell the machine by processors, each with its part of the memory. They are sold only in
-// the first market, on a single node that has the whole machine.
+// SellMachine makes the site sell the machine by processors, each with its part of the memory, and by GPUs, each with
+// its part of the processors and the memory. They are sold only in the first market, on a single node that has the
+// whole machine.
 func (c *Config) SellMachine(m runner.Machine) {
-	unit := messages.Resources{CPUs: 1, Memory: m.Memory / int64(max(len(m.CPUs), 1)) >> 20 << 20} // rounded down to whole MiB
+	part := func(n int) int64 { return m.Memory / int64(n) >> 20 << 20 } // rounded down to whole MiB
 	c.Markets, c.Nodes = c.Markets[:1:1], []Node{{Name: "node1"}}
-	c.Markets[0].Classes, c.Markets[0].Units = []messages.Name{"cpu"}, []messages.ClassUnit{{Class: "cpu", Unit: unit}}
+	sold := &c.Markets[0]
+	sold.Classes, sold.Units = []messages.Name{"cpu"}, []messages.ClassUnit{{Class: "cpu", Unit: messages.Resources{CPUs: 1, Memory: part(max(len(m.CPUs), 1))}}}
+	if n := len(m.GPUs); n > 0 {
+		sold.Classes = append(sold.Classes, "gpu")
+		sold.Units = append(sold.Units, messages.ClassUnit{Class: "gpu", Unit: messages.Resources{GPUs: 1, CPUs: max(len(m.CPUs)/n, 1), Memory: part(n)}})
+	}
 }
 
 // divide gives each node of this process its part of the machine, in order. It fills in resources and slots that a

@@ -124,6 +124,9 @@ func (s *settings) changed() func() (*embedded.Config, error) {
 func (s *settings) read() (c embedded.Config, d *document, err error) {
 	if s.file == "" {
 		c, d = defaults(), &document{yamlfile.Reader{File: &yamlfile.File{}}}
+		if m, err := runner.Discover(""); err == nil && len(m.GPUs) > 0 && s.nodes <= 1 { // several nodes would each sell the same GPUs
+			c.SellMachine(m)
+		}
 	} else {
 		text, err := os.ReadFile(s.file)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
 // run runs one command and returns its output.
@@ -94,6 +96,37 @@ func TestShowIsAFile(t *testing.T) {
 	said, err := run(t, "config", "check", file)
 	if err != nil || !strings.Contains(said, "nothing is wrong") {
 		t.Errorf("config check: %q, %v", said, err)
+	}
+}
+
+// TestASiteWithoutAFileSellsTheGPUsThatItFinds runs a script named nvidia-smi. The site must sell each of two GPUs with half of
+// the machine, but not if several nodes would sell the same ones, or if it has a file.
+func TestASiteWithoutAFileSellsTheGPUsThatItFinds(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	write := func(name, text string) string {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Join(dir, name)
+	}
+	sold := func(s settings) []messages.ClassUnit {
+		c, err := s.load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Markets[0].Units
+	}
+	plain := sold(settings{})
+	write("nvidia-smi", "#!/bin/sh\necho '0, GPU-a, NVIDIA L4, 23034 MiB'; echo '1, GPU-b, NVIDIA L4, 23034 MiB'\n")
+	half := messages.Resources{GPUs: 1, CPUs: max(len(runner.Processors())/2, 1), Memory: runner.Memory() / 2 >> 20 << 20}
+	if want := append(slices.Clone(plain), messages.ClassUnit{Class: "gpu", Unit: half}); len(plain) != 1 || !slices.Equal(sold(settings{}), want) {
+		t.Errorf("sold are %+v, want %+v", sold(settings{}), want)
+	}
+	for _, s := range []settings{{nodes: 2}, {file: write("site.yaml", "listen: 127.0.0.1:2000\n")}} {
+		if got := sold(s); !slices.Equal(got, plain) {
+			t.Errorf("%+v: sold are %+v, want %+v", s, got, plain)
+		}
 	}
 }
 

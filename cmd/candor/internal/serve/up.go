@@ -38,9 +38,10 @@ func upCommand() *cobra.Command {
 		Long: `Runs a site until it is interrupted: a NATS server, three replicas each of the
 auctioneer and of the bank, an estimator, and the agents of its nodes. Without a
 configuration it sells this machine, on loopback: a slot is one processor and
-its part of the memory, and the accounts are alice, bob and carol. The data of
-the site are in the state directory. A site that is started again with its
-state directory goes on where it stopped.
+its part of the memory, and the accounts are alice, bob and carol. If nvidia-smi
+or rocm-smi finds GPUs, a slot of the class gpu is one of them with its part of
+the processors and the memory. The data of the site are in the state directory.
+A site that is started again with its state directory goes on where it stopped.
 
 With --host the command runs the part of one host, if the configuration has
 several hosts. The hosts need the same keys (see candor site init).
