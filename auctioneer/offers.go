@@ -138,7 +138,9 @@ func (o *offers) own(ctx context.Context, owner messages.Name, spec *messages.Jo
 		return nil, err
 	}
 	outlook.Site, outlook.Now, outlook.Estimate = o.peers.site, o.clock(), o.estimate(ctx, owner, spec)
-	return []messages.Offer{federation.Expect(spec, outlook)}, nil
+	offer := federation.Expect(spec, outlook)
+	offer.Cheapest = o.intake.cheapest(owner, m, spec, outlook.Prices)
+	return []messages.Offer{offer}, nil
 }
 
 // contracts returns the menu of a market that sells contracts with completion times.

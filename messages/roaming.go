@@ -126,6 +126,18 @@ type Offer struct {
 	// slot; 0: it is free, or the market has no price for time.
 	Width    int     `json:"width,omitempty"`
 	SlotHour Credits `json:"slot_hour,omitempty"`
+	// Cheapest has an entry for each class of the job whose prices of the last week the market tells.
+	Cheapest []CheapHour `json:"cheapest,omitempty"`
+}
+
+// CheapHour is the hour of the last week in which slots of a class cost least.
+type CheapHour struct {
+	Class Name     `json:"class"`
+	Slots int      `json:"slots"`         // the most slots of the class that a task of the job takes
+	Bids  bool     `json:"bids"`          // Price and Now are the bids for as many slots; false: what an hour of them costs
+	Start Time     `json:"start"`         // the beginning of the hour
+	Price Credits  `json:"price"`         // the mean of the hour
+	Now   *Credits `json:"now,omitempty"` // the present price; nil: it is sealed
 }
 
 // PeerQuoteRequest asks another site for its offers to a user of the calling site.

@@ -89,7 +89,7 @@ const (
 func Screened(site messages.Name, offers []messages.Offer, now messages.Time) []messages.Offer {
 	offers = slices.DeleteFunc(offers[:min(len(offers), maxOffers)], func(o messages.Offer) bool {
 		never := o.Completion != 0 && (o.Completion < now.Add(-messages.MaxClockSkew) || o.Completion > now.Add(messages.MaxInterval))
-		return !messages.ValidFreeName(o.Market) || o.Price < 0 || o.Budget < 0 || never
+		return !messages.ValidFreeName(o.Market) || o.Price < 0 || o.Budget < 0 || never || len(o.Cheapest) > messages.MaxStages
 	})
 	for i := range offers {
 		o := &offers[i]

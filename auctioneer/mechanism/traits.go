@@ -37,6 +37,8 @@ type Traits struct {
 	// Owes and Rule say in an offer how much a job will pay: Owes as an amount, Rule in words.
 	Owes Owes
 	Rule string
+	// Hourly: the price of a class is what a second on one slot costs any job, and follows the demand.
+	Hourly bool
 	// Capped: with the basis AtLevel no job pays more than its own bid.
 	Capped bool
 	// AtDeadline: a job is charged at its deadline. Keeps: outputs and logs are kept until then.

@@ -29,7 +29,7 @@ func Describe(m *messages.Market) mechanism.Traits {
 		Parameters: []string{"reserve", "algorithm", "price", "capped", "horizon", "preemption", "default_rate"}, Bid: []string{"budget", "rate", "length"},
 		Manner: mechanism.Manner{Attentive: true, Directs: true, Wide: m.Price != messages.PricePivot, Even: true, Displaces: ruleOf(m).preempts(), Order: Order, Raises: mechanism.Terms{Budget: true, Rate: true}},
 		Tells:  mechanism.Prices, Decides: messages.TermRate,
-		Owes: mechanism.ForTime, Rule: "the price is the time of its slots at present prices",
+		Owes: mechanism.ForTime, Rule: "the price is the time of its slots at present prices", Hourly: m.Price != messages.PricePivot && !ruleOf(m).byLength(),
 		Gains:  "a bid above the worth, two halves of a job, and rings of users",
 		Capped: m.Capped || m.Algorithm == string(NPHB),
 	}

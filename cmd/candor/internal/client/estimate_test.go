@@ -45,6 +45,13 @@ stages:
   - {name: total, class: reduce, after: [count], command: [total]}
 `
 
+// presentOffer is what the site says of a job at present prices.
+func presentOffer(messages.OffersRequest) (messages.OffersReply, error) {
+	now := 24 * credit / 10
+	return messages.OffersReply{Offers: []messages.Offer{{Site: "west", Market: "main", Mechanism: messages.Proportional, Start: 1, Width: 4, Price: 2 * credit, Basis: "each task takes 4 slots",
+		Cheapest: []messages.CheapHour{{Class: "map", Slots: 4, Bids: true, Start: messages.TimeOf(time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)), Price: 3 * credit / 10, Now: &now}}}}}, nil
+}
+
 func estimating(t *testing.T) *fakeSite {
 	s := newSite(t)
 	answer(s, messages.Estimator, messages.VerbEstimate, func(r messages.EstimateRequest) (messages.EstimateReply, error) {
@@ -53,6 +60,7 @@ func estimating(t *testing.T) *fakeSite {
 		}
 		return someEstimate(), nil
 	})
+	answer(s, messages.Auctioneer, messages.VerbOffers, presentOffer)
 	answer(s, messages.Estimator, messages.VerbClasses, func(messages.Empty) (messages.ClassesReply, error) { return someClasses(), nil })
 	s.write("job.yaml", jobOfTwoStages)
 	return s
@@ -70,6 +78,7 @@ func TestEstimateViews(t *testing.T) {
 	few := func(s *fakeSite) {
 		s.write("job.yaml", strings.Replace(jobOfTwoStages, "flights", "x", 1))
 		gives[messages.EstimateRequest](messages.Estimator, messages.VerbEstimate, declared)(s)
+		refuse[messages.OffersRequest](s, messages.Auctioneer, messages.VerbOffers, messages.Errorf(messages.Unavailable, "no replica leads"))
 	}
 	checkViews(t, map[string]view{
 		"estimate_declared": {"estimate $DIR/job.yaml", few},
@@ -80,7 +89,8 @@ func TestEstimateViews(t *testing.T) {
 func TestEstimateAsJSON(t *testing.T) {
 	s := estimating(t)
 	var job messages.EstimateReply
-	if got := s.run("estimate", "--json", s.path("job.yaml")); json.Unmarshal([]byte(got.out), &job) != nil || job.Completion.Median != someEstimate().Completion.Median {
+	if got := s.run("estimate", "--json", s.path("job.yaml")); json.Unmarshal([]byte(got.out), &job) != nil || job.Completion.Median != someEstimate().Completion.Median ||
+		!strings.Contains(got.out, `"start"`) {
 		t.Errorf("%+v", got)
 	}
 	var classes messages.ClassesReply

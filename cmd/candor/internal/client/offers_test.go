@@ -69,6 +69,17 @@ func TestQuoteOfAShape(t *testing.T) {
 	if strings.Contains(got.out, "--site auto") {
 		t.Errorf("one site is to be chosen from:\n%s", got.out)
 	}
+	now := 2400 * credit / 1000
+	for want, hour := range map[string]messages.CheapHour{
+		"west/main: an hour of 4 slots of cpu: now 2.4 credits; cheapest in the last week: Sunday 03:00-04:00, 0.3 credits\n": {Slots: 4, Price: 3 * credit / 10, Now: &now},
+		"west/main: bids for 1 slot of cpu: cheapest in the last week: Sunday 03:00-04:00, 0.3 credits\n":                     {Slots: 1, Price: 3 * credit / 10, Bids: true},
+		"west/main: an hour of 4 slots of cpu: now 2.4 credits; no hour of the last week was cheaper\n":                       {Slots: 4, Price: 3 * credit, Now: &now},
+	} {
+		hour.Class, hour.Start = "cpu", messages.TimeOf(time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC))
+		said.Offers[0].Cheapest = []messages.CheapHour{hour}
+		s.run("quote", "--cpus", "4", s.path("job.sh")).expect(t, cli.CodeOK, want, "")
+	}
+	s.run("quote", "--cpus", "4", "--memory", "16G", "--gpus", "1", s.path("job.sh"))
 	if st := asked.Spec.Stages[0]; !slices.Equal(asked.Sites, []messages.Name{"west"}) || st.CPUs != 4 || st.GPUs != 1 || asked.Spec.Budget != 0 {
 		t.Errorf("asked %+v", asked)
 	}

@@ -22,7 +22,10 @@ One in ten tasks runs shorter than LOW, and one in ten runs longer than HIGH.
 ROBUST is a careful bound: nine in ten tasks run shorter than ROBUST, even if
 the few past runs are not typical. The estimates come from your completed jobs,
 first from jobs with the same name and commands. If you have no such jobs, the
-estimates come from the jobs of others.`,
+estimates come from the jobs of others.
+
+For a job without a valuation, the last table has what candor quote says: when
+it would start and what it would cost now, and the cheapest hour of the week.`,
 		Example: `  candor estimate job.yaml
   candor estimate --json job.yaml | jq .completion.median
   candor estimate classes`,
@@ -44,13 +47,35 @@ func estimate(ctx context.Context, a *cli.App, sub *submission, args []string) e
 	}
 	defer s.Bus.Close()
 	a.Warn("estimate", job.Warnings)
+	asked := messages.OffersRequest{Spec: job.Spec, Sites: []messages.Name{s.Site}}
 	job.Spec.Budget = cmp.Or(job.Spec.Budget, messages.Credit) // a job needs some budget to be valid; no estimate depends on it
 	if err := job.Spec.Validate(); err != nil {
 		return refused(err, job, "")
 	}
-	return cli.Ask(ctx, a, s, messages.Estimator, messages.VerbEstimate, messages.EstimateRequest{Spec: job.Spec}, func(p *cli.Page, reply messages.EstimateReply) {
+	reply, err := cli.Call[messages.EstimateReply](ctx, s, messages.Estimator, messages.VerbEstimate, messages.EstimateRequest{Spec: job.Spec})
+	if err != nil {
+		return err
+	}
+	out := estimated{EstimateReply: reply}
+	if asked.Spec.Valuation == nil { // with a valuation, a market makes a quote, which it keeps
+		present, err := cli.Call[messages.OffersReply](ctx, s, messages.Auctioneer, messages.VerbOffers, asked)
+		if out.Present = &present; err != nil {
+			present.Silent = []messages.Silent{{Site: s.Site, Error: messages.AsError("", err)}}
+		}
+	}
+	return a.Show(out, func(p *cli.Page) {
 		writeEstimate(p, &job.Spec, reply)
+		if out.Present != nil {
+			p.Title("At present prices")
+			writeOffers(p, *out.Present, true)
+		}
 	})
+}
+
+// estimated is an estimate, and what the market says of the job at present prices; nil: it was not asked.
+type estimated struct {
+	messages.EstimateReply
+	Present *messages.OffersReply `json:"present,omitempty"`
 }
 
 func estimateClassesCommand(a *cli.App) *cobra.Command {

@@ -3,6 +3,7 @@ package submit
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -93,6 +94,9 @@ func writeOffers(p *cli.Page, r messages.OffersReply, own bool) {
 	if len(r.Offers) > 0 {
 		p.Table(t, "")
 	}
+	for i := range r.Offers {
+		writeCheapest(p, &r.Offers[i])
+	}
 	for _, s := range r.Silent {
 		p.Printf("%s: %s\n", p.Yellow(cmp.Or(s.Site, "other sites")), p.Said(cli.Sentence(s.Error)))
 	}
@@ -102,5 +106,24 @@ func writeOffers(p *cli.Page, r messages.OffersReply, own bool) {
 		p.Printf("* candor submit --site auto would choose this offer: %s\n", p.Said(r.Why))
 	default:
 		p.Printf("candor submit --site auto would choose no offer: %s\n", p.Said(r.Why))
+	}
+}
+
+// writeCheapest writes what the slots of a task cost now, and in the cheapest hour of the last week.
+func writeCheapest(p *cli.Page, o *messages.Offer) {
+	for _, c := range o.Cheapest {
+		what, now := "an hour of", ""
+		if c.Bids {
+			what = "bids for"
+		}
+		if c.Now != nil {
+			now = "now " + c.Now.Words() + "; "
+		}
+		cheapest := "no hour of the last week was cheaper"
+		if c.Now == nil || c.Price < *c.Now {
+			start := c.Start.Std().In(p.Zone)
+			cheapest = fmt.Sprintf("cheapest in the last week: %s-%s, %s", start.Format("Monday 15:04"), start.Add(time.Hour).Format("15:04"), c.Price.Words())
+		}
+		p.Printf("%s: %s %s of %s: %s%s\n", terminal.Safe(o.Site+"/"+o.Market), what, terminal.Plural(c.Slots, "slot"), terminal.Safe(c.Class), now, cheapest)
 	}
 }

@@ -1,0 +1,87 @@
+package auctioneer
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
+	"github.com/candor-grid/candor/messages"
+)
+
+const (
+	anHour = 3600 * aSecond
+	// leastHours is the least number of hours with known prices, for which the cheapest one is told.
+	leastHours = 24
+)
+
+// cheapest returns, for each class of a job, the cheapest hour of the last week. It uses only prices that the
+// job's owner may see, and says nothing in a market whose prices do not follow the demand.
+func (l *submissions) cheapest(owner messages.Name, m *messages.Market, spec *messages.JobSpec, present []messages.ClassPrice) (out []messages.CheapHour) {
+	t := registry.Of(m)
+	if !t.Hourly && !t.Shares {
+		return nil
+	}
+	l.histories.mu.Lock()
+	defer l.histories.mu.Unlock()
+	past := l.histories.markets[m.Name]
+	if past == nil {
+		return nil
+	}
+	for _, p := range present {
+		hour := messages.CheapHour{Class: p.Class, Bids: t.Shares}
+		for i := range spec.Stages {
+			if s := &spec.Stages[i]; s.Class == p.Class {
+				hour.Slots = max(hour.Slots, s.Slots())
+			}
+		}
+		cost := func(price messages.Credits, slots int) float64 {
+			if hour.Bids { // the price is for all slots
+				return price.Float() * float64(hour.Slots) / float64(slots)
+			}
+			return price.Float() * float64(hour.Slots) * anHour.Seconds()
+		}
+		least, known := 0.0, false
+		if k := slices.Index(past.classes, p.Class); k >= 0 && hour.Slots > 0 {
+			hour.Start, least, known = past.cheapest(l.Clock(), k, l.operates(owner), cost)
+		}
+		if !known {
+			continue
+		}
+		hour.Price, _ = messages.RoundCredits(least)
+		if price, ok := messages.RoundCredits(p.Price); ok && !p.Sealed && p.Slots > 0 {
+			now, _ := messages.RoundCredits(cost(price, p.Slots))
+			hour.Now = &now
+		}
+		out = append(out, hour)
+	}
+	return out
+}
+
+// cheapest returns the hour of the last week in which a class cost least, and the mean of the hour. cost computes it
+// from the price of the class and the number of its slots. With all, prices that are hidden from users count too. known is
+// false if fewer than [leastHours] have known prices.
+func (m *marketPast) cheapest(now messages.Time, class int, all bool, cost func(messages.Credits, int) float64) (start messages.Time, least float64, known bool) {
+	step, rows := m.all.Since(now.Add(-messages.MaxHistory), now)
+	shown := toldPrice
+	if all {
+		shown = price
+	}
+	hours, seen, sum, at := 0, 0, 0.0, messages.Time(0)
+	for _, row := range rows {
+		if begun := row.At - row.At%messages.Time(anHour.Std().Microseconds()); begun != at {
+			at, seen, sum = begun, 0, 0
+		}
+		v := row.Values[2+class*classColumns:]
+		if v[shown] < 0 || v[slots] <= 0 {
+			continue
+		}
+		seen, sum = seen+1, sum+cost(messages.Credits(v[shown]), int(v[slots]))
+		if seen < int(anHour/step) || at.Add(anHour) > now {
+			continue
+		}
+		if mean := sum / float64(seen); hours == 0 || mean < least {
+			start, least = at, mean
+		}
+		hours++
+	}
+	return start, least, hours >= leastHours
+}

@@ -1,0 +1,108 @@
+package auctioneer
+
+import (
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/series"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+)
+
+// remembers fills the history of the market m, class cpu, with a sample every ten minutes of the given time before
+// epoch. price returns the price at an instant in microcredits, and whether users may see it.
+func (g *grid) remembers(over messages.Duration, price func(messages.Time) (int64, bool)) {
+	g.Auctioneer.histories.mu.Lock()
+	defer g.Auctioneer.histories.mu.Unlock()
+	p := &g.Auctioneer.histories
+	p.markets = nil
+	p.begin(epoch.Add(-over))
+	m := p.market("m", []messages.Name{"cpu"})
+	for at := epoch.Add(-over); at < epoch; at = at.Add(600 * aSecond) {
+		one, told := price(at)
+		row := []int64{0, 0, one, 0, 4, 0, one, 0}
+		if !told {
+			row[6], row[7] = series.Unknown, series.Unknown
+		}
+		m.all.Add(at, row)
+	}
+}
+
+// TestCheapestHour fills the history of a market with prices that fall in some hours, and asks for quotes of jobs of
+// one slot and of two.
+func TestCheapestHour(t *testing.T) {
+	const credit, hour, day = int64(messages.Credit), 3600 * aSecond, 24 * 3600 * aSecond
+	unit := messages.Resources{CPUs: 1, Memory: 1 << 30}
+	ago := func(at messages.Time, hours messages.Duration) bool {
+		return at >= epoch.Add(-hours*hour) && at < epoch.Add(-(hours-1)*hour)
+	}
+	// The price is 8 a slot-second in the last week. It is 2 in an hour of which nobody may see half, 3 in a whole hour, 1 in the
+	// hour that ended more than a week ago, and 2.5 for less than an hour.
+	prices := func(at messages.Time) (int64, bool) {
+		switch {
+		case ago(at, 50):
+			return 2 * credit, at < epoch.Add(-50*hour+1800*aSecond)
+		case ago(at, 70):
+			return 3 * credit, true
+		case ago(at, 7*24+1):
+			return credit, true
+		case ago(at, 20) && at < epoch.Add(-20*hour+1800*aSecond):
+			return credit * 5 / 2, true
+		}
+		return 8 * credit, true
+	}
+	for _, mechanism := range []messages.Name{messages.HighestBid, messages.Proportional, messages.FIFO} {
+		m := messages.Market{Name: "m", Mechanism: mechanism, Classes: []messages.Name{"cpu"}, Units: []messages.ClassUnit{{Class: "cpu", Unit: unit}}}
+		if mechanism != messages.Proportional {
+			m.Reserve = new(messages.Price(messages.Credit))
+		}
+		g := newGrid(t, 4, m)
+		must[messages.RegisterReply](g.fixture, "n1", messages.VerbRegister, messages.RegisterRequest{Session: g.node.session() + 1,
+			Slots: []messages.ClassSlots{{Class: "cpu", Slots: 4}}, Resources: &messages.Resources{CPUs: 4, Memory: 4 << 30}})
+		await.Until(t, "the histories begin", func() bool {
+			return must[messages.HistoryReply](g.fixture, "alice", messages.VerbHistory, messages.HistoryRequest{Market: "m"}).Since != 0
+		})
+		asks := func(who messages.Name, cpus int) []messages.CheapHour {
+			t.Helper()
+			reply := must[messages.OffersReply](g.fixture, who, messages.VerbOffers, messages.OffersRequest{Sites: []messages.Name{"west"},
+				Spec: bids(1, func(s *messages.JobSpec) {
+					if s.Stages[0].CPUs = cpus; mechanism == messages.HighestBid {
+						s.Rate = messages.Credit
+					}
+				})})
+			if len(reply.Offers) != 1 {
+				t.Fatalf("%s: no offer: %+v", mechanism, reply)
+			}
+			return reply.Offers[0].Cheapest
+		}
+		g.remembers(23*hour, prices)
+		if got := asks("alice", 1); got != nil {
+			t.Errorf("%s: after 23 hours %+v", mechanism, got)
+		}
+		g.remembers(8*day, prices)
+		if mechanism == messages.FIFO {
+			if got := asks("alice", 1); got != nil {
+				t.Errorf("the price of a queue is always the same, and the quote says %+v", got)
+			}
+			continue
+		}
+		for _, x := range []struct {
+			who   messages.Name
+			cpus  int
+			hours messages.Duration // how long ago the cheapest hour began
+			price messages.Credits  // in a highest-bid market
+		}{{"alice", 1, 70, 3 * 3600}, {"alice", 2, 70, 2 * 3 * 3600}, {"operator", 1, 50, 2 * 3600}} {
+			got := asks(x.who, x.cpus)
+			price, now := x.price*messages.Credit, messages.Credits(3600*x.cpus)*messages.Credit
+			if mechanism == messages.Proportional { // the bids are for four slots
+				price, now = price/3600/4, 0
+			}
+			if len(got) != 1 || got[0].Start != epoch.Add(-x.hours*hour) || got[0].Price != price || got[0].Slots != x.cpus || got[0].Bids != (mechanism == messages.Proportional) || got[0].Now == nil || *got[0].Now != now {
+				t.Errorf("%s: %s asks for %d processors, and is told %+v; want %v for the hour that began %d hours ago, and %v now", mechanism, x.who, x.cpus, got, price, x.hours, now)
+			}
+		}
+		g.remembers(8*day, func(messages.Time) (int64, bool) { return credit, false })
+		if got := asks("alice", 1); got != nil {
+			t.Errorf("%s: of sealed prices the quote says %+v", mechanism, got)
+		}
+	}
+}
