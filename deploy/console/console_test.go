@@ -232,6 +232,29 @@ func compareWords(t *testing.T, kept string) {
 	}
 }
 
+// TestSumsOfUsage checks that the page of usage and candor usage have the same sums of the same jobs. The test of the command
+// stores both.
+func TestSumsOfUsage(t *testing.T) {
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("node is not here, which the sums of the console need")
+	}
+	const kept = "../../cmd/candor/internal/client/testdata/usage"
+	jobs, err := os.Open(kept + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer jobs.Close()
+	want, err := os.ReadFile(kept + ".csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), "node", "usage_test.mjs", "project", "user", "class")
+	command.Stdin, command.Stderr = jobs, os.Stderr
+	if got, err := command.Output(); err != nil || string(got) != string(want) {
+		t.Errorf("the console sums up\n%s\nand the command\n%s (%v)", got, want, err)
+	}
+}
+
 func TestPagesAreBuiltAgainTheSame(t *testing.T) {
 	if os.Getenv("CANDOR_NODE") == "" {
 		t.Skip("it installs packages of npm: make console-test runs it")

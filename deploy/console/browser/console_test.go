@@ -25,7 +25,7 @@ import (
 // pages are all pages, with a text that each shows on a busy site.
 var pages = map[string]string{
 	"now": "Tasks waiting", "market/main": "Price", "jobs": "flights", "job/1": "Stages", "submit": "The same at the command line",
-	"money": "Statement", "sites": "Operators see the peers", "nodes": "node1", "nodes/node1": "Node node1", "honesty": "An audit of a market", "alerts": "What is looked at",
+	"money": "Statement", "usage": "Usage of account alice", "sites": "Operators see the peers", "nodes": "node1", "nodes/node1": "Node node1", "honesty": "An audit of a market", "alerts": "What is looked at",
 }
 
 // busy starts a site on which three users compete.
@@ -90,6 +90,15 @@ func TestConsole(t *testing.T) {
 		w.run(chromedp.Click(`#sent a`, chromedp.ByQuery))
 		w.shows("Completed")
 		w.shows("formed by hand")
+	})
+	t.Run("usage is summed up", func(t *testing.T) {
+		w := w.in(t)
+		w.open("usage?by=user,label%3Drun&from=2026-01-01&to=2099-01-01")
+		w.shows("Usage of account alice")
+		w.until(`[...document.querySelectorAll("#body tbody tr")].some((r) => r.cells[0].innerText === "alice" && r.cells[1].innerText === "none" && Number(r.cells[3].innerText) > 0)`)
+		w.run(chromedp.Click("by-class", chromedp.ByID), chromedp.Click(`//button[text()="Show"]`, chromedp.BySearch))
+		w.until(`location.hash.includes("class") && [...document.querySelectorAll("#body th")].some((c) => c.innerText === "Class")`)
+		w.shows("reduce")
 	})
 	t.Run("a log streams", func(t *testing.T) {
 		w := w.in(t)

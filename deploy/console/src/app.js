@@ -15,9 +15,10 @@ import { nodes } from "./pages/nodes.js";
 import { now } from "./pages/now.js";
 import { sites } from "./pages/sites.js";
 import { submit } from "./pages/submit.js";
+import { usage } from "./pages/usage.js";
 
-const pages = { now, market, jobs, job, submit, money, sites, nodes, honesty, alerts };
-const menu = [["now", "Now"], ["jobs", "Jobs"], ["submit", "Submit"], ["money", "Money"], ["nodes", "Nodes"], ["sites", "Sites"], ["honesty", "Honesty"], ["alerts", "Alerts"]];
+const pages = { now, market, jobs, job, submit, money, usage, sites, nodes, honesty, alerts };
+const menu = [["now", "Now"], ["jobs", "Jobs"], ["submit", "Submit"], ["money", "Money"], ["usage", "Usage"], ["nodes", "Nodes"], ["sites", "Sites"], ["honesty", "Honesty"], ["alerts", "Alerts"]];
 
 const main = document.getElementById("main"), head = document.getElementById("head"), told = document.getElementById("state");
 let site, target, page, generation = 0;

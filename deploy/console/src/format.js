@@ -21,6 +21,7 @@ export const count = (n) => numbers({ maximumFractionDigits: 0 }).format(n ?? 0)
 export const credits = (n) => numbers({ maximumFractionDigits: 6 }).format(n ?? 0);
 export const inCredits = (n) => credits(n) + (n === 1 ? " credit" : " credits");
 export const price = (n) => numbers({ maximumSignificantDigits: 4, roundingMode: "halfEven" }).format(n ?? 0);
+export const hours = (n) => numbers({ minimumFractionDigits: 2, maximumFractionDigits: 2 }).format(n ?? 0);
 export const change = (n) => (n ? numbers({ maximumFractionDigits: 6, signDisplay: "always" }).format(n) : "");
 
 /** percent writes small shares with a digit more, as candor top does. */

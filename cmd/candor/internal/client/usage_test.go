@@ -1,6 +1,7 @@
 package client
 
 import (
+	"encoding/json"
 	"strconv"
 	"testing"
 
@@ -8,20 +9,24 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// usedSite returns a site that lists jobs, two on each page. An operator gets all jobs; another user gets only the
-// user's own.
-func usedSite(t *testing.T) *fakeSite {
-	s := newSite(t)
+// usedJobs are jobs of two users. Two of them ended before the others, or not yet.
+func usedJobs() []messages.JobSummary {
 	job := func(id messages.JobID, account, payer messages.Name, state messages.State, charged messages.Credits, used ...messages.ClassUse) messages.JobSummary {
 		return messages.JobSummary{Job: id, Account: account, Payer: payer, Market: "main", State: state, Charged: charged, Submitted: at(-200), Ended: at(float64(id) - 100), Used: used}
 	}
-	all := []messages.JobSummary{
+	return []messages.JobSummary{
 		job(5, "alice", "climate", messages.Completed, 9*credit, messages.ClassUse{Class: "cpu", SlotHours: 2, CPUHours: 4}, messages.ClassUse{Class: "gpu", SlotHours: 1, GPUHours: 3}),
 		job(4, "bob", "bob", messages.Failed, credit, messages.ClassUse{Class: "cpu", SlotHours: 0.5, CPUHours: 1}),
 		{Job: 3, Account: "bob", Payer: "bob", Market: "main", State: messages.Running, Submitted: at(-200)},
 		job(2, "alice", "alice", messages.Cancelled, 0),
 		job(1, "alice", "alice", messages.Completed, 7*credit, messages.ClassUse{Class: "cpu", SlotHours: 7}), // it ended before
 	}
+}
+
+// usedSite returns a site that lists jobs, two on each page. An operator gets all jobs; another user gets only the
+// user's own.
+func usedSite(t *testing.T) *fakeSite {
+	s, all := newSite(t), usedJobs()
 	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (reply messages.JobsReply, err error) {
 		if r.All && s.env["CANDOR_ACCOUNT"] != "operator" {
 			return reply, messages.Errorf(messages.PermissionDenied, "only operators may list the jobs of others")
@@ -60,4 +65,17 @@ func TestUsageOfOneself(t *testing.T) {
 			t.Errorf("%q: %+v", bad, r)
 		}
 	}
+}
+
+// TestUsageForTheConsole writes jobs as JSON, and their sums as the command prints them. The console's tests read both, and must
+// have the same sums.
+func TestUsageForTheConsole(t *testing.T) {
+	s := usedSite(t)
+	s.env["CANDOR_ACCOUNT"] = "operator"
+	text, err := json.MarshalIndent(usedJobs(), "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "usage.json", string(text)+"\n")
+	golden(t, "usage.csv", s.run("usage", "--from", "2020-01-01", "--by", "project,user,class", "--csv").out)
 }

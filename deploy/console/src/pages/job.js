@@ -5,6 +5,7 @@ import { between, bytes, count, credits, named, percent, plural, price, seconds,
 import { bar, card, empty, facts, failure, legend, link, sentence, state, table } from "../parts.js";
 import { draw, plot } from "../plot.js";
 import { inWords, nameJobs } from "../statement.js";
+import { save } from "../csv.js";
 import { history, over } from "../history.js";
 import { ask, whatIf } from "../whatif.js";
 
@@ -213,13 +214,6 @@ function files(d, { outputs }, { site }) {
 }
 
 export const decode = (text) => Uint8Array.from(atob(text ?? ""), (c) => c.charCodeAt(0));
-
-/** save has the browser store a file. */
-export function save(blob, name) {
-  const a = h("a", { href: URL.createObjectURL(blob), download: name });
-  a.click();
-  setTimeout(() => URL.revokeObjectURL(a.href), 10000);
-}
 
 // logs shows the output of a task as it is written. The choice of the task is the page's own.
 function logs(d, tasks, context) {

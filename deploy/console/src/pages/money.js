@@ -5,7 +5,7 @@ import { change, count, credits, inCredits, named, time } from "../format.js";
 import { card, empty, facts, link, sentence, table } from "../parts.js";
 import { draw, plot } from "../plot.js";
 import { inWords, nameJobs } from "../statement.js";
-import { save } from "./job.js";
+import { saveTable } from "../csv.js";
 
 export const money = {
   title: "Money",
@@ -77,7 +77,7 @@ function movements(statement) {
   const list = [...statement.entries].reverse();
   return card(["Statement ", h("small", {}, statement.more ? `the newest ${count(list.length)} movements` : "")],
     list.length === 0 ? empty("No credits have moved yet. An operator grants credits: candor grant.") : [
-      h("p", {}, h("button", { type: "button", class: "quiet", onclick: () => save(csv(statement), `statement-${statement.account}.csv`) }, "Export as CSV")),
+      h("p", {}, h("button", { type: "button", class: "quiet", onclick: () => saveTable(lines(statement), `statement-${statement.account}.csv`) }, "Export as CSV")),
       table("Movements", [
         { name: "At", tight: true, of: (e) => time(e.at) }, { name: "Job", right: true, of: (e) => (e.job ? link(`job/${e.job}`, String(e.job)) : "") }, { name: "What", wide: true, of: (e) => sentence(inWords(e)) },
         { name: "Change", right: true, of: (e) => h("span", { class: e.change < 0 ? "loss" : "gain" }, change(e.change)) },
@@ -85,13 +85,5 @@ function movements(statement) {
       ], list, (e) => e.number)]);
 }
 
-function csv(statement) {
-  const cell = (v) => {
-    v = String(v ?? "");
-    if (/^[=+\-@\t\r]/.test(v) && Number.isNaN(Number(v))) v = `'${v}`; // no formula for a spreadsheet
-    return /[",\n\r]/.test(v) ? `"${v.replaceAll('"', '""')}"` : v;
-  };
-  const fields = ["number", "at", "kind", "job", "member", "reason", "change", "hold", "balance", "reserved"];
-  return new Blob([[fields.join(","), ...statement.entries.map((e) => fields.map((f) => cell(e[f])).join(","))].join("\n") + "\n"], { type: "text/csv" });
-}
-
+const fields = ["number", "at", "kind", "job", "member", "reason", "change", "hold", "balance", "reserved"];
+const lines = (statement) => [fields, ...statement.entries.map((e) => fields.map((f) => e[f]))];
