@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
@@ -91,6 +92,8 @@ func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
 		r := reached(b, j)
 		reply.Reason, reply.Message = boundReason(r), inBounds(r)
 		reply.Change = []string{"tasks of " + r.Name + " that end", "a higher bound: an operator sets it with at_once of market " + r.Market}
+	case running == 0 && maintenance(b, j) != "":
+		reply.Reason, reply.Message, reply.Change = "Maintenance", maintenance(b, j), []string{"a time limit that ends before the maintenance", "the end of the maintenance"}
 	case o == nil || running > 0:
 	case o.At > b.Now():
 		reply.Reason = "Reserved"
@@ -204,6 +207,66 @@ func inBounds(r *book.Reached) string {
 	text := fmt.Sprintf("%s %s has %d of the %d %s that it may have at once in market %s", owner, r.Name, r.Used, r.Most, what, r.Market)
 	if r.Needs > 1 && r.What != "tasks" {
 		text += fmt.Sprintf("; this needs %d", r.Needs)
+	}
+	return text
+}
+
+// maintenance returns a sentence about tasks that no node may start now because of its maintenance windows; "": there are
+// none.
+func maintenance(b *book.Book, j *book.Job) string {
+	if len(b.Windows()) == 0 {
+		return ""
+	}
+	for i := range j.Stages {
+		s := &j.Spec.Stages[i]
+		if b.Claimable(j, i) == 0 {
+			continue
+		}
+		var kept *book.Node // the node that is free for the longest time
+		others := 0
+		for _, n := range b.Nodes() {
+			if !n.Up || !n.Suits(s) || n.Drain != 0 && n.Window == 0 || n.Health.Quarantined != 0 || !slices.ContainsFunc(n.Slots, func(c messages.ClassSlots) bool { return c.Class == s.Class && c.Slots >= s.Slots() }) {
+				continue
+			}
+			if n.Admits(s, b.Now()) {
+				kept = nil
+				break
+			}
+			if others++; kept == nil || n.FreeUntil(b.Now()) > kept.FreeUntil(b.Now()) {
+				kept = n
+			}
+		}
+		if kept != nil {
+			return beforeMaintenance(b.Now(), kept, s, others-1)
+		}
+	}
+	return ""
+}
+
+// beforeMaintenance returns a sentence about a node that has a maintenance window, and about a task that may not start
+// there.
+func beforeMaintenance(now messages.Time, n *book.Node, s *messages.Stage, others int) string {
+	from := n.FreeUntil(now)
+	w := n.Windows()[slices.IndexFunc(n.Windows(), func(w *messages.Window) bool { return w.From == from })]
+	nodes := "node " + n.Name + " is"
+	if others > 0 {
+		nodes = "node " + n.Name + " and " + spelling.Number(others, "other node are", "other nodes are")
+	}
+	why := ""
+	if w.Reason != "" {
+		why = " (" + w.Reason + ")"
+	}
+	if from <= now {
+		return fmt.Sprintf("%s in maintenance until %v%s", nodes, w.To, why)
+	}
+	text := fmt.Sprintf("%s kept free for maintenance from %v on%s, and ", nodes, from, why)
+	if s.TimeLimit == 0 {
+		text += "the tasks have no time limit"
+	} else {
+		text += fmt.Sprintf("the time limit of a task is %v", s.TimeLimit)
+	}
+	if left := from.Sub(now) / messages.Duration(time.Minute) * messages.Duration(time.Minute); left > 0 {
+		text += fmt.Sprintf("; tasks with a limit of %v may start now", left)
 	}
 	return text
 }

@@ -494,6 +494,52 @@ func TestWhyNamesClosedNodes(t *testing.T) {
 	}
 }
 
+// TestAMaintenanceWindow adds a window to the only node. A job that would run into it must wait, and its owner must be
+// told which limit would do. A shorter job runs. After the window the first job runs.
+func TestAMaintenanceWindow(t *testing.T) {
+	g := newGrid(t, 1, spot(func(*messages.Market) {}))
+	hour := 60 * minute
+	limited := func(limit messages.Duration) func(*messages.JobSpec) {
+		return func(s *messages.JobSpec) {
+			rate(2)(s)
+			s.Stages[0].TimeLimit = limit
+		}
+	}
+	add := messages.WindowRequest{Add: &messages.Window{Nodes: []messages.Name{"n1"}, From: epoch.Add(2 * hour), To: epoch.Add(3 * hour), Reason: "new disks"}}
+	_, err := call[messages.Window](g.fixture, "alice", messages.VerbWindow, add)
+	wantKind(t, err, messages.PermissionDenied)
+	_, err = call[messages.Window](g.fixture, "operator", messages.VerbWindow, messages.WindowRequest{})
+	wantKind(t, err, messages.Invalid)
+	w := must[messages.Window](g.fixture, "operator", messages.VerbWindow, add)
+	nodes := func() messages.NodesReply {
+		return must[messages.NodesReply](g.fixture, "alice", messages.VerbNodes, messages.Empty{})
+	}
+	if r := nodes(); len(r.Windows) != 1 || r.Windows[0].From != w.From || r.Nodes[0].State != "Up" || r.Nodes[0].Window != 0 {
+		t.Errorf("before: %+v", r)
+	}
+	long := g.enter("alice", "a", 1, limited(12*hour))
+	want := fmt.Sprintf("node n1 is kept free for maintenance from %v on (new disks), and the time limit of a task is 12h0m0s; tasks with a limit of 2h0m0s may start now", w.From)
+	if e := g.reason(long, "Maintenance"); e.Message != want {
+		t.Errorf("%q, want %q", e.Message, want)
+	}
+	short := g.enter("bob", "b", 1, limited(hour))
+	g.until(short)
+	g.pass(2 * hour)
+	await.Until(t, "the window begins", func() bool { return nodes().Nodes[0].State == "Draining" })
+	if n := nodes().Nodes[0]; n.Window != w.ID || n.Reason != "new disks" || n.Used[0].Slots != 1 {
+		t.Errorf("in the window: %+v", n)
+	}
+	g.complete(short)
+	if e := g.reason(long, "Maintenance"); e.Message != fmt.Sprintf("node n1 is in maintenance until %v (new disks)", w.To) {
+		t.Errorf("in the window: %q", e.Message)
+	}
+	g.pass(hour)
+	g.until(long)
+	if r := nodes(); len(r.Windows) != 0 || r.Nodes[0].State != "Up" {
+		t.Errorf("after: %+v", r)
+	}
+}
+
 // TestANodeSaysGoodbye stops the agent of a node. The node must be shown as stopped at once, its task must run
 // elsewhere, and an operator must be able to remove the node.
 func TestANodeSaysGoodbye(t *testing.T) {

@@ -65,6 +65,22 @@ func (l *operations) drain(ctx context.Context, caller messages.Name, r messages
 	return reply, nil
 }
 
+// window adds or removes a maintenance window.
+func (l *operations) window(ctx context.Context, caller messages.Name, r messages.WindowRequest) (w messages.Window, err error) {
+	if err := r.Validate(); err != nil {
+		return w, err
+	}
+	if w, err = propose[messages.Window](ctx, l.site, &book.Command{ChangeWindows: &book.ChangeWindows{Add: r.Add, Remove: r.Remove}}); err != nil {
+		return w, err
+	}
+	said := "maintenance window added"
+	if r.Add == nil {
+		said = "maintenance window removed"
+	}
+	l.Log.Info(said, zap.Uint32("window", w.ID), zap.Stringer("from", w.From), zap.Stringer("to", w.To), zap.Int("nodes", len(w.Nodes)), zap.String("reason", w.Reason), zap.String("by", caller))
+	return w, nil
+}
+
 // regroup adds a replica of the auctioneer, or removes one.
 func (l *operations) regroup(ctx context.Context, caller messages.Name, r messages.ReplicaRequest) (messages.ReplicasReply, error) {
 	reply, err := mailbox.Regroup(ctx, messages.Auctioneer, l.box, &r)

@@ -206,7 +206,7 @@ func (l *queries) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) 
 				Suspended: n.Suspended(), MostSuspended: n.SuspendedLimit()}
 			switch {
 			case n.Up && n.Drain != 0:
-				s.State = "Draining"
+				s.State, s.Window = "Draining", n.Window
 				if n.Drain != book.ToTheirEnd {
 					s.DrainBy = n.Drain
 				}
@@ -227,7 +227,7 @@ func (l *queries) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) 
 			}
 			reply.Nodes = append(reply.Nodes, s)
 		}
-		reply.Licenses = b.Licenses()
+		reply.Licenses, reply.Windows = b.Licenses(), b.Windows()
 		return nil
 	})
 	slices.SortFunc(reply.Nodes, func(a, b messages.NodeStatus) int { return cmp.Compare(a.Node, b.Node) })

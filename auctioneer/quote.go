@@ -135,7 +135,7 @@ func places(b *book.Book, owner messages.Name, spec *messages.JobSpec, m *messag
 	for i := range spec.Stages {
 		s := &spec.Stages[i]
 		for _, n := range b.Nodes() {
-			if n.Up && n.Drain == 0 && desk.Serves(m, n.Name) && n.Suits(s) {
+			if n.Up && n.Drain == 0 && desk.Serves(m, n.Name) && n.Suits(s) && n.Admits(s, b.Now()) {
 				out[i] += n.Idle(s.Class) / s.Slots()
 			}
 		}

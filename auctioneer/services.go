@@ -34,6 +34,7 @@ func services(l *term, inputs *inbox) []bus.Service {
 			at(messages.VerbChange, bus.Handle("change", steers.change)),
 			at(messages.VerbQuote, bus.Handle("quote", intake.quote)),
 			at(messages.VerbDrain, forOperators(operators, "drain", "drain a node", operators.drain)),
+			at(messages.VerbWindow, forOperators(operators, "window", "add and remove maintenance windows", operators.window)),
 			at(messages.VerbApply, forOperators(operators, "apply", "change the markets", operators.apply)),
 			at(messages.VerbAdmit, bus.Handle("admit", operators.joinTokens)),
 			at(messages.VerbReplica, forOperators(operators, "replica", "change the replicas", operators.regroup)),

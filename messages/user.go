@@ -469,6 +469,8 @@ type NodesReply struct {
 	Nodes []NodeStatus `json:"nodes"`
 	// Licenses are the licences of the site, by name.
 	Licenses []LicenseStatus `json:"licenses,omitempty"`
+	// Windows are the maintenance windows that are not over, by number.
+	Windows []Window `json:"windows,omitempty"`
 }
 
 // NodeStatus is a node as the auctioneer sees it.
@@ -486,6 +488,8 @@ type NodeStatus struct {
 	// DrainBy is when the site ends the remaining tasks of a draining node; 0: they run to their
 	// end.
 	DrainBy Time `json:"drain_by,omitempty"`
+	// Window is the maintenance window because of which the node drains; 0: none.
+	Window uint32 `json:"window,omitempty"`
 	// Abilities says what the node can do with a task; the names are in ability.go.
 	Abilities []Name `json:"abilities,omitempty"`
 	// Suspended is the number of suspended tasks on the node; it keeps at most MostSuspended.

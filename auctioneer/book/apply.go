@@ -16,6 +16,7 @@ func (b *Book) Apply(c *Command) any {
 		b.claims.leap(by)
 	}
 	b.dependencies.beginDue()
+	b.windows.turnDue()
 	result := b.carryOut(c)
 	b.endings.archiveOldest()
 	return result
@@ -45,6 +46,8 @@ func (b *Book) carryOut(c *Command) any {
 		return b.claims.disband(c.Disband)
 	case c.Drain != nil:
 		return outcome(b.exchanges.drain(c.Drain))
+	case c.ChangeWindows != nil:
+		return outcome(b.windows.change(c.ChangeWindows))
 	case c.Quote != nil:
 		return outcome(b.quotes.quote(c.Quote, b.clock.now))
 	case c.ApplyMarkets != nil:

@@ -14,6 +14,7 @@ type Book struct {
 	visitors     visitors
 	dependencies dependencies
 	nodes        nodes
+	windows      windows
 	markets      markets
 	quotes       quotes
 	tokens       tokens
@@ -47,6 +48,7 @@ func (b *Book) clear() {
 		jobs:     jobs{byID: table{chunks: map[messages.JobID]*chunk{}}, past: map[messages.JobID]*Past{}, ordered: map[messages.JobID]bool{}, alive: map[messages.Name]int{}, behind: behind},
 		visitors: visitors{byVisit: map[messages.Visit]messages.JobID{}, guests: map[messages.Name]VisitingCount{}},
 		nodes:    nodes{names: map[messages.Name]uint32{}, taking: map[messages.Name]int{}},
+		windows:  windows{nodes: &b.nodes, watch: &b.watch, clock: &b.clock},
 		quotes:   newQuotes(),
 		tokens:   tokens{places: map[string]int{}},
 		markets:  markets{notes: map[messages.Name]map[messages.JobID][]int64{}},
@@ -63,7 +65,7 @@ func (b *Book) clear() {
 		endings: endings{archive: &b.archive, notices: &b.notices, jobs: &b.jobs, index: &b.index, visitors: &b.visitors, dependencies: &b.dependencies, claims: &b.claims,
 			meters: &b.meters, effects: &b.effects, changes: &b.changes, markets: &b.markets, watch: &b.watch, clock: &b.clock},
 		health: health{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, effects: &b.effects, watch: &b.watch, clock: &b.clock},
-		exchanges: exchanges{licenses: &b.licenses, jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, claims: &b.claims, endings: &b.endings,
+		exchanges: exchanges{licenses: &b.licenses, jobs: &b.jobs, nodes: &b.nodes, windows: &b.windows, meters: &b.meters, claims: &b.claims, endings: &b.endings,
 			health: &b.health, watch: &b.watch, clock: &b.clock, gathers: map[messages.Name]gatherer{}},
 	}
 }

@@ -38,6 +38,9 @@ type Command struct {
 
 	SetLicenses *SetLicenses
 	SetBounds   *SetBounds
+
+	ChangeWindows *ChangeWindows
+
 	// Leap is how far the clock was set ahead since the last command: see [Book.leap].
 	Leap messages.Duration
 	// TimeUnknown: the proposer did not know the time, and At continues the time of the last command.
@@ -267,6 +270,13 @@ type Drain struct {
 	// Reason is an operator's text. With Remove, the node is removed from the list instead; it must be down.
 	Reason string
 	Remove bool
+}
+
+// ChangeWindows adds a window, or removes the window with the number Remove. Result: the messages.Window. A window
+// that is added twice is added once.
+type ChangeWindows struct {
+	Add    *messages.Window
+	Remove uint32
 }
 
 // Decide is a decision of a market. The book carries out the whole decision, except for attempts that have ended or

@@ -40,7 +40,8 @@
 // needs. There are parts for
 //
 //   - jobs, and the dependencies between them;
-//   - nodes, their claims (with gangs and suspension), their health, and the exchanges with agents;
+//   - nodes, their maintenance windows, their claims (with gangs and suspension), their health, and the exchanges
+//     with agents;
 //   - money: meters, effects and endings;
 //   - markets and quotes;
 //   - remote and visiting jobs;

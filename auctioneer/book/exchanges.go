@@ -294,7 +294,7 @@ func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []messages.Gra
 		room := min(want, most)
 		for i := range j.Stages {
 			of := &j.Spec.Stages[i]
-			if of.Class != c.Class || !on.Suits(of) {
+			if of.Class != c.Class || !on.Suits(of) || !on.Admits(of, x.clock.now) {
 				continue
 			}
 			if of.Slots() > 1 || of.Allocation {
@@ -348,7 +348,7 @@ func (x *exchanges) register(c *Register) (stop []messages.Attempt, err error) {
 		x.nodes.present++
 	}
 	n.Stopped, n.Removed = false, false
-	x.nodes.recount(n)
+	x.windows.settleNode(i, n)
 	return slices.Clone(stop), nil
 }
 
@@ -431,7 +431,10 @@ func (x *exchanges) drain(c *Drain) (int, error) {
 		return 0, x.nodes.remove(n)
 	}
 	if !c.Evict {
-		n.DrainReason = c.Reason
+		if c.Until == 0 {
+			x.windows.leave(n)
+		}
+		n.Window, n.DrainReason = 0, c.Reason
 		if n.Drain = c.Until; c.Until == 0 && n.Health.Quarantined != 0 {
 			n.lift(x.clock.now)
 			n.Health.Level = 0

@@ -128,7 +128,7 @@ func (x *exchanges) gathered(n *Node, node uint32, grants []messages.Grant) []me
 		j := x.release(g)
 		late := x.clock.now >= g.Since.Add(GatherFor)
 		switch {
-		case j == nil || x.licenses.claimable(j, int(g.Stage)) == 0 || n.barred() || n.Drain != 0:
+		case j == nil || x.licenses.claimable(j, int(g.Stage)) == 0 || n.barred() || n.Drain != 0 || !n.Admits(&j.Spec.Stages[g.Stage], x.clock.now):
 			continue
 		case n.freeSlots(g.Class) < g.Width && late:
 			n.Gathered = x.clock.now.Add(GatherRest)

@@ -7,6 +7,7 @@ type exchanges struct {
 	licenses *licenses
 	jobs     *jobs
 	nodes    *nodes
+	windows  *windows
 	meters   *meters
 	claims   *claims
 	endings  *endings

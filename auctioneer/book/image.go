@@ -47,6 +47,7 @@ type Image struct {
 
 	Notices []Notice
 	Past    []Past
+	Windows []messages.Window
 
 	chunks []*chunk // only in a captured image: its jobs
 	unread unread   // changes of tariffs that some jobs are not metered for yet
@@ -75,6 +76,7 @@ type imageHead struct {
 	MarketsVersion uint64
 	LastNotice     uint64
 	LastRelease    uint64
+	LastWindow     uint32
 	Applied        []Applied
 	Backup         messages.Time
 	Promises       []Promises
@@ -123,9 +125,9 @@ type noteImage struct {
 func (b *Book) Capture() *Image {
 	im := &Image{
 		Head: &imageHead{Backup: b.index.backup, Now: b.clock.now, LastJob: b.index.lastJob, LastEffect: b.effects.last, LastQuote: b.quotes.last,
-			Markets: b.markets.applied, MarketsVersion: b.markets.version, LastNotice: b.notices.lastSent, LastRelease: b.effects.freed, Applied: slices.Clone(b.markets.answers), Promises: slices.Clone(b.markets.promises), Licenses: b.Licenses(), Bounds: b.bounds.list()},
+			Markets: b.markets.applied, MarketsVersion: b.markets.version, LastNotice: b.notices.lastSent, LastRelease: b.effects.freed, LastWindow: b.windows.last, Applied: slices.Clone(b.markets.answers), Promises: slices.Clone(b.markets.promises), Licenses: b.Licenses(), Bounds: b.bounds.list()},
 		Notices: slices.Collect(b.notices.queue.all),
-		Ended:   slices.Clone(b.jobs.ended), Returned: slices.Clone(b.remote.returned), chunks: b.jobs.byID.capture(), unread: maps.Clone(b.meters.unread), Effects: slices.Collect(b.EachEffect), Tokens: b.Tokens(),
+		Ended:   slices.Clone(b.jobs.ended), Returned: slices.Clone(b.remote.returned), chunks: b.jobs.byID.capture(), unread: maps.Clone(b.meters.unread), Effects: slices.Collect(b.EachEffect), Tokens: b.Tokens(), Windows: b.Windows(),
 	}
 	for _, n := range b.nodes.inOrder {
 		im.Nodes = append(im.Nodes, n.image())
@@ -155,7 +157,7 @@ func (n *Node) image() nodeImage {
 	for _, r := range n.claimed() {
 		im.Claims = append(im.Claims, claimImage{r, n.Claims[r]})
 	}
-	im.Node.Claims, im.Node.halted, im.Node.taking = nil, nil, nil
+	im.Node.Claims, im.Node.halted, im.Node.windows, im.Node.taking = nil, nil, nil, nil
 	im.Node.Used, im.Node.Stop, im.Node.Ahead = slices.Clone(n.Used), slices.Clone(n.Stop), slices.Clone(n.Ahead)
 	im.Node.Gatherings = slices.Clone(n.Gatherings)
 	return im
@@ -224,6 +226,7 @@ func (im *Image) elements(yield func(Image) bool) bool {
 		eachOf(im.Tariffs, 1, func(t []tariffImage) bool { return yield(Image{Tariffs: t}) }) &&
 		eachOf(im.Notes, 1, func(n []noteImage) bool { return yield(Image{Notes: n}) }) &&
 		eachOf(im.Quotes, 1, func(q []Quote) bool { return yield(Image{Quotes: q}) }) &&
+		eachOf(im.Windows, 1, func(w []messages.Window) bool { return yield(Image{Windows: w}) }) &&
 		eachOf(im.Tokens, 1, func(t []messages.TokenState) bool { return yield(Image{Tokens: t}) }) &&
 		eachOf(im.RemoteJobs, 1, func(r []RemoteJob) bool { return yield(Image{RemoteJobs: r}) }) &&
 		eachOf(im.Ended, mostTasks, func(ids []messages.JobID) bool { return yield(Image{Ended: ids}) }) &&
@@ -339,7 +342,7 @@ func (im *Image) add(one *Image) error {
 	im.Jobs, im.Nodes, im.Effects = append(im.Jobs, one.Jobs...), append(im.Nodes, one.Nodes...), append(im.Effects, one.Effects...)
 	im.Tariffs, im.Notes, im.Quotes = append(im.Tariffs, one.Tariffs...), append(im.Notes, one.Notes...), append(im.Quotes, one.Quotes...)
 	im.Tokens, im.RemoteJobs = append(im.Tokens, one.Tokens...), append(im.RemoteJobs, one.RemoteJobs...)
-	im.Notices, im.Past = append(im.Notices, one.Notices...), append(im.Past, one.Past...)
+	im.Notices, im.Past, im.Windows = append(im.Notices, one.Notices...), append(im.Past, one.Past...), append(im.Windows, one.Windows...)
 	im.Ended, im.Returned = append(im.Ended, one.Ended...), append(im.Returned, one.Returned...)
 	if im.Head == nil {
 		return errors.New("it has no head")
@@ -425,6 +428,11 @@ func (b *Book) load(im *Image) {
 		}
 		b.nodes.add(&n.Node)
 	}
+	b.windows.last = h.LastWindow
+	for i := range im.Windows {
+		b.windows.enter(&im.Windows[i])
+	}
+	b.windows.schedule()
 	for i := range im.RemoteJobs {
 		r := &im.RemoteJobs[i]
 		if b.remote.remoteJobs[r.ID] = r; r.Phase != Over {

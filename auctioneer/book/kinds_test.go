@@ -176,6 +176,16 @@ var kinds = map[string]func(w *crowd, i int) *Command{
 	},
 	"a node is lost": func(w *crowd, i int) *Command { return &Command{Lost: &Lost{Node: node(i), Session: 1}} },
 	"drain":          func(w *crowd, i int) *Command { return &Command{Drain: &Drain{Node: node(i), Until: 9}} },
+	"add a window": func(w *crowd, i int) *Command {
+		for len(w.windows.all) >= messages.MaxWindows-1 {
+			w.do(&Command{ChangeWindows: &ChangeWindows{Remove: w.windows.all[0].ID}})
+		}
+		return &Command{ChangeWindows: &ChangeWindows{Add: &messages.Window{Nodes: []messages.Name{node(i)}, From: 2e15, To: 3e15}}}
+	},
+	"remove a window": func(w *crowd, i int) *Command {
+		added := w.do(&Command{ChangeWindows: &ChangeWindows{Add: &messages.Window{Nodes: []messages.Name{node(i)}, From: 1, To: 3e15}}})
+		return &Command{ChangeWindows: &ChangeWindows{Remove: added.(messages.Window).ID}}
+	},
 	"evict": func(w *crowd, i int) *Command {
 		w.do(&Command{Drain: &Drain{Node: node(i), Until: 9}})
 		return &Command{Drain: &Drain{Node: node(i), Until: 9, Evict: true}}

@@ -35,6 +35,8 @@ type Node struct {
 	Health Health
 	// DrainReason is the operator's reason for the drain.
 	DrainReason string
+	// Window is the maintenance window because of which the node drains; 0: none.
+	Window uint32 `json:",omitempty"`
 	// Stopped: the agent itself ended its last session, so the node is not lost.
 	Stopped bool
 	// Removed: an operator removed the node after it was down. The node keeps its position, because tasks refer to
@@ -54,8 +56,9 @@ type Node struct {
 	// Exchanged is when its last exchange was applied.
 	Exchanged messages.Time
 
-	halted []messages.Attempt // claims that must not run now: see [Node.Halted]
-	taking []messages.Name    // classes for which this node is counted in nodes.taking
+	halted  []messages.Attempt // claims that must not run now: see [Node.Halted]
+	windows []*messages.Window // its maintenance windows that are not over, by number: see [windows]
+	taking  []messages.Name    // classes for which this node is counted in nodes.taking
 }
 
 // keptSessions is the number of replaced sessions of a node that are remembered.
@@ -326,7 +329,7 @@ func (s *nodes) remove(n *Node) error {
 	if n.Up {
 		return messages.Errorf(messages.Conflict, "node %s is up: stop its agent first, or drain the node", n.Name)
 	}
-	n.Removed, n.Drain, n.DrainReason = true, 0, ""
+	n.Removed, n.Window, n.Drain, n.DrainReason = true, 0, 0, ""
 	n.Slots, n.Units, n.Used, n.Abilities, n.Health.Failures, n.Health.Well = nil, nil, nil, nil, nil, nil
 	s.present--
 	return nil

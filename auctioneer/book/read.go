@@ -138,8 +138,19 @@ func (b *Book) pairable(spec *messages.JobSpec) error {
 // Awaited returns the jobs whose end a job still waits for, and the jobs whose start it still waits for.
 func (b *Book) Awaited(j *Job) (ends, starts []messages.JobID) { return b.dependencies.awaited(j) }
 
-// NextBegin returns the earliest begin time of the jobs that wait for their time; 0: none waits.
-func (b *Book) NextBegin() messages.Time { return b.dependencies.nextBegin() }
+// NextBegin returns the next time at which a job begins that waits for its time, or at which a maintenance window begins
+// or ends; 0: there is none.
+func (b *Book) NextBegin() messages.Time {
+	return messages.Earlier(b.dependencies.nextBegin(), b.windows.turns)
+}
+
+// Windows returns the maintenance windows that are not over, by number.
+func (b *Book) Windows() (out []messages.Window) {
+	for _, w := range b.windows.all {
+		out = append(out, *w)
+	}
+	return out
+}
 
 // Nodes returns the nodes in the order of their first registration. The caller must not change them.
 func (b *Book) Nodes() []*Node { return b.nodes.inOrder }

@@ -97,6 +97,10 @@ func (c *claims) gather(j *Job, stage int, r messages.TaskRef) {
 	if s.Gathering < s.Total {
 		return
 	}
+	if !c.admitted(j, stage) { // it gathered until too near to a maintenance window
+		c.breakGang(j, stage, ofSite)
+		return
+	}
 	s.Gathered = 0
 	for k := range s.Tasks {
 		r := messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: uint32(k)}
@@ -106,6 +110,16 @@ func (c *claims) gather(j *Job, stage int, r messages.TaskRef) {
 		}
 		c.halt(j, r, Goes)
 	}
+}
+
+// admitted reports whether all tasks of a gang that start now would end before the next windows of their nodes.
+func (c *claims) admitted(j *Job, stage int) bool {
+	for _, t := range j.Stages[stage].Tasks {
+		if t.Phase == Claimed && !c.nodes.inOrder[t.Node].Admits(&j.Spec.Stages[stage], c.clock.now) {
+			return false
+		}
+	}
+	return true
 }
 
 // halt changes a claim's halt: it suspends or resumes the claim.

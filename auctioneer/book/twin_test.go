@@ -364,6 +364,8 @@ func (w *twins) command() Command {
 		return Command{Disband: &Disband{Job: w.job(), Stage: w.rng.Uint32N(2), Since: w.at - messages.Time(w.rng.IntN(6))}}
 	case n < 63:
 		return Command{Drain: &Drain{Node: fmt.Sprint("n", w.rng.IntN(4)), Until: messages.Time(w.rng.IntN(2)), Evict: w.chance(2), Reason: pick(w.rng, "", "new disk"), Remove: w.chance(4)}}
+	case n < 64:
+		return Command{ChangeWindows: w.window()}
 	case n < 65:
 		return Command{Quote: &Quote{Account: w.account(), Market: w.market(), Contracts: make([]messages.Contract, 1), Expires: w.at + messages.Time(w.rng.IntN(30))}}
 	case n < 66:
@@ -393,6 +395,19 @@ func (w *twins) command() Command {
 		return Command{Park: &Park{Job: w.job(), By: w.account(), Operator: w.chance(3), Release: w.chance(2)}}
 	}
 	return Command{Exchange: w.exchange()}
+}
+
+// window returns a random change of the maintenance windows.
+func (w *twins) window() *ChangeWindows {
+	if w.chance(3) {
+		return &ChangeWindows{Remove: w.rng.Uint32N(6)}
+	}
+	from := w.at + messages.Time(w.rng.IntN(40))
+	c := &ChangeWindows{Add: &messages.Window{Nodes: []messages.Name{fmt.Sprint("n", w.rng.IntN(3)), fmt.Sprint("n", w.rng.IntN(4))}, From: from, To: from + messages.Time(w.rng.IntN(30))}}
+	if w.chance(2) {
+		c.Add.Notice = new(messages.Duration(w.rng.IntN(9)) * 1000)
+	}
+	return c
 }
 
 // change returns a random change of a budget or a description.

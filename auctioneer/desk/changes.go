@@ -37,15 +37,14 @@ func (d *Desk) follow() (effects, notices bool) {
 				m.Visit(b, i)
 			}
 		}
-		if len(touched.Nodes) > 0 {
-			d.trading.setSlots()
-		}
+		windows := len(touched.Nodes) > 0 && d.trading.setSlots()
 		switch {
-		case touched.Bounds:
+		case touched.Bounds || windows:
 			touched.Jobs = slices.Collect(b.Listed("").All())
 		case touched.Licenses || len(touched.Owners) > 0:
 			touched.Jobs = d.withLimited(b, &touched)
 		}
+		touched.Jobs = with(touched.Jobs, d.closing.due(d.now.Wall))
 		if opened {
 			touched.Jobs = with(touched.Jobs, slices.Collect(maps.Keys(d.choosy)))
 		}
@@ -54,6 +53,7 @@ func (d *Desk) follow() (effects, notices bool) {
 	for len(rest) > 0 {
 		d.book.Read(func(b *book.Book) { rest = d.followSome(b, rest) })
 	}
+	d.wakeAt(d.closing.next())
 	return effects, notices
 }
 
@@ -111,13 +111,13 @@ func with(ids, more []messages.JobID) []messages.JobID {
 // opens reports whether a node begins or stops to take tasks, or may have other labels and slots. Then the jobs that
 // name nodes are followed again.
 func (d *Desk) opens(i uint32, n *book.Node) bool {
-	session := n.Session
+	is := taking{n.Session, n.FreeUntil(d.now.Wall)}
 	if !n.Up || n.Drain != 0 || n.Health.Quarantined != 0 {
-		session = 0
+		is = taking{}
 	}
 	was := d.takes[i]
-	d.takes[i] = session
-	return session != was
+	d.takes[i] = is
+	return is != was
 }
 
 // claimable returns the number of tasks of a job that could be claimed now.
@@ -148,6 +148,9 @@ func (d *Desk) followJob(b *book.Book, j *book.Job) {
 	if m != nil {
 		d.trading.gangs.Put(m.Market, j)
 	}
+	if !j.Active() {
+		d.closing.set(j.ID, 0)
+	}
 	settling := j.State == messages.Settling && !j.Settled
 	if !settling {
 		delete(d.settlements.pending, j.ID)
@@ -161,7 +164,9 @@ func (d *Desk) followJob(b *book.Book, j *book.Job) {
 		if m.Plans() && m.Job(j.ID) == nil {
 			d.lessons.newcomers = true
 		}
-		m.Put(d.now.Wall, func() *mechanism.Bid { return m.BidOf(j) }, j.ID, m.ProgressOf(b, j))
+		p := m.ProgressOf(b, j, max(d.now.Wall, b.Now()))
+		d.closing.set(j.ID, p.Closes)
+		m.Put(d.now.Wall, func() *mechanism.Bid { return m.BidOf(j) }, j.ID, p)
 		m.Completed(j.ID, func() (messages.Credits, messages.Duration) { return b.Used(j, d.now.Wall) })
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// delays tell the book when the begin time of a job has come, because the book's clock moves only
-// with commands. If the command is not committed, it is proposed again later.
+// delays tell the book when the begin time of a job or of a maintenance window has come, because the book's clock moves
+// only with commands. If the command is not committed, it is proposed again later.
 type delays struct {
 	*core
 	busy  bool
@@ -31,7 +31,7 @@ func (d *delays) step() {
 		case at > d.now.Wall:
 			d.wakeAt(at)
 		default:
-			d.begin("jobs whose begin time has come")
+			d.begin("jobs and maintenance windows whose time has come")
 		}
 	})
 }

@@ -28,12 +28,19 @@ type Desk struct {
 	limited map[messages.JobID]int
 	owned   map[book.Owner]map[messages.JobID]bool
 	choosy  map[messages.JobID]bool // jobs that have not ended and that name nodes
-	takes   map[uint32]uint64       // by node: its session if it takes tasks, otherwise 0
+	takes   map[uint32]taking       // by node that takes tasks
+	closing closing
+}
+
+// taking is the session of a node that takes tasks, and when its next maintenance window begins.
+type taking struct {
+	session uint64
+	free    messages.Time
 }
 
 // New returns the desk of a new leader. faults are errors of markets that cannot run: their jobs wait.
 func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
-	d = &Desk{limited: map[messages.JobID]int{}, owned: map[book.Owner]map[messages.JobID]bool{}, choosy: map[messages.JobID]bool{}, takes: map[uint32]uint64{}, core: &core{Config: c, book: b, now: now, rng: rand.New(rand.NewPCG(c.Term, c.Seed)), asked: map[uint64]func(any, error){}}}
+	d = &Desk{limited: map[messages.JobID]int{}, owned: map[book.Owner]map[messages.JobID]bool{}, choosy: map[messages.JobID]bool{}, takes: map[uint32]taking{}, closing: closing{at: map[messages.JobID]messages.Time{}}, core: &core{Config: c, book: b, now: now, rng: rand.New(rand.NewPCG(c.Term, c.Seed)), asked: map[uint64]func(any, error){}}}
 	b.Read(func(b *book.Book) { d.Markets, faults = openMarkets(&d.Config, b) })
 	d.inform = d.Markets.applied
 	d.trading = newTrading(d.core, d.Markets)

@@ -66,12 +66,15 @@ func (t *trading) market(name messages.Name) *traded {
 	return nil
 }
 
-// setSlots updates the markets from what nodes offer.
-func (t *trading) setSlots() {
+// setSlots updates the markets from what nodes offer. It reports whether other tasks can start because of maintenance
+// windows.
+func (t *trading) setSlots() (windows bool) {
 	for i, m := range t.markets {
 		slots, idle := t.slots.Of(i)
 		m.SetSlots(t.now.Wall, slots, idle)
+		windows = m.SetWindows(t.slots.Windows(i)) || windows
 	}
+	return windows
 }
 
 // step lets each market with a change decide, and publishes the vectors that are due. A market does not decide again

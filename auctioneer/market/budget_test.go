@@ -17,7 +17,7 @@ func TestAUsedUpBudgetIsNothing(t *testing.T) {
 	j := &book.Job{ID: 1, Held: 100, Spec: &messages.JobSpec{Market: "main", Budget: 100, Stages: []messages.Stage{{Name: "s", Class: "cpu"}}}, Stages: make([]book.Stage, 1)}
 	for _, c := range []struct{ paid, left messages.Credits }{{0, 100}, {30, 70}, {100, 0}} {
 		j.Paid = c.paid
-		m.Put(1, func() *mechanism.Bid { return m.BidOf(j) }, j.ID, m.ProgressOf(book.New(), j))
+		m.Put(1, func() *mechanism.Bid { return m.BidOf(j) }, j.ID, m.ProgressOf(book.New(), j, 1))
 		if got := m.Job(j.ID).Budget; got != c.left {
 			t.Errorf("paid %v: the mechanism sees %v, want %v", c.paid, got, c.left)
 		}

@@ -2,6 +2,7 @@ package market
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
@@ -87,9 +88,10 @@ func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *messages.Clai
 	for _, id := range jobs {
 		m.reserve(id, k, 1)
 	}
+	n := b.Node(node)
 	elsewhere := func(id messages.JobID) bool {
 		e := m.number.get(id)
-		return m.manner.Displaces && e != nil && e.job.Alone > 1
+		return m.manner.Displaces && e != nil && e.job.Alone > 1 || n != nil && !m.admits(b, n, id, k)
 	}
 	left := m.manner.Directs && m.Pending(c.Job, k) > 0 && m.free(c.Job, k) == 0
 	if j := b.Job(c.Job); missing > 0 && j != nil && j.Spec.Market == m.Config.Name && !left && !elsewhere(c.Job) { // another market may sell the same class
@@ -115,6 +117,15 @@ func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *messages.Clai
 		}
 	}
 	return claim
+}
+
+// admits reports whether a task of a job may start on a node now, before the node's next maintenance window.
+func (m *Market) admits(b *book.Book, n *book.Node, id messages.JobID, k int) bool {
+	if len(n.Windows()) == 0 {
+		return true
+	}
+	j := b.Job(id)
+	return j != nil && slices.ContainsFunc(j.Spec.Stages, func(s messages.Stage) bool { return s.Class == m.classes[k] && n.Admits(&s, b.Now()) })
 }
 
 // Substitute draws a job with pending tasks in class k, in proportion to the shares, for a claim whose own choice has

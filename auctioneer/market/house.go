@@ -82,7 +82,7 @@ func (p *plan) house(directives []mechanism.Directive, jobs []*entry) {
 func (p *plan) lodge(e *entry, of *messages.Stage, class int) bool {
 	width, best, worst, found := e.job.Alone, uint32(0), 0, false
 	for at, n := range p.book.Nodes() {
-		if !p.market.opens(n) || !n.Suits(of) {
+		if !p.market.opens(n) || !n.Suits(of) || !n.Admits(of, p.now) {
 			continue
 		}
 		l := p.lodging(uint32(at), class)
@@ -260,13 +260,13 @@ func (m *Market) stray(e *entry, class, housed int) {
 	m.change(e)
 }
 
-// bar records the jobs whose tasks are wider than any node, so that other jobs do not wait behind them. It is for
+// bar records the jobs whose tasks are wider than any node, or end in a maintenance window of each node, so that other jobs do not wait behind them. It is for
 // markets in which no job takes slots from others.
 func (p *plan) bar() {
 	for _, e := range p.market.wides {
 		for k := range p.market.classes {
 			of := p.stage(e, k)
-			if of != nil && !p.market.fits(p.book, of) {
+			if of != nil && !book.Before(p.now, of.TimeLimit, p.market.freeOn(p.book, of, p.now)) {
 				p.market.stray(e, k, 0)
 			}
 		}

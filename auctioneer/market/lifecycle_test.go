@@ -74,7 +74,7 @@ func (s *stall) follow() {
 	for id := range s.book.Listed("").All() {
 		switch j := s.book.Job(id); {
 		case j.Active():
-			s.market.Put(s.now, func() *mechanism.Bid { return s.market.BidOf(j) }, id, s.market.ProgressOf(s.book, j))
+			s.market.Put(s.now, func() *mechanism.Bid { return s.market.BidOf(j) }, id, s.market.ProgressOf(s.book, j, s.now))
 		case s.market.Job(id) != nil:
 			if d := s.dues.Settle(s.now, s.market.Settlement(s.now, s.book, j)); d != nil {
 				settled = append(settled, d)

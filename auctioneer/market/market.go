@@ -1,6 +1,7 @@
 package market
 
 import (
+	"slices"
 	"unique"
 
 	"github.com/candor-grid/candor/auctioneer/book"
@@ -21,6 +22,8 @@ type Market struct {
 	draws
 	plan plan
 
+	freeUntil []messages.Time // by class: see [Slots.Windows]; nil: no node has a window
+
 	lots  map[uint32]*lot // by node: its suspended tasks
 	front []waiter        // memory for the front of a node
 }
@@ -39,7 +42,7 @@ func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time,
 	bid := &mechanism.Bid{
 		Job: id, Account: unique.Make(account).Value(), Arrived: at, Budget: spec.Budget,
 		Form: messages.Linear, Weights: make([]float64, len(m.Config.Classes)),
-		Rate: spec.Rate, Value: spec.Value, Delay: spec.Delay, Length: spec.Length, Deadline: spec.Deadline, Width: spec.Width(), Alone: spec.Alone(),
+		Rate: spec.Rate, Value: spec.Value, Delay: spec.Delay, Length: spec.Length, Limit: limit(spec), Deadline: spec.Deadline, Width: spec.Width(), Alone: spec.Alone(),
 		Tasks: spec.TaskCount(), Serial: spec.Serial(), Valuation: spec.Valuation, Contract: contract,
 	}
 	if u := spec.Utility; u != nil {
@@ -52,6 +55,17 @@ func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time,
 		}
 	}
 	return bid
+}
+
+// limit returns the longest time limit of a job's tasks; 0: a task has none.
+func limit(spec *messages.JobSpec) (limit messages.Duration) {
+	for i := range spec.Stages {
+		if spec.Stages[i].TimeLimit == 0 {
+			return 0
+		}
+		limit = max(limit, spec.Stages[i].TimeLimit)
+	}
+	return limit
 }
 
 // BidOf returns the bid of a job in the book.
@@ -78,6 +92,22 @@ func (m *Market) SetSlots(now messages.Time, slots, idle []int) {
 		m.stale = m.stale || m.manner.Attentive && c.Idle != idle[i]
 		c.Slots, c.Idle = slots[i], idle[i]
 	}
+}
+
+// SetWindows sets what [Slots.Windows] returns. It reports whether other tasks can start now.
+func (m *Market) SetWindows(free []messages.Time, closings [][]mechanism.Closing) (changed bool) {
+	for i := range m.view.Classes {
+		var all []mechanism.Closing
+		if closings != nil {
+			all = closings[i]
+		}
+		if c := &m.view.Classes[i]; !slices.Equal(c.Closings, all) {
+			c.Closings, m.stale = all, true
+		}
+	}
+	changed = !slices.Equal(m.freeUntil, free)
+	m.freeUntil = free
+	return changed
 }
 
 // Put adds a job, or updates its progress.

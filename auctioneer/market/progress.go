@@ -23,10 +23,14 @@ type Progress struct {
 	Ordered   []int
 	OrderedAt messages.Time
 	Changes   int // number of changes of the job's description
+	// Closes is when the first of the tasks in Pending can no longer start, because all nodes that may run it have
+	// maintenance windows; 0: never.
+	Closes messages.Time
 }
 
-// ProgressOf returns the progress of a job of the book.
-func (m *Market) ProgressOf(b *book.Book, j *book.Job) Progress {
+// ProgressOf returns the progress of a job of the book. Tasks that no node may start now, because it drains or has a
+// maintenance window, do not compete for slots.
+func (m *Market) ProgressOf(b *book.Book, j *book.Job, now messages.Time) Progress {
 	classes := len(m.Config.Classes)
 	counts := make([]int, 2*classes)
 	p := Progress{Started: j.Started, Complete: j.Complete(), Changes: j.Changes, Pending: counts[:classes:classes], Running: counts[classes:]}
@@ -43,8 +47,11 @@ func (m *Market) ProgressOf(b *book.Book, j *book.Job) Progress {
 		of := &j.Spec.Stages[i]
 		width := of.Slots() // a mechanism counts slots, not tasks
 		p.Pending[k] += width * s.Ahead
-		if !of.NamesNodes() || m.fits(b, of) { // tasks that must run on a node that drains do not compete for slots
+		if free := m.freeFor(b, of, k, now); book.Before(now, of.TimeLimit, free) {
 			p.Pending[k] += width * b.Claimable(j, i)
+			if free != book.ToTheirEnd {
+				p.Closes = messages.Earlier(p.Closes, free.Add(1000-of.TimeLimit))
+			}
 		}
 		if s.Ahead > 0 {
 			if p.Ahead == nil {
@@ -74,11 +81,28 @@ func (m *Market) opens(n *book.Node) bool {
 	return n.Up && n.Drain == 0 && n.Health.Quarantined == 0 && (len(m.Config.Nodes) == 0 || slices.Contains(m.Config.Nodes, n.Name))
 }
 
-// fits reports whether a task of a stage fits on a node that takes tasks of the market.
-func (m *Market) fits(b *book.Book, of *messages.Stage) bool {
-	return slices.ContainsFunc(b.Nodes(), func(n *book.Node) bool {
-		return m.opens(n) && slices.ContainsFunc(n.Slots, func(s messages.ClassSlots) bool { return s.Class == of.Class && s.Slots >= of.Slots() }) && n.Suits(of)
-	})
+// freeFor returns when the last node that takes tasks of a stage begins its next maintenance window. It looks at single
+// nodes only if the stage names some. [book.ToTheirEnd]: a node has no window. 0: no node takes tasks of the stage.
+func (m *Market) freeFor(b *book.Book, of *messages.Stage, class int, now messages.Time) messages.Time {
+	switch {
+	case of.NamesNodes():
+		return m.freeOn(b, of, now)
+	case m.freeUntil == nil:
+		return book.ToTheirEnd
+	}
+	return m.freeUntil[class]
+}
+
+// freeOn is freeFor for nodes on which a task of the stage fits.
+func (m *Market) freeOn(b *book.Book, of *messages.Stage, now messages.Time) (free messages.Time) {
+	for _, n := range b.Nodes() {
+		if m.opens(n) && slices.ContainsFunc(n.Slots, func(s messages.ClassSlots) bool { return s.Class == of.Class && s.Slots >= of.Slots() }) && n.Suits(of) {
+			if free = max(free, n.FreeUntil(now)); free == book.ToTheirEnd {
+				break
+			}
+		}
+	}
+	return free
 }
 
 // same reports whether p equals the job's progress. It does not compare Done and Started: if the other counts are

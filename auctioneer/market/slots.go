@@ -1,17 +1,22 @@
 package market
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
 )
 
 // offer is the number of slots that a node offers.
 type offer struct {
-	name  messages.Name
-	slots []messages.ClassSlots
-	idle  []int // in the same order as slots
+	name   messages.Name
+	slots  []messages.ClassSlots
+	idle   []int // in the same order as slots
+	leaves bool  // it takes no tasks
+	// windows are the maintenance windows of a node that takes tasks.
+	windows []*messages.Window
 }
 
 // offerOf returns the offer of a node. A node that drains or is in quarantine offers only the slots that have tasks.
@@ -22,6 +27,9 @@ func offerOf(node *book.Node) *offer {
 	}
 	n.slots = node.Slots
 	leaves := node.Drain != 0 || node.Health.Quarantined != 0
+	if n.leaves = leaves; !leaves {
+		n.windows = node.Windows()
+	}
 	for k := range n.slots {
 		offers := node.Offers(k)
 		if leaves {
@@ -45,6 +53,7 @@ func offerOf(node *book.Node) *offer {
 type Slots struct {
 	markets []marketSlots
 	nodes   map[uint32]*offer // by the node's position in the book
+	windows int               // number of windows of the nodes' offers
 }
 
 type marketSlots struct {
@@ -83,6 +92,7 @@ func (s *Slots) Set(i uint32, node *book.Node) {
 }
 
 func (s *Slots) add(n *offer, sign int) {
+	s.windows += sign * len(n.windows)
 	for i := range s.markets {
 		m := &s.markets[i]
 		if m.nodes != nil && !m.nodes[n.name] {
@@ -95,6 +105,53 @@ func (s *Slots) add(n *offer, sign int) {
 			}
 		}
 	}
+}
+
+// Windows returns, by class of a market, when the last node that takes tasks begins its next maintenance window, and the
+// slots that windows will take away. It returns nil if no node has a window.
+func (s *Slots) Windows(market int) (free []messages.Time, closings [][]mechanism.Closing) {
+	if s.windows == 0 {
+		return nil, nil
+	}
+	m := &s.markets[market]
+	free, closings = make([]messages.Time, len(m.slots)), make([][]mechanism.Closing, len(m.slots))
+	for _, n := range s.nodes {
+		if m.nodes != nil && !m.nodes[n.name] || n.leaves {
+			continue
+		}
+		for _, c := range n.slots {
+			k := slices.Index(m.config.Classes, c.Class)
+			if k < 0 {
+				continue
+			}
+			until := book.ToTheirEnd
+			for _, w := range n.windows {
+				until = min(until, w.From)
+				closings[k] = append(closings[k], mechanism.Closing{From: w.From, To: w.To, Slots: c.Slots})
+			}
+			free[k] = max(free[k], until)
+		}
+	}
+	for k := range free {
+		if free[k] == 0 { // no node takes tasks
+			free[k] = book.ToTheirEnd
+		}
+		closings[k] = joined(closings[k])
+	}
+	return free, closings
+}
+
+// joined sorts closings, and adds up those of the same time.
+func joined(all []mechanism.Closing) (out []mechanism.Closing) {
+	slices.SortFunc(all, func(x, y mechanism.Closing) int { return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To)) })
+	for _, c := range all {
+		if last := len(out) - 1; last >= 0 && out[last].From == c.From && out[last].To == c.To {
+			out[last].Slots += c.Slots
+		} else {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // Of returns the numbers of slots of a market's classes: all slots, and idle slots.

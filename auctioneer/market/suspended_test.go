@@ -186,7 +186,7 @@ func TestASlotThatIsFreedIsOfItsClass(t *testing.T) {
 	apply(book.Command{Decide: &book.Decide{Market: "spot", Suspend: []messages.Attempt{waits}}})
 	onGPU := start(3, "gpu")
 	for j := range b.Jobs {
-		m.Put(now, func() *mechanism.Bid { return m.BidOf(j) }, j.ID, m.ProgressOf(b, j))
+		m.Put(now, func() *mechanism.Bid { return m.BidOf(j) }, j.ID, m.ProgressOf(b, j, 1))
 	}
 	for _, c := range []struct {
 		loses   messages.Attempt

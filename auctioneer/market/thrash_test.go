@@ -80,7 +80,7 @@ func (f *floor) look() {
 			f.t.Remove(f.now, j.ID)
 			continue
 		}
-		f.t.Put(f.now, func() *mechanism.Bid { return f.t.BidOf(j) }, j.ID, f.t.ProgressOf(f.book, j))
+		f.t.Put(f.now, func() *mechanism.Bid { return f.t.BidOf(j) }, j.ID, f.t.ProgressOf(f.book, j, f.now))
 	}
 	f.read()
 }

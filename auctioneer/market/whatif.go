@@ -54,6 +54,9 @@ func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) 
 		slots[k], idle[k] = c.Slots, c.Idle
 	}
 	f.SetSlots(now, slots, idle)
+	for k := range s.view.Classes {
+		f.view.Classes[k].Closings = s.view.Classes[k].Closings
+	}
 	// Allocated at once, because the leader waits. The lists of a Progress do not change, so they are shared.
 	bids := make([]mechanism.Bid, len(s.jobs))
 	f.jobs, f.view.Jobs = make([]*entry, 0, len(s.jobs)), make([]*mechanism.Job, 0, len(s.jobs))

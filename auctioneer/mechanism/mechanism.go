@@ -43,6 +43,7 @@ type Bid struct {
 	Value    messages.Credits  // worth of the whole job
 	Delay    messages.Credits  // cost of a second of delay
 	Length   messages.Duration // run time, as declared
+	Limit    messages.Duration // the longest time limit of a task; 0: a task has none
 	Deadline messages.Time
 	Width    int // slots that it needs at the same time
 	Alone    int // slots of its widest single task, equal to Width; 0 if Width is of a gang, or is 1
@@ -106,6 +107,14 @@ type Class struct {
 	Name  messages.Name
 	Slots int // number of slots on all nodes that are up
 	Idle  int
+	// Closings are slots, among Slots, that maintenance windows will take away for a time, in the order of time.
+	Closings []Closing
+}
+
+// Closing takes slots away from From to To.
+type Closing struct {
+	From, To messages.Time
+	Slots    int
 }
 
 // View is a market at an instant. Jobs are in the order of their numbers.

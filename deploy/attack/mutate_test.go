@@ -17,7 +17,7 @@ import (
 var requests = byName(
 	messages.Empty{}, messages.SubmitRequest{}, messages.JobRequest{}, messages.CancelRequest{}, messages.JobsRequest{}, messages.TasksRequest{}, messages.RegisterRequest{},
 	messages.Exchange{}, messages.VectorRequest{}, messages.ArchiveRequest{}, messages.LogsRequest{}, messages.StreamRequest{}, messages.PutRequest{}, messages.GetRequest{}, messages.OutputsRequest{},
-	messages.DeliverRequest{}, messages.QuoteRequest{}, messages.ReservationsRequest{}, messages.ApplyRequest{}, messages.DrainRequest{},
+	messages.DeliverRequest{}, messages.QuoteRequest{}, messages.ReservationsRequest{}, messages.ApplyRequest{}, messages.DrainRequest{}, messages.WindowRequest{},
 	messages.OffersRequest{}, messages.RequeueRequest{}, messages.ChangeRequest{}, messages.PeerQuoteRequest{}, messages.PeerSubmitRequest{}, messages.PeerJobsRequest{}, messages.OutputRequest{},
 	messages.ReplicaRequest{}, messages.TokenRequest{}, messages.TokenUse{}, messages.AdmitRequest{}, messages.EnrolRequest{}, messages.RenewRequest{}, messages.LendRequest{},
 	messages.UtilityRequest{}, messages.RuntimeRequest{}, messages.EstimateRequest{}, messages.SamplesRequest{}, messages.TransferRequest{},

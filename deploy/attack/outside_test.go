@@ -166,6 +166,7 @@ func (a *attacker) asksAboveRank() (string, error) {
 		{messages.Auctioneer, messages.VerbArchive, messages.ArchiveRequest{}},
 		{messages.Auctioneer, messages.VerbPast, messages.PastRequest{}},
 		{messages.Auctioneer, messages.VerbDrain, messages.DrainRequest{Node: "node1"}},
+		{messages.Auctioneer, messages.VerbWindow, messages.WindowRequest{Remove: 1}},
 		{messages.Auctioneer, messages.VerbAdmit, messages.AdmitRequest{Revoke: "x"}},
 		{messages.Auctioneer, messages.VerbReplica, messages.ReplicaRequest{}},
 		{messages.Auctioneer, messages.VerbReplicas, messages.Empty{}},

@@ -61,7 +61,7 @@ var roots = []any{
 	messages.LinksReply{}, messages.PutRequest{}, messages.PutReply{}, messages.GetRequest{}, messages.GetReply{},
 	messages.OutputsRequest{}, messages.OutputsReply{}, messages.DeliverRequest{},
 	messages.QuoteRequest{}, messages.QuoteReply{}, messages.ReservationsRequest{}, messages.ReservationsReply{}, messages.HistoryRequest{}, messages.PastRequest{}, messages.PastReply{}, messages.WhatIfRequest{}, messages.WhatIfReply{}, messages.HistoryReply{},
-	messages.ApplyRequest{}, messages.ApplyReply{}, messages.DrainRequest{}, messages.DrainReply{},
+	messages.ApplyRequest{}, messages.ApplyReply{}, messages.DrainRequest{}, messages.DrainReply{}, messages.WindowRequest{}, messages.Window{},
 	messages.OffersRequest{}, messages.OffersReply{}, messages.PeerQuoteRequest{}, messages.PeerQuoteReply{}, messages.PeerSubmitRequest{}, messages.PeerSubmitReply{},
 	messages.PeerJobsRequest{}, messages.PeerJobsReply{}, messages.OutputRequest{},
 	messages.ReplicaRequest{}, messages.ReplicasReply{}, messages.ReplicaState{},

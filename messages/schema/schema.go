@@ -101,6 +101,7 @@ var verbs = []Verb{
 	{messages.Auctioneer, messages.VerbReservations, "ReservationsRequest", "ReservationsReply", Users},
 	{messages.Auctioneer, messages.VerbApply, "ApplyRequest", "ApplyReply", Users},
 	{messages.Auctioneer, messages.VerbDrain, "DrainRequest", "DrainReply", Users},
+	{messages.Auctioneer, messages.VerbWindow, "WindowRequest", "Window", Users},
 	{messages.Auctioneer, messages.VerbAdmit, "AdmitRequest", "TokensReply", Services},
 	{messages.Auctioneer, messages.VerbReplicas, "Empty", "ReplicasReply", Users},
 	{messages.Auctioneer, messages.VerbReplica, "ReplicaRequest", "ReplicasReply", Users},

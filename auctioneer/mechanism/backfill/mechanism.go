@@ -15,6 +15,7 @@ import (
 type Mechanism struct {
 	*posted.Desk
 	variant Variant
+	closes  bool  // maintenance windows will take slots away
 	queue   []int // positions in the view of the waiting jobs of one class, the oldest first
 	plan    profile.Profile
 }
@@ -114,7 +115,7 @@ func (b *Mechanism) decide(view *mechanism.View, j int, a *mechanism.Allocation)
 // fits reports whether a job that needs n slots for length microseconds can start now without delaying a reservation.
 func (b *Mechanism) fits(w *want, n int, length float64) bool {
 	switch {
-	case n > w.free:
+	case n > w.free, b.closes && b.plan.Soonest(w.now, length, n) != w.now:
 		return false
 	case b.variant == Conservative:
 		return b.plan.Soonest(w.now, length, n) == w.now
@@ -131,9 +132,13 @@ func (b *Mechanism) reserve(w *want, n int, length float64) {
 		b.plan.Insert(b.plan.Soonest(w.now, length, n), length, n)
 		return
 	}
+	if !b.closes {
+		length = 0 // more slots become free with time
+	}
 	if math.IsInf(w.shadow, 1) {
-		w.shadow = b.plan.Soonest(w.now, 0, n)
-		w.spare = b.plan.Free(w.shadow) - n
+		if w.shadow = b.plan.Soonest(w.now, length, n); !math.IsInf(w.shadow, 1) {
+			w.spare = b.plan.Free(w.shadow) - n
+		}
 	}
 }
 
@@ -150,12 +155,14 @@ func demand(job *mechanism.Job, j, free int) int {
 // gang reports whether the job's width is the number of tasks that start together.
 func gang(job *mechanism.Job) bool { return job.Width > 1 && job.Alone == 0 }
 
-// span returns the declared length in microseconds, or +Inf if the job declared none.
+// span returns the declared length in microseconds. For a job that declared none, it returns the longest time limit of
+// its tasks, or +Inf.
 func span(job *mechanism.Job) float64 {
-	if job.Length <= 0 {
+	length := cmp.Or(job.Length, job.Limit)
+	if length <= 0 {
 		return math.Inf(1)
 	}
-	return float64(job.Length) / 1e3
+	return float64(length) / 1e3
 }
 
 // running makes the plan of class j: its idle slots, and the slots that running jobs hold until their
@@ -170,6 +177,10 @@ func (b *Mechanism) running(view *mechanism.View, j int) {
 		if n := job.Running[j]; n > 0 {
 			b.plan.Take(now, expected(job, now), n)
 		}
+	}
+	b.closes = len(view.Classes[j].Closings) > 0
+	for _, c := range view.Classes[j].Closings {
+		b.plan.Take(max(now, float64(c.From)), float64(c.To), c.Slots)
 	}
 }
 

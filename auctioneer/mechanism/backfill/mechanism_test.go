@@ -183,3 +183,30 @@ func TestExplain(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+// TestJobsEndBeforeMaintenance: maintenance takes 2 of 4 idle slots away, from second 100 to second 200. A job that would
+// run then may start only on the other slots, and a shorter one that comes after it goes first.
+func TestJobsEndBeforeMaintenance(t *testing.T) {
+	view := func(jobs ...*mechanism.Job) *mechanism.View {
+		return &mechanism.View{Now: 2 * second, Classes: []mechanism.Class{{Name: "cpu", Slots: 4, Idle: 4, Closings: []mechanism.Closing{{From: 100 * second, To: 200 * second, Slots: 2}}}}, Jobs: jobs}
+	}
+	limited := job(1, 3, 0, 3, 0)
+	limited.Limit = 98e9
+	for _, c := range []struct {
+		what string
+		jobs []*mechanism.Job
+		want []mechanism.Directive
+	}{
+		{"ends before", []*mechanism.Job{job(1, 4, 98, 4, 0)}, []mechanism.Directive{start(1, 4)}},
+		{"its limit ends before", []*mechanism.Job{limited}, []mechanism.Directive{start(1, 3)}},
+		{"ends too late", []*mechanism.Job{job(1, 3, 99, 3, 0)}, nil},
+		{"on the other slots", []*mechanism.Job{job(1, 2, 500, 2, 0)}, []mechanism.Directive{start(1, 2)}},
+		{"a shorter one goes first", []*mechanism.Job{job(1, 3, 99, 3, 0), job(2, 4, 50, 4, 0)}, []mechanism.Directive{start(2, 4)}},
+	} {
+		for _, v := range []Variant{EASY, Conservative} {
+			if a := newMechanism(v).Allocate(view(c.jobs...)); !slices.Equal(a.Directives, c.want) {
+				t.Errorf("%s, %s: %+v, want %+v", c.what, v, a.Directives, c.want)
+			}
+		}
+	}
+}

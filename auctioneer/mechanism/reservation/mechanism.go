@@ -129,7 +129,8 @@ func (c *Mechanism) auction(view *mechanism.View, bids []*mechanism.Job) {
 	begin := c.startOf(view.Now)
 	begin += (view.Now - begin + granule - 1) / granule * granule
 	end := c.startOf(view.Now) + c.micros(c.period)
-	p := &Problem{Nodes: c.free(view, begin), Horizon: c.granules(begin, end)}
+	nodes, end := open(view, begin, end, c.free(view, begin))
+	p := &Problem{Nodes: nodes, Horizon: c.granules(begin, end)}
 	for _, job := range bids {
 		latest := p.Horizon
 		if job.Deadline != 0 {
@@ -146,6 +147,21 @@ func (c *Mechanism) auction(view *mechanism.View, bids []*mechanism.Job) {
 		}
 		c.rounds[job.Job] = r
 	}
+}
+
+// open returns how many of the free slots are sold, and until when, because of maintenance windows in the period. The slots
+// of these windows are not sold. If that leaves none, all are sold until the first window begins.
+func open(view *mechanism.View, begin, end messages.Time, free int) (int, messages.Time) {
+	closed, first := 0, end
+	for _, w := range view.Classes[0].Closings {
+		if w.From < end && w.To > begin {
+			closed, first = closed+w.Slots, min(first, max(begin, w.From))
+		}
+	}
+	if left := free - closed; left > 0 {
+		return left, end
+	}
+	return free, first
 }
 
 // solve finds a schedule. If every bid takes the whole machine, it finds the best schedule. If widths differ, or if

@@ -162,3 +162,24 @@ func TestConfigRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestMaintenanceIsNotSold: slots that maintenance takes away in a period are not sold for it. If it takes all, the time
+// before it is sold.
+func TestMaintenanceIsNotSold(t *testing.T) {
+	for _, c := range []struct {
+		closing      mechanism.Closing
+		hours, width int
+		sold         bool
+	}{
+		{mechanism.Closing{From: day + 6*hour, To: day + 7*hour, Slots: 3}, 10, 5, true},
+		{mechanism.Closing{From: day + 6*hour, To: day + 7*hour, Slots: 3}, 10, 6, false},
+		{mechanism.Closing{From: day + 6*hour, To: day + 7*hour, Slots: 8}, 5, 8, true},
+		{mechanism.Closing{From: day + 6*hour, To: day + 7*hour, Slots: 8}, 6, 8, false},
+		{mechanism.Closing{From: 2*day + hour, To: 3 * day, Slots: 8}, 10, 8, true},
+	} {
+		view := &mechanism.View{Now: day + second/2, Classes: []mechanism.Class{{Name: "cpu", Slots: 8, Closings: []mechanism.Closing{c.closing}}}, Jobs: []*mechanism.Job{bid(1, 50, c.hours, 24, c.width)}}
+		if a := market(t).Allocate(view); len(a.Directives) != 1 || (a.Directives[0].Action == mechanism.Start) != c.sold {
+			t.Errorf("%+v: %+v", c, a.Directives)
+		}
+	}
+}

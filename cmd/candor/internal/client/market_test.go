@@ -139,6 +139,48 @@ func TestNodeDrain(t *testing.T) {
 	s.run("node", "drain", "n3", "--notice", "soon").expect(t, cli.CodeUsage, "", "--notice")
 }
 
+// TestWindows checks the commands about maintenance windows, and what they refuse before they ask the site.
+func TestWindows(t *testing.T) {
+	s, asked := marketSite(t)
+	answer(s, messages.Auctioneer, messages.VerbWindow, func(r messages.WindowRequest) (messages.Window, error) {
+		asked["window"] = r
+		if r.Add == nil {
+			return messages.Window{ID: r.Remove}, nil
+		}
+		r.Add.ID = 4
+		return *r.Add, nil
+	})
+	s.run("window", "add", "--nodes", "n[2-3],n1", "--from", "2h", "--to", "6h", "--notice", "5m", "--reason", "new disks").expect(t, cli.CodeOK, "Window 4 keeps n[1-3] free from ", "")
+	want := messages.Window{ID: 4, Nodes: []messages.Name{"n1", "n2", "n3"}, From: at(3600 + 7200), To: at(3600 + 6*3600), Notice: new(messages.Duration(5 * time.Minute)), Reason: "new disks"}
+	if r := asked["window"].(messages.WindowRequest); !reflect.DeepEqual(*r.Add, want) {
+		t.Errorf("asked for %+v", r.Add)
+	}
+	s.run("window", "remove", "4").expect(t, cli.CodeOK, "Window 4 is removed\n", "")
+	if r := asked["window"].(messages.WindowRequest); r.Remove != 4 || r.Add != nil {
+		t.Errorf("asked for %+v", r)
+	}
+	for _, c := range []struct{ arguments, says string }{
+		{"--nodes n1 --from 6h --to 2h", "--to: "}, {"--nodes n1 --from 1999-12-31 --to 2h", "is in the past"}, {"--nodes n[1 --to 2h", "--nodes: "},
+		{"--nodes n1 --to 2h --notice soon", "--notice"}, {"--nodes n1", "missing: --to"},
+	} {
+		s.run(append([]string{"window", "add"}, strings.Fields(c.arguments)...)...).expect(t, cli.CodeUsage, "", c.says)
+	}
+	s.run("window", "remove", "x").expect(t, cli.CodeUsage, "", "not the number of a window")
+	var nodes messages.NodesReply
+	answer(s, messages.Auctioneer, messages.VerbNodes, func(messages.Empty) (messages.NodesReply, error) { return nodes, nil })
+	s.run("window", "list").expect(t, cli.CodeOK, "No windows", "")
+	nodes = someNodes()
+	nodes.Windows = []messages.Window{{ID: 4, Nodes: want.Nodes, From: want.From, To: want.To, Reason: want.Reason}}
+	nodes.Nodes[0].State, nodes.Nodes[0].Window = "Draining", 4
+	for _, command := range []string{"window list", "nodes"} {
+		got := s.run(strings.Fields(command)...)
+		got.expect(t, cli.CodeOK, "n[1-3]  new disks", "")
+		if says := nodes.Nodes[0].Node + ": in maintenance, window 4: its tasks run to their end"; command == "nodes" && !strings.Contains(got.out, says) {
+			t.Errorf("the remark is missing:\n%s", got.out)
+		}
+	}
+}
+
 func TestSubmitSaysWhatIsBid(t *testing.T) {
 	s := newSite(t)
 	taken := submissions(s)

@@ -61,7 +61,7 @@ func survey(ctx context.Context, s *cli.Session) (o overview, err error) {
 	if account.Account == "" {
 		account.Account = s.Account
 	}
-	return overview{Site: s.Site, Account: account, Nodes: nodes.Nodes, Markets: markets.Markets}, nil
+	return overview{Site: s.Site, Account: account, Nodes: nodes.Nodes, Markets: markets.Markets, Windows: nodes.Windows}, nil
 }
 
 // watchTop redraws the overview until the user quits. It asks the site in another goroutine, so

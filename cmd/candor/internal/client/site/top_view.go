@@ -96,7 +96,9 @@ func (v *topView) body(p *cli.Page) []string {
 		return []string{p.Yellow("The site does not answer: " + terminal.Safe(cli.Sentence(v.look.err)))}
 	}
 	part := p.Part()
-	writeMarkets(part, messages.MarketsReply{Markets: v.sorted(v.look.overview.Markets)})
+	o := *v.look.overview
+	o.Markets = v.sorted(o.Markets)
+	writeOverview(part, o)
 	return strings.Split(strings.TrimRight(part.String(), "\n"), "\n")
 }
 

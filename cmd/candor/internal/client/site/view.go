@@ -25,6 +25,10 @@ func writeNodes(p *cli.Page, r messages.NodesReply) {
 	p.Table(t, "")
 	writeNodeResources(p, r.Nodes)
 	writeLicenses(p, r.Licenses)
+	if len(r.Windows) > 0 {
+		p.Printf("\n")
+		writeWindows(p, r.Windows)
+	}
 	for _, n := range r.Nodes {
 		if said := remark(p, n); said != "" {
 			p.Printf("\n%s: %s\n", n.Node, said)
@@ -88,6 +92,8 @@ func remark(p *cli.Page, n messages.NodeStatus) string {
 		parts = append(parts, p.Said(n.Reason))
 	}
 	switch {
+	case n.Window != 0 && n.DrainBy == 0:
+		parts = append(parts, fmt.Sprintf("in maintenance, window %d: its tasks run to their end", n.Window))
 	case n.State == "Draining" && n.DrainBy == 0:
 		parts = append(parts, "drains: its tasks run to their end")
 	case n.DrainBy != 0:
@@ -269,11 +275,21 @@ type overview struct {
 	Account messages.AccountReply   `json:"account"`
 	Nodes   []messages.NodeStatus   `json:"nodes"`
 	Markets []messages.MarketStatus `json:"markets"`
+	Windows []messages.Window       `json:"windows,omitempty"`
 }
 
 func writeTop(p *cli.Page, o overview) {
 	p.Printf("%s\n\n", topHead(p, o))
+	writeOverview(p, o)
+}
+
+// writeOverview writes the markets and the maintenance windows.
+func writeOverview(p *cli.Page, o overview) {
 	writeMarkets(p, messages.MarketsReply{Markets: o.Markets})
+	if len(o.Windows) > 0 {
+		p.Printf("\n")
+		writeWindows(p, o.Windows)
+	}
 }
 
 // topHead returns a line about the site and the user's account.

@@ -490,6 +490,8 @@ func slotsOf(all []messages.ClassSlots) (n int) {
 func nodeState(n *messages.NodeStatus) string {
 	all, used := slotsOf(n.Slots), slotsOf(n.Used)
 	switch {
+	case n.State == "Draining" && n.Window != 0:
+		return "maint"
 	case n.State == "Draining" && used > 0:
 		return "draining"
 	case n.State == "Draining", n.State == "Quarantined":

@@ -109,7 +109,7 @@ func infoFields() map[byte]column {
 }
 
 // nodeStates are Slurm's words for the states of nodes.
-var nodeStates = []string{"idle", "mixed", "allocated", "draining", "drained", "down", "all"}
+var nodeStates = []string{"idle", "mixed", "allocated", "draining", "drained", "maint", "down", "all"}
 
 // inState reports whether a word names one of the states, or means all states. The word may be short, such as
 // "alloc".

@@ -69,3 +69,12 @@ func TestReasonsOfWaiting(t *testing.T) {
 		}
 	}
 }
+
+// TestANodeInMaintenance checks the state of nodes that drain for a maintenance window, and of others that drain.
+func TestANodeInMaintenance(t *testing.T) {
+	for want, n := range map[string]messages.NodeStatus{"maint": {State: "Draining", Window: 4}, "drained": {State: "Draining"}, "down": {State: "Stopped", Window: 4}} {
+		if got := nodeState(&n); got != want {
+			t.Errorf("%+v is %s, want %s", n, got, want)
+		}
+	}
+}

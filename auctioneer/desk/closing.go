@@ -1,0 +1,56 @@
+package desk
+
+import (
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/heap"
+)
+
+// closing are the jobs with tasks that can start only until a time, because all nodes for them have maintenance
+// windows. At that time they are followed again.
+type closing struct {
+	at   map[messages.JobID]messages.Time
+	heap []closes // may have entries that are out of date: at has the valid times
+}
+
+type closes struct {
+	at  messages.Time
+	job messages.JobID
+}
+
+var soonest = heap.Order[closes]{Before: func(a, b closes) bool { return a.at < b.at }}
+
+// set sets the time of a job; 0: it has none.
+func (c *closing) set(id messages.JobID, at messages.Time) {
+	switch {
+	case at == 0:
+		delete(c.at, id)
+	case c.at[id] != at:
+		c.at[id] = at
+		soonest.Push(&c.heap, closes{at, id})
+	}
+	if len(c.heap) > 1000+2*len(c.at) { // most entries are out of date
+		c.heap = nil
+		for id, at := range c.at {
+			soonest.Push(&c.heap, closes{at, id})
+		}
+	}
+}
+
+// due removes the jobs whose time has come, and returns them.
+func (c *closing) due(now messages.Time) (ids []messages.JobID) {
+	for len(c.heap) > 0 && c.heap[0].at <= now {
+		if e := soonest.Pop(&c.heap); c.at[e.job] == e.at {
+			delete(c.at, e.job)
+			ids = append(ids, e.job)
+		}
+	}
+	return ids
+}
+
+// next returns the first time; 0: there is none.
+func (c *closing) next() messages.Time {
+	if len(c.heap) == 0 {
+		return 0
+	}
+	return c.heap[0].at
+}
