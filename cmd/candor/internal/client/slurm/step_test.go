@@ -167,7 +167,7 @@ func TestStepExitCodes(t *testing.T) {
 		{[]string{"-w", "node1", "true"}, 0, ""},
 		{[]string{"-r0", "--cpu_bind=cores", "true"}, 0, ""},
 		{[]string{"--ntasks-per-core=1", "-q", "high", "--time-min=5", "--begin=now", "-E", "--mail-type=END", "true"}, 0, ""}, // they are for a job that srun makes
-		{append([]string{"-K1"}, rank1("exit 7")...), 143, "task 1: Exited with exit code 7"},
+		{[]string{"-K1", "sh", "-c", "[ $SLURM_PROCID = 1 ] && exit 7; exec sleep 600"}, 143, "task 0: terminated"},
 		{[]string{"-n2", "-K0", "sh", "-c", "exit $SLURM_PROCID"}, 1, "task 1: Exited with exit code 1"},
 		{[]string{"--relative=1", "true"}, 1, "Requested node configuration is not available"},
 		{[]string{"-n1", "--gres=gpu:5", "true"}, 1, "Invalid generic resource"},
