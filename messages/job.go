@@ -192,7 +192,7 @@ type EarlySignal struct {
 	Name   string   `json:"name"`            // such as USR2
 	Before Duration `json:"before"`          // how long before the time limit; 0: a minute
 	First  bool     `json:"first,omitempty"` // only to the task's first process, the script
-	Rest   bool     `json:"rest,omitempty"`  // to all processes except the first
+	Rest   bool     `json:"rest,omitempty"`  // only to ranks that srun has started
 }
 
 // Repeats are tasks of an earlier job that run again. Each task finds in its environment the position that it had

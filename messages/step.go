@@ -54,3 +54,6 @@ type StepAnswer struct {
 // StepsVariable is the variable that tells a task of an allocation how to ask its node. Its value is NAME:USER:TOKEN:
 // the name of an abstract socket, the number of the user that answers there, and the token in hexadecimal digits.
 const StepsVariable = "CANDOR_STEPS"
+
+// StepVariable is the variable that srun gives the ranks of a step. Its value is the number of the step in its job.
+const StepVariable = "CANDOR_STEP"

@@ -84,7 +84,7 @@ type StreamRequest struct {
 	Signal       string `json:"signal,omitempty"`
 	SignalNumber uint64 `json:"signal_number,omitempty"`
 	SignalFirst  bool   `json:"signal_first,omitempty"` // only to the task's first process, the script
-	SignalRest   bool   `json:"signal_rest,omitempty"`  // to all processes of the task except the first
+	SignalRest   bool   `json:"signal_rest,omitempty"`  // only to ranks that srun has started
 	Rows         int    `json:"rows,omitempty"`         // the new size of the terminal
 	Columns      int    `json:"columns,omitempty"`
 	// Close says that the client no longer needs the stream. The process that Begin started is then ended.

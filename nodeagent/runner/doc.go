@@ -21,6 +21,7 @@
 //	CANDOR_ATTEMPT      which attempt of the task this is, from 1
 //	CANDOR_ARRAY_INDEX  array index of the task
 //	CANDOR_LEASE        the file that candor task alive reads (package lease)
+//	CANDOR_STEP         the number of the step: only for ranks that srun has started
 //	CANDOR_PROXY        the token for requests to the site (package proxy); not if tasks are private
 //	PWD                 the working directory
 //

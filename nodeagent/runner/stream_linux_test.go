@@ -242,11 +242,13 @@ func TestSignalOfAStop(t *testing.T) {
 	}
 }
 
-// TestSignalOfTheChildren sends a signal that is meant for the other processes of a task. The script must not get it:
-// in Slurm, too, the steps get such signals and the script does not.
-func TestSignalOfTheChildren(t *testing.T) {
+// TestSignalOfTheRanks sends a signal that is meant for the ranks of srun. Neither the script nor a program that it starts
+// itself must get it: in Slurm, too, only the steps get such signals.
+func TestSignalOfTheRanks(t *testing.T) {
 	b := newBench(t, nil)
-	task := b.start(interactive("trap 'exit 9' USR2\nsh -c 'trap \"exit 4\" USR2; echo ready; while :; do sleep 0.01; done'\nexit $?\n", messages.Interactive{}))
+	task := b.start(interactive("trap 'exit 9' USR2\nsleep 600 &\n"+
+		"CANDOR_STEP=0 sh -c 'trap \"exit 4\" USR2; echo ready; while :; do sleep 0.01; done'\ncode=$?; kill $!; wait $!\n"+
+		"[ $? = 143 ] || exit 5\nexit $code\n", messages.Interactive{}))
 	b.follow(task.attempt, "", "one").read("ready")
 	await.Until(t, "the signal is sent", func() bool { // refused until the runner knows that the task runs
 		_, err := b.Stream(context.Background(), messages.StreamRequest{Attempt: task.attempt, Signal: "USR2", SignalRest: true})

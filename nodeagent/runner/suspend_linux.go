@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -104,7 +106,8 @@ func (t *process) alert(w *messages.EarlySignal) {
 		unix.Kill(t.child.pid, signal)
 	case w.Rest:
 		eachMember(t.child.pid, func(pid, _ int) {
-			if pid != t.child.pid {
+			env, _ := variablesOf(pid)
+			if slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, messages.StepVariable+"=") }) {
 				signalMember(pid, t.child.pid, []unix.Signal{signal})
 			}
 		})

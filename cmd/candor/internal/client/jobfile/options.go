@@ -91,7 +91,7 @@ func NewOptions(lookup Lookup) *Options {
 	o.hidden("stdin", textOf(func(j *Job) *string { return &j.Stdin }))
 	o.option("attempts", "", "how many attempts a task has, a `number` (default: 1, and 3 for a task that cannot be started)",
 		positive(func(s *messages.Stage) *int { return &s.Attempts }))
-	o.option("signal", "", "send a `signal` before the time limit, as USR2@30 (seconds; default: 60);\nB:USR2@30 only to the script, C:USR2@30 only to its children", setSignal)
+	o.option("signal", "", "send a `signal` before the time limit, as USR2@30 (seconds; default: 60);\nB:USR2@30 only to the script, C:USR2@30 only to ranks of srun", setSignal)
 	o.option("on-failure", "", "the other tasks after a task has failed, a `word`: continue or stop (default: continue for an array)", func(job *Job, text string) error {
 		job.Spec.Stages[0].OnFailure = messages.OnFailure(text)
 		if on := messages.OnFailure(text); on != messages.GoOn && on != messages.Stop {
@@ -243,7 +243,7 @@ func setLabels(job *Job, text string) error {
 	return nil
 }
 
-// setSignal reads [B:]SIGNAL[@SECONDS] as sbatch writes it. It also reads C:, which means the children of the script;
+// setSignal reads [B:]SIGNAL[@SECONDS] as sbatch writes it. It also reads C:, which means the ranks that srun has started;
 // for sbatch this is the meaning without B.
 func setSignal(job *Job, text string) error {
 	rest, at, timed := strings.Cut(text, "@")

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/candor-grid/candor/messages"
 )
 
 // pmix is the value of --mpi for programs of Open MPI. srun does not speak their protocol: mpirun starts their ranks.
@@ -70,9 +72,11 @@ func (c *call) byMPIRun(w *step, mpirun, path string, words []string, may []int,
 		ids += fmt.Sprintf("%s) SLURM_NODEID=%d;; ", p.node, k)
 	}
 	list := strings.Join(names, ",")
-	env := slices.DeleteFunc(c.stepEnvironment(w), func(v string) bool { return strings.HasPrefix(v, "SLURM_STEP") }) // with them, ranks look for srun's PMIx
+	env := slices.DeleteFunc(c.stepEnvironment(w), func(v string) bool { // with variables of a step, ranks look for srun's PMIx, and mpirun gets the signals of ranks
+		return strings.HasPrefix(v, "SLURM_STEP") || strings.HasPrefix(v, messages.StepVariable+"=")
+	})
 	env = append(env, "SLURM_NODELIST="+list, "SLURM_JOB_NODELIST="+list, "SLURM_JOB_NUM_NODES="+strconv.Itoa(nodes), "OMPI_MCA_rmaps_base_oversubscribe=1")
-	rank := "case $CANDOR_NODE in " + ids + "esac; export SLURM_NODEID SLURM_PROCID=$OMPI_COMM_WORLD_RANK SLURM_LOCALID=$OMPI_COMM_WORLD_LOCAL_RANK SLURMD_NODENAME=$CANDOR_NODE; exec \"$0\" \"$@\""
+	rank := "case $CANDOR_NODE in " + ids + "esac; export SLURM_NODEID SLURM_PROCID=$OMPI_COMM_WORLD_RANK SLURM_LOCALID=$OMPI_COMM_WORLD_LOCAL_RANK SLURMD_NODENAME=$CANDOR_NODE " + messages.StepVariable + "=" + strconv.Itoa(w.number) + "; exec \"$0\" \"$@\""
 	args := []string{"mpirun", "-n", strconv.Itoa(w.ranks), "--bind-to", "none"}
 	if os.Getuid() == 0 {
 		args = append(args, "--allow-run-as-root")
