@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,6 +36,9 @@ func (j *Job) AddPrelude(user string) error {
 	var lines []string
 	if slurm {
 		j.Spec.Numbered = stage.Array != nil
+		if login := j.loginEnvironment(); login != "" {
+			lines = append(lines, login)
+		}
 		lines = append(lines, j.slurmVariables(user))
 		if free := j.freeThreads(); free != "" {
 			lines = append(lines, free)
@@ -53,6 +57,26 @@ func (j *Job) AddPrelude(user string) error {
 	}
 	stage.Script = withPrelude(stage.Script, strings.Join(lines, "; "))
 	return nil
+}
+
+// loginEnvironment returns a shell command that reads the files of a login shell, which define module and the like. sbatch
+// gives a script this environment if --export passes on only some variables, or none. "": the option passes on all.
+func (j *Job) loginEnvironment() string {
+	if j.Options == nil || !j.Options.Flags.Changed("export") || slices.Contains(j.Options.Export, "ALL") {
+		return ""
+	}
+	files, first := "~/.profile", ""
+	if first, _, _ = strings.Cut(j.Spec.Stages[0].Script, "\n"); interpreterOf(first) == "bash" {
+		files = "~/.bash_profile ~/.bash_login ~/.profile"
+	}
+	login := "{ [ ! -r /etc/profile ] || . /etc/profile; for login in " + files + `; do if [ -r "$login" ]; then . "$login"; break; fi; done; unset login; } >/dev/null 2>&1 || :`
+	if values := j.Spec.Env; len(values) > 0 { // they count for more
+		login += "; export"
+		for _, v := range values {
+			login += " " + v.Name + "=" + Quote(v.Value)
+		}
+	}
+	return login
 }
 
 // jobNumber returns a shell expression for the number of the job, or of the array element.

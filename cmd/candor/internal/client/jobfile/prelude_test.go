@@ -72,6 +72,36 @@ func TestAScriptFindsSrun(t *testing.T) {
 	}
 }
 
+// TestAScriptWithoutTheUsersVariablesHasThoseOfALogin checks that a script whose --export passes on no variables, or only
+// some, has the environment of a login shell, and that the variables that are passed on count for more.
+func TestAScriptWithoutTheUsersVariablesHasThoseOfALogin(t *testing.T) {
+	home := t.TempDir()
+	for name, text := range map[string]string{
+		".profile":      "echo welcome; FROM=profile B=login; export FROM B; module() { echo module $*; }\nfalse\n",
+		".bash_profile": ". ~/.profile; FROM=bash_profile\n",
+	} {
+		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, one := range []struct{ shell, export, want string }{
+		{"bash -e", "NONE", "bash_profile login\nmodule load\n"},
+		{"sh", "A,B=it's", "profile it's\nmodule load\n"},
+		{"bash", "ALL,B=2", "none 2\n"},
+	} {
+		j := parse(t, "#!/bin/"+one.shell+"\n#SBATCH --export=\""+one.export+"\"\necho ${FROM:-none} $B\n! type module >/dev/null 2>&1 || module load\n")
+		j.Slurm = true
+		if err := j.AddPrelude("alice"); err != nil {
+			t.Fatal(err)
+		}
+		command := exec.Command("/bin/"+strings.Fields(one.shell)[0], append(strings.Fields(one.shell)[1:], "-c", j.Spec.Stages[0].Script)...)
+		command.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + home, "CANDOR_JOB=1", "CANDOR_ATTEMPT=1", "B=2"}
+		if out, err := command.CombinedOutput(); err != nil || string(out) != one.want {
+			t.Errorf("%s: %v: %q, want %q", one.export, err, out, one.want)
+		}
+	}
+}
+
 // TestAScriptOfSeveralRanksUsesAllItsProcessors checks the number of threads that a script sees. If the kernel holds the
 // script to its processors, no number is set. Otherwise the number is that of all its processors.
 func TestAScriptOfSeveralRanksUsesAllItsProcessors(t *testing.T) {
