@@ -65,3 +65,16 @@ func TestEfficiency(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// TestFieldsMayBeShortened reads formats of sacct in scripts: the beginning of a field's name means the field.
+func TestFieldsMayBeShortened(t *testing.T) {
+	c := &call{App: cli.New()}
+	_, names, err := recordColumns("User,JobID,Jobname,partition,state,time,start,elap,MaxRss,nn,TresUsageInTot", c.records(""), false, "|", false)
+	want := []string{"user", "jobid", "jobname", "partition", "state", "timelimit", "start", "elapsed", "maxrss", "nnodes", "tresusageintot"}
+	if err != nil || !slices.Equal(names, want) {
+		t.Errorf("%v, %v, want %v", names, err, want)
+	}
+	if _, _, err := recordColumns("JobIDs", c.records(""), false, "|", false); err == nil {
+		t.Error("a field that there is not is taken")
+	}
+}

@@ -85,6 +85,7 @@ func (c *call) records(cluster string) []recordField {
 		{"AveCPU", 10, func(r *row) string { return longClock(r.cpu / messages.Duration(r.nodes())) }},
 		{"ReqTRES", 10, (*row).resources}, {"AllocTRES", 10, (*row).resources}, {"ReqNodes", 8, number((*row).nodes)},
 		{"MaxVMSize", 10, fixed("")}, {"AveVMSize", 10, fixed("")}, {"UserCPU", 10, fixed("")}, {"SystemCPU", 10, fixed("")}, {"MaxDiskRead", 12, fixed("")}, {"MaxDiskWrite", 12, fixed("")},
+		{"AveDiskRead", 14, fixed("")}, {"AveDiskWrite", 14, fixed("")}, {"TRESUsageInTot", 14, fixed("")}, {"TRESUsageInMax", 14, fixed("")}, {"TRESUsageInAve", 14, fixed("")},
 		{"ConsumedEnergy", 14, fixed("")}, {"MaxRSSNode", 10, fixed("")}, {"MaxRSSTask", 10, fixed("")},
 		{"Planned", 10, func(r *row) string { return longClock(max(0, cmp.Or(r.began, r.ended, now).Sub(r.Submitted))) }},
 		{"TotalCPU", 10, func(r *row) string { return longClock(r.cpu) }},
@@ -238,6 +239,22 @@ func (c *call) when(text string) (messages.Time, error) {
 	return 0, fmt.Errorf("Invalid time specification: %q", text)
 }
 
+// fieldOf returns the position of a field. A name may be shortened: as under Slurm, it means the first field in the order of the
+// alphabet that begins so. −1: there is none.
+func fieldOf(known []recordField, name string) int {
+	found := -1
+	for i := range known {
+		switch full := known[i].name; {
+		case strings.EqualFold(full, name):
+			return i
+		case len(full) <= len(name) || name == "" || !strings.EqualFold(full[:len(name)], name):
+		case found < 0 || strings.ToLower(full) < strings.ToLower(known[found].name):
+			found = i
+		}
+	}
+	return found
+}
+
 // recordColumns returns the columns of a format such as "JobID,State%20".
 func recordColumns(format string, known []recordField, parsable bool, delimiter string, last bool) (columns []column, names []string, err error) {
 	for part := range strings.SplitSeq(format, ",") {
@@ -245,7 +262,7 @@ func recordColumns(format string, known []recordField, parsable bool, delimiter 
 			continue
 		}
 		name, width, wide := strings.Cut(part, "%")
-		i := slices.IndexFunc(known, func(f recordField) bool { return strings.EqualFold(f.name, name) })
+		i := fieldOf(known, name)
 		if i < 0 {
 			return nil, nil, fmt.Errorf("Invalid field requested: %q", name)
 		}
@@ -260,7 +277,7 @@ func recordColumns(format string, known []recordField, parsable bool, delimiter 
 		if parsable {
 			k.width, k.after = 0, delimiter
 		}
-		columns, names = append(columns, k), append(names, strings.ToLower(name))
+		columns, names = append(columns, k), append(names, strings.ToLower(known[i].name))
 	}
 	if len(columns) == 0 {
 		return nil, nil, fmt.Errorf("Invalid field requested: %q", format)
