@@ -799,3 +799,22 @@ func TestMarketsOfBeforeAreNotTold(t *testing.T) {
 		t.Errorf("asked %d times, and then version %d", asked, now.Version)
 	}
 }
+
+// TestARateBelowThePostedPriceIsRefused submits a job that may run at any site, with a rate far below the price. A market with a
+// posted price does not read the rate, but no job pays more than its rate: the job would run for nearly nothing.
+func TestARateBelowThePostedPriceIsRefused(t *testing.T) {
+	for _, mechanism := range []messages.Name{messages.FIFO, messages.FairShare, messages.Backfill, messages.Karma} {
+		g := newGrid(t, 1, messages.Market{Name: "m", Mechanism: mechanism, Classes: []messages.Name{"cpu"}, Reserve: new(messages.Price(messages.Credit))})
+		submit := func(key string, rate messages.Credits) error {
+			_, err := call[messages.SubmitReply](g.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: key, Site: messages.AnySite,
+				Spec: bids(1, func(s *messages.JobSpec) { s.Rate = rate })})
+			return err
+		}
+		if err := submit("a", 1); messages.KindOf(err) != messages.NotFound {
+			t.Errorf("%s: a microcredit a second: %v", mechanism, err)
+		}
+		if err := submit("b", messages.Credit); err != nil {
+			t.Errorf("%s: at the price: %v", mechanism, err)
+		}
+	}
+}

@@ -100,10 +100,14 @@ func (l *leader) spec(i int) (*messages.JobSpec, error) {
 	}
 	slots := float64(width)
 	for _, f := range []struct {
-		to *messages.Credits
-		x  float64
-	}{{&s.Budget, budgetOf(l.Problem, i)}, {&s.Rate, b.Rate}, {&s.Value, b.Rate * b.Length * slots}, {&s.Delay, b.SaidDelay() * slots}} {
+		name string
+		to   *messages.Credits
+		x    float64
+	}{{"budget", &s.Budget, budgetOf(l.Problem, i)}, {"rate", &s.Rate, b.Rate}, {"value", &s.Value, b.Rate * b.Length * slots}, {"delay", &s.Delay, b.SaidDelay() * slots}} {
 		var ok bool
+		if !manner.Reads(f.name) { // a site refuses a bid with a field that its market ignores
+			continue
+		}
 		if *f.to, ok = messages.RoundCredits(f.x); !ok {
 			return nil, messages.Errorf(messages.Invalid, "an amount of %v credits is above the limit", f.x)
 		}
