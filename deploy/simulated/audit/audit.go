@@ -12,6 +12,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/grid"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -46,9 +47,13 @@ func Run(p *core.Problem, o Options) (*Report, error) {
 	}
 	var trials []trial
 	r := &Report{Notes: []string{}, Redraws: max(1, o.Redraws)}
+	draws := 8 // of the random choices, for each payoff
+	if p.Work.Parallel == workload.Wide {
+		draws = 2 // all actors run, which takes longer
+	}
 	audits, samples := make([]*audit, r.Redraws), make([][]sample, r.Redraws)
 	for k := range audits {
-		audits[k] = &audit{Problem: redrawn(p, k), seeds: seedsOf(p, 8), forgetful: o.forgetful}
+		audits[k] = &audit{Problem: redrawn(p, k), seeds: seedsOf(p, draws), forgetful: o.forgetful}
 		samples[k] = audits[k].sample(o.Jobs)
 	}
 	for i := range samples[0] { // all samples have the same length, so ending early cuts all of them alike
@@ -123,6 +128,17 @@ type audit struct {
 	seeds []uint64 // each payoff is a mean over these seeds
 
 	forgetful bool // a planted fault
+}
+
+// neighbours is how many jobs of the log run around a sampled job, where all actors run.
+const neighbours = 24
+
+// around returns the part of a study with at most n jobs of the log around job i, and the position of the first one.
+func around(p *core.Problem, i, n int) (*core.Problem, int) {
+	from, until := max(0, i-n/2), min(len(p.Bids), i+n/2)
+	q, w := *p, *p.Work
+	w.Jobs, q.Work, q.Bids = p.Work.Jobs[from:until], &w, p.Bids[from:until]
+	return &q, from
 }
 
 // seedsOf returns the seeds over which each payoff is averaged: n seeds if the mechanism makes random choices, otherwise one.
@@ -229,16 +245,28 @@ func (a *audit) try(s sample, kind string, r *result) error {
 // from returns an audit that starts at the arrival of a sampled job, and the jobs whose users tell lies of a kind
 // together.
 func (a *audit) from(s sample, kind string) (*audit, []int, error) {
+	liars := append([]int{s.at}, s.partners[:min(len(s.partners), among(kind)-1)]...)
+	if a.Work.Parallel == workload.Wide { // all actors run, so only among the neighbours in the log
+		near, first := around(a.Problem, s.at, neighbours)
+		liars = slices.DeleteFunc(liars, func(i int) bool { return i >= first+len(near.Bids) })
+		for k := range liars {
+			liars[k] -= first
+		}
+		return &audit{Problem: near, seeds: a.seeds, forgetful: a.forgetful}, liars, nil
+	}
 	past, err := s.past()
 	from := *a.Problem
 	from.Past = past
-	liars := append([]int{s.at}, s.partners[:min(len(s.partners), among(kind)-1)]...)
 	return &audit{Problem: &from, seeds: a.seeds, forgetful: a.forgetful}, liars, err
 }
 
 // tell runs the market with a lie, if it can be told. at is the lie's position among the lies of its kind.
 func (a *audit) tell(liars []int, kind string, at int, l lie, r *result) error {
-	lie := l(a.entries(liars), a.Work.Nodes)
+	most := a.Work.Nodes
+	if a.Work.Parallel == workload.Wide {
+		most = min(most, workload.NodeSlots)
+	}
+	lie := l(a.entries(liars), most)
 	if lie == nil {
 		return nil
 	}
@@ -269,6 +297,9 @@ func (a *audit) entries(liars []int) []entry {
 	for k, i := range liars {
 		out[k] = entry{job: a.Work.Jobs[i], bid: a.Bids[i], liar: k + 1, spends: a.Market.Mechanism == rules.Proportional,
 			demands: a.Market.Mechanism == rules.Proportional && a.Market.SLO > 0, waits: a.Market.Mechanism == rules.BatchQueue}
+		if a.Work.Parallel == workload.Wide && a.Market.Mechanism == rules.Deadline {
+			out[k].bid.Length++ // with all actors a task takes time to start, which its owner declares
+		}
 		if out[k].bid.Rate = out[k].bid.Value; out[k].waits { // each job needs an account of its own
 			out[k].name = 1 + mostNames*k
 		}
@@ -293,7 +324,7 @@ func (a *audit) payoffsBy(kind string, t []entry, liars []int, told []entry,
 		q.Seed = seed
 		var o *core.Outcome
 		var err error
-		if live(kind) {
+		if live(kind) || q.Work.Parallel == workload.Wide {
 			o, _, err = grid.Run(&q, grid.Config{Owners: of, Forgetful: a.forgetful})
 		} else {
 			o, err = core.Run(&q)

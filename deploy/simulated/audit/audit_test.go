@@ -314,3 +314,22 @@ func TestARingThatKeepsItsRankGains(t *testing.T) {
 		}
 	}
 }
+
+// TestWideJobs audits jobs of one task each, of 1 to 8 slots of a node. No rate changes anything under fifo, and a job can declare
+// at most the slots of a node.
+func TestWideJobs(t *testing.T) {
+	p := crowd(t, 60, "mechanism: fifo\n", 1)
+	p.Work.Nodes, p.Work.Parallel = 16, workload.Wide
+	for i := range p.Work.Jobs {
+		p.Work.Jobs[i].Width = 1 << (i % 4)
+	}
+	p.Bids = p.Market.Bids.Draw(p.Work, 5)
+	found := gains(t, p, 12, Value, Nodes, Split)
+	if f := found[Value]; f.Jobs != 12 || f.Gainers != 0 || !f.Control.Fired() {
+		t.Errorf("value: %+v", f)
+	}
+	// Of the four widths 1/4, 1/2, 2 and 4 times the true one, two to three are between 1 and 8.
+	if f := found[Nodes]; f.Jobs != 12 || f.Lies < 2*12 || f.Lies > 3*12 {
+		t.Errorf("nodes: %+v", f)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/grid"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -153,7 +154,7 @@ type hunt struct {
 }
 
 func newHunt(p *core.Problem, o VerbOptions) *hunt {
-	o.Window = cmp.Or(o.Window, 24)
+	o.Window = cmp.Or(o.Window, neighbours)
 	return &hunt{VerbOptions: o, problem: p, steps: stepsOf(p.Market), rng: rand.New(rand.NewPCG(p.Seed, 0x7665726273)), tried: map[string]bool{}}
 }
 
@@ -371,12 +372,11 @@ func (h *hunt) scenes(n, draw int) ([]*scene, error) {
 
 // scene makes a scene of job i and its neighbours in the log.
 func (h *hunt) scene(p *core.Problem, i int, seed uint64) *scene {
-	from, until := max(0, i-h.Window/2), min(len(p.Bids), i+h.Window/2)
-	q, w := *p, *p.Work
-	w.Jobs, q.Work, q.Bids, q.Seed = p.Work.Jobs[from:until], &w, p.Bids[from:until], seed
-	s := &scene{audit: &audit{Problem: &q, seeds: []uint64{seed}}, at: i - from}
+	q, from := around(p, i, h.Window)
+	q.Seed = seed
+	s := &scene{audit: &audit{Problem: q, seeds: []uint64{seed}}, at: i - from}
 	s.truth = s.entries([]int{s.at})[0]
-	if q.Market.Mechanism == rules.Deadline { // a program takes time to start, which its owner declares
+	if q.Market.Mechanism == rules.Deadline && q.Work.Parallel != workload.Wide { // a program takes time to start, which its owner declares
 		s.truth.bid.Length++
 	}
 	if q.Market.Worth == rules.ByDelay {

@@ -89,6 +89,9 @@ func Run(p *Problem) (*Outcome, error) {
 	if len(p.Bids) != len(p.Work.Jobs) {
 		return nil, messages.Errorf(messages.Invalid, "bids: there are %d for %d jobs", len(p.Bids), len(p.Work.Jobs))
 	}
+	if p.Work.Parallel == workload.Wide {
+		return nil, messages.Errorf(messages.Invalid, "parallel: %s tasks take slots of one node, and a mechanism alone has no nodes: use --actors all", workload.Wide)
+	}
 	if p.Work.Parallel != workload.Split && !rules.Wide(p.Market.Mechanism) {
 		if widest, _ := p.Work.Widest(); widest > 1 {
 			return nil, messages.Errorf(messages.Invalid, "mechanism %s runs serial tasks and cannot keep %d slots together: split parallel jobs, or skip them", p.Market.Mechanism, widest)

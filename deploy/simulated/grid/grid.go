@@ -20,7 +20,7 @@ import (
 type Config struct {
 	Network network.Config
 	Lease   messages.Duration // lease of an agent; 0: six hours
-	Slots   int               // slots of each node; 0: 1
+	Slots   int               // slots of each node; 0: 1, or with wide tasks [workload.NodeSlots]
 	// Widths is how many slots of one node each task takes, by the position of its job in the trace;
 	// nil: one.
 	Widths []int
@@ -92,6 +92,10 @@ func Run(p *core.Problem, c Config) (*core.Outcome, *Traffic, error) {
 }
 
 func newGrid(p *core.Problem, c Config) (*Grid, error) {
+	wide := p.Work.Parallel == workload.Wide
+	if wide {
+		c.Slots = cmp.Or(c.Slots, workload.NodeSlots)
+	}
 	c.Lease, c.Slots = cmp.Or(c.Lease, defaultLease), max(c.Slots, 1)
 	if err := possible(p, c); err != nil {
 		return nil, err
@@ -104,7 +108,7 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Widths != nil {
+	if wide || c.Widths != nil {
 		market.Units = []messages.ClassUnit{{Class: class, Unit: messages.Resources{CPUs: 1}}}
 	}
 	g := &Grid{Problem: p, unit: unit, config: c, epoch: epochOf(&market), bank: ledger.New(), named: map[messages.Name]*agent{}, out: core.NewOutcome(p), parts: make([]int32, len(p.Bids))}
@@ -162,7 +166,7 @@ func possible(p *core.Problem, c Config) error {
 	for i := range p.Work.Jobs {
 		j := &p.Work.Jobs[i]
 		switch {
-		case j.Width > 1 && p.Work.Parallel != workload.Split && !Gangs(p.Market.Mechanism):
+		case j.Width > 1 && p.Work.Parallel != workload.Split && p.Work.Parallel != workload.Wide && !Gangs(p.Market.Mechanism):
 			return messages.Errorf(messages.Invalid, "job %d: a site under mechanism %s starts tasks one by one and cannot keep %d together: split parallel jobs, or skip them", j.Number, p.Market.Mechanism, j.Width)
 		case j.Width > messages.MaxTasks:
 			return messages.Errorf(messages.TooLarge, "job %d: has %d tasks, all actors are simulated with at most %d", j.Number, j.Width, messages.MaxTasks)

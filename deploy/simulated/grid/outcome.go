@@ -45,7 +45,7 @@ func (l *leader) conclude(j *book.Job) {
 	_, had := l.book.Used(j, j.Ended)
 	switch j.State {
 	case messages.Completed:
-		r.Used += w.Runtime * float64(l.width(i))
+		r.Used += w.Runtime * float64(l.slots(i))
 	case messages.Discarded:
 		r.Fate = core.Discarded
 		if l.Market.Mechanism == rules.Deadline { // the job was too late
@@ -58,7 +58,7 @@ func (l *leader) conclude(j *book.Job) {
 	}
 	for k := range j.Stages[0].Tasks {
 		if t := &j.Stages[0].Tasks[k]; t.Phase == book.Done && l.seconds(t.Ended) <= l.Bids[i].Deadline {
-			r.InTime += 1 / float64(w.Width)
+			r.InTime += 1 / float64(l.width(i)*l.partsOf(i))
 		}
 	}
 	delete(l.retried, j.ID)

@@ -210,7 +210,7 @@ func (o *owning) idles(task messages.TaskRef) bool { return int(task.Stage) >= m
 
 // stays returns how long a task keeps its slot after it has printed its result.
 func (g *Grid) stays(o *owning, task messages.TaskRef) float64 {
-	if int(task.Stage) == max(1, o.Stages)-1 && int(task.Index) == g.leader.width(o.at)-1 {
+	if int(task.Stage) == max(1, o.Stages)-1 && int(task.Index) == g.width(o.at)-1 {
 		return o.Stays
 	}
 	return 0
@@ -230,7 +230,7 @@ func (g *Grid) prints(o *owning, task messages.TaskRef) {
 
 // allPrinted reports whether each task of a job has printed its result.
 func (g *Grid) allPrinted(o *owning) bool {
-	return len(o.tries) == g.Work.Jobs[o.at].Width*max(1, o.Stages)
+	return len(o.tries) == g.width(o.at)*g.partsOf(o.at)*max(1, o.Stages)
 }
 
 // code returns the exit code of an attempt that has printed its result.

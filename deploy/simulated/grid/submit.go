@@ -34,6 +34,9 @@ func (p part) key() string { return "j" + strconv.Itoa(p.job) + "." + strconv.It
 func (g *Grid) partsOf(i int) int { return partsOf(g.Problem, i) }
 
 func partsOf(p *core.Problem, i int) int {
+	if p.Work.Parallel == workload.Wide {
+		return 1
+	}
 	split := p.Work.Parallel == workload.Split && Gangs(p.Market.Mechanism)
 	if split || p.Market.Mechanism == rules.Deadline || p.Market.Price == messages.PricePivot {
 		return p.Work.Jobs[i].Width
@@ -76,8 +79,15 @@ func (g *Grid) sendJob(p part, contract string) {
 	}, func(any) {})
 }
 
-// width returns the number of tasks in each part of a job.
-func (l *leader) width(i int) int { return l.Work.Jobs[i].Width / l.partsOf(i) }
+// slots returns the number of slots of each part of a job, and width the number of tasks that they are for.
+func (g *Grid) slots(i int) int { return g.Work.Jobs[i].Width / g.partsOf(i) }
+
+func (g *Grid) width(i int) int {
+	if g.Work.Parallel == workload.Wide {
+		return 1
+	}
+	return g.slots(i)
+}
 
 // spec returns the description that the user submits for a part of a job.
 func (l *leader) spec(i int) (*messages.JobSpec, error) {
@@ -95,10 +105,13 @@ func (l *leader) spec(i int) (*messages.JobSpec, error) {
 	if widths := l.Grid.config.Widths; widths != nil {
 		s.Stages[0].CPUs = widths[i]
 	}
+	if l.Work.Parallel == workload.Wide {
+		s.Stages[0].CPUs = j.Width
+	}
 	if manner.Spans {
 		s.Stages[0].TimeLimit = s.Length
 	}
-	slots := float64(width)
+	slots := float64(l.slots(i))
 	for _, f := range []struct {
 		name string
 		to   *messages.Credits

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/candor-grid/candor/deploy/simulated/swf"
 	"github.com/candor-grid/candor/messages"
@@ -115,9 +116,13 @@ func (b *builder) sound(r *swf.Job) error {
 }
 
 func (b *builder) enter(r *swf.Job) {
+	width := int(r.Width())
+	if b.options.Parallel == Wide { // the next power of two
+		width = min(1<<bits.Len(uint(width-1)), NodeSlots)
+	}
 	b.Jobs = append(b.Jobs, Job{
 		Number: r.Number, Line: r.Line, Submit: float64(r.Submit), Runtime: float64(r.Run),
-		Asked: min(float64(max(0, r.Limit)), MostTime), Width: int(r.Width()), Queue: r.Queue,
+		Asked: min(float64(max(0, r.Limit)), MostTime), Width: width, Queue: r.Queue,
 		User: number(b.users, &b.Users, r.User), Group: number(b.groups, &b.Groups, r.Group),
 	})
 }

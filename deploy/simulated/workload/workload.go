@@ -19,10 +19,13 @@ const (
 	Gang  Parallel = "gang"  // all slots together, from the start to the end
 	Split Parallel = "split" // a serial task for each processor
 	Leave Parallel = "skip"  // the job is left out, and counted
+	Wide  Parallel = "wide"  // one task on 1, 2, 4 or 8 slots of a node of [NodeSlots] slots
 )
 
 // Limits of a workload.
 const (
+	// NodeSlots is the number of slots of each node on which wide tasks run. It is also the width of the widest.
+	NodeSlots = 8
 	// MostNodes is the largest number of slots of a machine or a job. The largest real machines have fewer, and all
 	// mechanisms can still count them.
 	MostNodes = 1 << 24
@@ -176,10 +179,10 @@ func (o *Options) check() error {
 		return messages.Errorf(messages.Invalid, "from, to: must be a time and a later time, are %v s and %v s", o.From, o.To)
 	}
 	switch o.Parallel {
-	case Gang, Split, Leave:
+	case Gang, Split, Leave, Wide:
 		return nil
 	}
-	return messages.Errorf(messages.Invalid, "parallel: must be %s, %s or %s, is %.64q", Gang, Split, Leave, string(o.Parallel))
+	return messages.Errorf(messages.Invalid, "parallel: must be %s, %s, %s or %s, is %.64q", Gang, Split, Leave, Wide, string(o.Parallel))
 }
 
 // arrange sorts the jobs, and shortens the times between them for a higher load.

@@ -49,7 +49,7 @@ func (s *Source) Flags(f *pflag.FlagSet) {
 	f.StringVar(&s.To, "to", "", "leave out jobs submitted at this `time` or later")
 	f.Float64Var(&s.Load, "scale-load", 1, "let jobs come so many `times` as fast")
 	f.Uint64Var(&s.Seed, "seed", 1, "`seed` of all that is drawn")
-	f.StringVar(&s.Parallel, "parallel", "", "what to do with parallel jobs, a `word`: gang, split or skip (default: gang if the mechanism can, otherwise split)")
+	f.StringVar(&s.Parallel, "parallel", "", "what to do with parallel jobs, a `word`: gang, split, skip, or wide (default: gang if the mechanism can, otherwise split)")
 	f.BoolVar(&s.SkipBad, "skip-bad", false, "skip lines and records that make no sense, and count them")
 }
 
@@ -90,10 +90,10 @@ func (s *Source) check() error {
 		return messages.Errorf(messages.Invalid, "--nodes: must be from 1 to %d, is %d", workload.MostNodes, s.Nodes)
 	}
 	switch workload.Parallel(s.Parallel) {
-	case "", workload.Gang, workload.Split, workload.Leave:
+	case "", workload.Gang, workload.Split, workload.Leave, workload.Wide:
 		return nil
 	}
-	return messages.Errorf(messages.Invalid, "--parallel: must be %s, %s or %s, is %.64q", workload.Gang, workload.Split, workload.Leave, s.Parallel)
+	return messages.Errorf(messages.Invalid, "--parallel: must be %s, %s, %s or %s, is %.64q", workload.Gang, workload.Split, workload.Leave, workload.Wide, s.Parallel)
 }
 
 // market reads the file of the market. If there is no such file, the text may name a mechanism, which then has its
