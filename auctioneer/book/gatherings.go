@@ -56,8 +56,15 @@ func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most i
 		}
 		want, most = min(want, 1), max(most, width) // one task on each node: the tasks start together, and shares count slot time
 	}
-	for ; want > 0 && most >= width && x.licenses.claimable(j, stage) > 0; want, most = want-width, most-width {
-		if on.Idle(class) < width {
+	for ; want > 0 && most >= width; want, most = want-width, most-width {
+		idle, open := on.Idle(class), x.licenses.claimable(j, stage)
+		if idle >= width && !of.Allocation {
+			open = x.licenses.startable(j, stage)
+		}
+		if open == 0 {
+			break
+		}
+		if idle < width {
 			if !fits && (of.Allocation || x.licenses.permits(j, stage) > j.Stages[stage].Nodes) {
 				x.gatherSlots(on, node, j, stage)
 			}

@@ -98,18 +98,21 @@ type Fixed struct {
 // Active reports whether tasks of the job may be claimed.
 func (j *Job) Active() bool { return j.State <= messages.Running }
 
-// Claimable returns the number of tasks of stage i that could be claimed now.
-func (j *Job) Claimable(i int) int {
+// Claimable returns the number of tasks of stage i that could be claimed now, without those for which nodes gather.
+func (j *Job) Claimable(i int) int { return j.claimable(i, j.Stages[i].Nodes) }
+
+// claimable is Claimable without so many tasks.
+func (j *Job) claimable(i, gathered int) int {
 	s := &j.Stages[i]
 	if !j.Active() || s.Unmet > 0 || j.Blocked > 0 || s.Broken || j.Parked != nil {
 		return 0
 	}
-	n := len(s.Again) - s.gone - s.Nodes
+	n := len(s.Again) - s.gone - gathered
 	if !j.Paired {
 		n += s.Total - len(s.Tasks) - int(s.Skipped.Count())
 	}
 	if most := j.Spec.Stages[i].MaxRunning; most > 0 {
-		n = min(n, max(0, most-s.Running-s.Nodes))
+		n = min(n, max(0, most-s.Running-gathered))
 	}
 	return max(n, 0)
 }

@@ -204,3 +204,29 @@ func byDefault(mechanism string) *rules.Market {
 	m.Bids = bids.Default()
 	return m
 }
+
+// TestWideTasksTakeSlotsOfOneNode runs jobs of one task each on two nodes of 8 slots. Six slots of each node have a task, so a task
+// of 4 slots must wait although 4 are free, and all slot time counts.
+func TestWideTasksTakeSlotsOfOneNode(t *testing.T) {
+	for _, mechanism := range []string{rules.FIFO, rules.FairShare, rules.Backfill, rules.Karma, rules.Proportional, rules.HighestBid, rules.BatchQueue} {
+		w := &workload.Workload{Nodes: 16, Parallel: workload.Wide, Users: []int64{1}, Groups: []int64{1}}
+		for i, width := range []int{6, 6, 4} {
+			w.Jobs = append(w.Jobs, workload.Job{Number: int64(i + 1), Line: i + 1, Submit: float64(10 * i), Runtime: 100, Width: width})
+		}
+		m := byDefault(mechanism)
+		p := &core.Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, 1), Seed: 1}
+		for i := range p.Bids {
+			p.Bids[i].Budget, p.Bids[i].Rate, p.Bids[i].Length = 1e6, 10, 110
+		}
+		o, _, err := Run(p, Config{})
+		if err != nil {
+			t.Fatal(mechanism, err)
+		}
+		for i := range o.Jobs {
+			r, start := &o.Jobs[i], []float64{0, 10, 100}[i]
+			if r.Fate != core.Completed || math.Abs(r.Start-start) > 2 || math.Abs(r.Used-w.Jobs[i].Work()) > 1 || math.Abs(r.InTime-1) > 1e-9 {
+				t.Errorf("%s: job %d: %+v; want a start at %v, and %v slot-seconds", mechanism, i+1, r, start, w.Jobs[i].Work())
+			}
+		}
+	}
+}
