@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -491,6 +492,65 @@ func TestWhyNamesClosedNodes(t *testing.T) {
 	w := must[messages.WhyReply](g.fixture, "alice", messages.VerbWhy, messages.JobRequest{Job: id})
 	if w.Reason != "NodesPaused" || w.Message != "tasks may run only on nodes that take no tasks now: n2 is draining" || !slices.Equal(w.Change, []string{"a node that takes tasks again"}) {
 		t.Errorf("%+v", w)
+	}
+}
+
+// TestABudgetThatEndsIsToldInTime: a job with a budget of 100 runs for 1 a second. Its task must get its early signal 30 s
+// before the budget ends, once. A larger budget lets the job go on, and the task gets the signal again before its end.
+func TestABudgetThatEndsIsToldInTime(t *testing.T) {
+	g := newGrid(t, 1, spot(func(*messages.Market) {}))
+	var mu sync.Mutex
+	var warned []messages.Warning
+	sub, err := g.net.Connect("n1").Subscribe(messages.DirectiveSubject("west", "n1"), func(_ string, data []byte) {
+		var d messages.Directive
+		if err := messages.Unmarshal(data, messages.Detect(data, ""), &d); err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		warned = append(warned, d.Warn...)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sub.Stop() }()
+	told := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(warned)
+	}
+	signal := messages.EarlySignal{Name: "USR1", Before: 30 * second, First: true}
+	id := g.enter("alice", "a", 1, func(s *messages.JobSpec) {
+		rate(2)(s)
+		s.Stages[0].Signal = &signal
+	})
+	g.until(id)
+	pass := func(seconds int) {
+		for range seconds {
+			g.pass(second)
+			g.reason(id, "Running")
+		}
+	}
+	pass(65)
+	if n := told(); n != 0 {
+		t.Fatalf("told %d times after 65 s", n)
+	}
+	pass(10)
+	await.Until(t, "the task is told", func() bool { return told() == 1 })
+	if w := warned[0]; w.Attempt != g.node.running[0] || w.Signal != signal {
+		t.Errorf("%+v", w)
+	}
+	pass(5)
+	must[messages.ChangeReply](g.fixture, "alice", messages.VerbChange, messages.ChangeRequest{Key: "c", Job: id, Budget: 200 * messages.Credit})
+	pass(80)
+	if n := told(); n != 1 {
+		t.Fatalf("told %d times after 160 s", n)
+	}
+	pass(20)
+	await.Until(t, "the task is told again", func() bool { return told() == 2 })
+	g.pass(30 * second)
+	if j := g.final(id); j.Reason != "BudgetSpent" || j.Charged != 200*messages.Credit {
+		t.Errorf("%+v", j.JobSummary)
 	}
 }
 

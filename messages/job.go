@@ -168,7 +168,7 @@ type Stage struct {
 	// Interactive streams the input and output of the one task, or of an allocation's first, to and from the job's
 	// owner; nil: the task has no input, and its output is a log.
 	Interactive *Interactive `json:"interactive,omitempty"`
-	// Signal is sent to each task before its time limit; nil: none.
+	// Signal is sent to each task before its time limit, and before its job has spent its budget; nil: none.
 	Signal *EarlySignal `json:"signal,omitempty"`
 	// OOM is the result of a task that exits with 0 although the memory limit killed one of its processes; default:
 	// [IgnoreOOM].
@@ -187,10 +187,11 @@ const (
 // Time returns how long before the time limit the signal is sent.
 func (e *EarlySignal) Time() Duration { return cmp.Or(e.Before, Duration(time.Minute)) }
 
-// EarlySignal is a signal that tells a task that its time limit is near, or that its node will end it.
+// EarlySignal is a signal that tells a task that its time limit or the end of its budget is near, or that its node will
+// end it.
 type EarlySignal struct {
 	Name   string   `json:"name"`            // such as USR2
-	Before Duration `json:"before"`          // how long before the time limit; 0: a minute
+	Before Duration `json:"before"`          // how long before the time limit, or the end of the budget; 0: a minute
 	First  bool     `json:"first,omitempty"` // only to the task's first process, the script
 	Rest   bool     `json:"rest,omitempty"`  // only to ranks that srun has started
 }

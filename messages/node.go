@@ -242,6 +242,15 @@ type Directive struct {
 	Suspended []Attempt    `json:"held,omitempty"`
 	Version   uint64       `json:"version,omitempty"`
 	Markets   []NodeMarket `json:"markets,omitempty"`
+	// Warn lists running attempts to which the agent sends a signal, because the budgets of their jobs are about to end.
+	// It is not repeated.
+	Warn []Warning `json:"warn,omitempty"`
+}
+
+// Warning is a signal for a running attempt.
+type Warning struct {
+	Attempt Attempt     `json:"attempt"`
+	Signal  EarlySignal `json:"signal"`
 }
 
 // Vector is a market's allocation for agents: for each class, the weight of each job with pending work. It may be

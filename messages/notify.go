@@ -24,10 +24,11 @@ const (
 	NotifyStart   = "start"   // the job's first task began
 	NotifyEnd     = "end"     // the job has ended, for any reason
 	NotifyFailure = "failure" // the job has ended without completing, and was not cancelled
+	NotifyBudget  = "budget"  // the job runs, and its budget is about to end
 )
 
 // NotifyEvents are the events of a job that a notification can be sent for.
-var NotifyEvents = []string{NotifyStart, NotifyEnd, NotifyFailure}
+var NotifyEvents = []string{NotifyStart, NotifyEnd, NotifyFailure, NotifyBudget}
 
 // Webhook reports whether the notification goes to a webhook and not to an e-mail address.
 func (n *Notify) Webhook() bool { return strings.Contains(n.To, "://") }

@@ -194,6 +194,22 @@ func TestCancelledTaskIsStopped(t *testing.T) {
 	}
 }
 
+// TestATaskIsToldThatItsBudgetEnds: the leader asks for a signal for a running task. The task must get it, and go on.
+func TestATaskIsToldThatItsBudgetEnds(t *testing.T) {
+	network := bus.NewMemory()
+	l := newLeader(t, network, time.Hour)
+	begin(t, network, nil)
+	job := l.submit(messages.Program{Tasks: 1, Script: "trap 'echo saved; exit 9' USR1\necho ready\nwhile :; do sleep 0.05; done\n"})
+	ready(t, network, job)
+	of := messages.Attempt{Task: first(job), Number: 1}
+	warn := []messages.Warning{{Attempt: messages.Attempt{Task: first(99), Number: 1}, Signal: messages.EarlySignal{Name: "KILL"}}, {Attempt: of, Signal: messages.EarlySignal{Name: "USR1", First: true}}}
+	l.send(messages.DirectiveSubject("home", "n1"), messages.Directive{Term: 1, Warn: warn})
+	l.until("the task ends by itself", func() bool { return len(l.finished) == 1 })
+	if f := get(l, func() messages.Finished { return l.finished[first(job)] }); f.Outcome != messages.Exited || f.ExitCode != 9 {
+		t.Errorf("finished as %+v", f)
+	}
+}
+
 // ready waits until a task has written something.
 func ready(t testing.TB, network *bus.Network, job messages.JobID) {
 	t.Helper()

@@ -19,6 +19,9 @@ func (a *Agent) listen() error {
 	directives, err := a.c.Bus.Subscribe(messages.DirectiveSubject(a.c.Site, a.c.Node), func(_ string, payload []byte) {
 		receive(a, payload, func(now messages.Time, d *messages.Directive) error {
 			a.state.Directive(now, d)
+			if len(d.Warn) > 0 && a.real != nil {
+				go a.warn(d.Warn)
+			}
 			return nil
 		})
 	})
@@ -47,6 +50,24 @@ func (a *Agent) listen() error {
 	}
 	a.subscriptions = append(a.subscriptions, proxies)
 	return nil
+}
+
+// warn sends running tasks signals that the leader asked for. A task that just starts gets its signal a little later.
+func (a *Agent) warn(all []messages.Warning) {
+	for _, w := range all {
+		r := messages.StreamRequest{Attempt: w.Attempt, Signal: w.Signal.Name, SignalFirst: w.Signal.First, SignalRest: w.Signal.Rest}
+		err := r.Validate()
+		for tries := 0; err == nil && tries < 50; tries++ {
+			if _, err = a.real.Stream(context.Background(), r); messages.KindOf(err) != messages.Unavailable {
+				break
+			}
+			err = nil
+			time.Sleep(100 * time.Millisecond)
+		}
+		if err != nil && messages.KindOf(err) != messages.Ended {
+			a.c.Log.Info("a task did not get its early signal", zap.Stringer("job", w.Attempt.Task.Job), zap.Error(err))
+		}
+	}
 }
 
 // proxy sends a request of a task that runs here to the site.

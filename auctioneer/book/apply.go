@@ -48,6 +48,9 @@ func (b *Book) carryOut(c *Command) any {
 		return outcome(b.exchanges.drain(c.Drain))
 	case c.ChangeWindows != nil:
 		return outcome(b.windows.change(c.ChangeWindows))
+	case c.Warn != nil:
+		b.notices.warn(c.Warn)
+		return nil
 	case c.Quote != nil:
 		return outcome(b.quotes.quote(c.Quote, b.clock.now))
 	case c.ApplyMarkets != nil:

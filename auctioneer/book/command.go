@@ -40,6 +40,7 @@ type Command struct {
 	SetBounds   *SetBounds
 
 	ChangeWindows *ChangeWindows
+	Warn          *Warn
 
 	// Leap is how far the clock was set ahead since the last command: see [Book.leap].
 	Leap messages.Duration
@@ -353,6 +354,11 @@ type Change struct {
 type Changed struct {
 	State  messages.State
 	Effect uint64 // the effect that raises the budget; 0: the budget is not raised
+}
+
+// Warn says that a job will soon have spent its budget. It counts once for each budget of a job. Result: nil.
+type Warn struct {
+	Job messages.JobID
 }
 
 // Notified reports the outcomes of notifications. Result: nil.

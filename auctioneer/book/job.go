@@ -65,6 +65,7 @@ type Job struct {
 	ChangeKey string                  // key of the last change
 	Raise     Raise                   // the last change of its budget
 	Notices   []messages.NoticeStatus // notifications about it
+	Warned    messages.Credits        `json:",omitempty"` // the budget of which the job was told that it is about to end
 	// Kept are some of the attempts that failed. Omitted is how many earlier attempts are not in Kept.
 	Kept    Attempts
 	Omitted int

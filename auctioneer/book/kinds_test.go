@@ -186,6 +186,7 @@ var kinds = map[string]func(w *crowd, i int) *Command{
 		added := w.do(&Command{ChangeWindows: &ChangeWindows{Add: &messages.Window{Nodes: []messages.Name{node(i)}, From: 1, To: 3e15}}})
 		return &Command{ChangeWindows: &ChangeWindows{Remove: added.(messages.Window).ID}}
 	},
+	"warn": func(w *crowd, i int) *Command { return &Command{Warn: &Warn{Job: w.grants[node(i)].Attempt.Task.Job}} },
 	"evict": func(w *crowd, i int) *Command {
 		w.do(&Command{Drain: &Drain{Node: node(i), Until: 9}})
 		return &Command{Drain: &Drain{Node: node(i), Until: 9, Evict: true}}

@@ -11,7 +11,7 @@ import (
 const (
 	MaxNotices       = 10_000 // for the whole site
 	MaxNoticesTo     = 100    // for one receiver
-	mostNoticeStatus = messages.MaxNotify * 3
+	mostNoticeStatus = messages.MaxNotify * 8
 )
 
 // Notice is a notification about a job that must be sent. It is not an effect: settlements and payments do not wait
@@ -57,6 +57,20 @@ func (s *notices) event(j *Job, events ...string) {
 		}
 		j.Notices = append(j.Notices, status)
 	}
+}
+
+// warn notes that a job will soon have spent its budget, and adds the notices that it wants for this. They leave room for
+// those of the job's end.
+func (s *notices) warn(c *Warn) {
+	j := s.jobs.own(c.Job)
+	if j == nil || !j.Active() || j.Warned == j.Spec.Budget {
+		return
+	}
+	j.Warned = j.Spec.Budget
+	if len(j.Notices) < mostNoticeStatus-2*messages.MaxNotify {
+		s.event(j, messages.NotifyBudget)
+	}
+	s.watch.touch(j.ID)
 }
 
 func (s *notices) enter(n Notice) {

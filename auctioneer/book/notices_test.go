@@ -59,3 +59,29 @@ func TestNotices(t *testing.T) {
 		t.Errorf("%d wait; the last: %+v", len(waiting()), last)
 	}
 }
+
+// TestABudgetIsToldOnce warns a job that its budget is about to end. It must get one notice for each budget, and keep
+// room for the notices of its end.
+func TestABudgetIsToldOnce(t *testing.T) {
+	s := newSite(t)
+	id := s.submit("a", mapStage(1))
+	s.Job(id).Spec.Notify = []messages.Notify{{To: "ada@example.org", On: []string{messages.NotifyBudget, messages.NotifyEnd}}, {To: "bob@example.org"}}
+	for budget := messages.Credits(100); budget < 200; budget++ {
+		for range 2 {
+			s.apply(Command{Warn: &Warn{Job: id}})
+		}
+		if n := len(s.Job(id).Notices); budget < 110 && n != int(budget-99) {
+			t.Fatalf("%d notices for the budget %d", n, budget)
+		}
+		s.apply(Command{Change: &Change{Job: id, Budget: budget + 1}})
+		s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: s.LastEffect(), Amount: 1}}}})
+	}
+	s.apply(Command{Cancel: &Cancel{Job: id, By: "alice"}})
+	s.apply(Command{Warn: &Warn{Job: id}})
+	s.apply(Command{Settle: &Settle{Job: id}})
+	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: s.LastEffect()}}}})
+	list := s.Job(id).Notices
+	if n := len(list); list[n-1].Event != messages.NotifyEnd || list[n-2].Event != messages.NotifyEnd || list[n-3].Event != messages.NotifyBudget {
+		t.Errorf("the last notices: %+v", list[n-3:])
+	}
+}

@@ -364,6 +364,8 @@ func (w *twins) command() Command {
 		return Command{Disband: &Disband{Job: w.job(), Stage: w.rng.Uint32N(2), Since: w.at - messages.Time(w.rng.IntN(6))}}
 	case n < 63:
 		return Command{Drain: &Drain{Node: fmt.Sprint("n", w.rng.IntN(4)), Until: messages.Time(w.rng.IntN(2)), Evict: w.chance(2), Reason: pick(w.rng, "", "new disk"), Remove: w.chance(4)}}
+	case n < 64 && w.chance(3):
+		return Command{Warn: &Warn{Job: w.job()}}
 	case n < 64:
 		return Command{ChangeWindows: w.window()}
 	case n < 65:

@@ -165,7 +165,7 @@ func (d *Desk) followJob(b *book.Book, j *book.Job) {
 			d.lessons.newcomers = true
 		}
 		p := m.ProgressOf(b, j, max(d.now.Wall, b.Now()))
-		d.closing.set(j.ID, p.Closes)
+		d.closing.set(j.ID, messages.Earlier(p.Closes, d.warnings.look(b, j, &m.Config)))
 		m.Put(d.now.Wall, func() *mechanism.Bid { return m.BidOf(j) }, j.ID, p)
 		m.Completed(j.ID, func() (messages.Credits, messages.Duration) { return b.Used(j, d.now.Wall) })
 	}

@@ -5,8 +5,8 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// closing are the jobs with tasks that can start only until a time, because all nodes for them have maintenance
-// windows. At that time they are followed again.
+// closing are the jobs that are followed again at a time, although nothing happens then: jobs whose tasks can start only
+// until then, because all nodes for them have maintenance windows, and jobs whose budgets are looked at again.
 type closing struct {
 	at   map[messages.JobID]messages.Time
 	heap []closes // may have entries that are out of date: at has the valid times

@@ -22,6 +22,7 @@ type Desk struct {
 	lessons      lessons
 	errands      errands
 	delays       delays
+	warnings     warnings
 	spare        book.Spare // memory for the jobs that are being read
 	// limited has, for each job that has not ended and that licences or bounds limit, how many of its tasks could be
 	// claimed when it was followed last. owned has these jobs by owner; some of them may have ended since.
@@ -52,6 +53,7 @@ func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
 	d.holds = holds{core: d.core}
 	d.errands = errands{core: d.core, federation: federation.NewErrands(d.RemoteFor, d.rng)}
 	d.delays = delays{core: d.core}
+	d.warnings = warnings{d.core, map[messages.JobID]bool{}}
 	d.lessons = lessons{core: d.core, trading: &d.trading}
 	return d, faults
 }

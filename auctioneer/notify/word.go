@@ -26,6 +26,9 @@ func (w *Word) title() string {
 	if w.Event == messages.NotifyStart {
 		return fmt.Sprintf("job %s on %s has started", name, w.Site)
 	}
+	if w.Event == messages.NotifyBudget {
+		return fmt.Sprintf("job %s on %s: its budget is about to end", name, w.Site)
+	}
 	return fmt.Sprintf("job %s on %s: %v", name, w.Site, w.State)
 }
 
@@ -36,7 +39,12 @@ func (w *Word) text() string {
 	field("Job", w.Job)
 	field("Name", line(w.Name, 200))
 	field("State", w.State)
-	if w.Event != messages.NotifyStart {
+	switch w.Event {
+	case messages.NotifyStart:
+	case messages.NotifyBudget:
+		field("Budget", w.Budget.Words())
+		field("Tasks", fmt.Sprintf("%d of %d done", w.Done, w.Tasks))
+	default:
 		field("Reason", w.Reason)
 		if w.State == messages.Failed && w.ExitCode >= 0 {
 			field("Exit code", w.ExitCode)
@@ -55,6 +63,9 @@ func (w *Word) text() string {
 	}
 	if w.Ended != 0 {
 		field("Ended", w.Ended)
+	}
+	if w.Event == messages.NotifyBudget {
+		fmt.Fprintf(&b, "\nThe job ends when its slots have cost its whole budget. To let it go on: candor change %v --budget CREDITS\n", w.Job)
 	}
 	fmt.Fprintf(&b, "\nTo see more: candor job %v\n", w.Job)
 	return b.String()

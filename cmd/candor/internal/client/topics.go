@@ -86,7 +86,7 @@ const jobFileTopic = `A job file is YAML or JSON with these fields. Only a progr
   env: {LC_ALL: C}
   labels: {run: 7, team: sky}  # to find jobs and their cost
   comment: with the new data # for people
-  notify:                    # messages on end, or on start, end or failure
+  notify:                    # messages on end, or on start, failure or budget
     - ada@example.org
     - failure:https://hooks.example.org/jobs
   utility:                   # worth of a share of a class; default: estimated
