@@ -255,6 +255,23 @@ func TestSumsOfUsage(t *testing.T) {
 	}
 }
 
+// TestAmountsAreRead checks how the console writes amounts of credits and changes of them.
+func TestAmountsAreRead(t *testing.T) {
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("node is not here, which writes the amounts")
+	}
+	command := exec.CommandContext(t.Context(), "node", "--input-type=module", "-e", `
+		import { change, credits, price, speak } from "./src/format.js";
+		speak("en-US", "UTC");
+		console.log([0, 1, 1234.567891, 12.5, 0.123456, 0.0123456, 0.00123456, 0.000123456, 0.000012, 0.000001].map(credits).join(" "));
+		console.log([-12.345678, 0.000001, -0.000001, 3].map(change).join(" "), [37.1234, 0.0000277, 0.00123, 0].map(price).join(" "));`)
+	got, err := command.CombinedOutput()
+	const want = "0 1 1,234.57 12.5 0.123 0.012 0.0012 0.00012 <0.0001 <0.0001\n-12.35 +<0.0001 −<0.0001 +3 37.12 <0.0001 0.0012 0\n"
+	if err != nil || string(got) != want {
+		t.Errorf("the console writes\n%s, not\n%s (%v)", got, want, err)
+	}
+}
+
 func TestPagesAreBuiltAgainTheSame(t *testing.T) {
 	if os.Getenv("CANDOR_NODE") == "" {
 		t.Skip("it installs packages of npm: make console-test runs it")

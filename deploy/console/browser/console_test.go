@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,9 +25,12 @@ import (
 
 // pages are all pages, with a text that each shows on a busy site.
 var pages = map[string]string{
-	"now": "Tasks waiting", "market/main": "Price", "jobs": "flights", "job/1": "Stages", "submit": "The same at the command line",
+	"now": "Tasks waiting", "overview": "Slots of map", "market/main": "Price", "jobs": "flights", "job/1": "Stages", "submit": "The same at the command line",
 	"money": "Statement", "usage": "Usage of account alice", "sites": "Operators see the peers", "nodes": "node1", "nodes/node1": "Node node1", "honesty": "An audit of a market", "alerts": "What is looked at",
 }
+
+// sixDecimals matches an amount with more digits than anybody reads.
+var sixDecimals = regexp.MustCompile(`\d\.\d{6}`)
 
 // busy starts a site on which three users compete.
 func busy(t *testing.T) *site {
@@ -62,6 +66,9 @@ func TestConsole(t *testing.T) {
 		for path, text := range pages {
 			w.open(path)
 			w.shows(text)
+			if found := sixDecimals.FindString(w.text()); found != "" {
+				t.Errorf("page %s writes %s", path, found)
+			}
 			if found := w.text(); strings.Contains(found, "Refused.") || strings.Contains(found, "undefined") || strings.Contains(found, "NaN") {
 				t.Errorf("page %s:\n%s", path, found)
 			}
@@ -117,6 +124,54 @@ func TestConsole(t *testing.T) {
 		w := w.in(t)
 		w.open("submit?market=menu")
 		w.until(`document.querySelector("#plot-menu canvas") !== null`)
+	})
+	t.Run("a failed job begins with its errors, and runs again", func(t *testing.T) {
+		w := w.in(t)
+		mended := filepath.Join(t.TempDir(), "mended")
+		script := fmt.Sprintf(`test $CANDOR_TASK != 1 -o -e %s && exit 0; echo "part-1.csv: no such file" >&2; exit 3`, mended)
+		job := s.submit("alice", "fails", script, func(j *messages.JobSpec) {
+			j.Market, j.Stages[0].OnFailure, j.Stages[0].Class, j.Stages[0].Tasks, j.Budget = "main", messages.GoOn, "reduce", 3, 30*messages.Credit
+		})
+		w.open(fmt.Sprint("job/", job))
+		w.until(`document.getElementById("errors")?.textContent === "part-1.csv: no such file"`)
+		w.until(`document.querySelector("#body .card").innerText.startsWith("fails ✕ Failed") && document.querySelector("#body .card .lead").innerText.length > 10`)
+		if err := os.WriteFile(mended, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.run(chromedp.Click(`//button[text()="Run again the 1 task that did not end well"]`, chromedp.BySearch))
+		w.shows("Submitted job")
+		w.run(chromedp.Click(`#did a`, chromedp.ByQuery))
+		w.shows("1 of 1 task done")
+		w.shows(fmt.Sprint("job ", job))
+		next := s.job("alice", job+1)
+		if next.Spec.RerunOf != job || next.Spec.Budget != 10*messages.Credit || next.Stages[0].Tasks != 1 || next.Spec.Stages[0].Repeats.Tasks != 3 || next.Spec.Stages[0].Array.At(0) != 1 {
+			t.Errorf("the job that runs again: %+v", next.Spec)
+		}
+		w.run(chromedp.Click(`//button[text()="Run again"]`, chromedp.BySearch))
+		w.shows("Submitted job")
+	})
+	t.Run("a command line is a button", func(t *testing.T) {
+		w := w.in(t)
+		job := s.submit("alice", "held", "true", func(j *messages.JobSpec) { j.Market, j.Hold = "main", true })
+		w.open(fmt.Sprint("job/", job))
+		w.run(chromedp.Click(`//li//button[text()="Release"]`, chromedp.BySearch))
+		w.shows("The job was released")
+	})
+	t.Run("a hold and its end are one line", func(t *testing.T) {
+		w := w.in(t)
+		w.open("money")
+		w.shows("Held since")
+		const rows = `document.querySelectorAll("#body [aria-label=Movements] tbody tr").length`
+		var folded int
+		w.run(chromedp.Evaluate(rows, &folded), chromedp.Click(`//a[text()="Show each hold by itself"]`, chromedp.BySearch))
+		w.until(fmt.Sprintf("%s > %d", rows, folded))
+	})
+	t.Run("a small screen has the share", func(t *testing.T) {
+		w := w.in(t)
+		w.run(chromedp.EmulateViewport(390, 800))
+		w.open("now")
+		w.until(`[...document.querySelectorAll("[aria-label='Bidders on main'] .share")].some((s) => s.getBoundingClientRect().right <= innerWidth - 8)`)
+		w.run(chromedp.EmulateViewport(1280, 900))
 	})
 	w.fine()
 }

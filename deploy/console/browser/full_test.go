@@ -203,14 +203,14 @@ func (w *tab) drains() {
 	w.shows("Drain node1")
 }
 
-// slides moves the slider of an outbid job until the job would start. The market and the command line must give the
-// same price.
+// slides moves the slider of an outbid job until the job would start. The market must give the same answer, and a button gives the
+// job this bid.
 func (w *tab) slides(f *full) {
 	w.Helper()
 	w.shows("Job " + f.queued.String() + " with a rate of 0.001 credits; now it is 0.001")
 	w.run(chromedp.Evaluate(`{const r = document.getElementById("bid"); r.value = 48; r.dispatchEvent(new Event("input", {bubbles: true}))}`, nil))
 	w.shows("with a rate of 0.016 credits; now it is 0.001")
-	w.shows(fmt.Sprintf("candor why %d --bid 0.016", f.queued))
+	w.shows("Raise the rate to 0.016 credits")
 	says := ask[messages.WhatIfReply](f.site, "carol", messages.Auctioneer, messages.VerbWhatIf, messages.WhatIfRequest{Job: f.queued, Bid: 16 * messages.Credit / 1000})
 	if says.Then == nil || says.Now.Reason != "Outbid" || says.Then.Reason != "Running" {
 		w.Errorf("the market says %+v", says)
@@ -219,6 +219,8 @@ func (w *tab) slides(f *full) {
 	if got := f.job("carol", f.queued); got.Running != 0 || got.Spec.Rate != messages.Credit/1000 {
 		w.Errorf("the question changed the job: %+v", got.JobSummary)
 	}
+	w.run(chromedp.Click("raise", chromedp.ByID))
+	await.Until(w, "the rate is raised", func() bool { return f.job("carol", f.queued).Spec.Rate == 16*messages.Credit/1000 })
 }
 
 // TestCredentialsAreSealed checks that credentials are stored encrypted for the next visit, and that only the

@@ -41,6 +41,13 @@ func TestShots(t *testing.T) {
 		w.open(path)
 		w.shots(dir, path)
 	}
+	failed := s.submit("alice", "fails", `echo "part-$CANDOR_TASK.csv: no such file" >&2; exit 3`, func(j *messages.JobSpec) { j.Market, j.Stages[0].Class = "main", "reduce" })
+	w.open(fmt.Sprint("job/", failed))
+	w.until(`document.getElementById("errors") !== null`)
+	w.shots(dir, "job-failed")
+	w.open("market/menu?over=600")
+	w.until(`document.querySelector("#plot-price canvas") !== null`)
+	w.shots(dir, "market-sealed")
 	w.open("submit?market=menu")
 	w.until(`document.querySelector("#plot-menu canvas") !== null`)
 	w.shots(dir, "menu")

@@ -13,12 +13,13 @@ import { market } from "./pages/market.js";
 import { money } from "./pages/money.js";
 import { nodes } from "./pages/nodes.js";
 import { now } from "./pages/now.js";
+import { overview } from "./pages/overview.js";
 import { sites } from "./pages/sites.js";
 import { submit } from "./pages/submit.js";
 import { usage } from "./pages/usage.js";
 
-const pages = { now, market, jobs, job, submit, money, usage, sites, nodes, honesty, alerts };
-const menu = [["now", "Now"], ["jobs", "Jobs"], ["submit", "Submit"], ["money", "Money"], ["usage", "Usage"], ["nodes", "Nodes"], ["sites", "Sites"], ["honesty", "Honesty"], ["alerts", "Alerts"]];
+const pages = { now, overview, market, jobs, job, submit, money, usage, sites, nodes, honesty, alerts };
+const menu = [["now", "Now"], ["overview", "Overview"], ["jobs", "Jobs"], ["submit", "Submit"], ["money", "Money"], ["usage", "Usage"], ["nodes", "Nodes"], ["sites", "Sites"], ["honesty", "Honesty"], ["alerts", "Alerts"]];
 
 const main = document.getElementById("main"), head = document.getElementById("head"), told = document.getElementById("state");
 let site, target, page, generation = 0;

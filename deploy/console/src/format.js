@@ -1,5 +1,5 @@
 // Numbers and times as the viewer writes them: in the locale and the time zone of the
-// browser. The rules for digits are those of the command line.
+// browser. Amounts have fewer digits than at the command line: a table that is stored as CSV has all of them.
 
 let locale, zone;
 
@@ -18,11 +18,21 @@ function numbers(options) {
 }
 
 export const count = (n) => numbers({ maximumFractionDigits: 0 }).format(n ?? 0);
-export const credits = (n) => numbers({ maximumFractionDigits: 6 }).format(n ?? 0);
+
+const tiny = 0.0001;
+
+/** amount writes an amount with the digits that people read; what is less than tiny is said to be so. */
+function amount(n, options) {
+  const size = Math.abs(n);
+  if (size > 0 && size < tiny) return `${n < 0 ? "−" : options.signDisplay ? "+" : ""}<${numbers({ maximumFractionDigits: 4 }).format(tiny)}`;
+  return numbers({ ...(size >= 1 || size === 0 ? { maximumFractionDigits: 2 } : size >= 0.01 ? { maximumFractionDigits: 3 } : { maximumSignificantDigits: 2 }), ...options }).format(n);
+}
+
+export const credits = (n) => amount(n ?? 0, {});
 export const inCredits = (n) => credits(n) + (n === 1 ? " credit" : " credits");
-export const price = (n) => numbers({ maximumSignificantDigits: 4, roundingMode: "halfEven" }).format(n ?? 0);
+export const price = (n) => (n > 0 && n < 0.01 ? credits(n) : numbers({ maximumSignificantDigits: 4, roundingMode: "halfEven" }).format(n ?? 0));
 export const hours = (n) => numbers({ minimumFractionDigits: 2, maximumFractionDigits: 2 }).format(n ?? 0);
-export const change = (n) => (n ? numbers({ maximumFractionDigits: 6, signDisplay: "always" }).format(n) : "");
+export const change = (n) => (n ? amount(n, { signDisplay: "always" }) : "");
 
 /** percent writes small shares with a digit more, as candor top does. */
 export function percent(share) {
@@ -38,8 +48,7 @@ export const named = (time) => Boolean(time) && new Date(time).getTime() > 0;
 export function time(at, now = Date.now()) {
   if (!named(at)) return "";
   const date = new Date(at), today = new Date(now);
-  const options = { hour: "2-digit", minute: "2-digit", second: "2-digit", timeZone: zone };
-  if (date.toDateString() !== today.toDateString()) Object.assign(options, { month: "short", day: "numeric" });
+  const options = { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZone: zone };
   if (date.getFullYear() !== today.getFullYear()) options.year = "numeric";
   const key = JSON.stringify(options);
   if (!made.has(key)) made.set(key, new Intl.DateTimeFormat(locale, options));

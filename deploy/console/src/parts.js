@@ -9,11 +9,11 @@ export function bar(share, text, kind = "") {
     h("rect", { class: "track", width: 100, height: 10 }), h("rect", { class: "fill", width: wide.toFixed(2), height: 10 }));
 }
 
-const kind = (c) => [c.right && "right", c.tight && "tight", c.wide && "wide"].filter(Boolean).join(" ") || null;
+const kind = (c) => [c.right && "right", c.tight && "tight", c.wide && "wide", c.spare && "spare"].filter(Boolean).join(" ") || null;
 
 /**
- * table makes a table. A column is {name, right, tight, wide, of(row)}: a tight one is not wrapped,
- * and a wide one has room for a sentence.
+ * table makes a table. A column is {name, right, tight, wide, spare, of(row)}: a tight one is not wrapped,
+ * a wide one has room for a sentence, and narrow screens have no spare ones.
  * With mark, a row is made anew only if its mark has changed; wide tables scroll within their
  * own box, which the keyboard can reach.
  */
@@ -53,7 +53,7 @@ export function empty(text, ...more) {
 export function failure(err) {
   const denied = err.kind === "PermissionDenied";
   return h("div", { class: "failure", role: "alert" },
-    h("p", {}, h("strong", {}, denied ? "Not allowed. " : err.passing ? "No answer. " : "Refused. "), sentence(err.message)),
+    h("p", {}, h("strong", {}, denied ? "Not allowed. " : err.passing ? "No answer. " : "Refused. "), written(err.message)),
     err.passing && h("p", {}, "The page asks again by itself."));
 }
 
@@ -62,6 +62,18 @@ export function sentence(text) {
   text = String(text).replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (at) => time(at) || at);
   text = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?…]$/.test(text) ? text : text + ".";
+}
+
+/**
+ * written is a sentence of the site in which command lines are buttons: acts has a function for the verb of a command, which makes
+ * one from its words. A command without one stays text.
+ */
+export function written(text, acts = {}) {
+  return sentence(text).split("`").map((part, i) => {
+    if (i % 2 === 0) return part;
+    const [candor, verb, ...words] = part.split(" ");
+    return (candor === "candor" && acts[verb]?.(...words)) || h("code", {}, part);
+  });
 }
 
 export const link = (to, ...text) => h("a", { href: `#/${to}` }, ...text);

@@ -39,3 +39,15 @@ export function nameJobs(entries, live = []) {
   for (const e of entries) if (e.kind === "hold" && !e.job) e.job = jobs.get(e.transfer);
   return entries;
 }
+
+/**
+ * fold leaves out each hold that ended in one other entry of a list: that entry says what was held and what became of it.
+ * Its field "since" is when the hold began.
+ */
+export function fold(entries) {
+  const ends = new Map();
+  for (const e of entries) if (e.kind !== "hold" && e.pending) ends.set(e.pending, ends.has(e.pending) ? null : e);
+  const began = new Map(entries.filter((e) => e.kind === "hold" && ends.get(e.transfer)).map((e) => [e.transfer, e.at]));
+  return entries.filter((e) => !(e.kind === "hold" && began.has(e.transfer)))
+    .map((e) => (began.has(e.pending) ? { ...e, since: began.get(e.pending) } : e));
+}

@@ -25,7 +25,8 @@ const put = (site, job, bid) => site.ask("auctioneer", "whatif", { job, bid });
 // round keeps three digits of a bid, and no part of a microcredit.
 const round = (bid) => Number(Math.max(1e-6, Number(bid.toPrecision(3))).toFixed(6));
 
-function slider(box, job, first, { site }) {
+function slider(box, job, first, context) {
+  const { site } = context;
   const present = first.now.bid, out = h("div", { role: "status", "aria-live": "polite" });
   const range = h("input", { type: "range", id: "bid", min: -steps, max: steps, step: 1, value: 0, "aria-valuetext": inCredits(present), oninput: () => move(Number(range.value) === 0 ? present : round(present * 2 ** (range.value / 12))) });
   const exact = h("input", { id: "exact", inputmode: "decimal", value: String(present), onchange: () => {
@@ -42,25 +43,40 @@ function slider(box, job, first, { site }) {
     if (mine !== turn) return;
     try {
       const answer = await put(site, job, bid);
-      if (mine === turn) show(out, result(job, answer));
+      if (mine === turn) show(out, result(job, answer, context));
     } catch (err) {
       if (mine === turn) show(out, failure(err));
     }
   }
-  show(out, result(job, first));
+  show(out, result(job, first, context));
   show(box, h("div", { class: "row" },
     h("div", { class: "slide" }, h("label", { for: "bid" }, `A ${first.term} from a sixteenth to sixteen times the present one`), range),
     h("div", {}, h("label", { for: "exact" }, `The ${first.term}, in credits`), exact)), out);
 }
 
-function result(job, a) {
+/** raiseTo gives the job the bid that was tried. The slider then begins there. */
+async function raiseTo(event, job, a, context) {
+  event.target.disabled = true;
+  try {
+    await context.site.ask("auctioneer", "change", { key: crypto.randomUUID(), job, [a.term]: a.then.bid }, 15000);
+    context.whatIf = 0;
+    show(document.getElementById("raised"), h("p", { class: "good-news" }, `The ${a.term} is ${inCredits(a.then.bid)} now.`));
+    context.again();
+  } catch (err) {
+    show(document.getElementById("raised"), failure(err));
+    event.target.disabled = false;
+  }
+}
+
+function result(job, a, context) {
   const columns = whatIfColumns.map((name, i) => ({ name, right: i > 0, of: (r) => (i === 1 || i === 2
     ? h("span", { class: "share" }, bar(i === 1 ? r.share : r.was, `${r.texts[i]} of ${r.texts[0]}`, i === 1 ? "" : "second"), r.texts[i]) : r.texts[i]) }));
   const raise = a.then.bid > a.now.bid;
   return [
     h("p", {}, whatIfLine(a)), h("p", {}, h("strong", {}, a.then.reason), ": ", sentence(a.then.message)),
     table("What another bid would change", columns, a.then.classes.map((c, i) => whatIfRow(c, a.now.classes[i])), (r) => r.texts[0]),
-    h("p", { class: "hint" }, "The market's own rule on its present state, if all else stays as it is; the job does not change. The same at the command line:"),
-    h("pre", {}, `candor why ${job} --bid ${a.then.bid}${raise ? `\ncandor change ${job} --${a.term} ${a.then.bid}   # makes it so` : ""}`),
+    h("p", { class: "hint" }, "The market's own rule on its present state, if all else stays as it is; the job does not change."),
+    raise && h("p", { class: "row" }, h("button", { type: "button", class: "quiet", id: "raise", onclick: (event) => raiseTo(event, job, a, context) }, `Raise the ${a.term} to ${inCredits(a.then.bid)}`)),
+    h("div", { id: "raised", role: "status" }),
   ];
 }

@@ -1,10 +1,11 @@
-// One job: its stages and tasks, when they ran, the share that was bought and the share that
-// was received, what was paid, its output, and why it is where it is.
+// One job: how it ended, with the last lines of its errors, or why it is where it is; its stages and tasks, when they ran, the
+// share that was bought and the share that was received, what was paid, and its output.
 import { h, show } from "../dom.js";
-import { between, bytes, count, credits, named, percent, plural, price, seconds, span, time } from "../format.js";
-import { bar, card, empty, facts, failure, legend, link, sentence, state, table } from "../parts.js";
+import { between, bytes, count, credits, inCredits, named, percent, plural, price, seconds, span, time } from "../format.js";
+import { bar, card, empty, facts, failure, legend, link, sentence, state, table, written } from "../parts.js";
 import { draw, plot } from "../plot.js";
-import { inWords, nameJobs } from "../statement.js";
+import { again as anew } from "../rerun.js";
+import { fold, inWords, nameJobs } from "../statement.js";
 import { save } from "../csv.js";
 import { history, over } from "../history.js";
 import { ask, whatIf } from "../whatif.js";
@@ -28,61 +29,141 @@ export const job = {
       site.ask("auctioneer", "tasks", { job: number, limit: most, attempts: true }).catch(() => ({ tasks: [] })),
       charges(site, detail), history(site, { market: detail.market }, over(detail.submitted, detail.ended)).catch(() => null),
     ]);
-    const data = { detail, why, tasks, paid, past, outputs: await outputs(site, detail) };
+    const data = { detail, why, tasks, paid, past, outputs: await outputs(site, detail), errors: await errors(detail, tasks, context) };
     if (final(detail.state)) context.kept = data;
     return data;
   },
   view(data, context) {
     const { detail: d, why, tasks } = data;
     return [
-      summary(d, context),
-      h("div", { class: "grid" }, explanation(d, why), shares(why.shares?.length ? why.shares : d.shares)),
+      summary(data, context),
+      h("div", { class: "grid" }, !final(d.state) && explanation(d, why, context), shares(why.shares?.length ? why.shares : d.shares)),
       !final(d.state) && whatIf(), stages(d), grids(d, tasks), timeline(d, tasks), money(d, data), files(d, data, context), logs(d, tasks, context),
     ];
   },
   after(body, { detail, past }, context) {
     if (past?.at.length > 1) {
-      draw("price", past.at, past.classes.filter((c) => detail.stages.some((s) => s.class === c.class)).map((c) => ({ label: `Price of ${c.class}`, values: c.price, stepped: true })), { write: price });
+      draw("price", past.at, past.classes.filter((c) => detail.stages.some((s) => s.class === c.class)).map((c) => ({ label: `Price of ${c.class}`, values: c.price, stepped: true })), { write: price, unit: "credits", gap: "sealed" });
     }
     context.follow?.();
     ask(detail.job, context);
   },
 };
 
-function summary(d, { site, again }) {
-  const act = (verb, what) => async (event) => {
-    event.target.disabled = true;
-    const said = document.getElementById("did");
-    try {
-      await site.ask("auctioneer", verb, { job: d.job });
-      show(said, h("p", { class: "good-news" }, what));
-    } catch (err) {
-      show(said, failure(err));
-    }
-    event.target.disabled = false;
-    again();
-  };
-  const onHold = d.reason === "OnHold";
+/** deed returns a handler that asks the site for something about the job, and says how it went. */
+const deed = ({ site, again }, verb, request, what) => async (event) => {
+  event.target.disabled = true;
+  const said = document.getElementById("did");
+  try {
+    const reply = await site.ask("auctioneer", verb, request, 15000);
+    show(said, h("p", { class: "good-news" }, what(reply)));
+  } catch (err) {
+    show(said, failure(err));
+  }
+  event.target.disabled = false;
+  again();
+};
+
+const quiet = (onclick, ...text) => h("button", { type: "button", class: "quiet", onclick }, text);
+
+/** acts are the commands about a job that the page has buttons for. */
+const acts = (d, context) => ({
+  release: (job) => job === String(d.job) && quiet(deed(context, "release", { job: d.job }, () => "The job was released."), "Release"),
+});
+
+/** summary is what a viewer needs first: how the job ended and why, or that it goes on; its last errors; what can be done. */
+function summary({ detail: d, why, errors: last }, context) {
+  const over = final(d.state), said = over ? why.message || d.message : d.message;
   return card([d.name || `job ${d.job}`, " ", state(d.state), " ", h("small", {}, d.reason !== d.state ? d.reason : "")],
+    said && h("p", { class: over ? "lead" : "remark" }, written(said, acts(d, context))),
+    over && (why.change ?? []).filter((c) => !c.includes("`candor logs")).map((c) => h("p", { class: "remark" }, "What would have changed it: ", written(c, acts(d, context)))),
+    last && [h("h3", {}, last.title), h("pre", { id: "errors", tabindex: "0", "aria-label": last.title }, last.text || "(nothing)")],
+    h("p", { class: "row" }, over ? repeat(d, context) : [
+      d.reason === "OnHold" ? quiet(deed(context, "release", { job: d.job }, () => "The job was released."), "Release")
+        : quiet(deed(context, "hold", { job: d.job }, () => "The job is on hold: it gets no more tasks."), "Hold"),
+      quiet((event) => confirm(`Cancel job ${d.job}?`) && deed(context, "cancel", { job: d.job }, () => "The job was cancelled.")(event), "Cancel"),
+    ]),
+    h("div", { id: "did", role: "status", "data-keep": "did" }),
     facts([
       ["Account", d.account], ["Paid by", d.payer !== d.account ? d.payer : ""], ["Market", link(`market/${d.market}`, d.market)],
-      ["Budget", credits(d.budget)], ["Charged", final(d.state) ? credits(d.charged) : "when the job ends"],
+      ["Budget", inCredits(d.budget)], ["Charged", over ? inCredits(d.charged) : "when the job ends"],
       ["Tasks", `${count(d.done)} of ${plural(d.tasks, "task")} done`], ["Submitted", time(d.submitted)], ["Started", time(d.started)], ["Ended", time(d.ended)],
       ["Waited", between(d.submitted, named(d.started) ? d.started : d.ended)], ["Ran", between(d.started, d.ended)],
       ["Runs at", d.away?.site], ["Deadline", named(d.spec.deadline) ? time(d.spec.deadline) : ""], ["Comment", d.spec.comment],
       ["Labels", (Array.isArray(d.labels) ? d.labels : Object.entries(d.labels ?? {}).map((p) => p.join("="))).join(", ")],
-    ]),
-    d.message && h("p", { class: "remark" }, sentence(d.message)),
-    !final(d.state) && h("p", { class: "row" },
-      onHold ? h("button", { type: "button", class: "quiet", onclick: act("release", "The job was released.") }, "Release")
-        : h("button", { type: "button", class: "quiet", onclick: act("hold", "The job is on hold: it gets no more tasks.") }, "Hold"),
-      h("button", { type: "button", class: "quiet", onclick: (event) => confirm(`Cancel job ${d.job}?`) && act("cancel", "The job was cancelled.")(event) }, "Cancel")),
-    h("div", { id: "did", role: "status", "data-keep": "did" }));
+      ["Runs again", d.spec.rerun_of ? link(`job/${d.spec.rerun_of}`, `job ${d.spec.rerun_of}`) : ""],
+    ]));
 }
 
-function explanation(d, why) {
-  return card("Why", h("p", {}, h("strong", {}, why.reason ?? ""), why.reason ? ": " : "", sentence(why.message)),
-    why.change?.length > 0 && [h("h3", {}, "What would change it"), h("ul", {}, why.change.map((c) => h("li", {}, sentence(c))))]);
+/** repeat is a button that submits an ended job again, if that can be done. */
+function repeat(d, context) {
+  if (d.account !== context.site.account || d.spec.contract || d.running > 0) return null;
+  const left = d.tasks - d.done;
+  return quiet(async (event) => {
+    // A request that is repeated with its key makes no second job.
+    const key = (context.key ??= crypto.randomUUID());
+    event.target.disabled = true;
+    try {
+      const done = await Promise.all(d.stages.map((s, i) => finished(context.site, d, i)));
+      const missing = await gone(context.site, d.spec);
+      if (missing) throw Object.assign(new Error(`The site no longer has the file ${missing}: submit the job anew with the file`), { kind: "NotFound" });
+      const reply = await context.site.ask("auctioneer", "submit", { key, spec: anew(d, done), ...(d.away && { site: d.away.site }) }, 15000);
+      context.key = undefined;
+      show(document.getElementById("did"), h("p", { class: "good-news" }, `Submitted job ${reply.job} (${inCredits(reply.held)} held from ${reply.payer}). `, link(`job/${reply.job}`, `Show job ${reply.job}`)));
+    } catch (err) {
+      if (!err.passing) context.key = undefined;
+      show(document.getElementById("did"), failure(err));
+    }
+    event.target.disabled = false;
+  }, left === 0 || left === d.tasks ? "Run again" : `Run again the ${plural(left, "task")} that did not end well`);
+}
+
+/** finished returns the indices of the tasks of a stage that ended well. */
+async function finished(site, d, stage) {
+  const done = new Set();
+  for (let from = 0, more = d.done < d.tasks; more;) {
+    const reply = await site.ask("auctioneer", "tasks", { job: d.job, stage, from, limit: most });
+    for (const t of reply.tasks) {
+      if (t.state === "Done") done.add(t.index);
+      from = t.index + 1;
+    }
+    more = reply.more && reply.tasks.length > 0;
+  }
+  return done;
+}
+
+/** gone returns the name of an input file that the site no longer keeps; undefined: it has all. */
+async function gone(site, spec) {
+  for (const f of spec.stages.flatMap((s) => s.inputs ?? [])) {
+    if (!(await site.ask("depot", "put", { digest: f.digest, size: f.size })).done) return f.name;
+  }
+  return undefined;
+}
+
+const lastBytes = 8192, lastLines = 20;
+
+/** errors returns the last lines that the attempt wrote which failed last: its errors, or its output if it wrote none. */
+async function errors(d, tasks, context) {
+  const bad = tasks.tasks.filter((t) => t.state === "Failed" && t.node).sort((a, b) => new Date(b.ended) - new Date(a.ended))[0];
+  if (!bad || d.state === "Completed") return null;
+  const key = `${bad.stage} ${bad.index} ${bad.attempt}`;
+  if (context.errors?.key === key) return context.errors;
+  const attempt = { task: { job: d.job, stage: d.stages.findIndex((s) => s.name === bad.stage), index: bad.index }, number: bad.attempt };
+  const where = d.tasks > 1 ? `task ${bad.array ?? bad.index} of ${bad.stage}` : "the task";
+  try {
+    for (const stderr of [true, false]) {
+      const piece = await context.site.askNode(bad.node, "logs", { attempt, stderr, offset: -lastBytes, limit: lastBytes });
+      const text = new TextDecoder().decode(decode(piece.data)).trimEnd().split("\n").slice(-lastLines).join("\n");
+      if (text || !stderr) return (context.errors = { key, text, title: `The last lines of the ${stderr ? "errors" : "output"} of ${where}, on ${bad.node}` });
+    }
+  } catch (err) {
+    return { title: `The errors of ${where} on ${bad.node} cannot be read now`, text: err.message };
+  }
+}
+
+function explanation(d, why, context) {
+  return card("Why", h("p", {}, h("strong", {}, why.reason ?? ""), why.reason ? ": " : "", written(why.message, acts(d, context))),
+    why.change?.length > 0 && [h("h3", {}, "What would change it"), h("ul", {}, why.change.map((c) => h("li", {}, written(c, acts(d, context)))))]);
 }
 
 function shares(list) {
@@ -93,7 +174,7 @@ function shares(list) {
       { name: "Bought", of: (s) => h("span", { class: "share" }, bar(s.allocated, `${percent(s.allocated)} bought`), percent(s.allocated)) },
       { name: "Received", of: (s) => h("span", { class: "share" }, bar(s.received, `${percent(s.received)} received`, "second"), percent(s.received)) },
       { name: "Now", right: true, of: (s) => percent(s.now) },
-      { name: "Over", right: true, of: (s) => span(seconds(s.over)) },
+      { name: "Over", spare: true, right: true, of: (s) => span(seconds(s.over)) },
     ], some, (s) => s.class));
 }
 
@@ -172,9 +253,9 @@ function money(d, { paid, past }) {
     paid === null ? empty("The statement of the payer is not yours to read.")
       : paid.length === 0 ? empty("Nothing was held or charged yet.")
         : table("Payments", [
-          { name: "At", tight: true, of: (e) => time(e.at) }, { name: "What", wide: true, of: (e) => sentence(inWords(e)) },
-          { name: "Change", right: true, of: (e) => (e.change ? credits(e.change) : "") }, { name: "Held", right: true, of: (e) => (e.hold ? credits(e.hold) : "") },
-        ], paid, (e) => e.number));
+          { name: "At", tight: true, of: (e) => time(e.at) }, { name: "What", wide: true, of: (e) => [sentence(inWords(e)), e.since && h("small", {}, ` Held since ${time(e.since)}.`)] },
+          { name: "Change", right: true, of: (e) => (e.change ? credits(e.change) : "") }, { name: "Held", right: true, of: (e) => (e.hold && !e.since ? credits(e.hold) : "") },
+        ], fold(paid), (e) => e.number));
 }
 
 async function outputs(site, d) {

@@ -65,7 +65,7 @@ const sortings = { Job: "job", Name: "name", State: "state", Market: "market", B
 function list(reply, { query }) {
   if (reply.jobs.length === 0) {
     return query.size ? empty("No job fits these filters.", h("a", { href: "#/jobs" }, "Show all"))
-      : empty("You have no jobs yet.", h("a", { href: "#/submit" }, "Submit a job"), ", or use ", h("code", {}, "candor submit"), ".");
+      : empty("You have no jobs yet.", h("a", { href: "#/submit" }, "Submit a job"));
   }
   const sort = query.get("sort") ?? "-job";
   const head = (name) => {

@@ -49,11 +49,11 @@ export const market = {
   after(body, { past }) {
     if (past.at.length < 2) return;
     const each = (field, label) => past.classes.map((c) => ({ label: `${label}${c.class}`, values: c[field], stepped: true }));
-    draw("price", past.at, each("price", ""), { write: price });
-    draw("used", past.at, past.classes.map((c) => ({ label: c.class, values: c.used.map((u, i) => (c.slots[i] ? u / c.slots[i] : null)), stepped: true })), { write: percent });
+    draw("price", past.at, each("price", ""), { write: price, unit: "credits", gap: "sealed" });
+    draw("used", past.at, past.classes.map((c) => ({ label: c.class, values: c.used.map((u, i) => (c.slots[i] ? u / c.slots[i] : null)), stepped: true })), { write: percent, unit: "% of the slots" });
     draw("demand", past.at, [{ label: "jobs waiting", values: past.waiting, stepped: true }, { label: "jobs running", values: past.running, stepped: true },
-      ...past.classes.map((c) => ({ label: `slots wanted, ${c.class}`, values: c.pending, stepped: true, dash: [4, 3] }))], { write: count });
-    if (past.own?.length) draw("share", past.at, [{ label: "your share", values: past.own, stepped: true }], { write: percent });
+      ...past.classes.map((c) => ({ label: `slots wanted, ${c.class}`, values: c.pending, stepped: true, dash: [4, 3] }))], { write: count, unit: "jobs, slots", gap: "sealed" });
+    if (past.own?.length) draw("share", past.at, [{ label: "your share", values: past.own, stepped: true }], { write: percent, unit: "% of the slots" });
   },
 };
 

@@ -4,7 +4,7 @@ import { h } from "../dom.js";
 import { change, count, credits, inCredits, named, time } from "../format.js";
 import { card, empty, facts, link, sentence, table } from "../parts.js";
 import { draw, plot } from "../plot.js";
-import { inWords, nameJobs } from "../statement.js";
+import { fold, inWords, nameJobs } from "../statement.js";
 import { saveTable } from "../csv.js";
 
 export const money = {
@@ -19,7 +19,7 @@ export const money = {
     for (const hold of account.pending ?? []) hold.job ||= live.find((j) => j.hold === hold.id)?.job;
     return { account, statement: { ...statement, entries: nameJobs(statement.entries, live) }, accounts: accounts.accounts };
   },
-  view({ account: a, statement, accounts }, { site }) {
+  view({ account: a, statement, accounts }, { site, query }) {
     const others = accounts.filter((o) => o.account !== a.account);
     return [
       others.length > 0 && h("p", { class: "row" }, h("span", {}, `Account ${a.account}.`), "Others that you may read:",
@@ -31,14 +31,14 @@ export const money = {
       ]), a.expiring?.map((e) => h("p", { class: "remark" }, `${inCredits(e.free)} expire ${time(e.expires)}.`)),
       statement.entries.length > 1 && plot("balance", `The balance over the last ${count(statement.entries.length)} movements: now ${inCredits(a.balance)}`)),
       h("div", { class: "grid" }, holds(a), roles(a), spenders(statement)),
-      movements(statement),
+      movements(statement, query),
     ];
   },
   after(body, { statement }) {
     const list = statement.entries;
     if (list.length < 2) return;
     const xs = list.map((e) => new Date(e.at).getTime() / 1000);
-    draw("balance", xs, [{ label: "balance", values: list.map((e) => e.balance), stepped: true }, { label: "available", values: list.map((e) => e.balance - e.reserved), stepped: true, dash: [4, 3] }], { write: credits });
+    draw("balance", xs, [{ label: "balance", values: list.map((e) => e.balance), stepped: true }, { label: "available", values: list.map((e) => e.balance - e.reserved), stepped: true, dash: [4, 3] }], { write: credits, unit: "credits" });
   },
 };
 
@@ -73,15 +73,19 @@ function spenders(statement) {
   ], list, (s) => s.member));
 }
 
-function movements(statement) {
-  const list = [...statement.entries].reverse();
+function movements(statement, query) {
+  const each = query.get("holds") === "each", list = (each ? [...statement.entries] : fold(statement.entries)).reverse();
+  const toggle = new URLSearchParams(query);
+  if (each) toggle.delete("holds");
+  else toggle.set("holds", "each");
   return card(["Statement ", h("small", {}, statement.more ? `the newest ${count(list.length)} movements` : "")],
-    list.length === 0 ? empty("No credits have moved yet. An operator grants credits: candor grant.") : [
-      h("p", {}, h("button", { type: "button", class: "quiet", onclick: () => saveTable(lines(statement), `statement-${statement.account}.csv`) }, "Export as CSV")),
+    list.length === 0 ? empty("No credits have moved yet. An operator grants credits.") : [
+      h("p", { class: "row" }, h("button", { type: "button", class: "quiet", onclick: () => saveTable(lines(statement), `statement-${statement.account}.csv`) }, "Export as CSV"),
+        h("a", { href: `#/money${toggle.size ? `?${toggle}` : ""}` }, each ? "Show a hold and its end as one" : "Show each hold by itself")),
       table("Movements", [
-        { name: "At", tight: true, of: (e) => time(e.at) }, { name: "Job", right: true, of: (e) => (e.job ? link(`job/${e.job}`, String(e.job)) : "") }, { name: "What", wide: true, of: (e) => sentence(inWords(e)) },
+        { name: "At", tight: true, of: (e) => time(e.at) }, { name: "Job", right: true, of: (e) => (e.job ? link(`job/${e.job}`, String(e.job)) : "") }, { name: "What", wide: true, of: (e) => [sentence(inWords(e)), e.since && h("small", {}, ` Held since ${time(e.since)}.`)] },
         { name: "Change", right: true, of: (e) => h("span", { class: e.change < 0 ? "loss" : "gain" }, change(e.change)) },
-        { name: "Held", right: true, of: (e) => change(e.hold) }, { name: "Balance", right: true, of: (e) => credits(e.balance) },
+        { name: "Held", right: true, of: (e) => (e.since ? "" : change(e.hold)) }, { name: "Balance", right: true, of: (e) => credits(e.balance) },
       ], list, (e) => e.number)]);
 }
 

@@ -33,7 +33,7 @@ export const nodes = {
     ];
   },
   after(body, { past }) {
-    if (past?.at.length > 1) draw("node", past.at, past.classes.map((c) => ({ label: c.class, values: c.used.map((u, i) => (c.slots[i] ? u / c.slots[i] : null)), stepped: true })), { write: percent });
+    if (past?.at.length > 1) draw("node", past.at, past.classes.map((c) => ({ label: c.class, values: c.used.map((u, i) => (c.slots[i] ? u / c.slots[i] : null)), stepped: true })), { write: percent, unit: "% of the slots" });
   },
 };
 

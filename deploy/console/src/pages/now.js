@@ -42,7 +42,7 @@ export function classes(m) {
     { name: slots, of: (c) => bar(c.busy, `${c.used} slots used`, "wide") },
     { name: used, right: true, of: (c) => c.used },
     { name: waiting, right: true, of: (c) => c.waiting },
-    { name: count, right: true, of: (c) => c.bidders },
+    { name: count, right: true, spare: true, of: (c) => c.bidders },
   ], rows, (c) => c.name);
 }
 
@@ -52,12 +52,12 @@ export function bidders(m) {
   const some = (field) => rows.some((r) => r[field] !== "");
   return table(`Bidders on ${m.market.name}`, [
     { name: "Job", right: true, of: (r) => (r.budget ? link(`job/${r.job}`, String(r.job)) : String(r.job)) },
-    some("name") && { name: "Name", of: (r) => r.name },
+    some("name") && { name: "Name", spare: true, of: (r) => r.name },
     { name: "Account", of: (r) => r.account },
-    some("budget") && { name: "Budget", right: true, of: (r) => r.budget },
+    some("budget") && { name: "Budget", right: true, spare: true, of: (r) => r.budget },
     { name: "Running", right: true, of: (r) => r.running },
-    some("suspended") && { name: "Suspended", right: true, of: (r) => r.suspended },
-    { name: "Waiting", right: true, of: (r) => r.waiting },
+    some("suspended") && { name: "Suspended", right: true, spare: true, of: (r) => r.suspended },
+    { name: "Waiting", right: true, spare: true, of: (r) => r.waiting },
     ...m.market.classes.map((c, i) => ({
       name: c, of: (r) => r.shares[i] && h("span", { class: "share" }, bar(r.shares[i].share, `${r.shares[i].text} of ${c}`), r.shares[i].text),
     })),

@@ -162,7 +162,7 @@ function curve(quoted, spec) {
   const xs = [...new Set([...list.map(([s]) => s), 0, v.mu, v.mu + v.delta])].sort((a, b) => a - b);
   const at = new Map(list);
   draw("menu", xs, [{ label: "price", values: xs.map((s) => at.get(s) ?? null), points: true }, { label: "worth to you", values: xs.map(worth), dash: [6, 4] }],
-    { linear: true, write: price, xWrite: (s) => span(s) });
+    { linear: true, write: price, xWrite: (s) => span(s), unit: "credits", xUnit: "time from now" });
 }
 
 async function send(markets, context) {
