@@ -311,8 +311,8 @@ func (o *Options) setExport(job *Job, text string) error {
 			o.Export = append(o.Export, part)
 			continue
 		}
-		if _, set := o.lookup(key); !given && !set && messages.ValidVariable(key) {
-			continue // as with sbatch, a variable that is not set is not passed on
+		if _, set := o.lookup(key); !given && !set {
+			continue // as with sbatch, what is no variable of the user is not passed on
 		}
 		if err := o.setEnv(job, part); err != nil {
 			return err

@@ -86,7 +86,7 @@ func TestAScriptWithoutTheUsersVariablesHasThoseOfALogin(t *testing.T) {
 	}
 	for _, one := range []struct{ shell, export, want string }{
 		{"bash -e", "NONE", "bash_profile login\nmodule load\n"},
-		{"sh", "A,B=it's", "profile it's\nmodule load\n"},
+		{"sh", "A,B=it's,/usr/local/cuda/bin", "profile it's\nmodule load\n"}, // sbatch takes a path for a variable that is not set
 		{"bash", "ALL,B=2", "none 2\n"},
 	} {
 		j := parse(t, "#!/bin/"+one.shell+"\n#SBATCH --export=\""+one.export+"\"\necho ${FROM:-none} $B\n! type module >/dev/null 2>&1 || module load\n")
