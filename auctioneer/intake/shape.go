@@ -138,17 +138,23 @@ func even(spec *messages.JobSpec, m *messages.Market) error {
 	return nil
 }
 
-// required returns the name of the first requirement that a stage has on nodes; "": it has none.
+// required returns text that names all requirements of a stage on nodes.
 func required(s *messages.Stage) string {
-	switch {
-	case s.Constraint != "":
-		return "constraint " + s.Constraint
-	case len(s.Nodes) > 0:
-		return "the list of nodes " + strings.Join(s.Nodes[:min(len(s.Nodes), 3)], ",")
-	case len(s.Exclude) > 0:
-		return "exclude"
+	var all []string
+	some := func(names []messages.Name) string { return strings.Join(names[:min(len(names), 3)], ",") }
+	if s.Constraint != "" {
+		all = append(all, "constraint "+s.Constraint)
 	}
-	return "gpus of type " + s.GPUType
+	if len(s.Nodes) > 0 {
+		all = append(all, "the list of nodes "+some(s.Nodes))
+	}
+	if s.GPUType != "" {
+		all = append(all, "gpus of type "+s.GPUType)
+	}
+	if len(s.Exclude) > 0 {
+		all = append(all, "exclude "+some(s.Exclude))
+	}
+	return strings.Join(all, " and ")
 }
 
 // fill sets the resources that a stage does not ask for: the task gets all resources of its slots.

@@ -87,9 +87,12 @@ func TestWhatNoNodeHoldsIsRefused(t *testing.T) {
 		"asks for 1 gpu, and no number of slots of class cpu has that":                                func(s *messages.Stage) { s.Class, s.GPUs = "cpu", 1 },
 		"no node of market share with slots of class cpu satisfies constraint v100":                   func(s *messages.Stage) { s.Constraint = "v100" },
 		"no node of market share with slots of class gpu satisfies gpus of type a100":                 func(s *messages.Stage) { s.Class, s.GPUs, s.GPUType = "gpu", 1, "a100" },
-		"satisfies the list of nodes n9":                                                              func(s *messages.Stage) { s.Nodes = []messages.Name{"n9"} },
-		"the largest, n1, has 4 cpus":                                                                 func(s *messages.Stage) { s.CPUs, s.Exclude = 5, []messages.Name{"n2"} },
-		"the tasks of a gang have one each":                                                           func(s *messages.Stage) { s.CPUs, s.Gang, s.Tasks = 2, true, 2 },
+		"satisfies gpus of type a100 and exclude n9": func(s *messages.Stage) {
+			s.Class, s.GPUs, s.GPUType, s.Exclude = "gpu", 1, "a100", []messages.Name{"n9"}
+		},
+		"satisfies the list of nodes n9":    func(s *messages.Stage) { s.Nodes = []messages.Name{"n9"} },
+		"the largest, n1, has 4 cpus":       func(s *messages.Stage) { s.CPUs, s.Exclude = 5, []messages.Name{"n2"} },
+		"the tasks of a gang have one each": func(s *messages.Stage) { s.CPUs, s.Gang, s.Tasks = 2, true, 2 },
 	} {
 		r, b := shaped(t, messages.Backfill)
 		q := request("k")
