@@ -48,7 +48,7 @@ func (c *call) byMPIRun(w *step, mpirun, path string, words []string, may []int,
 	for _, one := range []struct {
 		option string
 		given  bool
-	}{{"--label", w.label}, {"--gpus-per-task", w.gpusPerRank != ""}, {"--output with %t, %n or %N", strings.Contains(w.out+w.errs, "%t") || strings.Contains(w.out+w.errs, "%n") || strings.Contains(w.out+w.errs, "%N")},
+	}{{"--label", w.label}, {"--gpus-per-task", w.gpusPerRank != ""}, {"--output with %t, %n or %N", slices.ContainsFunc(filePattern().FindAllStringSubmatch(w.out+" "+w.errs, -1), func(parts []string) bool { return strings.Contains("tnN", parts[2]) })},
 		{"--input", w.in != "" && w.in != "none" && w.in != "0"}} {
 		if one.given {
 			return fmt.Errorf("%s is not possible for ranks of Open MPI, which mpirun starts: leave it out, or call mpirun", one.option)

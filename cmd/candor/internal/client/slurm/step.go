@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -371,12 +373,23 @@ func exported(env []string, list string) (out []string) {
 	return out
 }
 
-// fill replaces the patterns in a file's name by the values of a rank.
+// filePattern matches a letter in the name of a file of srun, with the number of digits that its value shall have.
+var filePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%(\d{0,2})([%jJAatnsNxu])`) })
+
+// fill replaces the patterns in a file's name by the values of a rank. A number pads a value with zeros, as in %3t.
 func (c *call) fill(pattern string, w *step, rank int) string {
 	job := cmp.Or(c.Getenv("SLURM_JOB_ID"), c.Getenv("CANDOR_JOB"))
-	r := strings.NewReplacer("%%", "%", "%j", job, "%J", job+"."+strconv.Itoa(w.number), "%A", cmp.Or(c.Getenv("SLURM_ARRAY_JOB_ID"), c.Getenv("CANDOR_JOB")), "%a", c.Getenv("CANDOR_ARRAY_INDEX"),
-		"%t", strconv.Itoa(rank), "%n", strconv.Itoa(slices.IndexFunc(w.places, func(p place) bool { return rank < p.first+p.count })), "%s", strconv.Itoa(w.number), "%N", w.placeOf(rank).node, "%x", c.Getenv("CANDOR_JOB_NAME"), "%u", localUser())
-	return r.Replace(pattern)
+	values := map[string]string{"%": "%", "j": job, "J": job + "." + strconv.Itoa(w.number), "A": c.Getenv("CANDOR_JOB"), "a": c.Getenv("CANDOR_ARRAY_INDEX"),
+		"t": strconv.Itoa(rank), "n": strconv.Itoa(slices.IndexFunc(w.places, func(p place) bool { return rank < p.first+p.count })), "s": strconv.Itoa(w.number), "N": w.placeOf(rank).node, "x": c.Getenv("CANDOR_JOB_NAME"), "u": localUser()}
+	return filePattern().ReplaceAllStringFunc(pattern, func(found string) string {
+		parts := filePattern().FindStringSubmatch(found)
+		value := values[parts[2]]
+		number, err := strconv.ParseUint(value, 10, 64)
+		if width, _ := strconv.Atoi(parts[1]); width > 0 && err == nil {
+			return fmt.Sprintf("%0*d", width, number)
+		}
+		return value
+	})
 }
 
 // open opens the file for a rank's output; nil: the output goes to srun's output.

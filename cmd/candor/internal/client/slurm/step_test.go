@@ -127,6 +127,7 @@ func TestStepFiles(t *testing.T) {
 	for _, words := range [][]string{
 		{"-n2", "-o", "own.%j.%s.%t.%N", "-e", "errors", "sh", "-c", "echo $SLURM_PROCID; echo bad >&2"},
 		{"-n2", "-o", "all.%J", "sh", "-c", "echo $SLURM_PROCID; echo bad >&2"},
+		{"-n2", "-o", "padded.%4j.%3t.%%t", "sh", "-c", "echo $SLURM_PROCID"},
 		{"-n1", "-o", "single.%x", "sh", "-c", "echo $SLURM_PROCID; echo bad >&2"},
 	} {
 		if out, err := srunIn(t, dir, 2, words...).CombinedOutput(); err != nil || len(out) > 0 {
@@ -134,7 +135,7 @@ func TestStepFiles(t *testing.T) {
 		}
 	}
 	for name, want := range map[string][]string{
-		"own.7.0.0.node1": {"0"}, "own.7.0.1.node1": {"1"}, "errors": {"bad", "bad"}, "all.7.1": {"0", "1", "bad", "bad"}, "single.name": {"0", "bad"},
+		"own.7.0.0.node1": {"0"}, "own.7.0.1.node1": {"1"}, "errors": {"bad", "bad"}, "all.7.1": {"0", "1", "bad", "bad"}, "padded.0007.001.%t": {"1"}, "single.name": {"0", "bad"},
 	} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || !slices.Equal(linesOf(string(text)), want) {
@@ -363,7 +364,8 @@ OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_LOCAL_RANK=1 "$@"
 	}
 	for want, words := range map[string][]string{
 		"-n 2, node1 2 1 none\n1 1 0 node1 a b|c\n": {"-n2", "--mpi=pmix_v4", "sh", "-c", `printf '%s %s %s %s %s|%s\n' "$SLURM_PROCID" "$SLURM_LOCALID" "$SLURM_NODEID" "$SLURMD_NODENAME" "$@"`, "sh", "a b", "c"},
-		"srun: error: --label is not possible for ranks of Open MPI, which mpirun starts: leave it out, or call mpirun\n": {"-l", "--mpi=pmix", "true"},
+		"srun: error: --label is not possible for ranks of Open MPI, which mpirun starts: leave it out, or call mpirun\n":                    {"-l", "--mpi=pmix", "true"},
+		"srun: error: --output with %t, %n or %N is not possible for ranks of Open MPI, which mpirun starts: leave it out, or call mpirun\n": {"-o", "out.%2t", "--mpi=pmix", "true"},
 	} {
 		cmd := srunIn(t, dir, 3, words...)
 		cmd.Env = append(cmd.Env, "PATH="+dir+":"+os.Getenv("PATH"))
