@@ -25,10 +25,15 @@ var (
 	marketWanted = described("market_slots_wanted", "Slots of the tasks that could start in a market and class, and have none.", "market", "class")
 	marketPrice  = described("market_price", "Price of a market and class: credits for a slot-second, in proportional the sum of the bids. Absent while it is sealed.", "market", "class")
 	marketJobs   = described("market_jobs", "Jobs of a market that have had a task started, or not.", "market", "state")
+	marketTasks  = described("market_tasks", "Tasks of a market that have a slot (running), that lost it for a time (suspended), or that could start now (waiting).", "market", "state")
 	marketOldest = described("market_oldest_waiting_seconds", "For how long the first job of a market has waited that can start and has had no slot; 0: there is none.", "market")
 	nodesBy      = described("nodes", "Nodes by state.", "state")
 	nodeSlots    = described("node_slots", "Slots of a node that take work, by class. Sites of more than 1,000 nodes leave out the series of single nodes.", "node", "class")
 	nodeUsed     = described("node_slots_used", "Slots of a node in use, by class.", "node", "class")
+	nodeHas      = described("node_resources", "What a node has: cpus, memory and disk in bytes, and gpus, also of a node that takes no work.", "node", "resource")
+	nodeSold     = described("node_resources_sold", "What the slots in use of a class have of a node.", "node", "class", "resource")
+	licenseAll   = described("licenses", "Licences of the site.", "license")
+	licenseUsed  = described("licenses_used", "Licences that tasks have.", "license")
 	nodeState    = described("node_state", "1 for the state in which a node is.", "node", "state")
 )
 
@@ -37,7 +42,7 @@ var nodeStates = []string{"Up", "Draining", "Quarantined", "Stopped", "Lost"}
 
 // Describe implements [prometheus.Collector].
 func (s service) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{marketSlots, marketUsed, marketWanted, marketPrice, marketJobs, marketOldest, nodesBy, nodeSlots, nodeUsed, nodeState} {
+	for _, d := range []*prometheus.Desc{marketSlots, marketUsed, marketWanted, marketPrice, marketJobs, marketTasks, marketOldest, nodesBy, nodeSlots, nodeUsed, nodeHas, nodeSold, nodeState, licenseAll, licenseUsed} {
 		out <- d
 	}
 }
@@ -57,7 +62,13 @@ func (s service) Collect(out chan<- prometheus.Metric) {
 			collectMarket(d, config.Name, s.Clock(), gauge)
 		}
 	})
-	s.replica.read(func(b *book.Book) { collectNodes(b.Nodes(), gauge) })
+	s.replica.read(func(b *book.Book) {
+		collectNodes(b.Nodes(), gauge)
+		for _, l := range b.Licenses() {
+			gauge(licenseAll, float64(l.Total), l.Name)
+			gauge(licenseUsed, float64(l.Used), l.Name)
+		}
+	})
 	for _, m := range told {
 		out <- m
 	}
@@ -81,6 +92,10 @@ func collectMarket(d *desk.Desk, name messages.Name, now messages.Time, gauge ga
 	started := m.Started()
 	gauge(marketJobs, float64(started), name, "started")
 	gauge(marketJobs, float64(m.Jobs()-started), name, "waiting")
+	running, suspended, waiting := m.Tasks()
+	gauge(marketTasks, float64(running), name, "running")
+	gauge(marketTasks, float64(suspended), name, "suspended")
+	gauge(marketTasks, float64(waiting), name, "waiting")
 	waits := 0.0
 	if since := m.Oldest(); since != 0 {
 		waits = max(0, now.Sub(since).Seconds())
@@ -115,6 +130,24 @@ func collectNodes(nodes []*book.Node, gauge gauges) {
 			}
 			gauge(nodeSlots, float64(slots), n.Name, c.Class)
 			gauge(nodeUsed, float64(n.Used[i]), n.Name, c.Class)
+			if i < len(n.Units) {
+				collectResources(n.Units[i].Times(n.Used[i]), n.Units[i], gauge, nodeSold, n.Name, c.Class)
+			}
+		}
+		if n.Resources != nil {
+			collectResources(*n.Resources, *n.Resources, gauge, nodeHas, n.Name)
+		}
+	}
+}
+
+// collectResources adds the amounts of the resources that there are any of, and the number of GPUs.
+func collectResources(r, any messages.Resources, gauge gauges, d *prometheus.Desc, labels ...string) {
+	for _, of := range []struct {
+		name        string
+		amount, any int64
+	}{{"cpus", int64(r.CPUs), int64(any.CPUs)}, {"memory", r.Memory, any.Memory}, {"gpus", int64(r.GPUs), int64(any.GPUs)}, {"disk", r.Disk, any.Disk}} {
+		if of.any > 0 || of.name == "gpus" {
+			gauge(d, float64(of.amount), append(labels[:len(labels):len(labels)], of.name)...)
 		}
 	}
 }

@@ -35,7 +35,8 @@ func serviceOf(t *testing.T, a *Auctioneer) map[string]float64 {
 // afterwards.
 func TestMetricsSayWhatIsSoldAndWhatWaits(t *testing.T) {
 	half := messages.Price(messages.Credit / 2)
-	g := newGrid(t, 2, messages.Market{Name: "main", Mechanism: messages.FIFO, Classes: []messages.Name{"cpu"}, Reserve: &half})
+	g := newGrid(t, 2, messages.Market{Name: "main", Mechanism: messages.FIFO, Classes: []messages.Name{"cpu"}, Reserve: &half},
+		messages.Market{Name: "gpus", Mechanism: messages.FIFO, Classes: []messages.Name{"gpu"}, Units: []messages.ClassUnit{{Class: "gpu", Unit: messages.Resources{CPUs: 2, Memory: 8 << 30, GPUs: 1}}}})
 	first := g.enter("alice", "a", 2, func(*messages.JobSpec) {})
 	g.until(first, first)
 	g.enter("bob", "b", 1, func(*messages.JobSpec) {})
@@ -52,13 +53,26 @@ func TestMetricsSayWhatIsSoldAndWhatWaits(t *testing.T) {
 		})
 	}
 	has(map[string]float64{"market_slots cpu main": 2, "market_slots_used cpu main": 2, "market_slots_wanted cpu main": 1, "market_price cpu main": 0.5,
-		"market_jobs main started": 1, "market_jobs main waiting": 1, "nodes Up": 1, "nodes Lost": 0,
+		"market_jobs main started": 1, "market_jobs main waiting": 1, "market_tasks main running": 2, "market_tasks main waiting": 1, "market_tasks main suspended": 0, "nodes Up": 1, "nodes Lost": 0,
 		"node_state " + g.node.name + " Up": 1, "node_slots cpu " + g.node.name: 2, "node_slots_used cpu " + g.node.name: 2})
 	before := serviceOf(t, g.Auctioneer)["market_oldest_waiting_seconds main"]
 	g.pass(10 * second)
 	has(map[string]float64{"market_oldest_waiting_seconds main": before + 10})
 	must[messages.DrainReply](g.fixture, "operator", messages.VerbDrain, messages.DrainRequest{Node: g.node.name})
 	has(map[string]float64{"nodes Up": 0, "nodes Draining": 1, "node_state " + g.node.name + " Draining": 1, "node_slots cpu " + g.node.name: 0})
+	all := messages.Resources{CPUs: 8, Memory: 64 << 30, GPUs: 2}
+	must[messages.RegisterReply](g.fixture, "n2", messages.VerbRegister, messages.RegisterRequest{Session: 7, Slots: []messages.ClassSlots{{Class: "gpu", Slots: 2}}, Resources: &all})
+	id := g.enter("alice", "c", 1, func(s *messages.JobSpec) { s.Market, s.Stages[0].Class = "gpus", "gpu" })
+	seq := uint64(0)
+	await.Until(t, "a task has a GPU", func() bool {
+		seq++
+		return len(must[messages.ExchangeReply](g.fixture, "n2", messages.VerbExchange, messages.Exchange{Session: 7, Seq: seq, Claims: []messages.Claim{{Market: "gpus", Class: "gpu", Slots: 1, Job: id}}}).Grants) > 0
+	})
+	has(map[string]float64{"node_resources n2 gpus": 2, "node_resources n2 cpus": 8, "node_resources n2 memory": 64 << 30,
+		"node_resources_sold gpu n2 gpus": 1, "node_resources_sold gpu n2 cpus": 2, "node_resources_sold gpu n2 memory": 8 << 30})
+	if got, is := serviceOf(t, g.Auctioneer)["node_resources n2 disk"]; is {
+		t.Errorf("a node without a disk has %v", got)
+	}
 	if err := g.Auctioneer.Close(); err != nil {
 		t.Fatal(err)
 	}

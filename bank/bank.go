@@ -57,6 +57,7 @@ func Start(ctx context.Context, c Config) (*Bank, error) {
 		return nil, fmt.Errorf("bank %s: %w", c.Replica, err)
 	}
 	b.metrics.watch(b.machine)
+	b.metrics.tell(b.machine, c.AccountsTold)
 	if err := b.config.Metrics.Register(b.metrics.all); err != nil {
 		return nil, fmt.Errorf("bank %s: metrics: %w", c.Replica, err)
 	}

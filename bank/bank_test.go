@@ -379,7 +379,7 @@ func TestJSON(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
-	b := start(t)
+	b := startWith(t, func(c *Config) { c.AccountsTold = 1 })
 	b.grant("1", "ada", 10*c)
 	b.transfer(hold("h", "ada", 4*c), hold("x", "ada", 40*c), hold("y", "nobody", 1))
 	for name, want := range map[[2]string]float64{
@@ -394,6 +394,9 @@ func TestMetrics(t *testing.T) {
 		{"candor_bank_serving_replicas", ""}:           1,
 		{"candor_bank_request_seconds", "transfer"}:    1,
 		{"candor_bank_holds_lapsed_total", ""}:         0,
+
+		{"candor_bank_account_available_credits", "ada"}: 6,
+		{"candor_bank_account_spent_credits", "ada"}:     0,
 	} {
 		if got := b.metric(name[0], name[1]); got != want {
 			t.Errorf("%s{%s} is %v, want %v", name[0], name[1], got, want)

@@ -83,6 +83,38 @@ func (m *metrics) watch(machine *machine) {
 	gauge("journal_records", "Records of the ledger's journal.", func(t ledger.Totals) float64 { return float64(t.Records) })
 }
 
+// told collects the credits of the accounts that were granted the most, when a monitor asks.
+type told struct {
+	machine *machine
+	most    int
+}
+
+var (
+	accountAvailable = prometheus.NewDesc("candor_bank_account_available_credits", "Credits of an account that no hold sets aside. Only with metrics_accounts, for the accounts that were granted the most.", []string{"account"}, nil)
+	accountSpent     = prometheus.NewDesc("candor_bank_account_spent_credits", "Credits that an account was charged for jobs since the beginning. Only with metrics_accounts.", []string{"account"}, nil)
+)
+
+// tell adds metrics of most accounts.
+func (m *metrics) tell(machine *machine, most int) {
+	if most > 0 {
+		m.all.MustRegister(told{machine, most})
+	}
+}
+
+// Describe implements [prometheus.Collector].
+func (t told) Describe(out chan<- *prometheus.Desc) {
+	out <- accountAvailable
+	out <- accountSpent
+}
+
+// Collect implements [prometheus.Collector].
+func (t told) Collect(out chan<- prometheus.Metric) {
+	for _, a := range read(t.machine, func(l *ledger.Ledger) []messages.AccountReply { return l.MostGranted(t.most) }) {
+		out <- prometheus.MustNewConstMetric(accountAvailable, prometheus.GaugeValue, a.Available.Float(), a.Account)
+		out <- prometheus.MustNewConstMetric(accountSpent, prometheus.GaugeValue, a.Spent.Float(), a.Account)
+	}
+}
+
 // count counts the results of a command.
 func (m *metrics) count(r *ledger.Result) {
 	m.commands.Inc()

@@ -457,6 +457,15 @@ func (s *roster) Started() int {
 	return n
 }
 
+// Tasks returns how many tasks of the jobs have a slot, how many are suspended, and how many could start now.
+func (s *roster) Tasks() (running, suspended, waiting int) {
+	for _, e := range s.members() {
+		width := max(e.job.Alone, 1)
+		running, suspended, waiting = running+mechanism.Sum(e.running())/width, suspended+mechanism.Sum(e.Suspended)/width, waiting+mechanism.Sum(e.pending())/width
+	}
+	return running, suspended, waiting
+}
+
 // Oldest returns the earliest arrival among jobs that never had a slot and can start a task; 0 if
 // there is no such job.
 func (s *roster) Oldest() (first messages.Time) {

@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
@@ -292,5 +293,29 @@ func TestChainOnItsOwnHold(t *testing.T) {
 	}
 	if restored := restore(t, encodeImage(t, b.Ledger)); restored.Hash() != b.Hash() {
 		t.Fatal("restored to another state")
+	}
+}
+
+// TestMostGranted lists the accounts that were granted the most, without those of the site.
+func TestMostGranted(t *testing.T) {
+	b := newBed(t)
+	for _, g := range []struct {
+		account messages.Name
+		amount  messages.Credits
+	}{{"ada", 5}, {"bob", 9}, {"eve", 5}, {"zoe", 7}} {
+		b.grant(g.account, g.amount)
+	}
+	b.do(held("h", "bob", 9))
+	for most, want := range map[int]string{1: "bob", 3: "bob zoe ada", 9: "bob zoe ada eve"} {
+		var names []string
+		for _, a := range b.MostGranted(most) {
+			names = append(names, a.Account)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("the first %d: %s, want %s", most, got, want)
+		}
+	}
+	if a := b.MostGranted(1)[0]; a.Available != 0 || a.Granted != 9 {
+		t.Errorf("%+v", a)
 	}
 }

@@ -1,9 +1,11 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -49,6 +51,25 @@ func (l *Ledger) Accounts() []messages.AccountReply {
 	list := make([]messages.AccountReply, 0, len(l.accounts.order))
 	for name := range l.accounts.names.after("") {
 		list = append(list, l.accounts.byName[name].reply())
+	}
+	return list
+}
+
+// MostGranted returns the accounts of users and projects that were granted the most credits, at most most of them, without
+// their members and expiring grants. It reads every account.
+func (l *Ledger) MostGranted(most int) (list []messages.AccountReply) {
+	compare := func(a, b messages.AccountReply) int {
+		return cmp.Or(cmp.Compare(b.Granted, a.Granted), cmp.Compare(a.Account, b.Account))
+	}
+	for name := range l.accounts.names.after("") {
+		if strings.HasPrefix(name, "$") { // an account of the site
+			continue
+		}
+		a := l.accounts.byName[name].brief()
+		if at, _ := slices.BinarySearchFunc(list, a, compare); at < most {
+			list = slices.Insert(list, at, a)
+			list = list[:min(len(list), most)]
+		}
 	}
 	return list
 }

@@ -36,6 +36,9 @@ type Config struct {
 	// MetricsPublic lets everybody who can reach the port read the metrics beyond
 	// loopback.
 	MetricsPublic bool `json:"metrics_public,omitempty"`
+	// MetricsAccounts is for how many accounts the metrics show their credits: those that were
+	// granted the most. 0: none, because readers of the metrics may not be operators.
+	MetricsAccounts int `json:"metrics_accounts,omitempty"`
 	// Profile serves pprof at a socket in the state directory, for its owner alone,
 	// because the memory of a site has secrets.
 	Profile bool `json:"profile,omitempty"`

@@ -34,6 +34,7 @@ func TestValidatePaths(t *testing.T) {
 		"listen":                 func(c *Config) { c.Listen = "127.0.0.1:70000" },
 		"metrics":                func(c *Config) { c.Metrics = ":9090" },
 		"listen_leaf":            func(c *Config) { c.ListenLeaf = "10.0.0.1:7422" },
+		"metrics_accounts":       func(c *Config) { c.MetricsAccounts = 1001 },
 		"metrics_public":         func(c *Config) { c.MetricsPublic, c.MetricsToken = true, "token" },
 		"hosts[1].listen":        func(c *Config) { c.Hosts = three(); c.Hosts[1].Listen = "10.0.0.1:4222" },
 		"hosts[1].leaf":          func(c *Config) { c.Hosts = three(); c.Hosts[1].Leaf = "rack2:7422" },

@@ -24,6 +24,9 @@ func (c *Config) checkDoors(ps *Problems) {
 		c.checkClients(ps, path+".leaf", h.Leaf)
 		c.checkMetrics(ps, path+".metrics", h.Metrics)
 	}
+	if c.MetricsAccounts < 0 || c.MetricsAccounts > mostAccountsTold {
+		ps.addf("metrics_accounts", "%d is not from 0 to %d accounts", c.MetricsAccounts, mostAccountsTold)
+	}
 	if c.MetricsPublic && c.MetricsToken != "" {
 		ps.addf("metrics_public", "goes with no metrics_token; leave one of the two out")
 	}
@@ -63,6 +66,9 @@ type MetricsDoor struct {
 	Token   string      // token that readers must send; "": none
 	TLS     *tls.Config // nil: plaintext
 }
+
+// mostAccountsTold is for how many accounts there can be metrics.
+const mostAccountsTold = 1000
 
 // minToken is the smallest length of a token for metrics, in bytes: a random number of 96 bits in hex has this
 // length.

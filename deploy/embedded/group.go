@@ -94,7 +94,7 @@ var bankKind = kind{
 			Restored: r.restored,
 			Site:     c.Site, Replica: r.replica, Replicas: c.replicaIDs(), Bus: r.bus, Open: r.open, History: journal, Signer: r.signer, Keys: r.keys,
 			Operators: c.Operators, Services: []messages.Name{messages.ServiceIdentity(messages.Auctioneer)},
-			Attempt: peerAttempt, LastBackoff: peerBackoff, LeastVisit: c.LeastVisit, SilentAfter: c.SilentAfter, Opening: c.opening(),
+			Attempt: peerAttempt, LastBackoff: peerBackoff, LeastVisit: c.LeastVisit, SilentAfter: c.SilentAfter, Opening: c.opening(), AccountsTold: c.MetricsAccounts,
 			Clock: r.clock, ClockKnown: r.known, Log: r.log, Metrics: r.metrics,
 		})
 	},
