@@ -71,8 +71,7 @@ func (d *Desk) followSome(b *book.Book, ids []messages.JobID) (rest []messages.J
 }
 
 // withLimited adds the jobs for which licences and bounds now allow another number of tasks than when they were
-// followed last. If licences have changed, it checks all jobs; otherwise it checks the jobs of owners that have
-// changed.
+// followed last. If licences have changed, it checks all jobs; otherwise it checks jobs of owners that have changed.
 func (d *Desk) withLimited(b *book.Book, touched *book.Changes) []messages.JobID {
 	var more []messages.JobID
 	add := func(id messages.JobID) {
@@ -86,15 +85,11 @@ func (d *Desk) withLimited(b *book.Book, touched *book.Changes) []messages.JobID
 		}
 	} else {
 		for _, o := range touched.Owners {
-			for id := range d.owned[o] {
-				if _, limited := d.limited[id]; limited {
-					add(id)
-				} else {
-					delete(d.owned[o], id)
+			if of := d.owned[o]; of != nil {
+				of.look(d.limited, add)
+				if len(of.open)+len(of.shut) == 0 {
+					delete(d.owned, o)
 				}
-			}
-			if len(d.owned[o]) == 0 {
-				delete(d.owned, o)
 			}
 		}
 	}
@@ -133,13 +128,14 @@ func claimable(b *book.Book, j *book.Job) (n int) {
 func (d *Desk) followJob(b *book.Book, j *book.Job) {
 	m := d.trading.market(j.Spec.Market)
 	if b.Limited(j) {
-		d.limited[j.ID] = claimable(b, j)
+		n := claimable(b, j)
+		d.limited[j.ID] = n
 		for _, o := range j.Owners() {
 			if d.owned[o] == nil {
 				o.Market, o.Name = strings.Clone(o.Market), strings.Clone(o.Name) // the names may be in spare memory
-				d.owned[o] = map[messages.JobID]bool{}
+				d.owned[o] = &owned{open: map[messages.JobID]bool{}, queued: map[messages.JobID]bool{}}
 			}
-			d.owned[o][j.ID] = true
+			d.owned[o].set(j.ID, n > 0)
 		}
 	}
 	if j.Active() && slices.ContainsFunc(j.Spec.Stages, func(s messages.Stage) bool { return s.NamesNodes() }) {

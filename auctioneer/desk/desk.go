@@ -27,7 +27,7 @@ type Desk struct {
 	// limited has, for each job that has not ended and that licences or bounds limit, how many of its tasks could be
 	// claimed when it was followed last. owned has these jobs by owner; some of them may have ended since.
 	limited map[messages.JobID]int
-	owned   map[book.Owner]map[messages.JobID]bool
+	owned   map[book.Owner]*owned
 	choosy  map[messages.JobID]bool // jobs that have not ended and that name nodes
 	takes   map[uint32]taking       // by node that takes tasks
 	closing closing
@@ -41,7 +41,7 @@ type taking struct {
 
 // New returns the desk of a new leader. faults are errors of markets that cannot run: their jobs wait.
 func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
-	d = &Desk{limited: map[messages.JobID]int{}, owned: map[book.Owner]map[messages.JobID]bool{}, choosy: map[messages.JobID]bool{}, takes: map[uint32]taking{}, closing: closing{at: map[messages.JobID]messages.Time{}}, core: &core{Config: c, book: b, now: now, rng: rand.New(rand.NewPCG(c.Term, c.Seed)), asked: map[uint64]func(any, error){}}}
+	d = &Desk{limited: map[messages.JobID]int{}, owned: map[book.Owner]*owned{}, choosy: map[messages.JobID]bool{}, takes: map[uint32]taking{}, closing: closing{at: map[messages.JobID]messages.Time{}}, core: &core{Config: c, book: b, now: now, rng: rand.New(rand.NewPCG(c.Term, c.Seed)), asked: map[uint64]func(any, error){}}}
 	b.Read(func(b *book.Book) { d.Markets, faults = openMarkets(&d.Config, b) })
 	d.inform = d.Markets.applied
 	d.trading = newTrading(d.core, d.Markets)

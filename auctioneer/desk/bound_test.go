@@ -1,0 +1,117 @@
+package desk
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// bounded is a site on which alice may use 8 slots of one node, and has more jobs than that.
+type bounded struct {
+	*site
+	seq     uint64
+	running []messages.Attempt
+}
+
+func newBounded(t *testing.T, jobs int, width func(i int) int) *bounded {
+	t.Helper()
+	bound := messages.AtOnce{Account: messages.Bound{Slots: 8}}
+	s := newSite(t, func(c *Config) { c.Markets[0].AtOnce = bound })
+	s.must(&book.Command{SetBounds: &book.SetBounds{Markets: []book.MarketBounds{{Market: "main", AtOnce: bound}}}})
+	s.must(&book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 64}}}})
+	for i := range jobs {
+		spec := messages.JobSpec{Market: "main", Budget: 10, Utility: &messages.Utility{Weights: messages.Weights{{Class: "cpu", Weight: 1}}}, Stages: []messages.Stage{{Name: "a", Class: "cpu", Tasks: 1, Width: width(i)}}}
+		s.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: fmt.Sprint(i), Payer: "alice", Spec: &spec, Hold: fmt.Sprint(i), Held: 10}})
+	}
+	s.step()
+	return &bounded{site: s}
+}
+
+// exchange reports the end of the first n running tasks, and claims tasks of the jobs that compete.
+func (s *bounded) exchange(n int, claim bool) {
+	s.Helper()
+	s.seq++
+	x := &messages.Exchange{Session: 1, Seq: s.seq}
+	for _, a := range s.running[:n] {
+		x.Finished = append(x.Finished, messages.Finished{Attempt: a})
+	}
+	s.running = s.running[n:]
+	if claim {
+		x.Claims = []messages.Claim{{Market: "main", Class: "cpu", Slots: 16}}
+	}
+	for _, g := range s.must(s.desk.Exchange("n1", x)).([]messages.Grant) {
+		s.running = append(s.running, g.Attempt)
+	}
+}
+
+// TestAnEndAtABoundCostsNoMoreAmongMoreJobs: an account is at its bound and has many jobs that wait. What the leader does
+// after an end must not grow with their number. Once, each of 10,000 jobs was followed again, which took 0.2 s.
+func TestAnEndAtABoundCostsNoMoreAmongMoreJobs(t *testing.T) {
+	cost := func(jobs int) time.Duration {
+		s := newBounded(t, jobs, func(int) int { return 1 })
+		for len(s.running) < 8 {
+			s.exchange(0, true)
+			s.step()
+		}
+		took := make([]time.Duration, 15)
+		for i := range took {
+			s.exchange(1, false)
+			began := time.Now()
+			s.step()
+			took[i] = time.Since(began)
+			for tries := 0; len(s.running) < 8 && tries < 10; tries++ {
+				s.exchange(0, true)
+				s.step()
+			}
+			if len(s.running) != 8 {
+				t.Fatalf("%d tasks run", len(s.running))
+			}
+		}
+		slices.Sort(took)
+		return took[len(took)/2]
+	}
+	best := 0.0
+	for range 5 { // a busy machine can slow one of them
+		few, many := cost(500), cost(5000)
+		if best = float64(many) / float64(few); best < 3 {
+			return
+		}
+	}
+	t.Errorf("among ten times as many jobs an end costs %.1f times as much", best)
+}
+
+// TestAllJobsAtABoundHaveTheirTurn: the first jobs need more than what one end frees, and jobs after them fit. Those must
+// start, and at last all jobs must have run.
+func TestAllJobsAtABoundHaveTheirTurn(t *testing.T) {
+	const wide, jobs = 2 * shutAtOnce, 3 * shutAtOnce
+	s := newBounded(t, jobs, func(i int) int {
+		if i < wide {
+			return 7
+		}
+		return 1
+	})
+	ran := map[messages.JobID]bool{}
+	for steps := 0; len(ran) < jobs; steps++ {
+		if steps > 20*jobs {
+			t.Fatalf("only %d of %d jobs have run", len(ran), jobs)
+		}
+		s.exchange(min(1, len(s.running)), true)
+		s.step()
+		for _, a := range s.running {
+			ran[a.Task.Job] = true
+		}
+	}
+	for len(s.running) > 0 {
+		s.exchange(1, false)
+		s.step()
+	}
+	for o, of := range s.desk.owned {
+		if len(of.open) > 0 || len(of.shut) > shutAtOnce {
+			t.Errorf("%v: %d and %d jobs are remembered, and all have ended", o, len(of.open), len(of.shut))
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package desk
+
+import "github.com/candor-grid/candor/messages"
+
+// shutAtOnce is how many shut jobs of an owner are looked at after each change of what the owner uses.
+const shutAtOnce = 64
+
+// owned are the jobs of an owner that licences or bounds limit. Example: an account that may run 8 tasks runs 8 and has
+// 10,000 jobs that wait. When a task ends, each of these jobs could start. If all of them competed for this one slot, each
+// end would cost the leader a fifth of a second. So only the first shutAtOnce compete. The jobs take turns: a job that
+// does not fit goes to the back. As long as the owner stays below its bound, each change lets as many more compete.
+type owned struct {
+	open   map[messages.JobID]bool // jobs of which tasks could be claimed when they were followed last
+	shut   []messages.JobID        // the other jobs, in their turn
+	queued map[messages.JobID]bool // the jobs in shut
+}
+
+// set records whether tasks of a job could be claimed.
+func (o *owned) set(id messages.JobID, open bool) {
+	if open {
+		o.open[id] = true
+		return
+	}
+	delete(o.open, id)
+	if !o.queued[id] {
+		o.shut, o.queued[id] = append(o.shut, id), true
+	}
+}
+
+// look calls add for all open jobs, and for the next shut ones. It drops jobs that are not limited any more, because they
+// have ended.
+func (o *owned) look(limited map[messages.JobID]int, add func(messages.JobID)) {
+	for id := range o.open {
+		if _, is := limited[id]; is {
+			add(id)
+		} else {
+			delete(o.open, id)
+		}
+	}
+	for range min(len(o.shut), shutAtOnce) {
+		id := o.shut[0]
+		o.shut = o.shut[1:]
+		if _, is := limited[id]; !is || o.open[id] {
+			delete(o.queued, id)
+			continue
+		}
+		o.shut = append(o.shut, id)
+		add(id)
+	}
+}
