@@ -26,6 +26,15 @@ func (l steering) change(ctx context.Context, caller messages.Name, r messages.C
 	if err != nil {
 		return reply, err
 	}
+	if r.Waits != nil {
+		err := l.rules().MayWait(&j, r.Waits, func(id messages.JobID) error {
+			_, err := l.find(caller, id)
+			return err
+		})
+		if err != nil {
+			return reply, err
+		}
+	}
 	c, err := l.rules().Change(&j, &r, func(spec *messages.JobSpec) error {
 		now := l.Clock()
 		return l.withMarket(spec.Market, func(m *market.Market) error {

@@ -1,6 +1,7 @@
 package auctioneer
 
 import (
+	"crypto/rand"
 	"strings"
 	"testing"
 
@@ -128,7 +129,7 @@ func TestBudgetIsRaised(t *testing.T) {
 // TestStageIsChanged changes the time limit and the bound of a waiting job's stage.
 func TestStageIsChanged(t *testing.T) {
 	f := start(t)
-	id := f.submit("alice", "k1", oneStage(3)).Job
+	first, id := f.submit("alice", "k0", oneStage(1)).Job, f.submit("alice", "k1", oneStage(3)).Job
 	must[messages.ChangeReply](f, "alice", messages.VerbChange, messages.ChangeRequest{Key: "c", Job: id, TimeLimit: 60 * second, MaxRunning: new(1)})
 	if s := f.job("alice", id).Spec.Stages[0]; s.TimeLimit != 60*second || s.MaxRunning != 1 {
 		t.Errorf("the stage is %+v", s)
@@ -138,6 +139,8 @@ func TestStageIsChanged(t *testing.T) {
 		t.Errorf("granted %d tasks, where 1 may run at once", len(g))
 	}
 	_, err := call[messages.ChangeReply](f, "alice", messages.VerbChange, messages.ChangeRequest{Key: "d", Job: id, TimeLimit: second})
+	wantKind(t, err, messages.Conflict)
+	_, err = call[messages.ChangeReply](f, "alice", messages.VerbChange, messages.ChangeRequest{Key: "e", Job: id, Waits: &messages.Conditions{AfterOK: []messages.JobID{first}}})
 	wantKind(t, err, messages.Conflict)
 }
 
@@ -164,6 +167,59 @@ func TestRateIsRaised(t *testing.T) {
 	await.Until(t, "the raised bid is next", func() bool { return next() == low })
 	_, err := call[messages.ChangeReply](f, "alice", messages.VerbChange, messages.ChangeRequest{Key: "b", Job: low, Rate: 1})
 	wantKind(t, err, messages.Invalid)
+}
+
+// TestWhatAJobWaitsForIsChanged makes the highest bid wait for the other one, and then for nothing. The market must follow.
+func TestWhatAJobWaitsForIsChanged(t *testing.T) {
+	f := startWith(t, func(c *Config) {
+		c.Markets = []messages.Market{{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"map"}}}
+	})
+	submit := func(rate messages.Credits) messages.JobID {
+		spec := oneStage(1)
+		spec.Rate = rate
+		return f.submit("alice", rate.String(), spec).Job
+	}
+	low, high := submit(1*messages.Credit), submit(2*messages.Credit)
+	next := func(want messages.JobID) {
+		t.Helper()
+		await.Until(t, "the right job is next", func() bool {
+			n := must[messages.MarketsReply](f, "operator", messages.VerbMarkets, messages.Empty{}).Markets[0].Next
+			return len(n) > 0 && n[0].Job == want
+		})
+	}
+	change := func(id messages.JobID, w messages.Conditions) error {
+		_, err := call[messages.ChangeReply](f, "alice", messages.VerbChange, messages.ChangeRequest{Key: rand.Text(), Job: id, Waits: &w, Comment: new("changed")})
+		return err
+	}
+	next(high)
+	if err := change(high, messages.Conditions{AfterOK: []messages.JobID{low}}); err != nil {
+		t.Fatal(err)
+	}
+	next(low)
+	if j := f.job("alice", high); j.Reason != "WaitingForJobs" || j.Spec.Comment != "changed" {
+		t.Errorf("the job is %+v", j)
+	}
+	if err := change(high, messages.Conditions{}); err != nil {
+		t.Fatal(err)
+	}
+	next(high)
+	other := f.submit("bob", "k", func() messages.JobSpec { s := oneStage(1); s.Rate = 1e3; return s }()).Job
+	third := submit(3 * messages.Credit)
+	for _, one := range []struct {
+		job  messages.JobID
+		w    messages.Conditions
+		want messages.Kind
+	}{
+		{low, messages.Conditions{AfterOK: []messages.JobID{high}}, messages.Invalid}, // a circle would be possible
+		{low, messages.Conditions{AfterJobs: []messages.JobID{low}}, messages.Invalid},
+		{third, messages.Conditions{AfterStart: []messages.JobID{other}}, messages.NotFound}, // of another account
+		{high, messages.Conditions{AfterOK: []messages.JobID{low, low}}, messages.Invalid},
+		{high, messages.Conditions{StartDelay: 60 * second}, messages.Invalid},
+	} {
+		wantKind(t, change(one.job, one.w), one.want)
+	}
+	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Job: low})
+	wantKind(t, change(high, messages.Conditions{AfterOK: []messages.JobID{low}}), messages.Ended) // it can never complete
 }
 
 // TestTasksAreCancelled lets an owner cancel one of three tasks. The list of tasks must show it.

@@ -1,5 +1,7 @@
 package messages
 
+import "slices"
+
 // Verbs with which an owner or an operator changes a job that has not ended. They are commands of the auctioneer's
 // leader.
 const (
@@ -46,6 +48,35 @@ type ChangeRequest struct {
 	Stage      *int     `json:"stage,omitempty"`
 	TimeLimit  Duration `json:"time_limit,omitempty"`
 	MaxRunning *int     `json:"max_running,omitempty"` // 0: no bound
+	Comment    *string  `json:"comment,omitempty"`
+	// Waits replaces the conditions of the job's start, before a task has started.
+	Waits *Conditions `json:"waits,omitempty"`
+}
+
+// Conditions are when a job may start: the fields of [JobSpec] with the same names.
+type Conditions struct {
+	AfterJobs   []JobID  `json:"after_jobs,omitempty"`
+	AfterOK     []JobID  `json:"after_ok,omitempty"`
+	AfterFailed []JobID  `json:"after_failed,omitempty"`
+	AfterStart  []JobID  `json:"after_start,omitempty"`
+	AfterAny    bool     `json:"after_any,omitempty"`
+	StartDelay  Duration `json:"start_delay,omitempty"`
+}
+
+// Conditions returns the conditions of the job's start.
+func (s *JobSpec) Conditions() *Conditions {
+	return &Conditions{s.AfterJobs, s.AfterOK, s.AfterFailed, s.AfterStart, s.AfterAny, s.StartDelay}
+}
+
+// WaitFor replaces the conditions of the job's start.
+func (s *JobSpec) WaitFor(w *Conditions) {
+	s.AfterJobs, s.AfterOK, s.AfterFailed, s.AfterStart, s.AfterAny, s.StartDelay = w.AfterJobs, w.AfterOK, w.AfterFailed, w.AfterStart, w.AfterAny, w.StartDelay
+}
+
+// WaitsAs reports whether two jobs have the same conditions of their starts.
+func (s *JobSpec) WaitsAs(o *JobSpec) bool {
+	return slices.Equal(s.AfterJobs, o.AfterJobs) && slices.Equal(s.AfterOK, o.AfterOK) && slices.Equal(s.AfterFailed, o.AfterFailed) &&
+		slices.Equal(s.AfterStart, o.AfterStart) && s.AfterAny == o.AfterAny && s.StartDelay == o.StartDelay
 }
 
 // Validate checks the fields of a request.
@@ -53,8 +84,8 @@ func (r *ChangeRequest) Validate() error {
 	switch {
 	case r.Key == "":
 		return Errorf(Invalid, "key: is empty; choose one per change, and send it again with the change if no answer comes")
-	case r.Name == "" && r.Budget == 0 && r.Rate == 0 && r.TimeLimit == 0 && r.MaxRunning == nil:
-		return Errorf(Invalid, "the request changes nothing: give a name, budget, rate, time_limit or max_running")
+	case r.Name == "" && r.Budget == 0 && r.Rate == 0 && r.TimeLimit == 0 && r.MaxRunning == nil && r.Comment == nil && r.Waits == nil:
+		return Errorf(Invalid, "the request changes nothing: give a name, budget, rate, time_limit, max_running, comment or waits")
 	case r.Budget < 0 || r.Rate < 0 || r.TimeLimit < 0 || r.MaxRunning != nil && *r.MaxRunning < 0:
 		return Errorf(Invalid, "budget, rate, time_limit and max_running: must not be negative")
 	}

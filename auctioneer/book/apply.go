@@ -64,7 +64,7 @@ func (b *Book) carryOut(c *Command) any {
 	case c.Park != nil:
 		return outcome(b.claims.park(c.Park))
 	case c.Change != nil:
-		return outcome(b.changes.change(c.Change))
+		return outcome(b.change(c.Change))
 	case c.Requeue != nil:
 		return outcome(b.claims.requeueAll(c.Requeue))
 	case c.Notified != nil:
@@ -156,6 +156,15 @@ func (b *Book) submit(c *Submit) (Receipt, error) {
 		}
 	}
 	return r, err
+}
+
+func (b *Book) change(c *Change) (Changed, error) {
+	if j := b.jobs.own(c.Job); j != nil && c.To != nil && c.Key != j.ChangeKey && !j.Spec.WaitsAs(c.To) {
+		if err := b.Dependable(c.To); err != nil {
+			return Changed{}, err
+		}
+	}
+	return b.changes.change(c)
 }
 
 func (b *Book) enterJob(c *Submit) (Receipt, error) {

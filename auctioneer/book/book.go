@@ -60,7 +60,7 @@ func (b *Book) clear() {
 		licenses:     licenses{byName: map[messages.Name]*messages.LicenseStatus{}, bounds: &b.bounds, jobs: &b.jobs, watch: &b.watch},
 		claims:       claims{licenses: &b.licenses, notices: &b.notices, jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, watch: &b.watch, clock: &b.clock, dependencies: &b.dependencies},
 		effects:      effects{waiting: sorted[Effect]{compare: Effect.compare}, spoken: map[messages.JobID]int{}, frees: map[string]bool{}, jobs: &b.jobs, watch: &b.watch},
-		changes:      changes{jobs: &b.jobs, effects: &b.effects, watch: &b.watch},
+		changes:      changes{jobs: &b.jobs, dependencies: &b.dependencies, effects: &b.effects, watch: &b.watch},
 		notices:      notices{queue: sorted[Notice]{compare: Notice.compare}, waitFor: map[string]int{}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
 		endings: endings{archive: &b.archive, notices: &b.notices, jobs: &b.jobs, index: &b.index, visitors: &b.visitors, dependencies: &b.dependencies, claims: &b.claims,
 			meters: &b.meters, effects: &b.effects, changes: &b.changes, markets: &b.markets, watch: &b.watch, clock: &b.clock},

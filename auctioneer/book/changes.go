@@ -8,9 +8,10 @@ import (
 
 // changes carries out the changes that users make to the description and the budget of a job.
 type changes struct {
-	jobs    *jobs
-	effects *effects
-	watch   *watch
+	jobs         *jobs
+	dependencies *dependencies
+	effects      *effects
+	watch        *watch
 }
 
 // change applies a user's change to the description or the budget of a job.
@@ -23,8 +24,8 @@ func (s *changes) change(c *Change) (out Changed, err error) {
 		return Changed{State: j.State, Effect: j.Raise.Effect}, nil
 	case !j.Active():
 		return out, messages.Errorf(messages.Ended, "job %d is %v already", j.ID, j.Outcome)
-	case c.Unstarted && j.Started != 0:
-		return out, messages.Errorf(messages.Conflict, "a task of job %d has been started; its rate and time limit stay", j.ID)
+	case j.Started != 0 && (c.Unstarted || c.To != nil && !j.Spec.WaitsAs(c.To)):
+		return out, messages.Errorf(messages.Conflict, "a task of job %d has been started; its rate, its time limit and what it waits for stay", j.ID)
 	case c.To != nil && c.Version != j.Changes:
 		return out, messages.Errorf(messages.Conflict, "job %d was changed at the same time; look at the job and repeat your change", j.ID)
 	}
@@ -33,6 +34,9 @@ func (s *changes) change(c *Change) (out Changed, err error) {
 	}
 	out.State, j.ChangeKey = j.State, c.Key
 	if c.To != nil {
+		if !j.Spec.WaitsAs(c.To) {
+			s.dependencies.replace(j, c.To.Conditions())
+		}
 		j.describe(c.To)
 	}
 	if more := c.Budget - j.Spec.Budget; c.Budget != 0 && more > 0 {
@@ -66,7 +70,7 @@ func (j *Job) raisable(budget messages.Credits) error {
 // images and readers may still use it.
 func (j *Job) describe(to *messages.JobSpec) {
 	spec := *j.Spec
-	spec.Name, spec.Rate, spec.Stages = to.Name, to.Rate, slices.Clone(spec.Stages)
+	spec.Name, spec.Comment, spec.Rate, spec.Stages = to.Name, to.Comment, to.Rate, slices.Clone(spec.Stages)
 	for i := range min(len(spec.Stages), len(to.Stages)) {
 		spec.Stages[i].TimeLimit, spec.Stages[i].MaxRunning = to.Stages[i].TimeLimit, to.Stages[i].MaxRunning
 	}

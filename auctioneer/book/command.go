@@ -340,7 +340,7 @@ type Change struct {
 	Job messages.JobID
 	Key string // a repeat of the last change with its key changes nothing
 	// To is the new description without the budget; nil: the description does not change. To may differ only in the
-	// job's name and rate, and in the time limits and bounds of its stages.
+	// job's name, comment and rate, in the conditions of its start, and in the time limits and bounds of its stages.
 	To *messages.JobSpec
 	// Budget is the new budget; 0: no change. The bank is asked to set the difference aside. Until it has done so,
 	// the old budget applies.

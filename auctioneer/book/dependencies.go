@@ -152,6 +152,18 @@ func (d *dependencies) beginAfter(j *Job) {
 	d.delay(j)
 }
 
+// replace replaces what a job waits for, which has not started a task.
+func (d *dependencies) replace(j *Job, w *messages.Conditions) {
+	d.delayed.remove(delayed{j.Spec.Begin, j.ID})
+	d.forgetAwaited(j)
+	waited, spec := j.Blocked > 0, *j.Spec
+	spec.WaitFor(w)
+	j.Spec = &spec
+	if d.enter(j); waited && j.Blocked == 0 && j.Contract == nil {
+		j.Released = d.clock.now
+	}
+}
+
 // begin sets the earliest begin time of a job.
 func (j *Job) begin(at messages.Time) {
 	if at > j.Spec.Begin && j.Spec.StartDelay > 0 {

@@ -153,8 +153,9 @@ func (d *Desk) followJob(b *book.Book, j *book.Job) {
 	}
 	switch {
 	case settling && d.settlements.begin(b, j, m):
-	case m == nil || j.Blocked > 0:
-	case !j.Active() || j.Away():
+	case m == nil:
+	case j.Blocked > 0 && m.Job(j.ID) == nil:
+	case !j.Active() || j.Away() || j.Blocked > 0: // what an active job waits for can be changed
 		m.Remove(d.now.Wall, j.ID)
 	default:
 		if m.Plans() && m.Job(j.ID) == nil {

@@ -31,8 +31,30 @@ func (r *Rules) Change(j *book.Job, q *messages.ChangeRequest, admit func(*messa
 	if c.To, err = r.described(j, q, admit); err != nil {
 		return nil, err
 	}
-	c.Unstarted = q.Rate != 0 || q.TimeLimit != 0
+	c.Unstarted = q.Rate != 0 || q.TimeLimit != 0 || q.Waits != nil
 	return c, nil
+}
+
+// MayWait returns an error for a job whose start must not get other conditions. visible returns an error for a job that the
+// owner may not see.
+func (r *Rules) MayWait(j *book.Job, w *messages.Conditions, visible func(messages.JobID) error) error {
+	if j.Spec.AfterEach != 0 {
+		return messages.Errorf(messages.Conflict, "job %d waits for another array task by task: cancel the job and submit it again", j.ID)
+	}
+	if m := r.Find(j.Spec.Market); m != nil {
+		if t := registry.Of(m); t.Stays || t.FixesTimes() {
+			return messages.Errorf(messages.Conflict, "what job %d waits for stays, because the prices or times of other jobs of market %s depend on it: cancel the job and submit it again", j.ID, m.Name)
+		}
+	}
+	for _, id := range slices.Concat(w.AfterJobs, w.AfterOK, w.AfterFailed, w.AfterStart) {
+		if id >= j.ID { // so jobs never wait for one another in a circle
+			return messages.Errorf(messages.Invalid, "job %d can only wait for jobs that were submitted before it, and job %d was not", j.ID, id)
+		}
+		if err := visible(id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // mayChange returns an error for a change of the bid that the mechanism does not allow.
@@ -56,7 +78,7 @@ func (r *Rules) mayChange(j *book.Job, q *messages.ChangeRequest) error {
 // described returns the new description of a job, without the new budget; nil: the description does
 // not change.
 func (r *Rules) described(j *book.Job, q *messages.ChangeRequest, admit func(*messages.JobSpec) error) (*messages.JobSpec, error) {
-	if q.Name == "" && q.Rate == 0 && q.TimeLimit == 0 && q.MaxRunning == nil {
+	if q.Name == "" && q.Rate == 0 && q.TimeLimit == 0 && q.MaxRunning == nil && q.Comment == nil && q.Waits == nil {
 		return nil, nil
 	}
 	spec := *j.Spec
@@ -66,6 +88,12 @@ func (r *Rules) described(j *book.Job, q *messages.ChangeRequest, admit func(*me
 	}
 	if q.Rate != 0 {
 		spec.Rate = q.Rate
+	}
+	if q.Comment != nil {
+		spec.Comment = *q.Comment
+	}
+	if q.Waits != nil {
+		spec.WaitFor(q.Waits)
 	}
 	if err := restage(&spec, q); err != nil {
 		return nil, err

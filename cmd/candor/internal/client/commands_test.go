@@ -512,7 +512,7 @@ func TestConnection(t *testing.T) {
 func TestWrongFlags(t *testing.T) {
 	s := newSite(t)
 	for line, want := range map[string]string{
-		"change 7":                 "say what to change: --budget, --rate, --name, --time or --max-running",
+		"change 7":                 "say what to change: --budget, --rate, --name, --comment, --time, --max-running, --after or --after-nothing",
 		"change 7 --time-limit 1h": "unknown flag: --time-limit: did you mean --time?",
 		"withdraw alice 5":         "candor withdraw: missing: --reason\nSee: candor withdraw --help\n",
 		"grant alice -5":           "unknown shorthand flag: '5' in -5: a number begins with no dash",

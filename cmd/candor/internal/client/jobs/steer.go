@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -123,16 +124,22 @@ type changes struct {
 	messages.ChangeRequest
 	budget, rate, limit, stage string
 	mostRunning                int
+	comment                    string
+	waits                      *jobfile.Options
+	waitsForNothing            bool
+	changed                    func(flag string) bool
 }
 
 func changeCommand(a *cli.App) *cobra.Command {
-	c := &changes{}
+	c := &changes{waits: jobfile.NewOptions(nil)}
 	cmd := &cobra.Command{
 		Use:   "change NUMBER",
 		Short: "change a job that has not ended",
-		Long: `Change a job that has not ended. The name, and the number of tasks that run at
-once, can change at any time. The time limit of a stage can change before any
-task has started.
+		Long: `Change a job that has not ended. The name, the comment, and the number of tasks
+that run at once can change at any time. The time limit of a stage, and what the
+job waits for, can change before any task has started: --after and the options
+like it replace all that the job waited for. A job can only wait for jobs that
+were submitted before it.
 
 The command "candor markets" says in which markets the budget can be raised, and
 in which the rate, before any task has started. The bank sets the larger budget
@@ -148,21 +155,44 @@ changes, cancel the job and submit it again.`,
 		}),
 		ValidArgsFunction: a.CompleteJobs(true),
 	}
+	c.changed = cmd.Flags().Changed
 	cmd.Flags().StringVarP(&c.budget, "budget", "b", "", "the most the job may cost, in `credits`: more than before")
 	cmd.Flags().StringVar(&c.rate, "rate", "", "bid for a second on a slot, in `credits`, or for an hour, as in 36/h: more than before")
 	cmd.Flags().StringVarP(&c.Name, "name", "J", "", "`name` of the job")
 	cmd.Flags().StringVarP(&c.limit, "time", "t", "", "`limit` of one attempt of a task: 1h30m, 2:00:00; a bare number is minutes")
 	cmd.Flags().IntVar(&c.mostRunning, "max-running", -1, "at most this `number` of tasks at once; 0: no bound")
 	cmd.Flags().Lookup("max-running").DefValue = "0" // without this, the help would show -1
+	cmd.Flags().StringVar(&c.comment, "comment", "", "a `text` for people, shown by candor job")
+	for _, name := range conditions {
+		cmd.Flags().AddFlag(c.waits.Flags.Lookup(name))
+	}
+	cmd.Flags().BoolVar(&c.waitsForNothing, "after-nothing", false, "wait for no job any more")
 	cmd.Flags().StringVar(&c.stage, "stage", "", "the `stage` that --time and --max-running are about (default: the only one)")
 	cmd.Flags().StringVar(&c.Key, "key", "", "idempotency `key` of the change (default: random)")
 	return cmd
 }
 
+// conditions are the flags that say what a job waits for.
+var conditions = []string{"after", "after-ok", "after-failed", "after-start", "after-any", "start-delay"}
+
 // change reads the flags and sends the change.
 func change(ctx context.Context, a *cli.App, s *cli.Session, c *changes) (err error) {
-	if c.budget == "" && c.rate == "" && c.Name == "" && c.limit == "" && c.mostRunning < 0 {
-		return cli.Usagef("say what to change: --budget, --rate, --name, --time or --max-running")
+	waits := slices.ContainsFunc(conditions, c.changed)
+	switch {
+	case waits && c.waitsForNothing:
+		return cli.Usagef("--after-nothing: leave it out, or the jobs to wait for")
+	case waits, c.waitsForNothing:
+		job := &jobfile.Job{Spec: messages.JobSpec{Stages: make([]messages.Stage, 1)}}
+		if err := c.waits.Apply(job); err != nil {
+			return err
+		}
+		c.Waits = job.Spec.Conditions()
+	}
+	if c.changed("comment") {
+		c.Comment = &c.comment
+	}
+	if c.budget == "" && c.rate == "" && c.Name == "" && c.limit == "" && c.mostRunning < 0 && c.Waits == nil && c.Comment == nil {
+		return cli.Usagef("say what to change: --budget, --rate, --name, --comment, --time, --max-running, --after or --after-nothing")
 	}
 	if c.mostRunning >= 0 {
 		c.MaxRunning = &c.mostRunning

@@ -54,7 +54,7 @@ func scontrol(ctx context.Context, c *call, args []string) error {
 	case "requeue":
 		return requeue(ctx, s, words[1:])
 	case "update":
-		return update(ctx, s, words[1:])
+		return c.update(ctx, s, words[1:])
 	}
 	return fmt.Errorf("invalid keyword: %s: Candor has show, ping, hold, release, requeue and update", words[0])
 }

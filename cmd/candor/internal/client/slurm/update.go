@@ -12,11 +12,12 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 	"github.com/candor-grid/candor/messages"
 )
 
 // update changes jobs, as in "JobId=7 TimeLimit=30 JobName=x" or "job 7 TimeLimit=30".
-func update(ctx context.Context, s *cli.Session, words []string) error {
+func (c *call) update(ctx context.Context, s *cli.Session, words []string) error {
 	if len(words) > 1 && (strings.EqualFold(words[0], "job") || strings.EqualFold(words[0], "jobid")) {
 		words = append([]string{"jobid=" + words[1]}, words[2:]...)
 	}
@@ -24,28 +25,18 @@ func update(ctx context.Context, s *cli.Session, words []string) error {
 	change := messages.ChangeRequest{}
 	for _, word := range words {
 		key, value, given := strings.Cut(word, "=")
-		if key = strings.ToLower(key); !given || value == "" {
+		key = strings.ToLower(key)
+		if !given || value == "" && key != "comment" && key != "dependency" {
 			return fmt.Errorf("Update of this parameter is not supported: %s", word)
 		}
 		var err error
 		switch key {
 		case "jobid", "job":
 			named = append(named, value)
-		case "timelimit":
-			change.TimeLimit, err = jobfile.ParseTime(value)
-			if err == nil && change.TimeLimit == 0 {
-				err = errors.New("a limit cannot be taken away from a job: name a time")
-			}
-		case "jobname", "name":
-			change.Name = value
-		case "arraytaskthrottle":
-			var most int
-			if most, err = strconv.Atoi(value); err != nil || most < 0 {
-				err = fmt.Errorf("%q is not a number", value)
-			}
-			change.MaxRunning = &most
+		case "dependency":
+			change.Waits, err = c.conditions(ctx, s, value)
 		default:
-			return fmt.Errorf("Update of this parameter is not supported: %s: Candor changes TimeLimit, JobName and ArrayTaskThrottle; scontrol hold and candor change do more", word)
+			err = set(&change, key, value)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", word, err)
@@ -65,4 +56,53 @@ func update(ctx context.Context, s *cli.Session, words []string) error {
 		}
 	}
 	return nil
+}
+
+// set sets one value of a change.
+func set(change *messages.ChangeRequest, key, value string) (err error) {
+	switch key {
+	case "timelimit":
+		change.TimeLimit, err = jobfile.ParseTime(value)
+		if err == nil && change.TimeLimit == 0 {
+			err = errors.New("a limit cannot be taken away from a job: name a time")
+		}
+	case "jobname", "name":
+		change.Name = value
+	case "comment":
+		change.Comment = &value
+	case "arraytaskthrottle":
+		most, failed := strconv.Atoi(value)
+		if failed != nil || most < 0 {
+			return fmt.Errorf("%q is not a number", value)
+		}
+		change.MaxRunning = &most
+	case "partition", "account", "qos", "numnodes", "numcpus", "numtasks", "minmemorynode", "minmemorycpu", "nodelist", "reqnodelist", "features", "starttime", "eligibletime":
+		return errors.New("it is a part of the job's bid or of what the bid asks for, which stays: cancel the job and submit it again")
+	case "priority", "nice":
+		return errors.New("there are no priorities here: candor change --budget or --rate raises the bid of the job")
+	default:
+		return errors.New("Update of this parameter is not supported: Candor changes TimeLimit, JobName, Comment, Dependency and ArrayTaskThrottle; scontrol hold and candor change do more")
+	}
+	return err
+}
+
+// conditions reads the new conditions of a job's start, in the form of sbatch's option --dependency; "": it waits for no job.
+func (c *call) conditions(ctx context.Context, s *cli.Session, text string) (*messages.Conditions, error) {
+	job := &jobfile.Job{Spec: messages.JobSpec{Stages: make([]messages.Stage, 1)}}
+	if text == "" {
+		return job.Spec.Conditions(), nil
+	}
+	o := jobfile.NewOptions(c.Lookup)
+	_, err := o.SayWords([]string{"--dependency=" + text})
+	if err == nil {
+		err = o.Apply(job)
+	}
+	if err == nil && job.Spec.AfterEach != 0 || job.Names.Singleton {
+		err = errors.New("aftercorr and singleton are possible only when a job is submitted")
+	}
+	if err == nil {
+		err = submit.Await(ctx, s, job)
+	}
+	c.warn(job.Warnings)
+	return job.Spec.Conditions(), err
 }

@@ -41,16 +41,21 @@ func suit(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 		}
 	}
 	if job.Slurm {
-		for _, list := range []*[]messages.JobID{&job.Spec.AfterJobs, &job.Spec.AfterOK, &job.Spec.AfterFailed, &job.Spec.AfterStart} {
-			if err := awaitArrays(ctx, s, job, list); err != nil {
-				return err
-			}
-		}
-		if err := awaitElements(ctx, s, job); err != nil {
+		if err := Await(ctx, s, job); err != nil {
 			return err
 		}
 	}
 	return spreadRanks(ctx, s, job)
+}
+
+// Await replaces arrays and elements of arrays that a job waits for by the jobs that the site knows.
+func Await(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
+	for _, list := range []*[]messages.JobID{&job.Spec.AfterJobs, &job.Spec.AfterOK, &job.Spec.AfterFailed, &job.Spec.AfterStart} {
+		if err := awaitArrays(ctx, s, job, list); err != nil {
+			return err
+		}
+	}
+	return awaitElements(ctx, s, job)
 }
 
 // awaitArrays replaces numbers of array elements in a list of jobs to wait for by the numbers of their arrays. The
