@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -252,6 +254,36 @@ func TestSumsOfUsage(t *testing.T) {
 	command.Stdin, command.Stderr = jobs, os.Stderr
 	if got, err := command.Output(); err != nil || string(got) != string(want) {
 		t.Errorf("the console sums up\n%s\nand the command\n%s (%v)", got, want, err)
+	}
+}
+
+// TestRunAgainIsThatOfTheCommand checks that the console and candor rerun submit the same for the same ended job. The test of the
+// command stores both.
+func TestRunAgainIsThatOfTheCommand(t *testing.T) {
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("node is not here, which describes the job")
+	}
+	kept, err := os.ReadFile("../../cmd/candor/internal/client/testdata/rerun.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), "node", "--input-type=module", "-e", `
+		import { readFileSync } from "node:fs";
+		import { again } from "./src/rerun.js";
+		const { job, done } = JSON.parse(readFileSync(0, "utf8"));
+		console.log(JSON.stringify(again(job, done.map((list) => new Set(list)))));`)
+	command.Stdin, command.Stderr = bytes.NewReader(kept), os.Stderr
+	said, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got messages.JobSpec
+	var want struct{ Spec messages.JobSpec }
+	if err := errors.Join(json.Unmarshal(said, &got), json.Unmarshal(kept, &want)); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want.Spec) {
+		t.Errorf("the console submits\n%+v\nand the command\n%+v", got, want.Spec)
 	}
 }
 

@@ -171,6 +171,9 @@ func TestPagesWithData(t *testing.T) {
 			if hacked || strange {
 				t.Errorf("page %s has what a stranger wrote: a script ran %v, an element is there %v", path, hacked, strange)
 			}
+			if found := sixDecimals.FindString(w.text()); found != "" {
+				t.Errorf("page %s writes %s", path, found)
+			}
 			switch path {
 			case fmt.Sprint("job/", f.files):
 				w.run(chromedp.Click(`//button[text()="Download result.txt"]`, chromedp.BySearch))

@@ -1,6 +1,6 @@
 // Parts that pages share.
 import { h, lazy } from "./dom.js";
-import { time } from "./format.js";
+import { credits, time } from "./format.js";
 
 /** bar draws a share as a bar with a name for screen readers. */
 export function bar(share, text, kind = "") {
@@ -57,9 +57,10 @@ export function failure(err) {
     err.passing && h("p", {}, "The page asks again by itself."));
 }
 
-/** sentence writes a text of the site as a sentence, with its times in the viewer's zone. */
+/** sentence writes a text of the site as a sentence, with its times in the viewer's zone, and rounded amounts. */
 export function sentence(text) {
-  text = String(text).replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (at) => time(at) || at);
+  text = String(text).replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (at) => time(at) || at)
+    .replace(/`[^`]*`|\d+\.\d{4,}/g, (part) => (part.startsWith("`") ? part : credits(Number(part))));
   text = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?…]$/.test(text) ? text : text + ".";
 }

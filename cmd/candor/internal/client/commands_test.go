@@ -316,6 +316,42 @@ func TestSteering(t *testing.T) {
 	s.run("requeue", "103", "--task", "5").expect(t, cli.CodeUsage, "", "name one with --stage")
 }
 
+// TestRerunForTheConsole writes an ended job and what the command submits for it. The console's tests read both, and must submit
+// the same. One stage is an array, another one repeats tasks of an earlier job, and all tasks of a gang run again.
+func TestRerunForTheConsole(t *testing.T) {
+	s := newSite(t)
+	stages := []messages.Stage{
+		{Name: "first", Class: "map", Tasks: 2, Script: "x"},
+		{Name: "array", Class: "map", Array: messages.Array{{First: 10, Last: 16, Step: 2}, {First: 20, Last: 20, Step: 1}}, After: []messages.Name{"first"}, Script: "x"},
+		{Name: "again", Class: "map", Array: messages.Array{{First: 3, Last: 5, Step: 1}}, Repeats: &messages.Repeats{Tasks: 9, Positions: messages.Array{{First: 2, Last: 8, Step: 3}}}, After: []messages.Name{"array"}, Script: "x"},
+		{Name: "gang", Class: "map", Tasks: 2, Gang: true, Script: "x"},
+	}
+	job := messages.JobDetail{
+		JobSummary: messages.JobSummary{Job: 7, State: messages.Failed, Tasks: 12, Done: 6, Budget: 10*credit + 1},
+		Spec:       messages.JobSpec{Name: "j", Budget: 10*credit + 1, Hold: true, AfterOK: []messages.JobID{3}, RerunOf: 5, Stages: stages},
+		Stages:     []messages.StageStatus{{Name: "first", Tasks: 2, Done: 2}, {Name: "array", Tasks: 5, Done: 2}, {Name: "again", Tasks: 3, Done: 1}, {Name: "gang", Tasks: 2, Done: 1}},
+	}
+	done := [][]uint32{{0, 1}, {0, 3}, {1}, {0}}
+	gives[messages.JobRequest](messages.Auctioneer, messages.VerbJob, job)(s)
+	answer(s, messages.Auctioneer, messages.VerbTasks, func(r messages.TasksRequest) (reply messages.TasksReply, err error) {
+		for _, k := range done[*r.Stage] {
+			reply.Tasks = append(reply.Tasks, messages.TaskStatus{Task: messages.TaskRef{Job: 7, Stage: uint32(*r.Stage), Index: k}, State: "Done"})
+		}
+		return reply, nil
+	})
+	var asked messages.SubmitRequest
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
+		asked = r
+		return messages.SubmitReply{Job: 9, Market: "main", Payer: "alice", Held: r.Spec.Budget, Tasks: r.Spec.TaskCount()}, nil
+	})
+	s.run("rerun", "7").expect(t, cli.CodeOK, "Submitted job 9", "")
+	text, err := json.MarshalIndent(map[string]any{"job": job, "done": done, "spec": asked.Spec}, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "rerun.json", string(text)+"\n")
+}
+
 // TestRerun reruns a job that did not end well. The new job must have the failed tasks, with their old indices and
 // positions, and the tasks that never began. It must have their part of the budget.
 func TestRerun(t *testing.T) {
