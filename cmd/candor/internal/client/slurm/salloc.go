@@ -18,7 +18,7 @@ func salloc(ctx context.Context, c *call, args []string) error {
 	if asks(c, args) {
 		return nil
 	}
-	words, err := o.SayWords(args)
+	words, err := o.SayWords(append(c.variables("SALLOC_"), args...))
 	if err != nil {
 		return err
 	}

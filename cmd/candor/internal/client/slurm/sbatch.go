@@ -38,7 +38,7 @@ func sbatch(ctx context.Context, c *call, args []string) error {
 	if asks(c, args) {
 		return nil
 	}
-	words, err := o.SayWords(args)
+	words, err := o.SayWords(append(c.variables("SBATCH_"), args...))
 	if err != nil {
 		return err
 	}
@@ -85,6 +85,31 @@ func (c *call) awaitAll(ctx context.Context, s *cli.Session, replies []messages.
 		}
 	}
 	return err
+}
+
+// inputVariables are the ends of names of variables that set an option, such as SBATCH_ACCOUNT. Those of inputSwitches set one
+// without a value.
+var (
+	inputVariables = []string{"ACCOUNT", "ARRAY_INX", "CLUSTERS", "CONSTRAINT", "CPUS_PER_GPU", "ERROR", "EXPORT", "GPUS", "GPUS_PER_NODE", "GPUS_PER_TASK", "GRES", "INPUT", "JOB_NAME",
+		"MEM_PER_CPU", "MEM_PER_GPU", "MEM_PER_NODE", "OPEN_MODE", "OUTPUT", "PARTITION", "QOS", "RESERVATION", "SIGNAL", "TIMELIMIT"}
+	inputSwitches = []string{"EXCLUSIVE", "NO_REQUEUE", "WAIT"}
+	inputOptions  = map[string]string{"ARRAY_INX": "array", "MEM_PER_NODE": "mem", "TIMELIMIT": "time"} // the others have the variable's name
+)
+
+// variables returns the options that variables with a prefix ask for. As under Slurm, they count for more than the script, and
+// for less than the command line.
+func (c *call) variables(prefix string) (words []string) {
+	for _, name := range inputVariables {
+		if value := c.Getenv(prefix + name); value != "" {
+			words = append(words, "--"+cmp.Or(inputOptions[name], strings.ToLower(strings.ReplaceAll(name, "_", "-")))+"="+value)
+		}
+	}
+	for _, name := range inputSwitches {
+		if _, set := c.Lookup(prefix + name); set {
+			words = append(words, "--"+strings.ToLower(strings.ReplaceAll(name, "_", "-")))
+		}
+	}
+	return words
 }
 
 // read makes a job from a script as sbatch does: with the user's environment. If the script names no budget, the
