@@ -47,9 +47,30 @@ func srun(ctx context.Context, c *call, args []string) error {
 		return errors.New("No command given to execute.")
 	}
 	if c.Getenv("CANDOR_JOB") != "" {
+		if err := c.stepVariables(); err != nil {
+			return err
+		}
 		return c.step(ctx, w, words)
 	}
 	return c.alone(ctx, w, words)
+}
+
+// stepSwitches are variables with which a script switches options of srun on for all its steps.
+var stepSwitches = map[string]string{"SLURM_EXACT": "exact", "SLURM_OVERLAP": "overlap", "SLURM_OVERCOMMIT": "overcommit", "SLURM_KILL_BAD_EXIT": "kill-on-bad-exit", "SLURM_LABELIO": "label"}
+
+// stepVariables sets the options that variables ask for, and the command line does not give.
+func (c *call) stepVariables() error {
+	for variable, option := range stepSwitches {
+		if value, set := c.Lookup(variable); set && value != "0" && !c.flags.Changed(option) {
+			if err := c.flags.Set(option, "true"); err != nil {
+				return err
+			}
+		}
+	}
+	if kind := c.Getenv("SLURM_MPI_TYPE"); kind != "" && !strings.HasPrefix(kind, pmix) && !c.flags.Changed("mpi") { // srun knows programs of Open MPI without it
+		return c.flags.Set("mpi", kind)
+	}
+	return nil
 }
 
 // srunRanks are options of srun for the number of ranks. srunStep are options that only steps have.

@@ -66,8 +66,8 @@ func stepFlags(f *pflag.FlagSet) *step {
 	f.BoolVarP(&w.over, "overcommit", "O", false, "")
 	f.BoolVarP(&w.label, "label", "l", false, "")
 	f.BoolVarP(&w.kill, "kill-on-bad-exit", "K", false, "")
-	f.BoolP("=1", "1", false, "")                                                 // -K1: nobody can write the long names
-	f.BoolFuncP("=0", "0", "", func(string) error { w.kill = false; return nil }) // -K0
+	f.BoolP("=1", "1", false, "")                                                                // -K1: nobody can write the long names
+	f.BoolFuncP("=0", "0", "", func(string) error { return f.Set("kill-on-bad-exit", "false") }) // -K0
 	f.StringVarP(&w.out, "output", "o", "", "")
 	f.StringVarP(&w.errs, "error", "e", "", "")
 	f.StringVarP(&w.in, "input", "i", "", "")

@@ -93,6 +93,28 @@ func TestStep(t *testing.T) {
 	}
 }
 
+// TestVariablesOfSteps checks that variables such as SLURM_LABELIO set options of steps, and that -K0 counts for more.
+func TestVariablesOfSteps(t *testing.T) {
+	dir := t.TempDir()
+	holds := srunIn(t, dir, 2, "-n2", "sh", "-c", "touch began.$SLURM_PROCID; until [ -e end ]; do sleep 0.01; done") // has all processors
+	if err := holds.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await.Until(t, "a step has all processors", func() bool {
+		found, _ := filepath.Glob(filepath.Join(dir, "began.*"))
+		return len(found) == 2
+	})
+	cmd := srunIn(t, dir, 2, "-n2", "-K0", "sh", "-c", "touch end; echo $PMI_FD; [ $SLURM_PROCID = 0 ] || exit 1; sleep 0.2; echo lives")
+	cmd.Env = append(cmd.Env, "SLURM_OVERLAP=1", "SLURM_LABELIO=yes", "SLURM_KILL_BAD_EXIT=1", "SLURM_EXACT=0", "SLURM_MPI_TYPE=none")
+	out, _ := cmd.Output()
+	if code := cmd.ProcessState.ExitCode(); code != 1 || !slices.Equal(linesOf(string(out)), []string{"0: ", "0: lives", "1: "}) {
+		t.Errorf("exit code %d: %q", code, out)
+	}
+	if err := holds.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestStepsHaveTheGPUsOfTheirJobsRanks checks that each rank has the number of GPUs that the job asks for each rank. A step
 // may ask for another number. The launcher of an MPI program gets all GPUs.
 func TestStepsHaveTheGPUsOfTheirJobsRanks(t *testing.T) {
