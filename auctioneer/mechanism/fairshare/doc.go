@@ -48,6 +48,10 @@
 // model does not cover several accounts: each account has a share, so a job in four parts under four names
 // gains 0.210 [0.183, 0.237] of its value. A job in two halves under one name gains 0.110 [0.090, 0.131].
 //
+// Tasks of several slots: a user is counted by slots, and a node gathers the slots of a task. Nothing is proven about
+// widths, and idle slots make it less than optimal. On the jobs of several slots of package fifo (60 of them), the same
+// work on fewer or more slots gains 42 [−16, 100] times its value.
+//
 // # Disclosure
 //
 // As in package posted.

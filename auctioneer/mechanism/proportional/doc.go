@@ -83,6 +83,12 @@
 // longer tasks than other jobs, still receives more than its share. The figures below on split jobs of several
 // tasks, and on bounded slowdowns, were measured earlier, when tasks were drawn by shares.
 //
+// A task of k slots counts k times in slot time, and pays k times. The paper's tasks take one slot, and nothing is
+// proven about widths. A node gathers the slots of a task, and until then they are idle: this is not optimal. Jobs of
+// equal budgets and tasks of 1, 2, 4 and 8 slots receive equal slot time, within 0.03, on nodes of 64 slots. On the jobs
+// of several slots of package fifo (72 of them), no false width surely gains, but the control did not fire there, and
+// among the first 36 of them one gained 113 [14, 212] times the value.
+//
 // # What a job owes
 //
 // A job with the budget B owes B · a · r · c, where each factor is in [0, 1]:
