@@ -40,6 +40,20 @@ func Outputs(script string, value func(variable string) string) (out, errs strin
 	return out, errs
 }
 
+// pathVariable is the variable of a script with the path of the file that was submitted: $0 is a copy.
+const pathVariable = "CANDOR_SCRIPT"
+
+// PathOf returns the file of a script with a prelude; "": it has none, or it is unknown.
+func PathOf(script string) string {
+	prelude, _, found := strings.Cut(script, cannotCreate)
+	_, rest, has := strings.Cut(prelude, " "+pathVariable+"=")
+	path, _, ok := expand(rest, func(string) string { return "" })
+	if !found || !has || !ok {
+		return ""
+	}
+	return path
+}
+
 // padded is a number with leading zeros, as file writes it.
 var padded = regexp.MustCompile(`^\$\(printf %0(\d+)d (.*)\)$`)
 

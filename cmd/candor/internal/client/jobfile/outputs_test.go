@@ -35,3 +35,16 @@ func TestOutputsAreReadFromThePrelude(t *testing.T) {
 		t.Errorf("of another script: %q and %q", out, errs)
 	}
 }
+
+// TestThePathOfAScriptIsReadFromThePrelude: scontrol show job names the file that was submitted, and the script has it.
+func TestThePathOfAScriptIsReadFromThePrelude(t *testing.T) {
+	for _, path := range []string{"/home/alice/it's run.sh", ""} {
+		j := Job{Slurm: true, Path: path, Stdout: "slurm-%j.out", Spec: messages.JobSpec{Stages: []messages.Stage{{Script: "#!/bin/bash\nX=1 CANDOR_SCRIPT=other srun true || exit 73\n"}}}}
+		if err := j.AddPrelude("alice"); err != nil {
+			t.Fatal(err)
+		}
+		if got := PathOf(j.Spec.Stages[0].Script); got != path {
+			t.Errorf("%q, want %q", got, path)
+		}
+	}
+}

@@ -98,6 +98,9 @@ func (j *Job) slurmVariables(user string) string {
 	if j.Host != "" {
 		values = append(values, [2]string{"SLURM_SUBMIT_HOST", Quote(j.Host)})
 	}
+	if j.Path != "" {
+		values = append(values, [2]string{pathVariable, Quote(j.Path)})
+	}
 	values = append(values, j.allocationVariables()...)
 	named := func(variable, name, otherwise string) {
 		if name != "" {

@@ -43,6 +43,10 @@ func sbatch(ctx context.Context, c *call, args []string) error {
 		return err
 	}
 	wrap, wrapped := o.Noted["wrap"]
+	file := ""
+	if len(words) > 0 && words[0] != "-" && words[0] != "/dev/stdin" {
+		file = words[0]
+	}
 	source, name, words, err := scriptOf(c, words, wrap, wrapped)
 	if err != nil {
 		return err
@@ -52,6 +56,9 @@ func sbatch(ctx context.Context, c *call, args []string) error {
 		return err
 	}
 	redirect(job)
+	if here, err := c.Workdir(); file != "" && err == nil {
+		job.Path = within(here, file)
+	}
 	_, tests := job.Options.Noted[jobfile.TestOnly]
 	s, replies, err := submit.SendAll(ctx, c.App, job, tests)
 	if err != nil {

@@ -418,6 +418,7 @@ func (c *call) jobLines(r *row) []string {
 		"NodeList=" + r.node + " BatchHost=" + r.host,
 		r.sizes(),
 		"ReqTRES=" + r.resources(),
+		"Command=" + cmp.Or(jobfile.PathOf(spec.Stages[0].Script), "(null)"),
 		"WorkDir=" + spec.Dir,
 		"Comment=" + spec.Comment,
 	}
