@@ -106,6 +106,8 @@ func startFull(t *testing.T) *full {
 		t.Fatal(err)
 	}
 	ask[messages.ClearingReply](f.site, "alice", messages.Bank, messages.VerbRemit, messages.RemitRequest{Key: "k", Peer: "east", Payee: "bob", Amount: 3 * messages.Credit, Reason: hostile})
+	later := messages.TimeOf(time.Now().Add(1000 * time.Hour))
+	ask[messages.Window](f.site, "operator", messages.Auctioneer, messages.VerbWindow, messages.WindowRequest{Add: &messages.Window{Nodes: []messages.Name{"node2"}, From: later, To: later.Add(messages.Duration(time.Hour)), Reason: "new disks " + hostile}})
 	return f
 }
 
@@ -140,7 +142,7 @@ func (f *full) pages() map[messages.Name]map[string]string {
 			"honesty":                     shows("Last audit of spot") + " && " + shows("no gain is shown") + " && " + shows("--seeds 2"),
 		},
 		"carol":    {fmt.Sprint("job/", f.queued): `document.getElementById("bid") !== null`},
-		"operator": {"sites": `/east[^]*Up[^]* ms/.test(document.body.innerText) && ` + shows("owes 3 credits"), "nodes": shows("Drain node1")},
+		"operator": {"sites": `/east[^]*Up[^]* ms/.test(document.body.innerText) && ` + shows("owes 3 credits"), "nodes": shows("Drain node1") + " && " + shows("Maintenance") + " && " + shows("new disks <")},
 	}
 }
 

@@ -11,11 +11,11 @@ export const nodes = {
   every: 1000,
   async load({ site, words }) {
     site.operates ??= await operates(site);
-    const { nodes } = await site.ask("auctioneer", "nodes");
+    const { nodes, windows } = await site.ask("auctioneer", "nodes");
     const past = words[0] && nodes.some((n) => n.node === words[0]) ? await history(site, { node: words[0] }, 43200) : null;
-    return { nodes, past };
+    return { nodes, windows, past };
   },
-  view({ nodes, past }, context) {
+  view({ nodes, windows, past }, context) {
     if (nodes.length === 0) return empty("No nodes. A node appears when its agent registers.");
     const { site, words } = context;
     return [
@@ -30,6 +30,9 @@ export const nodes = {
         { name: "Remark", of: (n) => remark(n) },
         site.operates && { name: "Work", of: (n) => drain(n, context) },
       ], nodes, (n) => n.node)),
+      windows?.length > 0 && card("Maintenance", table("Maintenance", [
+        { name: "Window", of: (w) => w.id }, { name: "From", of: (w) => time(w.from) }, { name: "To", of: (w) => time(w.to) }, { name: "Nodes", of: (w) => w.nodes.join(", ") }, { name: "Reason", of: (w) => w.reason ?? "" },
+      ], windows, (w) => w.id)),
     ];
   },
   after(body, { past }) {
@@ -45,6 +48,7 @@ function one(n, past) {
 function remark(n) {
   const parts = [];
   if (n.reason) parts.push(sentence(n.reason));
+  if (n.window) parts.push(`In maintenance, window ${n.window}.`);
   if (n.state === "Draining" && !n.drain_by) parts.push("Drains: its tasks run to their end.");
   if (n.drain_by) parts.push(`Drains: tasks that run there at ${time(n.drain_by)} run again on other nodes.`);
   if (n.probe_at) parts.push(`Next probe ${time(n.probe_at)}.`);
