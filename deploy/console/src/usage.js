@@ -74,8 +74,8 @@ function end(row, state) {
 /** hasEnded reports whether a job ended from one instant on and before another. */
 export const hasEnded = (job, from, to) => ended.includes(job.state) && new Date(job.ended) >= from && new Date(job.ended) < to;
 
-/** numbers are the columns of a row after its keys, as the page shows them. */
+/** numbers are the columns of a row after its keys, as the page shows them; narrow screens have only those without a third word. */
 export const numbers = [
-  ["Jobs", (r) => count(r.jobs)], ["Completed", (r) => count(r.completed)], ["Failed", (r) => count(r.failed)], ["Cancelled", (r) => count(r.cancelled)], ["Discarded", (r) => count(r.discarded)],
+  ["Jobs", (r) => count(r.jobs)], ["Completed", (r) => count(r.completed), true], ["Failed", (r) => count(r.failed), true], ["Cancelled", (r) => count(r.cancelled), true], ["Discarded", (r) => count(r.discarded), true],
   ["Slot hours", (r) => hours(r.slots)], ["CPU hours", (r) => hours(r.cpus)], ["GPU hours", (r) => hours(r.gpus)], ["Credits", (r) => credits(r.micro / 1e6)],
 ];

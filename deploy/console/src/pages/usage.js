@@ -66,7 +66,7 @@ function result({ from, to, whose, sums, complete, unreadable }) {
       h("p", {}, h("button", { type: "button", class: "quiet", onclick: () => saveTable(sums.lines(), `usage-${from}-${to}.csv`) }, "Download as CSV")),
       table("Usage", [
         ...sums.by.map((word, i) => ({ name: word.charAt(0).toUpperCase() + word.slice(1), of: (r) => (r.sum ? h("strong", {}, r.keys[i]) : r.keys[i] || "none") })),
-        ...numbers.map(([name, of]) => ({ name, right: true, of })),
+        ...numbers.map(([name, of, spare]) => ({ name, right: true, spare, of })),
       ], list, (r) => (r.sum ? "sum" : r.keys.join("\0"))),
     ],
     complete && new Date(complete) > midnight(from) && h("p", { class: "remark" }, `Jobs that ended before ${time(complete)} may be missing: their records are not kept.`),
