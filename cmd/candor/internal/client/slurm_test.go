@@ -337,3 +337,33 @@ func TestSlurmLink(t *testing.T) {
 		t.Error("some links were made though one could not be")
 	}
 }
+
+// TestAnArrayIsWithdrawn submits an array on several nodes whose third element the site refuses. The elements before it must
+// be cancelled, and they must have had their places in the array.
+func TestAnArrayIsWithdrawn(t *testing.T) {
+	s := newSite(t)
+	s.env = map[string]string{"CANDOR_STATE": s.path("state"), "CANDOR_BUDGET": "2"}
+	s.write("job.sh", "#!/bin/bash\nhostname\n")
+	var submitted, cancelled []string
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
+		if len(submitted) == 2 {
+			return messages.SubmitReply{}, messages.Errorf(messages.Insufficient, "budget: the account has less")
+		}
+		submitted = append(submitted, fmt.Sprintf("%v budget %v after %v", r.Spec.Labels, r.Spec.Budget, r.Spec.AfterJobs))
+		return messages.SubmitReply{Job: messages.JobID(30 + len(submitted)), Market: "main", Payer: "alice", Held: r.Spec.Budget}, nil
+	})
+	answer(s, messages.Auctioneer, messages.VerbCancel, func(r messages.CancelRequest) (messages.CancelReply, error) {
+		cancelled = append(cancelled, r.Job.String())
+		return messages.CancelReply{Job: r.Job}, nil
+	})
+	r := s.slurmCall("sbatch", "-N", "2", "--array=1,4,6,7%1", s.path("job.sh"))
+	if r.code != 1 || r.out != "" || !strings.Contains(r.err, "the account has less") {
+		t.Errorf("%+v", r)
+	}
+	if want := []string{"slurm-array=first,slurm-index=1 budget 0.5 after []", "slurm-array=31,slurm-index=4 budget 0.5 after [31]"}; !slices.Equal(submitted, want) {
+		t.Errorf("submitted %q, want %q", submitted, want)
+	}
+	if want := []string{"31", "32"}; !slices.Equal(cancelled, want) {
+		t.Errorf("cancelled %q, want %q", cancelled, want)
+	}
+}
