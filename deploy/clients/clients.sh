@@ -3,8 +3,9 @@
 # of Slurm. It needs snakemake, toil-cwl-runner, cwltool and dask, and is run by an ordinary
 # user: a site of root runs tasks as users of its own, who cannot write where these programs
 # expect it. JOBS (1000) is how many jobs the largest workflow has. SOURCES can name a directory
-# with the sources of submitit and dask-jobqueue, each in a directory of its name. ONLY is a
-# pattern of the checks to make.
+# with the sources of submitit, dask-jobqueue and parsl, each in a directory of its name, and newer with
+# modules that they need newer than the system has them (parsl: dill and typing_extensions). ONLY is
+# a pattern of the checks to make. Each job asks for 4 processors, and checks that nproc says 4.
 set -u
 candor=$(realpath "$1")
 jobs=${JOBS:-1000}
@@ -13,7 +14,18 @@ export HOME=$home USER=${USER:-$(id -un)} CANDOR_STATE=$home/state CANDOR_BUDGET
 passed=0 failed=0
 trap 'kill "$site" 2>/dev/null; wait "$site" 2>/dev/null; rm -rf "$home"' EXIT
 
-"$candor" up --listen 127.0.0.1:0 --replicas 1 --nodes 1 >"$home/site.log" 2>&1 &
+# The processors are declared, since the machine may have fewer.
+cat >"$home/site.yaml" <<EOF
+listen: 127.0.0.1:0
+replicas: 1
+operators: [operator]
+accounts: [{name: $USER, grant: 1000000}]
+markets: [{name: main, mechanism: proportional, classes: [cpu], units: [{class: cpu, unit: {cpus: 1, memory: 1G}}]}]
+nodes:
+  - {name: node1, slots: {cpu: 8}, resources: {cpus: 8, memory: 8G}, declared: true}
+  - {name: node2, slots: {cpu: 8}, resources: {cpus: 8, memory: 8G}, declared: true}
+EOF
+"$candor" up --config "$home/site.yaml" >"$home/site.log" 2>&1 &
 site=$!
 for _ in $(seq 120); do grep -q '^site .* is up' "$home/site.log" && break; sleep 0.5; done
 grep -q '^site .* is up' "$home/site.log" || { cat "$home/site.log"; exit 1; }
@@ -37,26 +49,29 @@ check() {
 	fi
 }
 
-# workflow N COMMAND: a Snakefile of N rules that run a command, and one that adds them up.
+# workflow N COMMAND: a Snakefile of N rules that run a command, and one that counts those that had 4 processors.
 workflow() {
 	cat >Snakefile <<EOF
 rule all:
     input: "sum.txt"
 rule one:
     output: "out/{i}.txt"
+    threads: 4
     shell: "$2"
 rule total:
     input: expand("out/{i}.txt", i=range($1))
     output: "sum.txt"
-    shell: "cat {input} | wc -l > {output}"
+    shell: "cat {input} | grep -cx 4.$threads > {output}"
 EOF
 }
 
-good='echo {wildcards.i} > {output}'
+# Snakemake gives a rule no more threads than the machine has processors.
+threads=$(($(nproc) < 4 ? $(nproc) : 4))
+good='echo $SLURM_CPUS_PER_TASK.$(nproc) > {output}'
 
 snakemake_cluster() {
 	workflow "$1" "$good"
-	snakemake --cluster 'sbatch --parsable -o %j.log' --cluster-cancel scancel --jobs 50 --latency-wait 30 && [ "$(cat sum.txt)" = "$1" ]
+	snakemake --cluster 'sbatch --parsable -c {threads} -o %j.log' --cluster-cancel scancel --jobs 50 --latency-wait 30 && [ "$(cat sum.txt)" = "$1" ]
 }
 
 snakemake_slurm() {
@@ -99,7 +114,8 @@ EOF
 # toil COMMAND: Toil runs a tool as a job.
 toil() {
 	tool "$1"
-	timeout 300 toil-cwl-runner --batchSystem slurm --no-container --jobStore "$PWD/store" --workDir "$PWD" --coordinationDir "$PWD" --retryCount 0 --defaultMemory 100M --defaultCores 1 tool.cwl && [ "$(cat answer.txt)" = 42 ]
+	timeout 300 toil-cwl-runner --batchSystem slurm --no-container --jobStore "$PWD/store" --workDir "$PWD" --coordinationDir "$PWD" --retryCount 0 --defaultMemory 100M --defaultCores 4 tool.cwl && [ "$(cat answer.txt)" = 42 ] &&
+		[ "$(sacct -nXP -o AllocCPUS | tail -n 1)" = 4 ] # a tool has no variables of its job, such as those for nproc
 }
 
 toil_late() { TOIL_SLURM_ARGS='-t 1' toil 'sleep 200'; }
@@ -112,13 +128,16 @@ toil_cancelled() {
 # cwl COMMAND [OPTION]: cwltool runs a tool within a job.
 cwl() {
 	tool "$1"
-	sbatch --wait ${2:-} --wrap 'cwltool --no-container tool.cwl' && [ "$(cat answer.txt)" = 42 ]
+	sbatch --wait -c 4 ${2:-} --wrap '[ "$(nproc)" = 4 ] && cwltool --no-container tool.cwl' && [ "$(cat answer.txt)" = 42 ]
 }
 
 cwl_cancelled() {
 	when_one_runs scancel
 	cwl 'sleep 200'
 }
+
+# four is true in Python where nproc says 4.
+four="int(subprocess.check_output('nproc')) == 4"
 
 # calls BODY [OPTION] [COMMAND]: 100 calls of a function through Dask: its scheduler runs here,
 # its workers are jobs, and COMMAND is run once the calls have begun.
@@ -127,7 +146,7 @@ calls() {
 	dask-scheduler --host 127.0.0.1 --port 0 --no-dashboard --scheduler-file s.json >scheduler.log 2>&1 &
 	local scheduler=$!
 	until [ -s s.json ]; do sleep 0.2; done
-	sbatch --array=0-1 -o worker-%a.log ${2:-} --wrap 'exec dask-worker --scheduler-file s.json --nthreads 1 --no-dashboard --no-nanny'
+	sbatch --array=0-1 -c 4 -o worker-%a.log ${2:-} --wrap 'exec dask-worker --scheduler-file s.json --nthreads 4 --no-dashboard --no-nanny'
 	DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0 timeout 200 /usr/bin/python3 -c "
 import os, subprocess, sys, time
 from distributed import Client
@@ -157,7 +176,7 @@ import submitit
 def f(x):
     $1
 executor = submitit.AutoExecutor(folder='logs', cluster='slurm')
-executor.update_parameters(timeout_min=${2:-5}, mem_gb=1, slurm_signal_delay_s=10)
+executor.update_parameters(timeout_min=${2:-5}, mem_gb=1, cpus_per_task=4, slurm_signal_delay_s=10)
 one = executor.submit(f, 6)
 if '${3:-}':
     while one.watcher.get_state(one.job_id, mode='force') != 'RUNNING':
@@ -171,16 +190,43 @@ assert [j.result() for j in many] == [0, 7, 14, 21]"
 # jobqueue BODY: 100 calls of a function through dask-jobqueue.
 jobqueue() {
 	PYTHONPATH=$SOURCES/dask-jobqueue DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0 timeout 200 /usr/bin/python3 -c "
-import os
+import os, subprocess
 from dask_jobqueue import SLURMCluster
 from distributed import Client
 def f(i):
     $1
-with SLURMCluster(queue='main', cores=1, memory='300MB', walltime='00:05:00', interface='lo', log_directory='logs', nanny=False) as cluster:
+with SLURMCluster(queue='main', cores=4, processes=1, memory='300MB', walltime='00:05:00', interface='lo', log_directory='logs', nanny=False) as cluster:
     cluster.scale(jobs=2)
     with Client(cluster) as client:
         client.wait_for_workers(2, timeout=100)
         assert sum(client.gather(client.map(f, range(100)))) == 328350"
+}
+
+# parsl BODY: ten calls of a function through Parsl, whose one job asks for a node of its own.
+parsl() {
+	local programs=$SOURCES/parsl/parsl/executors/high_throughput # pip would put them into PATH
+	chmod +x "$programs"/*.py 2>/dev/null
+	cat >calls.py <<EOF
+import subprocess
+def f(i):
+    $1
+EOF
+	PATH=$PATH:$programs PYTHONPATH=$SOURCES/parsl:$SOURCES/newer:$PWD timeout 200 /usr/bin/python3 -c "
+import parsl
+import calls
+from parsl.config import Config
+from parsl.executors import HighThroughputExecutor
+from parsl.launchers import SrunLauncher
+from parsl.providers import SlurmProvider
+provider = SlurmProvider(partition='main', cores_per_node=4, walltime='00:05:00', launcher=SrunLauncher(), init_blocks=1, max_blocks=1)
+executor = HighThroughputExecutor(label='slurm', address='127.0.0.1', max_workers_per_node=2, provider=provider,
+    interchange_launch_cmd=['/usr/bin/python3', '-m', 'parsl.executors.high_throughput.interchange'])
+f = parsl.python_app(calls.f)
+parsl.load(Config(executors=[executor], retries=0, usage_tracking=0))
+try:
+    assert sum(call.result() for call in [f(i) for i in range(10)]) == 285
+finally:
+    parsl.dfk().cleanup()"
 }
 
 check snakemake-cluster ok snakemake_cluster 4
@@ -196,19 +242,22 @@ check cwltool ok cwl 'echo 42'
 check cwltool-killed fails cwl 'kill -9 $$'
 check cwltool-late fails cwl 'sleep 200' -t1
 check cwltool-cancelled fails cwl_cancelled
-check dask ok calls 'return i * i'
+check dask ok calls "return i * i if $four else 0"
 check dask-killed fails calls 'os.kill(os.getpid(), 9)'
 check dask-late fails calls 'time.sleep(200)' -t1
 check dask-cancelled fails calls 'time.sleep(200)' '' "scancel -u $USER"
 if [ -d "${SOURCES:-}/submitit" ]; then
-	check submitit ok submitit 'return 7 * x'
+	check submitit ok submitit "return 7 * x if $four else 0"
 	check submitit-killed fails submitit 'os.kill(os.getpid(), 9)'
 	check submitit-late fails submitit 'time.sleep(200)' 1
 	check submitit-cancelled fails submitit 'time.sleep(200)' 5 cancel
 fi
 if [ -d "${SOURCES:-}/dask-jobqueue" ]; then
-	check jobqueue ok jobqueue 'return i * i'
+	check jobqueue ok jobqueue "return i * i if $four else 0"
 	check jobqueue-killed fails jobqueue 'os.kill(os.getpid(), 9)'
+fi
+if [ -d "${SOURCES:-}/parsl" ]; then
+	check parsl ok parsl "return i * i if $four else 0"
 fi
 check "snakemake-$jobs-jobs" ok snakemake_cluster "$jobs"
 
