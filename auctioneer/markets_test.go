@@ -554,6 +554,23 @@ func TestABudgetThatEndsIsToldInTime(t *testing.T) {
 	}
 }
 
+// TestAJobWaitsForItsTurnAtABound: an owner at a bound has many jobs that wait. After the end of a task only some of them
+// compete for its place. The others must say that they wait for their turn, and not for an earlier stage.
+func TestAJobWaitsForItsTurnAtABound(t *testing.T) {
+	g := newGrid(t, 2, messages.Market{Name: "main", Mechanism: messages.FIFO, Classes: []messages.Name{"cpu"}, AtOnce: messages.AtOnce{Account: messages.Bound{Slots: 1}}})
+	first := g.enter("alice", "a", 1, func(*messages.JobSpec) {})
+	g.until(first)
+	var last messages.JobID
+	for i := range 300 {
+		last = g.enter("alice", fmt.Sprint(i), 1, func(*messages.JobSpec) {})
+	}
+	g.reason(last, "AccountSlotsBound")
+	g.complete(first)
+	if w := g.reason(last, "WaitingForTurn"); !strings.Contains(w.Message, "other jobs of its owner go first") {
+		t.Errorf("%+v", w)
+	}
+}
+
 // TestAMaintenanceWindow adds a window to the only node. A job that would run into it must wait, and its owner must be
 // told which limit would do. A shorter job runs. After the window the first job runs.
 func TestAMaintenanceWindow(t *testing.T) {

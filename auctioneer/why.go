@@ -9,6 +9,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/auctioneer/federation"
 	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/spelling"
@@ -119,7 +120,7 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 
 // explain adds the market's explanation of a job that has not ended. cost is what the job owes until now.
 func (l *queries) explain(now messages.Time, reply *messages.WhyReply, m market.Seen, cost messages.Credits, slotTime messages.Duration) {
-	l.with(func(*desk.Desk) {
+	l.with(func(d *desk.Desk) {
 		m.Charged(reply.Job, cost, slotTime)
 		reply.Shares, reply.Prices = m.Shares(now, reply.Job), m.Prices()
 		x, known := m.Explain(now, reply.Job)
@@ -128,5 +129,9 @@ func (l *queries) explain(now messages.Time, reply *messages.WhyReply, m market.
 			return
 		}
 		reply.Reason, reply.Message, reply.Change = x.Reason, x.Message, x.Change
+		if x.Reason == mechanism.WaitingForStage && d.Shut(reply.Job) {
+			reply.Reason, reply.Message = mechanism.WaitingForTurn, "other jobs of its owner go first: few at a time compete for what a bound of the owner leaves"
+			reply.Change = []string{"the start or the end of these jobs"}
+		}
 	})
 }

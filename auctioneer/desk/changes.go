@@ -115,6 +115,12 @@ func (d *Desk) opens(i uint32, n *book.Node) bool {
 	return is != was
 }
 
+// Shut reports whether a job did not compete when it was followed last, because of licences or of a bound of its owner.
+func (d *Desk) Shut(id messages.JobID) bool {
+	n, limited := d.limited[id]
+	return limited && n == 0
+}
+
 // claimable returns the number of tasks of a job that could be claimed now.
 func claimable(b *book.Book, j *book.Job) (n int) {
 	for i := range j.Stages {
