@@ -147,6 +147,7 @@ func TestAnArrayOfAllocations(t *testing.T) {
 		s.write("job.sh", "#!/bin/bash\n#SBATCH -N 2 -n 3 "+options+`
 { echo "$SLURM_ARRAY_JOB_ID $SLURM_ARRAY_TASK_ID $SLURM_ARRAY_TASK_COUNT $SLURM_ARRAY_TASK_MIN $SLURM_ARRAY_TASK_MAX $SLURM_ARRAY_TASK_STEP"
 srun -l sh -c 'echo $CANDOR_ARRAY_INDEX' | sort; } > element.$SLURM_ARRAY_TASK_ID
+srun -n 1 -o rank.%A.%a scontrol show job $SLURM_JOB_ID
 `)
 		said, code := s.run("sbatch", "--parsable", "job.sh")
 		number, err := strconv.Atoi(strings.TrimSpace(said))
@@ -172,6 +173,9 @@ srun -l sh -c 'echo $CANDOR_ARRAY_INDEX' | sort; } > element.$SLURM_ARRAY_TASK_I
 		}
 		if name := fmt.Sprintf("%d.%02d.%d", first, index, first+i); s.missing(name) {
 			t.Errorf("there is no file %s", name)
+		}
+		if shown := s.read(fmt.Sprintf("rank.%d.%d", first, index)); !strings.Contains(shown, fmt.Sprintf("JobId=%d ArrayJobId=%d ArrayTaskId=%d ", first+i, first, index)) || !strings.Contains(shown, "StdIn=/dev/null\n") {
+			t.Errorf("scontrol show job of element %d: %s", index, shown)
 		}
 	}
 

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Outputs returns the files to which the prelude of a script sends standard output and standard error; "": none, or unknown. value
-// returns what a variable of the task has. It reads what redirection writes.
-func Outputs(script string, value func(variable string) string) (out, errs string) {
+// Files returns the file from which the prelude of a script reads standard input, and those to which it sends standard output
+// and standard error; "": none, or unknown. value returns what a variable of the task has. It reads what redirection writes.
+func Files(script string, value func(variable string) string) (in, out, errs string) {
 	line, _, found := strings.Cut(script, cannotCreate)
 	at := strings.LastIndex(line, "exec ")
 	if !found || at < 0 || strings.Contains(line[at:], "\n") {
-		return "", ""
+		return "", "", ""
 	}
 	both := false
 	for rest := line[at+len("exec "):]; rest != ""; {
@@ -24,9 +24,11 @@ func Outputs(script string, value func(variable string) string) (out, errs strin
 		}
 		word, after, ok := expand(rest, value)
 		if !ok {
-			return "", ""
+			return "", "", ""
 		}
 		switch strings.TrimSuffix(operator, ">") {
+		case "<":
+			in = word
 		case "", ">":
 			out = word
 		case "2", "2>":
@@ -37,7 +39,7 @@ func Outputs(script string, value func(variable string) string) (out, errs strin
 	if both {
 		errs = out
 	}
-	return out, errs
+	return in, out, errs
 }
 
 // pathVariable is the variable of a script with the path of the file that was submitted: $0 is a copy.

@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestOutputsAreReadFromThePrelude: the names that a prelude gives to a job's files can be read again.
-func TestOutputsAreReadFromThePrelude(t *testing.T) {
+// TestFilesAreReadFromThePrelude: the names that a prelude gives to a job's files can be read again.
+func TestFilesAreReadFromThePrelude(t *testing.T) {
 	values := map[string]string{"CANDOR_JOB": "7", "SLURM_JOB_ID": "9", "CANDOR_JOB_NAME": "a $b", "CANDOR_ARRAY_INDEX": "2", "CANDOR_NODE": "n1"}
 	for _, one := range []struct {
 		out, errs, in, wantOut, wantErrs string
@@ -26,12 +26,12 @@ func TestOutputsAreReadFromThePrelude(t *testing.T) {
 		if err := j.AddPrelude("alice"); err != nil {
 			t.Fatal(err)
 		}
-		out, errs := Outputs(j.Spec.Stages[0].Script, func(name string) string { return values[name] })
-		if out != one.wantOut || errs != one.wantErrs {
-			t.Errorf("%q and %q are %q and %q", one.out, one.errs, out, errs)
+		in, out, errs := Files(j.Spec.Stages[0].Script, func(name string) string { return values[name] })
+		if out != one.wantOut || errs != one.wantErrs || in != one.in {
+			t.Errorf("%q, %q and %q are %q, %q and %q", one.in, one.out, one.errs, in, out, errs)
 		}
 	}
-	if out, errs := Outputs("#!/bin/sh\nexec >x || exit 73\n", func(string) string { return "" }); out+errs != "" {
+	if _, out, errs := Files("#!/bin/sh\nexec >x || exit 73\n", func(string) string { return "" }); out+errs != "" {
 		t.Errorf("of another script: %q and %q", out, errs)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -402,7 +403,7 @@ func (c *call) jobLines(r *row) []string {
 	for _, s := range r.detail.Stages {
 		restarts += s.Retried
 	}
-	out, errs := jobfile.Outputs(spec.Stages[0].Script, func(variable string) string {
+	in, out, errs := jobfile.Files(spec.Stages[0].Script, func(variable string) string {
 		return map[string]string{"CANDOR_JOB": r.Job.String(), "SLURM_JOB_ID": r.number().String(), "CANDOR_JOB_NAME": r.Name, "CANDOR_ARRAY_INDEX": r.index, "CANDOR_NODE": r.host}[variable]
 	})
 	lines := []string{
@@ -423,7 +424,7 @@ func (c *call) jobLines(r *row) []string {
 		"Comment=" + spec.Comment,
 	}
 	if out+errs != "" {
-		lines = append(lines, "StdErr="+within(spec.Dir, errs), "StdOut="+within(spec.Dir, out))
+		lines = append(lines, "StdErr="+within(spec.Dir, errs), "StdIn="+within(spec.Dir, cmp.Or(in, os.DevNull)), "StdOut="+within(spec.Dir, out))
 	}
 	return append(lines, fmt.Sprintf("Budget=%v Charged=%v Shares=%s", r.Budget, r.Charged, strings.Join(shares, ",")))
 }

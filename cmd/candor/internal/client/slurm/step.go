@@ -379,7 +379,7 @@ var filePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompi
 // fill replaces the patterns in a file's name by the values of a rank. A number pads a value with zeros, as in %3t.
 func (c *call) fill(pattern string, w *step, rank int) string {
 	job := cmp.Or(c.Getenv("SLURM_JOB_ID"), c.Getenv("CANDOR_JOB"))
-	values := map[string]string{"%": "%", "j": job, "J": job + "." + strconv.Itoa(w.number), "A": c.Getenv("CANDOR_JOB"), "a": c.Getenv("CANDOR_ARRAY_INDEX"),
+	values := map[string]string{"%": "%", "j": job, "J": job + "." + strconv.Itoa(w.number), "A": cmp.Or(c.Getenv("SLURM_ARRAY_JOB_ID"), c.Getenv("CANDOR_JOB")), "a": c.Getenv("CANDOR_ARRAY_INDEX"),
 		"t": strconv.Itoa(rank), "n": strconv.Itoa(slices.IndexFunc(w.places, func(p place) bool { return rank < p.first+p.count })), "s": strconv.Itoa(w.number), "N": w.placeOf(rank).node, "x": c.Getenv("CANDOR_JOB_NAME"), "u": localUser()}
 	return filePattern().ReplaceAllStringFunc(pattern, func(found string) string {
 		parts := filePattern().FindStringSubmatch(found)
