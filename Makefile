@@ -48,7 +48,7 @@ NFPM ?= github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 REFERENCE = $(GO) run -tags $(TAGS) ./cmd/candor/internal/reference
 
 .DEFAULT_GOAL := help
-.PHONY: help audit build lab-build clients console console-shots console-test run test race vet lint lint-deploy fuzz attack soak bench curves lab chaos peers figures clean docs install install-client share sbom packages reproducible
+.PHONY: help audit build lab-build lab-test clients console console-shots console-test run test race vet lint lint-deploy fuzz attack soak bench curves lab chaos peers figures clean docs install install-client share sbom packages reproducible
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -116,9 +116,13 @@ run: build ## start a whole site here, run a real workload on it, check everythi
 
 # Vetting is left to "make lint", which vets all. Many tests wait more than they work, so one package more than
 # there are processors runs at a time.
-test: ## run all tests
-	$(GO) test -vet=off -p $$(($$(nproc) + 1)) -timeout 20m $$($(PACKAGES) '!/pgregory.net.rapid/ {print $$1}') github.com/coreos/etcd/pkg/fileutil
-	$(GO) test -vet=off $$($(PACKAGES) '/pgregory.net.rapid/ {print $$1}') -rapid.seed=$(SEED)
+test: ## run the tests of what users and operators run
+	$(GO) test -vet=off -p $$(($$(nproc) + 2)) -timeout 20m $$($(PACKAGES) '!/pgregory.net.rapid/ && $$1 !~ /cmd.lab/ {print $$1}') github.com/coreos/etcd/pkg/fileutil
+	$(GO) test -vet=off $$($(PACKAGES) '/pgregory.net.rapid/ && $$1 !~ /cmd.lab/ {print $$1}') -rapid.seed=$(SEED)
+
+lab-test: ## run the tests of the laboratory, cmd/lab: faults, sites of several hosts, studies, benchmarks
+	$(GO) test -vet=off -p $$(($$(nproc) + 1)) -timeout 20m $$($(PACKAGES) '!/pgregory.net.rapid/ && $$1 ~ /cmd.lab/ {print $$1}')
+	$(GO) test -vet=off $$($(PACKAGES) '/pgregory.net.rapid/ && $$1 ~ /cmd.lab/ {print $$1}') -rapid.seed=$(SEED)
 
 # NATS starts JetStream again by writing its queues of requests while others use them: a race of its own.
 # Under the detector a site takes far more processor time: fewer run side by side.
