@@ -488,8 +488,6 @@ type NodeStatus struct {
 	// DrainBy is when the site ends the remaining tasks of a draining node; 0: they run to their
 	// end.
 	DrainBy Time `json:"drain_by,omitempty"`
-	// Window is the maintenance window because of which the node drains; 0: none.
-	Window uint32 `json:"window,omitempty"`
 	// Abilities says what the node can do with a task; the names are in ability.go.
 	Abilities []Name `json:"abilities,omitempty"`
 	// Suspended is the number of suspended tasks on the node; it keeps at most MostSuspended.
@@ -499,6 +497,8 @@ type NodeStatus struct {
 	// ProbeAt is the time of the next probe.
 	Reason  string `json:"reason,omitempty"`
 	ProbeAt Time   `json:"probe_at,omitempty"`
+	// Window is the maintenance window because of which the node drains; 0: none.
+	Window uint32 `json:"window,omitempty"`
 }
 
 // MarketsReply lists the markets of a site in the order of its configuration.

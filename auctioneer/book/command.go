@@ -39,13 +39,12 @@ type Command struct {
 	SetLicenses *SetLicenses
 	SetBounds   *SetBounds
 
-	ChangeWindows *ChangeWindows
-	Warn          *Warn
-
 	// Leap is how far the clock was set ahead since the last command: see [Book.leap].
 	Leap messages.Duration
 	// TimeUnknown: the proposer did not know the time, and At continues the time of the last command.
-	TimeUnknown bool
+	TimeUnknown   bool
+	ChangeWindows *ChangeWindows
+	Warn          *Warn
 }
 
 // Restored says that a backup was restored, and when the backup began. From now on jobs get numbers after Last,

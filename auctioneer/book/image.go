@@ -76,12 +76,12 @@ type imageHead struct {
 	MarketsVersion uint64
 	LastNotice     uint64
 	LastRelease    uint64
-	LastWindow     uint32
 	Applied        []Applied
 	Backup         messages.Time
 	Promises       []Promises
 	Licenses       []messages.LicenseStatus
 	Bounds         []MarketBounds
+	LastWindow     uint32
 }
 
 // taskImage holds some tasks of the last job, and some positions of its tasks to be claimed again.

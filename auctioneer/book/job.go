@@ -65,7 +65,6 @@ type Job struct {
 	ChangeKey string                  // key of the last change
 	Raise     Raise                   // the last change of its budget
 	Notices   []messages.NoticeStatus // notifications about it
-	Warned    messages.Credits        `json:",omitempty"` // the budget of which the job was told that it is about to end
 	// Kept are some of the attempts that failed. Omitted is how many earlier attempts are not in Kept.
 	Kept    Attempts
 	Omitted int
@@ -73,6 +72,7 @@ type Job struct {
 	Cause string
 	// Promised are payments to the job that the site keeps until the market has considered the job.
 	Promised []Leg
+	Warned   messages.Credits `json:",omitempty"` // the budget of which the job was told that it is about to end
 
 	metered uint64 // number of the last change of tariffs that it is metered for; 0: none
 }

@@ -35,8 +35,6 @@ type Node struct {
 	Health Health
 	// DrainReason is the operator's reason for the drain.
 	DrainReason string
-	// Window is the maintenance window because of which the node drains; 0: none.
-	Window uint32 `json:",omitempty"`
 	// Stopped: the agent itself ended its last session, so the node is not lost.
 	Stopped bool
 	// Removed: an operator removed the node after it was down. The node keeps its position, because tasks refer to
@@ -55,6 +53,8 @@ type Node struct {
 	Gathered   messages.Time
 	// Exchanged is when its last exchange was applied.
 	Exchanged messages.Time
+	// Window is the maintenance window because of which the node drains; 0: none.
+	Window uint32 `json:",omitempty"`
 
 	halted  []messages.Attempt // claims that must not run now: see [Node.Halted]
 	windows []*messages.Window // its maintenance windows that are not over, by number: see [windows]
