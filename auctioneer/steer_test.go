@@ -135,8 +135,9 @@ func TestStageIsChanged(t *testing.T) {
 		t.Errorf("the stage is %+v", s)
 	}
 	f.register("n1", 3)
-	if g := f.claim("n1", 1, id, 3).Grants; len(g) != 1 {
-		t.Errorf("granted %d tasks, where 1 may run at once", len(g))
+	f.claim("n1", 1, id, 3) // the other slots are for the first job
+	if j := f.job("alice", id); j.Running != 1 {
+		t.Errorf("%d tasks run, where 1 may run at once", j.Running)
 	}
 	_, err := call[messages.ChangeReply](f, "alice", messages.VerbChange, messages.ChangeRequest{Key: "d", Job: id, TimeLimit: second})
 	wantKind(t, err, messages.Conflict)
