@@ -16,11 +16,11 @@ const (
 	VerbSamples  = "samples"  // SamplesRequest → SamplesReply; services and operators
 )
 
-// Limits of the estimator's requests and answers.
-const (
-	MostRuntimes = 32     // run times of one stage in an observation, or in one estimate
-	MostDraws    = 10_000 // draws for one SamplesRequest
-)
+// MostRuntimes is the largest number of run times of one stage in an observation, or in one estimate.
+const MostRuntimes = 32
+
+// MostDraws is the largest number of draws for one SamplesRequest.
+const MostDraws = 10_000
 
 // StageWork is what an observation has about a stage in addition to its status. The estimator learns run times from
 // it.

@@ -30,11 +30,11 @@ type Interactive struct {
 // DefaultLinger is how long a task waits for a lost client.
 const DefaultLinger = Duration(5 * time.Minute)
 
-// Limits of streams.
-const (
-	MaxStreamPiece = 256 << 10 // most bytes of one request or reply, and of the buffer for each direction
-	MaxWindow      = 10_000    // most rows or columns
-)
+// MaxStreamPiece is the largest number of bytes of one request or reply, and of the buffer for each direction.
+const MaxStreamPiece = 256 << 10
+
+// MaxWindow is the largest number of rows or columns of a terminal.
+const MaxWindow = 10_000
 
 func (i *Interactive) validate(path string) error {
 	switch {

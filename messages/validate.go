@@ -10,9 +10,11 @@ import (
 	"unicode/utf8"
 )
 
+// MaxKey is the largest number of bytes of a key that a client chooses.
+const MaxKey = 64
+
 // More limits, like the limits in job.go.
 const (
-	MaxKey     = 64   // bytes of a client's key
 	MaxClasses = 64   // classes of a market, or weights of a utility function
 	MaxRanges  = 4096 // ranges of an array
 )
