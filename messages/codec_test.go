@@ -352,11 +352,6 @@ func BenchmarkExchange(b *testing.B) {
 			}
 		}
 	})
-	b.Run("scan", func(b *testing.B) {
-		for b.Loop() {
-			scan(data)
-		}
-	})
 	var asMap bytes.Buffer
 	if err := msgpack.NewEncoder(&asMap).Encode(&x); err != nil {
 		b.Fatal(err)

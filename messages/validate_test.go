@@ -368,8 +368,8 @@ func TestObjectsInJSON(t *testing.T) {
 }
 
 func TestOverlaid(t *testing.T) {
-	job, stage := Env{{"A", "1"}, {"C", "1"}, {"D", "1"}}, Env{{"B", "2"}, {"C", "2"}, {"E", "2"}}
-	if got := job.Overlaid(stage); !reflect.DeepEqual(got, Env{{"A", "1"}, {"B", "2"}, {"C", "2"}, {"D", "1"}, {"E", "2"}}) {
+	of, stage := Env{{"A", "1"}, {"C", "1"}, {"D", "1"}}, Env{{"B", "2"}, {"C", "2"}, {"E", "2"}}
+	if got := of.Overlaid(stage); !reflect.DeepEqual(got, Env{{"A", "1"}, {"B", "2"}, {"C", "2"}, {"D", "1"}, {"E", "2"}}) {
 		t.Errorf("got %v", got)
 	}
 	if got := Env(nil).Overlaid(nil); len(got) != 0 {
