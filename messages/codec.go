@@ -63,6 +63,7 @@ func Marshal(v any, f Format) ([]byte, error) {
 
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
+// marshal is Marshal without the bound of the size.
 func marshal(v any, f Format) ([]byte, error) {
 	rv := reflect.ValueOf(v)
 	for rv.Kind() == reflect.Pointer && !rv.IsNil() {

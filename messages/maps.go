@@ -129,6 +129,7 @@ func (f *objectForm[E, V]) ordered(list []E) error {
 	return nil
 }
 
+// writeJSON writes an object.
 func (f *objectForm[E, V]) writeJSON(list []E) ([]byte, error) { return encodeJSON(f.mapping(list)) }
 
 // readJSON reads an object, or null.
@@ -159,6 +160,7 @@ func (f *objectForm[E, V]) readJSON(data []byte) (list []E, err error) {
 	return list, f.ordered(list)
 }
 
+// mapping returns the object as a map.
 func (f *objectForm[E, V]) mapping(list []E) map[string]V {
 	m := make(map[string]V, len(list))
 	for _, e := range list {
@@ -168,6 +170,7 @@ func (f *objectForm[E, V]) mapping(list []E) map[string]V {
 	return m
 }
 
+// readYAML reads a mapping.
 func (f *objectForm[E, V]) readYAML(decode func(any) error) (list []E, err error) {
 	var m map[string]V
 	err = decode(&m)

@@ -197,6 +197,7 @@ func (m *Market) validateNames() error {
 		m.AtOnce.validate())
 }
 
+// distinct checks each name of a list, and returns an error if a name is there twice.
 func distinct(field string, names []Name, check func(path, name string) error) error {
 	seen := make(map[Name]bool, len(names))
 	for i, name := range names {

@@ -281,4 +281,5 @@ func unquote(b []byte) string {
 	return s
 }
 
+// clip cuts a text of a stranger to 64 bytes, for an error. See [Short].
 func clip(s string) string { return Short(s, 64) }

@@ -36,6 +36,7 @@ const MaxStreamPiece = 256 << 10
 // MaxWindow is the largest number of rows or columns of a terminal.
 const MaxWindow = 10_000
 
+// validate checks the fields of i; nil is valid.
 func (i *Interactive) validate(path string) error {
 	switch {
 	case i == nil:

@@ -223,6 +223,7 @@ func ValidVariable(s string) bool {
 	return s != "" && len(s) <= 255
 }
 
+// badName returns the error for a text that is no name.
 func badName(path, name string) error {
 	return Errorf(Invalid, "%s: %q is no name; use a lower-case letter, then at most 62 lower-case letters, digits, '-' or '_'", path, clip(name))
 }
@@ -288,6 +289,7 @@ func checkLine(path, s string, limit int) error {
 	return nil
 }
 
+// badFreeName returns the error for a text that is no name of a market, class or project.
 func badFreeName(path, name string) error {
 	return Errorf(Invalid, "%s: %q is no name; use a letter or digit, then at most 62 letters, digits, '.', '-' or '_'", path, clip(name))
 }
@@ -301,6 +303,7 @@ func checkFreeName(path, name string) error {
 	return needFreeName(path, name)
 }
 
+// needFreeName returns an error for an invalid or empty name of a market, class or project.
 func needFreeName(path, name string) error {
 	if !ValidFreeName(name) {
 		return badFreeName(path, name)
