@@ -7,6 +7,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // agents answers the requests of node agents.
@@ -16,7 +18,7 @@ type agents struct {
 	quarantines *quarantines
 }
 
-func (a agents) register(ctx context.Context, node messages.Name, r messages.RegisterRequest) (reply messages.RegisterReply, err error) {
+func (a agents) register(ctx context.Context, node messages.Name, r agent.RegisterRequest) (reply agent.RegisterReply, err error) {
 	if r.Leaving {
 		_, err = propose[int](ctx, a.site, &book.Command{Lost: &book.Lost{Node: node, Session: r.Session, Stopped: true}})
 		return reply, err
@@ -36,12 +38,12 @@ func (a agents) register(ctx context.Context, node messages.Name, r messages.Reg
 
 // exchange commits the finished tasks and the claims of an agent. An exchange without finishes and claims only renews
 // the node's lease; that needs no commit.
-func (a agents) exchange(ctx context.Context, node messages.Name, x messages.Exchange) (reply messages.ExchangeReply, err error) {
+func (a agents) exchange(ctx context.Context, node messages.Name, x agent.Exchange) (reply agent.ExchangeReply, err error) {
 	heard := a.instant()
 	a.metrics.exchanges.Inc()
 	var commits bool
 	a.replica.read(func(b *book.Book) { commits = desk.MustCommit(b, heard.Wall, node, &x) })
-	var grants []messages.Grant
+	var grants []agent.Grant
 	if commits {
 		grants, err = a.commit(ctx, node, &x)
 	} else {
@@ -50,7 +52,7 @@ func (a agents) exchange(ctx context.Context, node messages.Name, x messages.Exc
 	if err != nil {
 		return reply, err
 	}
-	var slots []messages.ClassSlots
+	var slots []job.ClassSlots
 	a.replica.read(func(b *book.Book) {
 		if reply, err = desk.Answer(b, node, &x, grants); err != nil {
 			return
@@ -74,7 +76,7 @@ func (a agents) exchange(ctx context.Context, node messages.Name, x messages.Exc
 // entry: usually it contains the end of a reserved task. It also waits while a market is about to decide about these
 // claims. Otherwise the node would hear the decision only with the next vector, and vectors are rare on a site with
 // many nodes.
-func (a agents) proposal(ctx context.Context, node messages.Name, x *messages.Exchange) (p desk.Proposal) {
+func (a agents) proposal(ctx context.Context, node messages.Name, x *agent.Exchange) (p desk.Proposal) {
 	var late <-chan time.Time
 	for over := false; ; {
 		var stepped <-chan struct{}
@@ -104,10 +106,10 @@ func (a agents) proposal(ctx context.Context, node messages.Name, x *messages.Ex
 	}
 }
 
-func (a agents) commit(ctx context.Context, node messages.Name, x *messages.Exchange) ([]messages.Grant, error) {
+func (a agents) commit(ctx context.Context, node messages.Name, x *agent.Exchange) ([]agent.Grant, error) {
 	a.metrics.claims.Add(float64(len(x.Claims)))
 	p := a.proposal(ctx, node, x)
-	grants, err := propose[[]messages.Grant](patiently(ctx, p), a.site, p.Command)
+	grants, err := propose[[]agent.Grant](patiently(ctx, p), a.site, p.Command)
 	if ungranted := desk.Ungranted(p.Command.Exchange, grants); len(ungranted) > 0 {
 		a.with(func(d *desk.Desk) { d.Unreserve(ungranted) })
 	}
@@ -117,13 +119,13 @@ func (a agents) commit(ctx context.Context, node messages.Name, x *messages.Exch
 	a.metrics.finishes.Add(float64(len(x.Finished)))
 	a.metrics.grants.Add(float64(len(grants)))
 	if grants == nil { // an exchange was committed, not only a heartbeat
-		grants = []messages.Grant{}
+		grants = []agent.Grant{}
 	}
 	return grants, nil
 }
 
 // vector sends the current vector to an agent that missed a change.
-func (a agents) vector(_ context.Context, _ messages.Name, r messages.VectorRequest) (v messages.Vector, err error) {
+func (a agents) vector(_ context.Context, _ messages.Name, r agent.VectorRequest) (v agent.Vector, err error) {
 	a.with(func(d *desk.Desk) { v, err = d.Vector(r.Market) })
 	return v, err
 }

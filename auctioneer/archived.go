@@ -10,6 +10,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // find finds the record of a job in the archive, if the caller may see the job. Otherwise the error
@@ -134,9 +135,9 @@ func (a *site) copyArchive(ctx context.Context) error {
 	subject := messages.Subject(a.Site, messages.Auctioneer, messages.VerbArchive, messages.ServiceIdentity(messages.Auctioneer))
 	before := a.Archive.About().Records
 	var file []byte
-	for r := (messages.ArchiveRequest{}); ; {
+	for r := (job.ArchiveRequest{}); ; {
 		within, cancel := context.WithTimeout(ctx, time.Minute)
-		reply, err := bus.Call[messages.ArchiveReply](within, a.Bus, subject, r)
+		reply, err := bus.Call[job.ArchiveReply](within, a.Bus, subject, r)
 		cancel()
 		if err != nil {
 			return err
@@ -153,16 +154,16 @@ func (a *site) copyArchive(ctx context.Context) error {
 			return nil
 		case r.Offset > 0 && reply.Segment != r.Segment: // the file's retention ended after the last request
 			file = nil
-			r = messages.ArchiveRequest{Segment: reply.Segment}
+			r = job.ArchiveRequest{Segment: reply.Segment}
 			continue
 		}
 		file = append(file, reply.Data...)
-		r = messages.ArchiveRequest{Segment: reply.Segment, Offset: int64(len(file))}
+		r = job.ArchiveRequest{Segment: reply.Segment, Offset: int64(len(file))}
 		if len(reply.Data) == 0 || r.Offset >= reply.Size {
 			if err := a.Archive.Merge(file); err != nil {
 				return err
 			}
-			file, r = nil, messages.ArchiveRequest{Segment: reply.Segment + 1}
+			file, r = nil, job.ArchiveRequest{Segment: reply.Segment + 1}
 		}
 	}
 }

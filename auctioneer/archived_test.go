@@ -14,7 +14,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/archive"
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
@@ -85,31 +87,31 @@ func TestEndedJobsAreFound(t *testing.T) {
 	const jobs = book.RetainEnded + 1500
 	f := withPast(t, t.TempDir(), jobs)
 	for _, id := range []messages.JobID{1, 700, 20_000, jobs} {
-		d := must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: id})
-		if d.Job != id || d.Name != fmt.Sprint("old-", id) || d.State != messages.Cancelled || len(d.Stages) != 1 || d.Spec.Stages[0].Command[0] != "true" {
+		d := must[job.JobDetail](f, "alice", messages.VerbJob, job.JobRequest{Job: id})
+		if d.Job != id || d.Name != fmt.Sprint("old-", id) || d.State != job.Cancelled || len(d.Stages) != 1 || d.Spec.Stages[0].Command[0] != "true" {
 			t.Errorf("job %d: %+v", id, d)
 		}
-		w := must[messages.WhyReply](f, "alice", messages.VerbWhy, messages.JobRequest{Job: id})
+		w := must[market.WhyReply](f, "alice", messages.VerbWhy, job.JobRequest{Job: id})
 		if w.Reason != "CancelledByUser" || !strings.Contains(w.Message, "cancelled by alice") {
 			t.Errorf("why %d: %+v", id, w)
 		}
-		if r := must[messages.TasksReply](f, "operator", messages.VerbTasks, messages.TasksRequest{Job: id}); r.Account != "alice" || r.Unstarted != 2 {
+		if r := must[job.TasksReply](f, "operator", messages.VerbTasks, job.TasksRequest{Job: id}); r.Account != "alice" || r.Unstarted != 2 {
 			t.Errorf("tasks %d: %+v", id, r)
 		}
-		_, err := call[messages.JobDetail](f, "bob", messages.VerbJob, messages.JobRequest{Job: id})
+		_, err := call[job.JobDetail](f, "bob", messages.VerbJob, job.JobRequest{Job: id})
 		wantKind(t, err, messages.NotFound)
 	}
-	_, err := call[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Job: 20_000})
+	_, err := call[job.CancelReply](f, "alice", messages.VerbCancel, job.CancelRequest{Job: 20_000})
 	wantKind(t, err, messages.Ended)
-	if r := must[messages.JobsReply](f, "alice", messages.VerbJobs, messages.JobsRequest{Name: "old-1*2", Sort: "job", Limit: 3}); len(r.Jobs) != 3 || r.Jobs[0].Job != 12 || r.Complete != 0 {
+	if r := must[job.JobsReply](f, "alice", messages.VerbJobs, job.JobsRequest{Name: "old-1*2", Sort: "job", Limit: 3}); len(r.Jobs) != 3 || r.Jobs[0].Job != 12 || r.Complete != 0 {
 		t.Errorf("the first that fit: %+v", r)
 	}
-	if r := must[messages.JobsReply](f, "bob", messages.VerbJobs, messages.JobsRequest{}); len(r.Jobs) != 0 {
+	if r := must[job.JobsReply](f, "bob", messages.VerbJobs, job.JobsRequest{}); len(r.Jobs) != 0 {
 		t.Errorf("bob's: %+v", r)
 	}
 	seen := messages.JobID(jobs + 1)
-	for r := (messages.JobsRequest{Limit: 1000}); ; {
-		page := must[messages.JobsReply](f, "alice", messages.VerbJobs, r)
+	for r := (job.JobsRequest{Limit: 1000}); ; {
+		page := must[job.JobsReply](f, "alice", messages.VerbJobs, r)
 		for _, j := range page.Jobs {
 			if j.Job != seen-1 {
 				t.Fatalf("job %d follows job %d", j.Job, seen)
@@ -123,7 +125,7 @@ func TestEndedJobsAreFound(t *testing.T) {
 	if seen != 1 {
 		t.Errorf("the pages end with job %d", seen)
 	}
-	_, err = call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "old20000", Spec: oneStage(1)})
+	_, err = call[job.SubmitReply](f, "alice", messages.VerbSubmit, job.SubmitRequest{Key: "old20000", Spec: oneStage(1)})
 	wantKind(t, err, messages.Conflict)
 }
 
@@ -209,10 +211,10 @@ func TestAStartGoesOnWithTheArchive(t *testing.T) {
 	if about := f.Archive.About(); about.Records != 50 {
 		t.Errorf("%+v", about)
 	}
-	if r := must[messages.JobsReply](f, "alice", messages.VerbJobs, messages.JobsRequest{Before: 51, Limit: 60}); len(r.Jobs) != 50 {
+	if r := must[job.JobsReply](f, "alice", messages.VerbJobs, job.JobsRequest{Before: 51, Limit: 60}); len(r.Jobs) != 50 {
 		t.Errorf("%d jobs after damage and another start, of which %d cannot be read", len(r.Jobs), r.Unreadable)
 	}
-	_, err = call[messages.ArchiveReply](f, "alice", messages.VerbArchive, messages.ArchiveRequest{})
+	_, err = call[job.ArchiveReply](f, "alice", messages.VerbArchive, job.ArchiveRequest{})
 	wantKind(t, err, messages.PermissionDenied)
 	if err := os.Truncate(files[0], 0); err != nil {
 		t.Fatal(err)
@@ -271,10 +273,10 @@ func TestAReplicaThatLacksRecordsLetsOthersLead(t *testing.T) {
 func TestRerunIsOfAJobOfOnesOwn(t *testing.T) {
 	const jobs = book.RetainEnded + 1500
 	f := withPast(t, t.TempDir(), jobs)
-	again := func(account messages.Name, of messages.JobID) (messages.SubmitReply, error) {
+	again := func(account messages.Name, of messages.JobID) (job.SubmitReply, error) {
 		spec := oneStage(1)
 		spec.RerunOf = of
-		return call[messages.SubmitReply](f, account, messages.VerbSubmit, messages.SubmitRequest{Key: fmt.Sprint("again-", of), Spec: spec})
+		return call[job.SubmitReply](f, account, messages.VerbSubmit, job.SubmitRequest{Key: fmt.Sprint("again-", of), Spec: spec})
 	}
 	for _, id := range []messages.JobID{0, 1, jobs} {
 		first, err := again("alice", id)

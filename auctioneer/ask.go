@@ -10,7 +10,10 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // ask sends a request of the desk to another actor, and waits for the answer until ctx ends or the request's time is
@@ -25,7 +28,7 @@ func (l *term) ask(ctx context.Context, r *desk.Request) (any, error) {
 	case desk.Notices:
 		return nil, l.Notify.Send(ctx, r.Body.(*book.Notice))
 	case desk.Observations:
-		return l.observe(ctx, r.Body.([]messages.Observation))
+		return l.observe(ctx, r.Body.([]job.Observation))
 	case messages.Auctioneer:
 		return r.Reply, l.federated.peers.ask(ctx, r.Peer, r.Verb, r.Body, r.Reply)
 	}
@@ -34,7 +37,7 @@ func (l *term) ask(ctx context.Context, r *desk.Request) (any, error) {
 }
 
 // observe publishes observations to the estimator's stream, and returns how many the stream stored.
-func (l *term) observe(ctx context.Context, list []messages.Observation) (int, error) {
+func (l *term) observe(ctx context.Context, list []job.Observation) (int, error) {
 	stream, err := l.Bus.Stream(ctx, messages.ObservationStream(l.Site), []string{messages.ObservationSubject(l.Site)})
 	if err != nil {
 		return 0, err
@@ -44,7 +47,7 @@ func (l *term) observe(ctx context.Context, list []messages.Observation) (int, e
 		var sent sync.WaitGroup
 		for i := from; i < min(from+observedAtOnce, len(list)); i++ {
 			sent.Go(func() {
-				data, err := messages.Marshal(&list[i], messages.Msgpack)
+				data, err := wire.Marshal(&list[i], wire.Msgpack)
 				if err == nil {
 					err = stream.Append(ctx, messages.ObservationSubject(l.Site), list[i].Site+"/"+list[i].Job.String(), data)
 				}
@@ -64,7 +67,7 @@ const observedAtOnce = 32
 
 // publish sends a message to all subscribers of a subject.
 func (l *term) publish(subject string, what any) {
-	data, err := messages.Marshal(what, messages.Msgpack)
+	data, err := wire.Marshal(what, wire.Msgpack)
 	if err == nil {
 		err = l.Bus.Publish(subject, data)
 	}
@@ -72,7 +75,7 @@ func (l *term) publish(subject string, what any) {
 		l.Log.Warn("cannot publish", zap.String("subject", subject), zap.Error(err))
 		return
 	}
-	if _, ok := what.(messages.Vector); ok {
+	if _, ok := what.(agent.Vector); ok {
 		l.metrics.vectors.Inc()
 		l.metrics.vectorBytes.Add(float64(len(data)))
 	}

@@ -13,9 +13,15 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // fakeBank grants every hold up to a limit, and records the requests.
@@ -37,39 +43,39 @@ func (f *fakeBank) meet(arrived chan chan struct{}) {
 }
 
 // wait makes a hold wait until the test lets it continue.
-func (f *fakeBank) wait(r *messages.TransferRequest) {
+func (f *fakeBank) wait(r *money.TransferRequest) {
 	f.mu.Lock()
 	arrived := f.arrived
 	f.mu.Unlock()
-	if arrived != nil && r.Transfers[0].Kind == messages.Hold {
+	if arrived != nil && r.Transfers[0].Kind == money.Hold {
 		goOn := make(chan struct{})
 		arrived <- goOn
 		<-goOn
 	}
 }
 
-func (f *fakeBank) transfer(_ context.Context, caller messages.Name, r messages.TransferRequest) (reply messages.TransferReply, err error) {
+func (f *fakeBank) transfer(_ context.Context, caller messages.Name, r money.TransferRequest) (reply money.TransferReply, err error) {
 	f.wait(&r)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if caller != "$auctioneer" {
 		return reply, messages.Errorf(messages.PermissionDenied, "not a service")
 	}
-	if slices.ContainsFunc(r.Transfers, func(t messages.Transfer) bool { return t.ID == f.poison }) {
+	if slices.ContainsFunc(r.Transfers, func(t money.Transfer) bool { return t.ID == f.poison }) {
 		return reply, messages.Errorf(messages.TooLarge, "more than a command may have")
 	}
 	for _, t := range r.Transfers {
-		result := messages.TransferResult{Amount: t.Amount}
+		result := money.TransferResult{Amount: t.Amount}
 		switch {
-		case t.Kind == messages.Hold && t.Amount > f.limit:
-			result = messages.TransferResult{Error: messages.Errorf(messages.Insufficient, "too little")}
-		case t.Kind == messages.Hold:
+		case t.Kind == money.Hold && t.Amount > f.limit:
+			result = money.TransferResult{Error: messages.Errorf(messages.Insufficient, "too little")}
+		case t.Kind == money.Hold:
 			f.holds[t.ID] = t.Amount
-		case t.Kind == messages.Extend:
+		case t.Kind == money.Extend:
 			if _, over := f.resolved[t.Pending]; over {
-				result = messages.TransferResult{Error: messages.Errorf(messages.Expired, "the hold is resolved")}
+				result = money.TransferResult{Error: messages.Errorf(messages.Expired, "the hold is resolved")}
 			}
-		case t.Kind == messages.Post || t.Kind == messages.Void:
+		case t.Kind == money.Post || t.Kind == money.Void:
 			f.resolved[t.Pending] = t.Amount
 		}
 		reply.Results = append(reply.Results, result)
@@ -132,7 +138,7 @@ func startWith(t *testing.T, adjust func(*Config)) *fixture {
 			f.log = mailbox.NewMemory(m)
 			return f.log, nil
 		},
-		Markets: []messages.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"map", "reduce"}, Settle: messages.SettleOnCompletion}},
+		Markets: []market.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"map", "reduce"}, Settle: market.SettleOnCompletion}},
 	}
 	adjust(&c)
 	a, err := Start(t.Context(), c)
@@ -159,36 +165,36 @@ func must[Reply any](f *fixture, caller messages.Name, verb string, request any)
 	return r
 }
 
-func oneStage(tasks int) messages.JobSpec {
-	return messages.JobSpec{Name: "count", Budget: 10 * messages.Credit,
-		Stages: []messages.Stage{{Name: "map", Tasks: tasks, Command: []string{"true"}}}}
+func oneStage(tasks int) jobmsg.JobSpec {
+	return jobmsg.JobSpec{Name: "count", Budget: 10 * messages.Credit,
+		Stages: []jobmsg.Stage{{Name: "map", Tasks: tasks, Command: []string{"true"}}}}
 }
 
-func (f *fixture) submit(caller messages.Name, key string, spec messages.JobSpec) messages.SubmitReply {
+func (f *fixture) submit(caller messages.Name, key string, spec jobmsg.JobSpec) jobmsg.SubmitReply {
 	f.t.Helper()
-	return must[messages.SubmitReply](f, caller, messages.VerbSubmit, messages.SubmitRequest{Key: key, Spec: spec})
+	return must[jobmsg.SubmitReply](f, caller, messages.VerbSubmit, jobmsg.SubmitRequest{Key: key, Spec: spec})
 }
 
 // register registers a node with slots of the class map.
 func (f *fixture) register(node string, slots int) {
 	f.t.Helper()
-	must[messages.RegisterReply](f, node, messages.VerbRegister,
-		messages.RegisterRequest{Session: 7, Slots: []messages.ClassSlots{{Class: "map", Slots: slots}}})
+	must[agent.RegisterReply](f, node, messages.VerbRegister,
+		agent.RegisterRequest{Session: 7, Slots: []jobmsg.ClassSlots{{Class: "map", Slots: slots}}})
 }
 
-func (f *fixture) claim(node string, seq uint64, job messages.JobID, slots int) messages.ExchangeReply {
+func (f *fixture) claim(node string, seq uint64, job messages.JobID, slots int) agent.ExchangeReply {
 	f.t.Helper()
-	return must[messages.ExchangeReply](f, node, messages.VerbExchange, messages.Exchange{Session: 7, Seq: seq,
-		Claims: []messages.Claim{{Market: "main", Class: "map", Job: job, Slots: slots}}})
+	return must[agent.ExchangeReply](f, node, messages.VerbExchange, agent.Exchange{Session: 7, Seq: seq,
+		Claims: []agent.Claim{{Market: "main", Class: "map", Job: job, Slots: slots}}})
 }
 
-func (f *fixture) finish(node string, seq uint64, exit int, grants ...messages.Grant) {
+func (f *fixture) finish(node string, seq uint64, exit int, grants ...agent.Grant) {
 	f.t.Helper()
-	x := messages.Exchange{Session: 7, Seq: seq}
+	x := agent.Exchange{Session: 7, Seq: seq}
 	for _, g := range grants {
-		x.Finished = append(x.Finished, messages.Finished{Attempt: g.Attempt, ExitCode: exit})
+		x.Finished = append(x.Finished, agent.Finished{Attempt: g.Attempt, ExitCode: exit})
 	}
-	must[messages.ExchangeReply](f, node, messages.VerbExchange, x)
+	must[agent.ExchangeReply](f, node, messages.VerbExchange, x)
 }
 
 func wantKind(t *testing.T, err error, kind messages.Kind) {
@@ -211,12 +217,12 @@ func TestJobIsHeldRunAndCharged(t *testing.T) {
 	}
 	f.finish("n1", 2, 0, granted.Grants...)
 	await.Until(t, "the job completes", func() bool {
-		return must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: reply.Job}).State == messages.Completed
+		return must[jobmsg.JobDetail](f, "alice", messages.VerbJob, jobmsg.JobRequest{Job: reply.Job}).State == jobmsg.Completed
 	})
 	if c, ok := f.bank.charged("job/west/alice/k1"); !ok || c != 10*messages.Credit {
 		t.Fatalf("charged %v, %v", c, ok)
 	}
-	why := must[messages.WhyReply](f, "alice", messages.VerbWhy, messages.JobRequest{Job: reply.Job})
+	why := must[market.WhyReply](f, "alice", messages.VerbWhy, jobmsg.JobRequest{Job: reply.Job})
 	if why.Reason != "Completed" {
 		t.Fatalf("why: %+v", why)
 	}
@@ -228,7 +234,7 @@ func TestSameKeySameAnswer(t *testing.T) {
 	if again := f.submit("alice", "k1", oneStage(2)); !reflect.DeepEqual(again, first) {
 		t.Fatalf("first %+v, again %+v", first, again)
 	}
-	_, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "k1", Spec: oneStage(3)})
+	_, err := call[jobmsg.SubmitReply](f, "alice", messages.VerbSubmit, jobmsg.SubmitRequest{Key: "k1", Spec: oneStage(3)})
 	wantKind(t, err, messages.Conflict)
 }
 
@@ -237,10 +243,10 @@ func TestSameKeySameAnswer(t *testing.T) {
 func TestLateTryOfAnEndedJob(t *testing.T) {
 	f := start(t)
 	f.bank.meet(make(chan chan struct{}))
-	answers := make(chan messages.SubmitReply, 2)
+	answers := make(chan jobmsg.SubmitReply, 2)
 	for range 2 {
 		go func() {
-			r, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "k1", Spec: oneStage(2)})
+			r, err := call[jobmsg.SubmitReply](f, "alice", messages.VerbSubmit, jobmsg.SubmitRequest{Key: "k1", Spec: oneStage(2)})
 			if err != nil {
 				t.Error(err)
 			}
@@ -250,7 +256,7 @@ func TestLateTryOfAnEndedJob(t *testing.T) {
 	first, second := <-f.bank.arrived, <-f.bank.arrived
 	close(first)
 	reply := <-answers
-	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Job: reply.Job})
+	must[jobmsg.CancelReply](f, "alice", messages.VerbCancel, jobmsg.CancelRequest{Job: reply.Job})
 	await.Until(t, "the hold is resolved", func() bool { _, ok := f.bank.charged("job/west/alice/k1"); return ok })
 	close(second)
 	if late := <-answers; !reflect.DeepEqual(late, reply) {
@@ -261,30 +267,30 @@ func TestLateTryOfAnEndedJob(t *testing.T) {
 func TestBadSubmissionsChangeNothing(t *testing.T) {
 	f := start(t)
 	for name, c := range map[string]struct {
-		change func(*messages.JobSpec)
+		change func(*jobmsg.JobSpec)
 		kind   messages.Kind
 	}{
-		"unknown class":       {func(s *messages.JobSpec) { s.Stages[0].Class = "gpu" }, messages.NotFound},
-		"unknown market":      {func(s *messages.JobSpec) { s.Market = "night" }, messages.NotFound},
-		"a debt for a budget": {func(s *messages.JobSpec) { s.Budget = -1 }, messages.Invalid},
-		"beyond the balance":  {func(s *messages.JobSpec) { s.Budget = 1001 * messages.Credit }, messages.Insufficient},
-		"no weight for class": {func(s *messages.JobSpec) {
-			s.Utility = &messages.Utility{Weights: messages.Weights{{Class: "reduce", Weight: 1}}}
+		"unknown class":       {func(s *jobmsg.JobSpec) { s.Stages[0].Class = "gpu" }, messages.NotFound},
+		"unknown market":      {func(s *jobmsg.JobSpec) { s.Market = "night" }, messages.NotFound},
+		"a debt for a budget": {func(s *jobmsg.JobSpec) { s.Budget = -1 }, messages.Invalid},
+		"beyond the balance":  {func(s *jobmsg.JobSpec) { s.Budget = 1001 * messages.Credit }, messages.Insufficient},
+		"no weight for class": {func(s *jobmsg.JobSpec) {
+			s.Utility = &jobmsg.Utility{Weights: jobmsg.Weights{{Class: "reduce", Weight: 1}}}
 		}, messages.Invalid},
-		"weight for no class": {func(s *messages.JobSpec) {
-			s.Utility = &messages.Utility{Weights: messages.Weights{{Class: "gpu", Weight: 1}, {Class: "map", Weight: 1}}}
+		"weight for no class": {func(s *jobmsg.JobSpec) {
+			s.Utility = &jobmsg.Utility{Weights: jobmsg.Weights{{Class: "gpu", Weight: 1}, {Class: "map", Weight: 1}}}
 		}, messages.NotFound},
-		"ten million tasks": {func(s *messages.JobSpec) { s.Stages[0].Tasks = 10_000_000 }, messages.TooLarge},
-		"cycle":             {func(s *messages.JobSpec) { s.Stages[0].After = []string{"map"} }, messages.Invalid},
+		"ten million tasks": {func(s *jobmsg.JobSpec) { s.Stages[0].Tasks = 10_000_000 }, messages.TooLarge},
+		"cycle":             {func(s *jobmsg.JobSpec) { s.Stages[0].After = []string{"map"} }, messages.Invalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := oneStage(1)
 			c.change(&spec)
-			_, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: name, Spec: spec})
+			_, err := call[jobmsg.SubmitReply](f, "alice", messages.VerbSubmit, jobmsg.SubmitRequest{Key: name, Spec: spec})
 			wantKind(t, err, c.kind)
 		})
 	}
-	if jobs := must[messages.JobsReply](f, "alice", messages.VerbJobs, messages.JobsRequest{}); len(jobs.Jobs) != 0 {
+	if jobs := must[jobmsg.JobsReply](f, "alice", messages.VerbJobs, jobmsg.JobsRequest{}); len(jobs.Jobs) != 0 {
 		t.Fatalf("jobs: %+v", jobs.Jobs)
 	}
 	if len(f.bank.holds) != 0 {
@@ -299,19 +305,19 @@ func TestJobsAreFoundAndCancelledByWhatTheyAre(t *testing.T) {
 	var ids []messages.JobID
 	for i, run := range []string{"7", "8", "7"} {
 		spec := oneStage(1)
-		spec.Labels = messages.Labels{{Name: "run", Value: run}}
+		spec.Labels = jobmsg.Labels{{Name: "run", Value: run}}
 		ids = append(ids, f.submit("alice", fmt.Sprint("k", i), spec).Job)
 	}
 	bobs := f.submit("bob", "k", oneStage(1)).Job
-	found := must[messages.JobsReply](f, "alice", messages.VerbJobs, messages.JobsRequest{Labels: []string{"run=7"}, States: []string{"Waiting"}, Limit: 1})
+	found := must[jobmsg.JobsReply](f, "alice", messages.VerbJobs, jobmsg.JobsRequest{Labels: []string{"run=7"}, States: []string{"Waiting"}, Limit: 1})
 	if len(found.Jobs) != 1 || found.Jobs[0].Job != ids[2] || found.Jobs[0].Labels.String() != "run=7" || !found.More {
 		t.Fatalf("%+v", found)
 	}
-	found = must[messages.JobsReply](f, "alice", messages.VerbJobs, messages.JobsRequest{Labels: []string{"run=7"}, Limit: 1, After: found.Next})
+	found = must[jobmsg.JobsReply](f, "alice", messages.VerbJobs, jobmsg.JobsRequest{Labels: []string{"run=7"}, Limit: 1, After: found.Next})
 	if len(found.Jobs) != 1 || found.Jobs[0].Job != ids[0] || found.More {
 		t.Fatalf("%+v", found)
 	}
-	reply := must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Jobs: []messages.JobID{ids[0], bobs, 999, ids[0], ids[1]}})
+	reply := must[jobmsg.CancelReply](f, "alice", messages.VerbCancel, jobmsg.CancelRequest{Jobs: []messages.JobID{ids[0], bobs, 999, ids[0], ids[1]}})
 	var kinds []messages.Kind
 	for _, j := range reply.Jobs {
 		kinds = append(kinds, kindOf(j.Error))
@@ -319,10 +325,10 @@ func TestJobsAreFoundAndCancelledByWhatTheyAre(t *testing.T) {
 	if want := []messages.Kind{0, messages.NotFound, messages.NotFound, messages.Ended, 0}; !slices.Equal(kinds, want) {
 		t.Errorf("%v, want %v", kinds, want)
 	}
-	if left := must[messages.JobsReply](f, "operator", messages.VerbJobs, messages.JobsRequest{All: true, States: []string{"Waiting"}}); len(left.Jobs) != 2 {
+	if left := must[jobmsg.JobsReply](f, "operator", messages.VerbJobs, jobmsg.JobsRequest{All: true, States: []string{"Waiting"}}); len(left.Jobs) != 2 {
 		t.Errorf("%+v", left.Jobs)
 	}
-	_, err := call[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Jobs: make([]messages.JobID, messages.MaxCancelled+1)})
+	_, err := call[jobmsg.CancelReply](f, "alice", messages.VerbCancel, jobmsg.CancelRequest{Jobs: make([]messages.JobID, jobmsg.MaxCancelled+1)})
 	wantKind(t, err, messages.TooLarge)
 }
 
@@ -330,21 +336,21 @@ func TestOthersJobsAreNotYours(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(1)).Job
 	for verb, about := range map[string]func(messages.JobID) any{
-		messages.VerbJob:     func(id messages.JobID) any { return messages.JobRequest{Job: id} },
-		messages.VerbWhy:     func(id messages.JobID) any { return messages.JobRequest{Job: id} },
-		messages.VerbCancel:  func(id messages.JobID) any { return messages.CancelRequest{Job: id} },
-		messages.VerbTasks:   func(id messages.JobID) any { return messages.TasksRequest{Job: id} },
-		messages.VerbChange:  func(id messages.JobID) any { return messages.ChangeRequest{Key: "k", Job: id, Name: "mine"} },
-		messages.VerbHold:    func(id messages.JobID) any { return messages.JobRequest{Job: id} },
-		messages.VerbRelease: func(id messages.JobID) any { return messages.JobRequest{Job: id} },
-		messages.VerbRequeue: func(id messages.JobID) any { return messages.RequeueRequest{Job: id} },
-		messages.VerbOutput: func(id messages.JobID) any {
-			return messages.OutputRequest{Node: "n1", Logs: messages.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: id}, Number: 1}}}
+		messages.VerbJob:    func(id messages.JobID) any { return jobmsg.JobRequest{Job: id} },
+		messages.VerbWhy:    func(id messages.JobID) any { return jobmsg.JobRequest{Job: id} },
+		messages.VerbCancel: func(id messages.JobID) any { return jobmsg.CancelRequest{Job: id} },
+		messages.VerbTasks:  func(id messages.JobID) any { return jobmsg.TasksRequest{Job: id} },
+		jobmsg.VerbChange:   func(id messages.JobID) any { return jobmsg.ChangeRequest{Key: "k", Job: id, Name: "mine"} },
+		jobmsg.VerbHold:     func(id messages.JobID) any { return jobmsg.JobRequest{Job: id} },
+		jobmsg.VerbRelease:  func(id messages.JobID) any { return jobmsg.JobRequest{Job: id} },
+		jobmsg.VerbRequeue:  func(id messages.JobID) any { return jobmsg.RequeueRequest{Job: id} },
+		clearing.VerbOutput: func(id messages.JobID) any {
+			return clearing.OutputRequest{Node: "n1", Logs: agent.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: id}, Number: 1}}}
 		},
 		messages.VerbSubmit: func(id messages.JobID) any {
 			spec := oneStage(1)
 			spec.AfterJobs = []messages.JobID{id}
-			return messages.SubmitRequest{Key: "after", Spec: spec}
+			return jobmsg.SubmitRequest{Key: "after", Spec: spec}
 		},
 	} {
 		answer := func(id messages.JobID) string {
@@ -356,9 +362,9 @@ func TestOthersJobsAreNotYours(t *testing.T) {
 			t.Errorf("%s: of another's job %q, of none %q", verb, others, none)
 		}
 	}
-	_, err := call[messages.JobsReply](f, "bob", messages.VerbJobs, messages.JobsRequest{Account: "alice"})
+	_, err := call[jobmsg.JobsReply](f, "bob", messages.VerbJobs, jobmsg.JobsRequest{Account: "alice"})
 	wantKind(t, err, messages.PermissionDenied)
-	if jobs := must[messages.JobsReply](f, "operator", messages.VerbJobs, messages.JobsRequest{All: true}); len(jobs.Jobs) != 1 {
+	if jobs := must[jobmsg.JobsReply](f, "operator", messages.VerbJobs, jobmsg.JobsRequest{All: true}); len(jobs.Jobs) != 1 {
 		t.Fatalf("the operator sees %d jobs", len(jobs.Jobs))
 	}
 }
@@ -370,10 +376,10 @@ func TestCancelledJobStopsAndOwesForWhatRan(t *testing.T) {
 	id := f.submit("alice", "k1", oneStage(2)).Job
 	f.register("n1", 1)
 	g := f.claim("n1", 1, id, 1).Grants
-	stops := make(chan messages.Directive, 8)
+	stops := make(chan agent.Directive, 8)
 	sub, err := f.net.Connect("n1").Subscribe(messages.DirectiveSubject("west", "n1"), func(_ string, data []byte) {
-		var d messages.Directive
-		if messages.Unmarshal(data, messages.Msgpack, &d) == nil {
+		var d agent.Directive
+		if wire.Unmarshal(data, wire.Msgpack, &d) == nil {
 			stops <- d
 		}
 	})
@@ -381,7 +387,7 @@ func TestCancelledJobStopsAndOwesForWhatRan(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer sub.Stop()
-	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Job: id})
+	must[jobmsg.CancelReply](f, "alice", messages.VerbCancel, jobmsg.CancelRequest{Job: id})
 	if d := <-stops; !slices.Contains(d.Stop, g[0].Attempt) {
 		t.Fatalf("told to stop %v, runs %v", d.Stop, g)
 	}
@@ -389,7 +395,7 @@ func TestCancelledJobStopsAndOwesForWhatRan(t *testing.T) {
 		c, ok := f.bank.charged("job/west/alice/k1")
 		return ok && c == 5*messages.Credit
 	})
-	_, err = call[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Job: id})
+	_, err = call[jobmsg.CancelReply](f, "alice", messages.VerbCancel, jobmsg.CancelRequest{Job: id})
 	wantKind(t, err, messages.Ended)
 }
 
@@ -397,10 +403,10 @@ func TestCancelledJobStopsAndOwesForWhatRan(t *testing.T) {
 // its last task is claimed.
 func TestVectorsFollowTheJobs(t *testing.T) {
 	f := start(t)
-	vectors := make(chan messages.Vector, 64)
+	vectors := make(chan agent.Vector, 64)
 	sub, err := f.net.Connect("n1").Subscribe(messages.VectorSubject("west", "main"), func(_ string, data []byte) {
-		var v messages.Vector
-		if messages.Unmarshal(data, messages.Msgpack, &v) == nil {
+		var v agent.Vector
+		if wire.Unmarshal(data, wire.Msgpack, &v) == nil {
 			vectors <- v
 		}
 	})
@@ -410,7 +416,7 @@ func TestVectorsFollowTheJobs(t *testing.T) {
 	defer sub.Stop()
 	f.register("n1", 1)
 	id := f.submit("alice", "k1", oneStage(1)).Job
-	until := func(what string, ok func(messages.ClassVector) bool) {
+	until := func(what string, ok func(agent.ClassVector) bool) {
 		t.Helper()
 		deadline := time.After(await.Patience)
 		for {
@@ -424,11 +430,11 @@ func TestVectorsFollowTheJobs(t *testing.T) {
 			}
 		}
 	}
-	until("the job with its task and the idle slot", func(c messages.ClassVector) bool {
+	until("the job with its task and the idle slot", func(c agent.ClassVector) bool {
 		return c.Pending == 1 && c.Idle == 1 && len(c.Jobs) == 1 && c.Jobs[0].Job == id && c.Jobs[0].Weight == 1
 	})
 	f.claim("n1", 1, id, 1)
-	until("that the job has nothing pending", func(c messages.ClassVector) bool {
+	until("that the job has nothing pending", func(c agent.ClassVector) bool {
 		return c.Pending == 0 && len(c.Jobs) == 1 && c.Jobs[0].Weight == 0 || c.Pending == 0 && len(c.Jobs) == 0
 	})
 }
@@ -439,7 +445,7 @@ func TestClaimOfAnExhaustedJobGetsAnother(t *testing.T) {
 	second := f.submit("bob", "k2", oneStage(5)).Job
 	f.register("n1", 4)
 	await.Until(t, "the market knows both jobs", func() bool {
-		m := must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0]
+		m := must[market.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0]
 		return m.Waiting == 2
 	})
 	got := map[messages.JobID]int{}
@@ -453,25 +459,25 @@ func TestClaimOfAnExhaustedJobGetsAnother(t *testing.T) {
 
 func TestAgentsAreChecked(t *testing.T) {
 	f := start(t)
-	for name, r := range map[string]messages.RegisterRequest{
-		"no session":  {Slots: []messages.ClassSlots{{Class: "map", Slots: 1}}},
+	for name, r := range map[string]agent.RegisterRequest{
+		"no session":  {Slots: []jobmsg.ClassSlots{{Class: "map", Slots: 1}}},
 		"no slots":    {Session: 1},
-		"negative":    {Session: 1, Slots: []messages.ClassSlots{{Class: "map", Slots: -1}}},
-		"class twice": {Session: 1, Slots: []messages.ClassSlots{{Class: "map", Slots: 1}, {Class: "map", Slots: 1}}},
+		"negative":    {Session: 1, Slots: []jobmsg.ClassSlots{{Class: "map", Slots: -1}}},
+		"class twice": {Session: 1, Slots: []jobmsg.ClassSlots{{Class: "map", Slots: 1}, {Class: "map", Slots: 1}}},
 	} {
-		_, err := call[messages.RegisterReply](f, "n1", messages.VerbRegister, r)
+		_, err := call[agent.RegisterReply](f, "n1", messages.VerbRegister, r)
 		if messages.KindOf(err) != messages.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	f.register("n1", 1)
 	for name, c := range map[string]struct {
-		x    messages.Exchange
+		x    agent.Exchange
 		kind messages.Kind
 	}{
-		"other session": {messages.Exchange{Session: 9, Seq: 1}, messages.Fenced},
+		"other session": {agent.Exchange{Session: 9, Seq: 1}, messages.Fenced},
 	} {
-		_, err := call[messages.ExchangeReply](f, "n1", messages.VerbExchange, c.x)
+		_, err := call[agent.ExchangeReply](f, "n1", messages.VerbExchange, c.x)
 		if messages.KindOf(err) != c.kind {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -496,10 +502,10 @@ func TestFailingTaskEndsTheJob(t *testing.T) {
 		}
 		f.finish("n1", next(), 3, g...)
 	}
-	var job messages.JobDetail
+	var job jobmsg.JobDetail
 	await.Until(t, "the job fails", func() bool {
-		job = must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: id})
-		return job.State == messages.Failed
+		job = must[jobmsg.JobDetail](f, "alice", messages.VerbJob, jobmsg.JobRequest{Job: id})
+		return job.State == jobmsg.Failed
 	})
 	if job.ExitCode != 3 || job.Reason != "TaskFailed" || job.Charged != 10*messages.Credit {
 		t.Fatalf("job %+v", job.JobSummary)
@@ -512,10 +518,10 @@ func TestFullDiskRefusesAndLosesNothing(t *testing.T) {
 	f := start(t)
 	first := f.submit("alice", "k1", oneStage(1)).Job
 	f.log.Fill(true)
-	request := messages.SubmitRequest{Key: "k2", Spec: oneStage(1)}
-	_, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, request)
+	request := jobmsg.SubmitRequest{Key: "k2", Spec: oneStage(1)}
+	_, err := call[jobmsg.SubmitReply](f, "alice", messages.VerbSubmit, request)
 	wantKind(t, err, messages.Exhausted)
-	if j := must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: first}); j.Job != first {
+	if j := must[jobmsg.JobDetail](f, "alice", messages.VerbJob, jobmsg.JobRequest{Job: first}); j.Job != first {
 		t.Fatalf("read job %d", j.Job)
 	}
 	f.log.Fill(false)
@@ -535,7 +541,7 @@ func TestNewLeaderGoesOn(t *testing.T) {
 		t.Fatalf("a lost answer made job %d", id)
 	}
 	term := func() uint64 {
-		return must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Term
+		return must[market.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Term
 	}
 	before := term()
 	f.log.Depose()

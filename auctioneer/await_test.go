@@ -5,6 +5,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // waiting returns how many requests wait for the end of a job.
@@ -15,10 +16,10 @@ func (f *fixture) waiting() int {
 }
 
 // ask requests a job and waits for its end in the background. It returns the channel that gets the answer.
-func (f *fixture) ask(job messages.JobID) <-chan messages.JobDetail {
-	answered := make(chan messages.JobDetail, 1)
+func (f *fixture) ask(job messages.JobID) <-chan jobmsg.JobDetail {
+	answered := make(chan jobmsg.JobDetail, 1)
 	go func() {
-		d, err := call[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: job, Wait: messages.MostWait})
+		d, err := call[jobmsg.JobDetail](f, "alice", messages.VerbJob, jobmsg.JobRequest{Job: job, Wait: jobmsg.MostWait})
 		if err != nil {
 			f.t.Error(err)
 		}
@@ -50,7 +51,7 @@ func TestQueryWaitsForTheEnd(t *testing.T) {
 	f.log.Elect()
 	await.Until(t, "the request waits at the next leader", func() bool { return f.waiting() == 2 })
 	f.finish("n1", 3, 0, g[1])
-	if d := <-answered; d.State != messages.Completed {
+	if d := <-answered; d.State != jobmsg.Completed {
 		t.Errorf("answered %v", d.State)
 	}
 	<-ended
@@ -58,7 +59,7 @@ func TestQueryWaitsForTheEnd(t *testing.T) {
 	if n := f.waiting(); n != 0 || len(f.endings.jobs) != 0 || len(f.endings.of) != 0 {
 		t.Errorf("%d requests wait, for %v, of %v", n, f.endings.jobs, f.endings.of)
 	}
-	if d := must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: id, Wait: messages.MostWait}); d.State != messages.Completed {
+	if d := must[jobmsg.JobDetail](f, "alice", messages.VerbJob, jobmsg.JobRequest{Job: id, Wait: jobmsg.MostWait}); d.State != jobmsg.Completed {
 		t.Errorf("answered %v", d.State)
 	}
 }
@@ -68,16 +69,16 @@ func TestQueryWaitsForTheEnd(t *testing.T) {
 func TestWaitsAreBounded(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(1)).Job
-	_, err := call[messages.JobDetail](f, "bob", messages.VerbJob, messages.JobRequest{Job: id, Wait: 100 * messages.MostWait})
+	_, err := call[jobmsg.JobDetail](f, "bob", messages.VerbJob, jobmsg.JobRequest{Job: id, Wait: 100 * jobmsg.MostWait})
 	wantKind(t, err, messages.NotFound)
-	_, err = call[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: id, Wait: -1})
+	_, err = call[jobmsg.JobDetail](f, "alice", messages.VerbJob, jobmsg.JobRequest{Job: id, Wait: -1})
 	wantKind(t, err, messages.Invalid)
 	for range mostWaitsOf {
 		if ended, _ := f.endings.enter("alice", id); ended == nil {
 			t.Fatal("refused too early")
 		}
 	}
-	if d := must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: id, Wait: messages.MostWait}); d.State != messages.Waiting {
+	if d := must[jobmsg.JobDetail](f, "alice", messages.VerbJob, jobmsg.JobRequest{Job: id, Wait: jobmsg.MostWait}); d.State != jobmsg.Waiting {
 		t.Errorf("answered %v", d.State)
 	}
 	if ended, _ := f.endings.enter("operator", id); ended == nil {

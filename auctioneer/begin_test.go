@@ -6,33 +6,35 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // TestAJobBeginsAtItsTime checks that a job begins at its begin time, even if nothing else happens at the site.
 func TestAJobBeginsAtItsTime(t *testing.T) {
-	g := newGrid(t, 1, spot(func(*messages.Market) {}))
-	id := g.enter("alice", "a", 1, func(s *messages.JobSpec) { s.Rate, s.Begin = messages.Credit, epoch.Add(minute) })
+	g := newGrid(t, 1, spot(func(*market.Market) {}))
+	id := g.enter("alice", "a", 1, func(s *job.JobSpec) { s.Rate, s.Begin = messages.Credit, epoch.Add(minute) })
 	g.look(g.node)
-	if w := must[messages.WhyReply](g.fixture, "alice", messages.VerbWhy, messages.JobRequest{Job: id}); len(g.node.running) != 0 ||
+	if w := must[market.WhyReply](g.fixture, "alice", messages.VerbWhy, job.JobRequest{Job: id}); len(g.node.running) != 0 ||
 		w.Reason != "BeginTime" || !strings.Contains(w.Message, "the job begins at") {
 		t.Fatalf("%d run; %+v", len(g.node.running), w)
 	}
 	g.pass(minute)
 	g.until(id)
-	if j := must[messages.JobDetail](g.fixture, "alice", messages.VerbJob, messages.JobRequest{Job: id}); j.Started < epoch.Add(minute) {
+	if j := must[job.JobDetail](g.fixture, "alice", messages.VerbJob, job.JobRequest{Job: id}); j.Started < epoch.Add(minute) {
 		t.Errorf("started %v", j.Started)
 	}
-	never := g.enter("alice", "b", 1, func(s *messages.JobSpec) { s.Rate, s.Begin = messages.Credit, epoch.Add(1000*minute) })
-	must[messages.CancelReply](g.fixture, "alice", messages.VerbCancel, messages.CancelRequest{Job: never})
+	never := g.enter("alice", "b", 1, func(s *job.JobSpec) { s.Rate, s.Begin = messages.Credit, epoch.Add(1000*minute) })
+	must[job.CancelReply](g.fixture, "alice", messages.VerbCancel, job.CancelRequest{Job: never})
 	await.Until(t, "a job that never began is final", func() bool {
-		return must[messages.JobDetail](g.fixture, "alice", messages.VerbJob, messages.JobRequest{Job: never}).State == messages.Cancelled
+		return must[job.JobDetail](g.fixture, "alice", messages.VerbJob, job.JobRequest{Job: never}).State == job.Cancelled
 	})
-	for want, change := range map[string]func(*messages.JobSpec){
-		"begin: contract q1-1":    func(s *messages.JobSpec) { s.Begin, s.Contract = epoch, "q1-1" },
-		"not before the deadline": func(s *messages.JobSpec) { s.Begin, s.Deadline = epoch, epoch },
-		"too far away":            func(s *messages.JobSpec) { s.Begin = messages.MaxBegin + 1 },
+	for want, change := range map[string]func(*job.JobSpec){
+		"begin: contract q1-1":    func(s *job.JobSpec) { s.Begin, s.Contract = epoch, "q1-1" },
+		"not before the deadline": func(s *job.JobSpec) { s.Begin, s.Deadline = epoch, epoch },
+		"too far away":            func(s *job.JobSpec) { s.Begin = job.MaxBegin + 1 },
 	} {
-		_, err := call[messages.SubmitReply](g.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "x", Spec: bids(1, change)})
+		_, err := call[job.SubmitReply](g.fixture, "alice", messages.VerbSubmit, job.SubmitRequest{Key: "x", Spec: bids(1, change)})
 		if wantKind(t, err, messages.Invalid); !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // raiseWithin is how long the answer to a change waits until the bank has set the additional credits aside. The raise
@@ -15,7 +16,7 @@ import (
 const raiseWithin = 3 * time.Second
 
 // change changes the description or the budget of a job that has not ended.
-func (l steering) change(ctx context.Context, caller messages.Name, r messages.ChangeRequest) (reply messages.ChangeReply, err error) {
+func (l steering) change(ctx context.Context, caller messages.Name, r job.ChangeRequest) (reply job.ChangeReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
@@ -35,7 +36,7 @@ func (l steering) change(ctx context.Context, caller messages.Name, r messages.C
 			return reply, err
 		}
 	}
-	c, err := l.rules().Change(&j, &r, func(spec *messages.JobSpec) error {
+	c, err := l.rules().Change(&j, &r, func(spec *job.JobSpec) error {
 		now := l.Clock()
 		return l.withMarket(spec.Market, func(m *market.Market) error {
 			return m.Admit(now, m.Bid(j.ID, j.Account, now, spec, j.Contract))
@@ -52,7 +53,7 @@ func (l steering) change(ctx context.Context, caller messages.Name, r messages.C
 }
 
 // raised waits until the bank has answered a raise of the budget, and returns the job's state and budget then.
-func (l steering) raised(ctx context.Context, caller messages.Name, id messages.JobID, changed book.Changed) (reply messages.ChangeReply, err error) {
+func (l steering) raised(ctx context.Context, caller messages.Name, id messages.JobID, changed book.Changed) (reply job.ChangeReply, err error) {
 	ctx, cancel := context.WithTimeout(ctx, raiseWithin)
 	defer cancel()
 	for {
@@ -64,7 +65,7 @@ func (l steering) raised(ctx context.Context, caller messages.Name, id messages.
 		if mine && j.Raise.Refused != "" {
 			return reply, messages.Errorf(messages.Insufficient, "budget: it stays at %s: %s", j.Spec.Budget.Words(), strings.TrimSuffix(j.Raise.Refused, " (Insufficient)"))
 		}
-		reply = messages.ChangeReply{Job: id, State: j.State, Budget: j.Spec.Budget}
+		reply = job.ChangeReply{Job: id, State: j.State, Budget: j.Spec.Budget}
 		if mine && j.Raise.Pending() {
 			reply.Pending = j.Spec.Budget + j.Raise.Amount
 		}

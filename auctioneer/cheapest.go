@@ -5,6 +5,9 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 const (
@@ -15,7 +18,7 @@ const (
 
 // cheapest returns, for each class of a job, the cheapest hour of the last week. It uses only prices that the
 // job's owner may see, and says nothing in a market whose prices do not follow the demand.
-func (l *submissions) cheapest(owner messages.Name, m *messages.Market, spec *messages.JobSpec, present []messages.ClassPrice) (out []messages.CheapHour) {
+func (l *submissions) cheapest(owner messages.Name, m *market.Market, spec *job.JobSpec, present []market.ClassPrice) (out []clearing.CheapHour) {
 	t := registry.Of(m)
 	if !t.Hourly && !t.Shares {
 		return nil
@@ -27,7 +30,7 @@ func (l *submissions) cheapest(owner messages.Name, m *messages.Market, spec *me
 		return nil
 	}
 	for _, p := range present {
-		hour := messages.CheapHour{Class: p.Class, Bids: t.Shares}
+		hour := clearing.CheapHour{Class: p.Class, Bids: t.Shares}
 		for i := range spec.Stages {
 			if s := &spec.Stages[i]; s.Class == p.Class {
 				hour.Slots = max(hour.Slots, s.Slots())
@@ -60,7 +63,7 @@ func (l *submissions) cheapest(owner messages.Name, m *messages.Market, spec *me
 // from the price of the class and the number of its slots. With all, prices that are hidden from users count too. known is
 // false if fewer than [leastHours] have known prices.
 func (m *marketPast) cheapest(now messages.Time, class int, all bool, cost func(messages.Credits, int) float64) (start messages.Time, least float64, known bool) {
-	step, rows := m.all.Since(now.Add(-messages.MaxHistory), now)
+	step, rows := m.all.Since(now.Add(-market.MaxHistory), now)
 	shown := toldPrice
 	if all {
 		shown = price

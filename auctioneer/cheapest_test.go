@@ -5,7 +5,11 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/series"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // remembers fills the history of the market m, class cpu, with a sample every ten minutes of the given time before
@@ -31,7 +35,7 @@ func (g *grid) remembers(over messages.Duration, price func(messages.Time) (int6
 // one slot and of two.
 func TestCheapestHour(t *testing.T) {
 	const credit, hour, day = int64(messages.Credit), 3600 * aSecond, 24 * 3600 * aSecond
-	unit := messages.Resources{CPUs: 1, Memory: 1 << 30}
+	unit := job.Resources{CPUs: 1, Memory: 1 << 30}
 	ago := func(at messages.Time, hours messages.Duration) bool {
 		return at >= epoch.Add(-hours*hour) && at < epoch.Add(-(hours-1)*hour)
 	}
@@ -50,22 +54,22 @@ func TestCheapestHour(t *testing.T) {
 		}
 		return 8 * credit, true
 	}
-	for _, mechanism := range []messages.Name{messages.HighestBid, messages.Proportional, messages.FIFO} {
-		m := messages.Market{Name: "m", Mechanism: mechanism, Classes: []messages.Name{"cpu"}, Units: []messages.ClassUnit{{Class: "cpu", Unit: unit}}}
-		if mechanism != messages.Proportional {
+	for _, mechanism := range []messages.Name{market.HighestBid, market.Proportional, market.FIFO} {
+		m := market.Market{Name: "m", Mechanism: mechanism, Classes: []messages.Name{"cpu"}, Units: []job.ClassUnit{{Class: "cpu", Unit: unit}}}
+		if mechanism != market.Proportional {
 			m.Reserve = new(messages.Price(messages.Credit))
 		}
 		g := newGrid(t, 4, m)
-		must[messages.RegisterReply](g.fixture, "n1", messages.VerbRegister, messages.RegisterRequest{Session: g.node.session() + 1,
-			Slots: []messages.ClassSlots{{Class: "cpu", Slots: 4}}, Resources: &messages.Resources{CPUs: 4, Memory: 4 << 30}})
+		must[agent.RegisterReply](g.fixture, "n1", messages.VerbRegister, agent.RegisterRequest{Session: g.node.session() + 1,
+			Slots: []job.ClassSlots{{Class: "cpu", Slots: 4}}, Resources: &job.Resources{CPUs: 4, Memory: 4 << 30}})
 		await.Until(t, "the histories begin", func() bool {
-			return must[messages.HistoryReply](g.fixture, "alice", messages.VerbHistory, messages.HistoryRequest{Market: "m"}).Since != 0
+			return must[market.HistoryReply](g.fixture, "alice", market.VerbHistory, market.HistoryRequest{Market: "m"}).Since != 0
 		})
-		asks := func(who messages.Name, cpus int) []messages.CheapHour {
+		asks := func(who messages.Name, cpus int) []clearing.CheapHour {
 			t.Helper()
-			reply := must[messages.OffersReply](g.fixture, who, messages.VerbOffers, messages.OffersRequest{Sites: []messages.Name{"west"},
-				Spec: bids(1, func(s *messages.JobSpec) {
-					if s.Stages[0].CPUs = cpus; mechanism == messages.HighestBid {
+			reply := must[clearing.OffersReply](g.fixture, who, clearing.VerbOffers, clearing.OffersRequest{Sites: []messages.Name{"west"},
+				Spec: bids(1, func(s *job.JobSpec) {
+					if s.Stages[0].CPUs = cpus; mechanism == market.HighestBid {
 						s.Rate = messages.Credit
 					}
 				})})
@@ -79,7 +83,7 @@ func TestCheapestHour(t *testing.T) {
 			t.Errorf("%s: after 23 hours %+v", mechanism, got)
 		}
 		g.remembers(8*day, prices)
-		if mechanism == messages.FIFO {
+		if mechanism == market.FIFO {
 			if got := asks("alice", 1); got != nil {
 				t.Errorf("the price of a queue is always the same, and the quote says %+v", got)
 			}
@@ -93,10 +97,10 @@ func TestCheapestHour(t *testing.T) {
 		}{{"alice", 1, 70, 3 * 3600}, {"alice", 2, 70, 2 * 3 * 3600}, {"operator", 1, 50, 2 * 3600}} {
 			got := asks(x.who, x.cpus)
 			price, now := x.price*messages.Credit, messages.Credits(3600*x.cpus)*messages.Credit
-			if mechanism == messages.Proportional { // the bids are for four slots
+			if mechanism == market.Proportional { // the bids are for four slots
 				price, now = price/3600/4, 0
 			}
-			if len(got) != 1 || got[0].Start != epoch.Add(-x.hours*hour) || got[0].Price != price || got[0].Slots != x.cpus || got[0].Bids != (mechanism == messages.Proportional) || got[0].Now == nil || *got[0].Now != now {
+			if len(got) != 1 || got[0].Start != epoch.Add(-x.hours*hour) || got[0].Price != price || got[0].Slots != x.cpus || got[0].Bids != (mechanism == market.Proportional) || got[0].Now == nil || *got[0].Now != now {
 				t.Errorf("%s: %s asks for %d processors, and is told %+v; want %v for the hour that began %d hours ago, and %v now", mechanism, x.who, x.cpus, got, price, x.hours, now)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // commands submits and cancels jobs, at this site and at others.
@@ -18,7 +19,7 @@ type commands struct {
 // the client's key, and then commits the job. After any failure, the same request can be sent again. If the book
 // refuses the submission, an effect frees the hold. If the submission never reaches the book, the hold ends after
 // HoldFor.
-func (l *commands) submit(ctx context.Context, account messages.Name, r messages.SubmitRequest) (reply messages.SubmitReply, err error) {
+func (l *commands) submit(ctx context.Context, account messages.Name, r job.SubmitRequest) (reply job.SubmitReply, err error) {
 	if !messages.ValidName(account) {
 		return reply, messages.Errorf(messages.Invalid, "account %q is not a valid name", account)
 	}
@@ -31,7 +32,7 @@ func (l *commands) submit(ctx context.Context, account messages.Name, r messages
 	return l.submitHere(ctx, account, &r)
 }
 
-func (l *commands) cancel(ctx context.Context, caller messages.Name, r messages.CancelRequest) (reply messages.CancelReply, err error) {
+func (l *commands) cancel(ctx context.Context, caller messages.Name, r job.CancelRequest) (reply job.CancelReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
@@ -52,14 +53,14 @@ func (l *commands) cancel(ctx context.Context, caller messages.Name, r messages.
 	if err != nil {
 		return reply, err
 	}
-	was, err := propose[messages.State](ctx, l.site, &book.Command{Cancel: &book.Cancel{Job: r.Job, By: caller, Window: l.Limits.Window()}})
-	return messages.CancelReply{Job: r.Job, State: was}, err
+	was, err := propose[job.State](ctx, l.site, &book.Command{Cancel: &book.Cancel{Job: r.Job, By: caller, Window: l.Limits.Window()}})
+	return job.CancelReply{Job: r.Job, State: was}, err
 }
 
 // cancelJobs cancels several jobs; the jobs of this site are cancelled in one command. A job that the caller may not
 // see is reported as a job that does not exist.
-func (l *commands) cancelJobs(ctx context.Context, caller messages.Name, ids []messages.JobID) ([]messages.CancelOutcome, error) {
-	out := make([]messages.CancelOutcome, len(ids))
+func (l *commands) cancelJobs(ctx context.Context, caller messages.Name, ids []messages.JobID) ([]job.CancelOutcome, error) {
+	out := make([]job.CancelOutcome, len(ids))
 	here, places := &book.CancelJobs{By: caller, Window: l.Limits.Window()}, []int{}
 	var away []messages.JobID
 	l.replica.read(func(b *book.Book) {

@@ -14,7 +14,10 @@ import (
 	"github.com/candor-grid/candor/auctioneer/quota"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // Config is the configuration of one replica of a site's auctioneer.
@@ -24,8 +27,8 @@ type Config struct {
 	Bus     bus.Bus // connected as the identity "$auctioneer"
 	// Open connects the replica's state to the log of the group.
 	Open      func(mailbox.Machine) (mailbox.Mailbox, error)
-	Markets   []messages.Market // the first one is used for submissions that name no market
-	Operators []messages.Name   // accounts that may see and cancel all jobs
+	Markets   []market.Market // the first one is used for submissions that name no market
+	Operators []messages.Name // accounts that may see and cancel all jobs
 	// Lease is how long an agent may run tasks without an answer to an exchange; default 30 s. Its claims are taken
 	// back after 1.5 times this time.
 	Lease messages.Duration
@@ -43,9 +46,9 @@ type Config struct {
 	// limit.
 	MostMemory map[messages.Name]int64
 	// Licenses has the number of licences of each name at the site.
-	Licenses messages.Licenses
+	Licenses job.Licenses
 	// Slurm says what names of Slurm mean at this site; nil: they mean nothing.
-	Slurm *messages.SlurmNames
+	Slurm *market.SlurmNames
 	// Filter is asked about each job that is submitted; nil: the site has no such program.
 	Filter *filter.Filter
 	// Notify sends notifications about jobs. The zero value of its NotifyRules allows no receiver.
@@ -75,8 +78,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("auctioneer: a bus and a mailbox are needed")
 	case len(c.Markets) == 0:
 		return fmt.Errorf("auctioneer: a site needs at least one market")
-	case c.RemoteFor != 0 && (c.RemoteFor < messages.MinInterval || c.RemoteFor > messages.MaxInterval):
-		return fmt.Errorf("auctioneer: jobs at other sites can be given from %v to %v", messages.MinInterval, messages.MaxInterval)
+	case c.RemoteFor != 0 && (c.RemoteFor < clearing.MinInterval || c.RemoteFor > clearing.MaxInterval):
+		return fmt.Errorf("auctioneer: jobs at other sites can be given from %v to %v", clearing.MinInterval, clearing.MaxInterval)
 	case c.Lease < 0 || c.HoldFor < 0:
 		return fmt.Errorf("auctioneer: lease and hold time cannot be negative")
 	}
@@ -96,7 +99,7 @@ func (c *Config) defaults() {
 	c.Lease = cmp.Or(c.Lease, messages.Duration(30*time.Second))
 	c.HoldFor = cmp.Or(c.HoldFor, messages.Duration(time.Hour))
 	c.RemoteFor = cmp.Or(c.RemoteFor, messages.Duration(7*24*time.Hour))
-	c.LeastVisit = cmp.Or(c.LeastVisit, messages.LeastVisit)
+	c.LeastVisit = cmp.Or(c.LeastVisit, clearing.LeastVisit)
 	c.Log = cmp.Or(c.Log, zap.NewNop())
 	c.Metrics = cmp.Or[prometheus.Registerer](c.Metrics, prometheus.NewRegistry())
 	if c.Clock == nil {

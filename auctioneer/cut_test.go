@@ -5,23 +5,26 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // TestOutputThatWasNotKeptIsTold checks that lost output is reported with its job and the reason, whatever number an
 // agent reports.
 func TestOutputThatWasNotKeptIsTold(t *testing.T) {
-	g := newGrid(t, 1, spot(func(*messages.Market) {}))
+	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	id := g.enter("alice", "a", 2, rate(1))
 	for _, lost := range []int64{5000, -7} {
 		g.until(id)
-		g.exchange(g.node, messages.Exchange{Session: g.node.session(), Seq: g.node.seq + 1,
-			Finished: []messages.Finished{{Attempt: g.node.running[0], Lost: lost}}})
+		g.exchange(g.node, agent.Exchange{Session: g.node.session(), Seq: g.node.seq + 1,
+			Finished: []agent.Finished{{Attempt: g.node.running[0], Lost: lost}}})
 		g.node.running = nil
 	}
 	if j := g.final(id); j.Stages[0].Lost != 5000 || j.Stages[0].Cut != 1 {
 		t.Errorf("%+v", j.Stages)
 	}
-	w := must[messages.WhyReply](g.fixture, "alice", messages.VerbWhy, messages.JobRequest{Job: id})
+	w := must[market.WhyReply](g.fixture, "alice", messages.VerbWhy, job.JobRequest{Job: id})
 	if want := "; 5,000 bytes of the output of 1 attempt are lost, because the site keeps less"; !strings.Contains(w.Message, want) {
 		t.Errorf("%q", w.Message)
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
@@ -30,7 +32,7 @@ func TestMoneyDoesNotWaitForObservations(t *testing.T) {
 		g := f.claim("n1", uint64(2*i+1), id, 1)
 		f.finish("n1", uint64(2*i+2), 0, g.Grants...)
 		await.Until(t, "the job is final", func() bool {
-			return must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: id}).State == messages.Completed
+			return must[job.JobDetail](f, "alice", messages.VerbJob, job.JobRequest{Job: id}).State == job.Completed
 		})
 	}
 }
@@ -40,9 +42,9 @@ func (f *fixture) visitor(number messages.JobID) messages.JobID {
 	f.t.Helper()
 	spec := oneStage(1)
 	spec.Market, spec.Stages[0].Class = "main", "map"
-	visit := messages.Visit{Home: "east", Job: number}
+	visit := job.Visit{Home: "east", Job: number}
 	data, err := (&book.Command{At: f.Clock(), Submit: &book.Submit{Account: "bob@east", Key: visit.String(), Payer: "bob@east", Held: spec.Budget, Spec: &spec,
-		Visit: &book.Visit{Visit: visit, Authorisation: visit.String(), Until: f.Clock().Add(messages.MaxInterval)}}}).Encode()
+		Visit: &book.Visit{Visit: visit, Authorisation: visit.String(), Until: f.Clock().Add(clearing.MaxInterval)}}}).Encode()
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -58,12 +60,12 @@ func (f *fixture) clearing() (asked *atomic.Int64, opened *atomic.Bool) {
 	f.t.Helper()
 	asked, opened = new(atomic.Int64), new(atomic.Bool)
 	sub, err := f.net.Connect("$bank").Serve(bus.Service{Name: "clearing", Version: "1.0.0", Endpoints: []bus.Endpoint{
-		{Name: "charge", Subject: messages.Subject("west", messages.Bank, messages.VerbCharge, "*"), Handle: bus.Handle("charge",
-			func(context.Context, messages.Name, messages.ChargeRequest) (messages.ClearingReply, error) {
+		{Name: "charge", Subject: messages.Subject("west", messages.Bank, clearing.VerbCharge, "*"), Handle: bus.Handle("charge",
+			func(context.Context, messages.Name, clearing.ChargeRequest) (clearing.ClearingReply, error) {
 				if asked.Add(1); !opened.Load() {
-					return messages.ClearingReply{}, messages.Errorf(messages.Exhausted, "the outbox is full")
+					return clearing.ClearingReply{}, messages.Errorf(messages.Exhausted, "the outbox is full")
 				}
-				return messages.ClearingReply{}, nil
+				return clearing.ClearingReply{}, nil
 			})}}})
 	if err != nil {
 		f.t.Fatal(err)
@@ -73,7 +75,7 @@ func (f *fixture) clearing() (asked *atomic.Int64, opened *atomic.Bool) {
 }
 
 func (f *fixture) final(id messages.JobID) bool {
-	return must[messages.JobDetail](f, "operator", messages.VerbJob, messages.JobRequest{Job: id}).State.Final()
+	return must[job.JobDetail](f, "operator", messages.VerbJob, job.JobRequest{Job: id}).State.Final()
 }
 
 // TestChargesToOtherSitesAreTriedAgain checks that refused charges to other sites are tried again, on a site where
@@ -82,7 +84,7 @@ func TestChargesToOtherSitesAreTriedAgain(t *testing.T) {
 	f := start(t)
 	asked, opened := f.clearing()
 	id := f.visitor(1)
-	must[messages.CancelReply](f, "operator", messages.VerbCancel, messages.CancelRequest{Job: id})
+	must[job.CancelReply](f, "operator", messages.VerbCancel, job.CancelRequest{Job: id})
 	await.Until(t, "the bank is asked twice", func() bool { return asked.Load() >= 2 })
 	opened.Store(true)
 	await.Until(t, "the job is final", func() bool { return f.final(id) })
@@ -95,10 +97,10 @@ func TestChargesThatWaitLetOthersPass(t *testing.T) {
 	f.clearing()
 	for i := range 1024 {
 		id := f.visitor(messages.JobID(i + 1))
-		must[messages.CancelReply](f, "operator", messages.VerbCancel, messages.CancelRequest{Job: id})
+		must[job.CancelReply](f, "operator", messages.VerbCancel, job.CancelRequest{Job: id})
 	}
 	id := f.submit("alice", "k", oneStage(1)).Job
-	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Job: id})
+	must[job.CancelReply](f, "alice", messages.VerbCancel, job.CancelRequest{Job: id})
 	await.Until(t, "a job of the site is final", func() bool { return f.final(id) })
 }
 
@@ -130,7 +132,7 @@ func TestObservationsAreTriedAgain(t *testing.T) {
 	tries := new(atomic.Int64)
 	f := startOn(t, func(b bus.Bus) bus.Bus { return failing{b, tries} })
 	id := f.submit("alice", "k", oneStage(1)).Job
-	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Job: id})
+	must[job.CancelReply](f, "alice", messages.VerbCancel, job.CancelRequest{Job: id})
 	await.Until(t, "no effect waits", func() (none bool) {
 		f.replica.read(func(b *book.Book) { none = b.Job(id).State.Final() && len(slices.Collect(b.EachEffect)) == 0 })
 		return none
@@ -161,8 +163,8 @@ func TestSettlementKeepsItsShares(t *testing.T) {
 	id := f.submit("alice", "k", oneStage(1)).Job
 	f.register("n1", 1)
 	g := f.claim("n1", 1, id, 1)
-	detail := func() messages.JobDetail {
-		return must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: id})
+	detail := func() job.JobDetail {
+		return must[job.JobDetail](f, "alice", messages.VerbJob, job.JobRequest{Job: id})
 	}
 	await.Until(t, "it has a share", func() bool { return len(detail().Shares) > 0 })
 	f.finish("n1", 2, 0, g.Grants...)
@@ -184,7 +186,7 @@ func TestOneBadTransferRefusesNoOther(t *testing.T) {
 		ids = append(ids, f.submit("alice", key, oneStage(1)).Job)
 	}
 	for _, id := range ids {
-		must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Job: id})
+		must[job.CancelReply](f, "alice", messages.VerbCancel, job.CancelRequest{Job: id})
 	}
 	for _, id := range ids {
 		await.Until(t, "the job is final", func() bool { return f.final(id) })

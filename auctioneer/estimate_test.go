@@ -9,10 +9,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // estimator starts an estimator that answers with the given function what jobs are worth.
-func (f *fixture) estimator(answer func(context.Context, messages.Name, messages.UtilityRequest) (messages.UtilityReply, error)) {
+func (f *fixture) estimator(answer func(context.Context, messages.Name, market.UtilityRequest) (market.UtilityReply, error)) {
 	f.t.Helper()
 	sub, err := f.net.Connect("$estimator").Serve(bus.Service{Name: "estimator", Version: "1.0.0", Endpoints: []bus.Endpoint{
 		{Name: "utility", Subject: messages.Subject("west", messages.Estimator, messages.VerbUtility, "*"), Handle: bus.Handle("utility", answer)}}})
@@ -24,13 +26,13 @@ func (f *fixture) estimator(answer func(context.Context, messages.Name, messages
 
 func (f *fixture) assumed(job messages.JobID) string {
 	f.t.Helper()
-	return must[messages.WhyReply](f, "alice", messages.VerbWhy, messages.JobRequest{Job: job}).Message
+	return must[market.WhyReply](f, "alice", messages.VerbWhy, jobmsg.JobRequest{Job: job}).Message
 }
 
 // twoClasses returns a job in two classes, whose worth depends on weights.
-func twoClasses() messages.JobSpec {
+func twoClasses() jobmsg.JobSpec {
 	spec := oneStage(1)
-	spec.Stages = append(spec.Stages, messages.Stage{Name: "reduce", Class: "reduce", After: []messages.Name{"map"}, Command: []string{"true"}})
+	spec.Stages = append(spec.Stages, jobmsg.Stage{Name: "reduce", Class: "reduce", After: []messages.Name{"map"}, Command: []string{"true"}})
 	return spec
 }
 
@@ -38,11 +40,11 @@ func twoClasses() messages.JobSpec {
 // from. For a job with one class, weights have no effect, and nothing is reported.
 func TestUtilityIsAssumed(t *testing.T) {
 	f := start(t)
-	f.estimator(func(_ context.Context, caller messages.Name, r messages.UtilityRequest) (messages.UtilityReply, error) {
+	f.estimator(func(_ context.Context, caller messages.Name, r market.UtilityRequest) (market.UtilityReply, error) {
 		if caller != "$auctioneer" || r.Account != "alice" || r.Name != "count" || r.Market != "main" || len(r.Classes) > 2 {
 			t.Errorf("%s asks %+v", caller, r)
 		}
-		return messages.UtilityReply{Utility: messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: "map", Weight: 3}, {Class: "reduce", Weight: 1}}[:len(r.Classes)]}, Runs: 7, Determined: true, Default: 0.25}, nil
+		return market.UtilityReply{Utility: jobmsg.Utility{Form: jobmsg.Linear, Weights: jobmsg.Weights{{Class: "map", Weight: 3}, {Class: "reduce", Weight: 1}}[:len(r.Classes)]}, Runs: 7, Determined: true, Default: 0.25}, nil
 	})
 	if text := f.assumed(f.submit("alice", "one", oneStage(1)).Job); strings.Contains(text, "assumed") {
 		t.Error(text)
@@ -51,7 +53,7 @@ func TestUtilityIsAssumed(t *testing.T) {
 	for k := range 100 {
 		job := f.submit("alice", fmt.Sprint("k", k), twoClasses()).Job
 		if text := f.assumed(job); strings.Contains(text, "estimated from 7 runs") && strings.Contains(text, "25 % is the default's") {
-			detail := must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: job})
+			detail := must[jobmsg.JobDetail](f, "alice", messages.VerbJob, jobmsg.JobRequest{Job: job})
 			if detail.Spec.Utility.Weights.Of("map") != 3 {
 				t.Errorf("utility %+v", detail.Spec.Utility)
 			}
@@ -64,15 +66,15 @@ func TestUtilityIsAssumed(t *testing.T) {
 // TestSilentEstimator checks that a submission does not wait for a silent estimator, and uses the default.
 func TestSilentEstimator(t *testing.T) {
 	f, over := start(t), make(chan struct{})
-	f.estimator(func(context.Context, messages.Name, messages.UtilityRequest) (messages.UtilityReply, error) {
+	f.estimator(func(context.Context, messages.Name, market.UtilityRequest) (market.UtilityReply, error) {
 		<-over
-		return messages.UtilityReply{}, nil
+		return market.UtilityReply{}, nil
 	})
 	t.Cleanup(func() { close(over) })
 	ctx, cancel := context.WithTimeout(t.Context(), await.Patience) // of a submission that waits for the estimator
 	defer cancel()
-	reply, err := bus.Call[messages.SubmitReply](ctx, f.net.Connect("alice"), messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"),
-		messages.SubmitRequest{Key: "k", Spec: twoClasses()})
+	reply, err := bus.Call[jobmsg.SubmitReply](ctx, f.net.Connect("alice"), messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"),
+		jobmsg.SubmitRequest{Key: "k", Spec: twoClasses()})
 	if err != nil {
 		t.Fatal(err)
 	}

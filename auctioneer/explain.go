@@ -10,6 +10,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
@@ -21,8 +23,8 @@ func reason(j *book.Job) string {
 		return "ChargeRefused"
 	case !j.Active() && j.Reason == "LimitExceeded":
 		return j.Limit()
-	case j.State == messages.Completed && j.MemoryKilled(nameless) != "":
-		return messages.EndMemoryKilled.String()
+	case j.State == job.Completed && j.MemoryKilled(nameless) != "":
+		return job.EndMemoryKilled.String()
 	case !j.Active():
 		return j.Reason
 	case j.Parked != nil && running == 0:
@@ -69,7 +71,7 @@ func outbid(j *book.Job) string {
 
 // expected fills the answer for a job that waits for something other than its market: a hold, a time, other jobs,
 // slots, or licences.
-func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
+func expected(b *book.Book, j *book.Job, reply *market.WhyReply) {
 	_, running, _ := j.Count()
 	switch o := j.Order; {
 	case j.Parked != nil:
@@ -225,7 +227,7 @@ func maintenance(b *book.Book, j *book.Job) string {
 		var kept *book.Node // the node that is free for the longest time
 		others := 0
 		for _, n := range b.Nodes() {
-			if !n.Up || !n.Suits(s) || n.Drain != 0 && n.Window == 0 || n.Health.Quarantined != 0 || !slices.ContainsFunc(n.Slots, func(c messages.ClassSlots) bool { return c.Class == s.Class && c.Slots >= s.Slots() }) {
+			if !n.Up || !n.Suits(s) || n.Drain != 0 && n.Window == 0 || n.Health.Quarantined != 0 || !slices.ContainsFunc(n.Slots, func(c job.ClassSlots) bool { return c.Class == s.Class && c.Slots >= s.Slots() }) {
 				continue
 			}
 			if n.Admits(s, b.Now()) {
@@ -245,9 +247,9 @@ func maintenance(b *book.Book, j *book.Job) string {
 
 // beforeMaintenance returns a sentence about a node that has a maintenance window, and about a task that may not start
 // there.
-func beforeMaintenance(now messages.Time, n *book.Node, s *messages.Stage, others int) string {
+func beforeMaintenance(now messages.Time, n *book.Node, s *job.Stage, others int) string {
 	from := n.FreeUntil(now)
-	w := n.Windows()[slices.IndexFunc(n.Windows(), func(w *messages.Window) bool { return w.From == from })]
+	w := n.Windows()[slices.IndexFunc(n.Windows(), func(w *market.Window) bool { return w.From == from })]
 	nodes := "node " + n.Name + " is"
 	if others > 0 {
 		nodes = "node " + n.Name + " and " + spelling.Number(others, "other node are", "other nodes are")
@@ -295,12 +297,12 @@ func closed(b *book.Book, j *book.Job) (text string, all bool) {
 }
 
 // closedTo returns the nodes that a stage names, if none of them takes tasks now.
-func closedTo(b *book.Book, s *messages.Stage) (nodes []string) {
+func closedTo(b *book.Book, s *job.Stage) (nodes []string) {
 	if !s.NamesNodes() {
 		return nil
 	}
 	for _, n := range b.Nodes() {
-		if n.Removed || !n.Suits(s) || !slices.ContainsFunc(n.Slots, func(c messages.ClassSlots) bool { return c.Class == s.Class }) {
+		if n.Removed || !n.Suits(s) || !slices.ContainsFunc(n.Slots, func(c job.ClassSlots) bool { return c.Class == s.Class }) {
 			continue
 		}
 		state := stateOf(n)
@@ -430,7 +432,7 @@ func remedy(j *book.Job) []string {
 		return []string{fmt.Sprintf("`candor logs %d --stderr` shows the errors of the task, and `candor rerun %d` runs the failed tasks again", j.ID, j.ID)}
 	case "TimeLimit":
 		return []string{"a longer time limit for the stage, or smaller tasks"}
-	case "LimitExceeded", "MemoryLimit", "DiskLimit", messages.EndMemoryKilled.String():
+	case "LimitExceeded", "MemoryLimit", "DiskLimit", job.EndMemoryKilled.String():
 		return []string{"a larger limit for the stage, or tasks that need less"}
 	case "CannotStart":
 		return []string{"a command, an interpreter and a working directory that exist on every node, and that the user of the tasks may use"}
@@ -439,7 +441,7 @@ func remedy(j *book.Job) []string {
 }
 
 // classes returns how many classes of slots a job uses.
-func classes(s *messages.JobSpec) int {
+func classes(s *job.JobSpec) int {
 	seen := map[messages.Name]bool{}
 	for i := range s.Stages {
 		seen[s.Stages[i].Class] = true
@@ -465,7 +467,7 @@ func draining(b *book.Book, j *book.Job) (tasks int, until messages.Time) {
 }
 
 // summaryIn returns the job's line in a list, with what the job waits for at this site.
-func summaryIn(b *book.Book, j *book.Job) messages.JobSummary {
+func summaryIn(b *book.Book, j *book.Job) job.JobSummary {
 	s := summary(j)
 	switch r := reached(b, j); {
 	case s.Reason != "Waiting":
@@ -477,7 +479,7 @@ func summaryIn(b *book.Book, j *book.Job) messages.JobSummary {
 	return s
 }
 
-func summary(j *book.Job) messages.JobSummary {
+func summary(j *book.Job) job.JobSummary {
 	s := j.Summary()
 	s.Reason = reason(j)
 	s.Message = cmp.Or(j.Cause, j.Message) // the cause of its end

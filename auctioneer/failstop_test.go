@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/candor-grid/candor/auctioneer/book"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
@@ -39,7 +39,7 @@ func (f fatal) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
 // such a command.
 func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 	t.Parallel()
-	good := book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []messages.ClassSlots{{Class: "map", Slots: 1}}}}
+	good := book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []job.ClassSlots{{Class: "map", Slots: 1}}}}
 	good.Stamp(7, 0, false)
 	whole, err := good.Encode()
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/auctioneer/federation"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // changesTogether is how long changes of visiting jobs are collected for one answer.
@@ -125,13 +127,13 @@ func (c *federated) forgive(peer messages.Name) {
 
 // accept asks this site's bank to accept the authorisation of a visiting job.
 func (c *federated) accept(ctx context.Context, a *federation.Arrival) error {
-	_, err := askActor[messages.ClearingReply](ctx, c.peers, messages.Bank, messages.VerbAccept, a.Accept())
+	_, err := askActor[clearing.ClearingReply](ctx, c.peers, messages.Bank, clearing.VerbAccept, a.Accept())
 	a.Accepted(err)
 	return err
 }
 
 // begin reserves a visiting job for one request: no other request can enter it until the caller calls end.
-func (c *federated) begin(visit messages.Visit) (end func(), err error) {
+func (c *federated) begin(visit job.Visit) (end func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.locked(func() { c.visits.End(visit) }), c.visits.Begin(visit)
@@ -139,7 +141,7 @@ func (c *federated) begin(visit messages.Visit) (end func(), err error) {
 
 // entering returns an error while a visiting job is being entered. Otherwise a request could get the answer that the
 // job does not exist.
-func (c *federated) entering(visit messages.Visit) error {
+func (c *federated) entering(visit job.Visit) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.visits.Entering(visit) {
@@ -164,7 +166,7 @@ func (c *federated) locked(f func()) func() {
 }
 
 // await waits until a visiting job of a peer has changed after the peer's cursor.
-func (c *federated) await(ctx context.Context, home messages.Name, r messages.PeerJobsRequest) ([]messages.JobID, messages.PeerJobsReply) {
+func (c *federated) await(ctx context.Context, home messages.Name, r clearing.PeerJobsRequest) ([]messages.JobID, clearing.PeerJobsReply) {
 	ctx, cancel := context.WithTimeout(ctx, r.Wait.Std())
 	defer cancel()
 	for {

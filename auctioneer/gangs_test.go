@@ -4,22 +4,26 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // likelyJobs are the jobs that the operator of a batch queue expects.
-var likelyJobs = []messages.QueuedType{{Value: 20 * messages.Credit, Delay: messages.Credit / 20, Length: 50 * second},
+var likelyJobs = []market.QueuedType{{Value: 20 * messages.Credit, Delay: messages.Credit / 20, Length: 50 * second},
 	{Value: 90 * messages.Credit, Delay: messages.Credit / 2, Length: 100 * second}}
 
-func queued(change func(*messages.Market)) messages.Market {
-	m := messages.Market{Name: "batch", Mechanism: messages.BatchQueue, Classes: []messages.Name{"cpu"}, GangTimeout: 10 * second, PriorJobs: likelyJobs}
+func queued(change func(*market.Market)) market.Market {
+	m := market.Market{Name: "batch", Mechanism: market.BatchQueue, Classes: []messages.Name{"cpu"}, GangTimeout: 10 * second, PriorJobs: likelyJobs}
 	change(&m)
 	return m
 }
 
 // ganged returns a gang that is worth value, and loses delay for each second of waiting.
-func ganged(value, delay messages.Credits, length messages.Duration) func(*messages.JobSpec) {
-	return func(s *messages.JobSpec) {
+func ganged(value, delay messages.Credits, length messages.Duration) func(*job.JobSpec) {
+	return func(s *job.JobSpec) {
 		s.Value, s.Delay, s.Length, s.Stages[0].Gang = value*messages.Credit, delay*messages.Credit/100, length, true
 		s.Stages[0].Attempts = 3
 	}
@@ -28,7 +32,7 @@ func ganged(value, delay messages.Credits, length messages.Duration) func(*messa
 // TestBatchQueueRunsOrDiscards checks that a gang of two runs on two nodes at once. A front job that is worth less
 // than the delay it causes must be discarded. The payments of each decision must sum to zero.
 func TestBatchQueueRunsOrDiscards(t *testing.T) {
-	g := newGrid(t, 1, queued(func(*messages.Market) {}))
+	g := newGrid(t, 1, queued(func(*market.Market) {}))
 	other := &node{name: "n2", slots: 1}
 	g.enroll(other)
 	first := g.enter("alice", "a", 2, ganged(50, 10, 100*second))
@@ -42,9 +46,9 @@ func TestBatchQueueRunsOrDiscards(t *testing.T) {
 	g.reason(poor, "WaitingForSlots")
 	g.pass(50 * second)
 	a := other.running[0]
-	g.report(other, messages.Finished{Attempt: a})
+	g.report(other, agent.Finished{Attempt: a})
 	g.complete(first)
-	if p := g.final(poor); p.State != messages.Discarded || p.Reason != "Discarded" || g.why(poor).Change == nil {
+	if p := g.final(poor); p.State != job.Discarded || p.Reason != "Discarded" || g.why(poor).Change == nil {
 		t.Errorf("%+v", p.JobSummary)
 	}
 	await.Until(t, "the last gang runs", func() bool {
@@ -52,14 +56,14 @@ func TestBatchQueueRunsOrDiscards(t *testing.T) {
 		g.look(other)
 		return len(g.node.going()) == 1 && len(other.going()) == 1
 	})
-	g.report(other, messages.Finished{Attempt: other.running[0]})
+	g.report(other, agent.Finished{Attempt: other.running[0]})
 	g.complete(rich)
 	g.final(rich)
 	g.final(first)
 	await.Until(t, "every hold is resolved", func() bool { return g.books.holds() == 0 })
 	sum := g.books.balance("alice") + g.books.balance("bob") + g.books.balance("carol")
-	if sum != 3000*messages.Credit || g.books.balance(messages.SiteAccount) != 0 {
-		t.Errorf("balances sum to %v, the site has %v", sum, g.books.balance(messages.SiteAccount))
+	if sum != 3000*messages.Credit || g.books.balance(money.SiteAccount) != 0 {
+		t.Errorf("balances sum to %v, the site has %v", sum, g.books.balance(money.SiteAccount))
 	}
 	if p, r := g.job(poor), g.job(rich); p.Charged == 0 || p.Charged != -r.Charged {
 		t.Errorf("the one paid %v, the other %v: %s", p.Charged, r.Charged, g.why(poor).Message)
@@ -69,7 +73,7 @@ func TestBatchQueueRunsOrDiscards(t *testing.T) {
 // TestGangsStartTogetherOrNotAtAll starts a gang that needs two nodes on a site with one. The claimed task must wait,
 // and be given back when that takes too long. With another node, both tasks must start.
 func TestGangsStartTogetherOrNotAtAll(t *testing.T) {
-	g := newGrid(t, 2, queued(func(*messages.Market) {}))
+	g := newGrid(t, 2, queued(func(*market.Market) {}))
 	other := &node{name: "n2", slots: 1}
 	g.enroll(other)
 	id := g.enter("alice", "a", 3, ganged(50, 0, 100*second))
@@ -79,7 +83,7 @@ func TestGangsStartTogetherOrNotAtAll(t *testing.T) {
 	}
 	g.pass(11 * second)
 	await.Until(t, "they are given back", func() bool {
-		g.exchange(g.node, messages.Exchange{Session: 7, Seq: g.node.seq + 1})
+		g.exchange(g.node, agent.Exchange{Session: 7, Seq: g.node.seq + 1})
 		return len(g.node.running) == 0
 	})
 	await.Until(t, "all start", func() bool {
@@ -94,12 +98,12 @@ func TestGangsStartTogetherOrNotAtAll(t *testing.T) {
 
 // TestOneFailureEndsTheGang lets one task of a gang fail. The whole gang must run again.
 func TestOneFailureEndsTheGang(t *testing.T) {
-	g := newGrid(t, 2, queued(func(*messages.Market) {}))
+	g := newGrid(t, 2, queued(func(*market.Market) {}))
 	id := g.enter("alice", "a", 2, ganged(50, 0, 100*second))
 	g.until(id, id)
-	g.report(g.node, messages.Finished{Attempt: g.node.running[0], ExitCode: 1})
+	g.report(g.node, agent.Finished{Attempt: g.node.running[0], ExitCode: 1})
 	await.Until(t, "the other is stopped", func() bool {
-		g.exchange(g.node, messages.Exchange{Session: 7, Seq: g.node.seq + 1})
+		g.exchange(g.node, agent.Exchange{Session: 7, Seq: g.node.seq + 1})
 		return len(g.node.running) == 0
 	})
 	g.until(id, id)
@@ -109,13 +113,13 @@ func TestOneFailureEndsTheGang(t *testing.T) {
 		}
 	}
 	g.complete(id)
-	if j := g.final(id); j.State != messages.Completed {
+	if j := g.final(id); j.State != job.Completed {
 		t.Errorf("%+v", j.JobSummary)
 	}
 }
 
-func night(change func(*messages.Market)) messages.Market {
-	m := messages.Market{Name: "night", Mechanism: messages.Reservation, Classes: []messages.Name{"cpu"}, Cycle: 10 * minute, Granule: minute}
+func night(change func(*market.Market)) market.Market {
+	m := market.Market{Name: "night", Mechanism: market.Reservation, Classes: []messages.Name{"cpu"}, Cycle: 10 * minute, Granule: minute}
 	change(&m)
 	return m
 }
@@ -123,13 +127,13 @@ func night(change func(*messages.Market)) messages.Market {
 // TestReservationsStartAtTheirTime submits two gangs that each need all slots for six of ten minutes. The better one
 // must win and pay the other's bid. A third gang of four minutes fits after it, and pays nothing.
 func TestReservationsStartAtTheirTime(t *testing.T) {
-	g := newGrid(t, 2, night(func(*messages.Market) {}))
+	g := newGrid(t, 2, night(func(*market.Market) {}))
 	g.pass(minute)
 	better, worse := g.enter("alice", "a", 2, ganged(40, 0, 6*minute)), g.enter("bob", "b", 2, ganged(30, 0, 6*minute))
 	small := g.enter("carol", "c", 2, ganged(5, 0, 4*minute))
 	g.reason(better, "WaitingForAuction")
 	g.pass(9 * minute)
-	if b := g.final(worse); b.State != messages.Discarded || b.Reason != "Outbid" || b.Charged != 0 {
+	if b := g.final(worse); b.State != job.Discarded || b.Reason != "Outbid" || b.Charged != 0 {
 		t.Errorf("%+v", b.JobSummary)
 	}
 	await.Until(t, "the timetable is known", func() bool { return g.why(better).Reason == "Reserved" || g.why(small).Reason == "Reserved" })
@@ -154,7 +158,7 @@ func TestReservationsStartAtTheirTime(t *testing.T) {
 
 // TestReservationsOutliveTheLeader changes the leader. A reservation that was sold must stay.
 func TestReservationsOutliveTheLeader(t *testing.T) {
-	g := newGrid(t, 2, night(func(*messages.Market) {}))
+	g := newGrid(t, 2, night(func(*market.Market) {}))
 	id := g.enter("alice", "a", 2, ganged(40, 0, 10*minute))
 	rival := g.enter("bob", "b", 2, ganged(30, 0, 10*minute))
 	g.pass(10 * minute)
@@ -164,18 +168,18 @@ func TestReservationsOutliveTheLeader(t *testing.T) {
 	late := g.enter("carol", "c", 2, ganged(90, 0, 10*minute))
 	g.until(id, id)
 	g.complete(id)
-	if a, c := g.final(id), g.job(late); a.Charged != 30*messages.Credit || c.State != messages.Waiting {
+	if a, c := g.final(id), g.job(late); a.Charged != 30*messages.Credit || c.State != job.Waiting {
 		t.Errorf("charged %v; the later bid is %v", a.Charged, c.State)
 	}
 }
 
 func TestGangsThatCannotBeAreRefused(t *testing.T) {
-	g := newGrid(t, 2, queued(func(*messages.Market) {}))
+	g := newGrid(t, 2, queued(func(*market.Market) {}))
 	wide := bids(3, ganged(50, 0, 100*second))
-	_, err := call[messages.SubmitReply](g.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "k", Spec: wide})
+	_, err := call[job.SubmitReply](g.fixture, "alice", messages.VerbSubmit, job.SubmitRequest{Key: "k", Spec: wide})
 	wantKind(t, err, messages.Invalid)
-	one := newGrid(t, 2, spot(func(*messages.Market) {}))
-	_, err = call[messages.SubmitReply](one.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "k", Spec: bids(2, func(s *messages.JobSpec) {
+	one := newGrid(t, 2, spot(func(*market.Market) {}))
+	_, err = call[job.SubmitReply](one.fixture, "alice", messages.VerbSubmit, job.SubmitRequest{Key: "k", Spec: bids(2, func(s *job.JobSpec) {
 		s.Rate, s.Stages[0].Gang = 2*messages.Credit, true
 	})})
 	wantKind(t, err, messages.Invalid)
@@ -187,13 +191,13 @@ func TestGangsThatCannotBeAreRefused(t *testing.T) {
 // TestBatchQueuePaysWithinWhatIsLeft lets a job pay in one decision after another. It must never pay more than its
 // budget, and must get the rest back.
 func TestBatchQueuePaysWithinWhatIsLeft(t *testing.T) {
-	g := newGrid(t, 1, queued(func(*messages.Market) {}))
+	g := newGrid(t, 1, queued(func(*market.Market) {}))
 	holder := g.enter("dan", "hold", 1, ganged(50, 0, 100*second))
 	g.until(holder)
 	names := []messages.Name{"alice", "bob", "carol"}
 	var jobs []messages.JobID
 	for i := range 12 {
-		jobs = append(jobs, g.enter(names[i%3], "j"+messages.JobID(i+1).String(), 1, func(s *messages.JobSpec) {
+		jobs = append(jobs, g.enter(names[i%3], "j"+messages.JobID(i+1).String(), 1, func(s *job.JobSpec) {
 			ganged(messages.Credits(1+i*7%19), messages.Credits(1+i*5%11), 20*second)(s)
 			s.Budget = 20 * messages.Credit
 		}))
@@ -202,7 +206,7 @@ func TestBatchQueuePaysWithinWhatIsLeft(t *testing.T) {
 	await.Until(t, "all have run or been discarded", func() bool {
 		g.look(g.node)
 		for _, a := range g.node.running {
-			g.report(g.node, messages.Finished{Attempt: a})
+			g.report(g.node, agent.Finished{Attempt: a})
 		}
 		for _, id := range jobs {
 			if !g.job(id).State.Final() {
@@ -230,7 +234,7 @@ func TestBatchQueuePaysWithinWhatIsLeft(t *testing.T) {
 // payer must get its credits back.
 func TestAGhostThatIsCancelledKeepsNothing(t *testing.T) {
 	for _, pricing := range []string{"externality", "pivot"} {
-		g := newGrid(t, 1, queued(func(m *messages.Market) {
+		g := newGrid(t, 1, queued(func(m *market.Market) {
 			if m.Pricing = pricing; pricing == "pivot" {
 				m.PriorJobs = nil
 			}
@@ -245,7 +249,7 @@ func TestAGhostThatIsCancelledKeepsNothing(t *testing.T) {
 		if b, a := g.job(payer).Charged, g.job(ghost).Charged; b <= 0 || a != 0 {
 			t.Errorf("%s: once his job runs, bob has paid %v, and alice, whose job waits, got %v", pricing, b, -a)
 		}
-		must[messages.CancelReply](g.fixture, "alice", messages.VerbCancel, messages.CancelRequest{Job: ghost})
+		must[job.CancelReply](g.fixture, "alice", messages.VerbCancel, job.CancelRequest{Job: ghost})
 		g.final(ghost)
 		g.complete(payer)
 		g.until(patient)
@@ -256,7 +260,7 @@ func TestAGhostThatIsCancelledKeepsNothing(t *testing.T) {
 			t.Errorf("%s: the ghost has brought alice %v", pricing, a-1000*messages.Credit)
 		}
 		sum := g.books.balance("alice") + g.books.balance("bob") + g.books.balance("carol") + g.books.balance("dan")
-		if site := g.books.balance(messages.SiteAccount); sum+site != 4000*messages.Credit || pricing == "externality" && site != 0 || site < 0 {
+		if site := g.books.balance(money.SiteAccount); sum+site != 4000*messages.Credit || pricing == "externality" && site != 0 || site < 0 {
 			t.Errorf("%s: the four have %v together, and the site %v", pricing, sum, site)
 		}
 		if paid, got := g.job(payer).Charged, g.job(patient).Charged; paid <= 0 || got >= 0 {
@@ -269,8 +273,8 @@ func TestAGhostThatIsCancelledKeepsNothing(t *testing.T) {
 // whether it declares 20 credits or 900.
 func TestALargerValueIsPaidNoMore(t *testing.T) {
 	end := func(value messages.Credits) messages.Credits {
-		g := newGrid(t, 1, queued(func(m *messages.Market) {
-			m.PriorJobs = []messages.QueuedType{{Value: 10 * messages.Credit, Delay: messages.Credit / 100, Length: 10 * second}}
+		g := newGrid(t, 1, queued(func(m *market.Market) {
+			m.PriorJobs = []market.QueuedType{{Value: 10 * messages.Credit, Delay: messages.Credit / 100, Length: 10 * second}}
 		}))
 		first := g.enter("dan", "hold", 1, ganged(50, 0, 10*second))
 		g.until(first)
@@ -280,7 +284,7 @@ func TestALargerValueIsPaidNoMore(t *testing.T) {
 			if name == "alice" {
 				worth = value
 			}
-			jobs = append(jobs, g.enter(name, "j"+messages.JobID(i+1).String(), 1, func(s *messages.JobSpec) {
+			jobs = append(jobs, g.enter(name, "j"+messages.JobID(i+1).String(), 1, func(s *job.JobSpec) {
 				ganged(worth, 1, 10*second)(s)
 				s.Budget = max(s.Budget, worth*messages.Credit)
 			}))

@@ -11,6 +11,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // A request to the bank pays for at most mostTogether single submissions, and at most mostUnderWay such requests run
@@ -22,7 +24,7 @@ const (
 
 // together enters a submission in one group with others that arrive at the same time: one payment request, and shared
 // log entries. If no request is running, it does so at once.
-func (l *submissions) together(ctx context.Context, s *submission, leave func()) (messages.SubmitReply, error) {
+func (l *submissions) together(ctx context.Context, s *submission, leave func()) (job.SubmitReply, error) {
 	a, g := &alone{submission: s, leave: leave, done: make(chan struct{})}, &l.gathered
 	g.mu.Lock()
 	g.waiting = append(g.waiting, a)
@@ -38,7 +40,7 @@ func (l *submissions) together(ctx context.Context, s *submission, leave func())
 	case <-a.done:
 		return a.reply, a.err
 	case <-ctx.Done():
-		return messages.SubmitReply{}, messages.Errorf(messages.Unknown, "the submission is still under way; ask again with the same key")
+		return job.SubmitReply{}, messages.Errorf(messages.Unknown, "the submission is still under way; ask again with the same key")
 	}
 }
 
@@ -66,7 +68,7 @@ func (l *submissions) enterBatch(ctx context.Context, batch []*alone) {
 	ctx, cancel := context.WithTimeout(ctx, bus.RequestTimeout)
 	defer cancel()
 	answered := make([]bool, len(batch))
-	done := func(k int, reply messages.SubmitReply, err error) {
+	done := func(k int, reply job.SubmitReply, err error) {
 		batch[k].reply, batch[k].err, answered[k] = reply, err, true
 		batch[k].leave()
 		close(batch[k].done)
@@ -76,7 +78,7 @@ func (l *submissions) enterBatch(ctx context.Context, batch []*alone) {
 			l.Log.Error("submissions panicked", zap.Any("cause", cause), zap.ByteString("stack", debug.Stack()))
 			for k := range batch {
 				if !answered[k] {
-					done(k, messages.SubmitReply{}, messages.Errorf(messages.Internal, "the site could not answer because of a defect; see its log"))
+					done(k, job.SubmitReply{}, messages.Errorf(messages.Internal, "the site could not answer because of a defect; see its log"))
 				}
 			}
 		}
@@ -89,7 +91,7 @@ func (l *submissions) enterBatch(ctx context.Context, batch []*alone) {
 }
 
 // enterAll pays for submissions together, and commits them in order, in shared log entries.
-func (l *submissions) enterAll(ctx context.Context, all []*submission, done func(k int, reply messages.SubmitReply, err error)) {
+func (l *submissions) enterAll(ctx context.Context, all []*submission, done func(k int, reply job.SubmitReply, err error)) {
 	if len(all) == 0 {
 		return
 	}
@@ -98,7 +100,7 @@ func (l *submissions) enterAll(ctx context.Context, all []*submission, done func
 	var places []int // positions of the paid submissions in all
 	for k, err := range l.holdAll(ctx, all) {
 		if err = cmp.Or(err, l.inTerm(l.number)); err != nil {
-			done(k, messages.SubmitReply{}, err)
+			done(k, job.SubmitReply{}, err)
 			continue
 		}
 		all[k].Assume(utilities(k))
@@ -114,9 +116,9 @@ func (l *submissions) enterAll(ctx context.Context, all []*submission, done func
 }
 
 // askUtilities is askUtility for several submissions: equal questions are asked once.
-func (l *submissions) askUtilities(ctx context.Context, all []*submission) (answer func(k int) *messages.UtilityReply) {
-	asked := map[string]<-chan *messages.UtilityReply{}
-	answers, questions := map[string]*messages.UtilityReply{}, make([]string, len(all))
+func (l *submissions) askUtilities(ctx context.Context, all []*submission) (answer func(k int) *market.UtilityReply) {
+	asked := map[string]<-chan *market.UtilityReply{}
+	answers, questions := map[string]*market.UtilityReply{}, make([]string, len(all))
 	for k, s := range all {
 		q, asks := s.AsksUtility()
 		questions[k] = fmt.Sprint(asks, "\x00", q.Account, "\x00", q.Name, "\x00", q.Market, "\x00", q.Classes)
@@ -124,7 +126,7 @@ func (l *submissions) askUtilities(ctx context.Context, all []*submission) (answ
 			asked[questions[k]] = l.askUtility(ctx, s)
 		}
 	}
-	return func(k int) *messages.UtilityReply {
+	return func(k int) *market.UtilityReply {
 		q := questions[k]
 		if from := asked[q]; from != nil {
 			answers[q], asked[q] = <-from, nil

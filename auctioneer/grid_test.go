@@ -8,9 +8,13 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 const (
@@ -42,7 +46,7 @@ func (n *node) session() uint64 { return 7 + uint64(n.most) }
 
 const epoch = messages.Time(1_700_000_000_000_000 - 1_700_000_000_000_000%3_600_000_000)
 
-func newGrid(t *testing.T, slots int, markets ...messages.Market) *grid {
+func newGrid(t *testing.T, slots int, markets ...market.Market) *grid {
 	t.Helper()
 	g := &grid{books: newBooks(), node: &node{name: "n1", slots: slots}}
 	g.now.Store(int64(epoch))
@@ -73,11 +77,11 @@ func newGrid(t *testing.T, slots int, markets ...messages.Market) *grid {
 }
 
 func (g *grid) enroll(n *node) {
-	must[messages.RegisterReply](g.fixture, n.name, messages.VerbRegister,
-		messages.RegisterRequest{Session: n.session(), Slots: []messages.ClassSlots{{Class: "cpu", Slots: n.slots}}})
+	must[agent.RegisterReply](g.fixture, n.name, messages.VerbRegister,
+		agent.RegisterRequest{Session: n.session(), Slots: []job.ClassSlots{{Class: "cpu", Slots: n.slots}}})
 	g.slots += n.slots
 	await.Until(g.t, "the markets know the node", func() bool {
-		m := must[messages.MarketsReply](g.fixture, n.name, messages.VerbMarkets, messages.Empty{}).Markets[0]
+		m := must[market.MarketsReply](g.fixture, n.name, messages.VerbMarkets, messages.Empty{}).Markets[0]
 		return m.Prices[0].Slots == g.slots
 	})
 }
@@ -92,26 +96,26 @@ func (g *grid) pass(d messages.Duration) {
 func (g *grid) look(n *node) {
 	g.t.Helper()
 	free := n.slots - (len(n.running) - len(n.held))
-	x := messages.Exchange{Session: n.session(), Seq: n.seq + 1}
+	x := agent.Exchange{Session: n.session(), Seq: n.seq + 1}
 	if free > 0 { // the leader knows better than a vector which job gets the slots
 		for _, m := range g.Markets {
-			x.Claims = append(x.Claims, messages.Claim{Market: m.Name, Class: "cpu", Slots: free})
+			x.Claims = append(x.Claims, agent.Claim{Market: m.Name, Class: "cpu", Slots: free})
 		}
 	}
 	g.exchange(n, x)
 }
 
-func (g *grid) exchange(n *node, x messages.Exchange) {
+func (g *grid) exchange(n *node, x agent.Exchange) {
 	g.t.Helper()
 	n.seq = x.Seq
-	r := must[messages.ExchangeReply](g.fixture, n.name, messages.VerbExchange, x)
+	r := must[agent.ExchangeReply](g.fixture, n.name, messages.VerbExchange, x)
 	for _, grant := range r.Grants {
 		n.running = append(n.running, grant.Attempt)
 	}
-	var stopped []messages.Finished
+	var stopped []agent.Finished
 	for _, a := range r.Stop {
 		if slices.Contains(n.running, a) {
-			stopped = append(stopped, messages.Finished{Attempt: a, Outcome: messages.Stopped, ExitCode: 143})
+			stopped = append(stopped, agent.Finished{Attempt: a, Outcome: agent.Stopped, ExitCode: 143})
 		}
 	}
 	if r.Version >= n.version {
@@ -123,12 +127,12 @@ func (g *grid) exchange(n *node, x messages.Exchange) {
 }
 
 // report reports ended attempts to the leader.
-func (g *grid) report(n *node, finished ...messages.Finished) {
+func (g *grid) report(n *node, finished ...agent.Finished) {
 	g.t.Helper()
 	for _, f := range finished {
 		n.running = slices.DeleteFunc(n.running, func(a messages.Attempt) bool { return a == f.Attempt })
 	}
-	g.exchange(n, messages.Exchange{Session: n.session(), Seq: n.seq + 1, Finished: finished})
+	g.exchange(n, agent.Exchange{Session: n.session(), Seq: n.seq + 1, Finished: finished})
 }
 
 // going returns the jobs whose tasks run on a node.
@@ -156,34 +160,34 @@ func (g *grid) until(jobs ...messages.JobID) {
 // complete ends a job's tasks well.
 func (g *grid) complete(id messages.JobID) {
 	g.t.Helper()
-	var done []messages.Finished
+	var done []agent.Finished
 	for _, a := range g.node.running {
 		if a.Task.Job == id {
-			done = append(done, messages.Finished{Attempt: a})
+			done = append(done, agent.Finished{Attempt: a})
 		}
 	}
 	g.report(g.node, done...)
 }
 
-func (g *grid) job(id messages.JobID) messages.JobDetail {
+func (g *grid) job(id messages.JobID) job.JobDetail {
 	g.t.Helper()
-	return must[messages.JobDetail](g.fixture, "operator", messages.VerbJob, messages.JobRequest{Job: id})
+	return must[job.JobDetail](g.fixture, "operator", messages.VerbJob, job.JobRequest{Job: id})
 }
 
 // final waits until a job is settled.
-func (g *grid) final(id messages.JobID) (j messages.JobDetail) {
+func (g *grid) final(id messages.JobID) (j job.JobDetail) {
 	g.t.Helper()
 	await.Until(g.t, "the job is settled", func() bool { j = g.job(id); return j.State.Final() })
 	return j
 }
 
-func (g *grid) why(id messages.JobID) messages.WhyReply {
+func (g *grid) why(id messages.JobID) market.WhyReply {
 	g.t.Helper()
-	return must[messages.WhyReply](g.fixture, "operator", messages.VerbWhy, messages.JobRequest{Job: id})
+	return must[market.WhyReply](g.fixture, "operator", messages.VerbWhy, job.JobRequest{Job: id})
 }
 
 // reason waits until the explanation of a job has this reason.
-func (g *grid) reason(id messages.JobID, want string) (w messages.WhyReply) {
+func (g *grid) reason(id messages.JobID, want string) (w market.WhyReply) {
 	g.t.Helper()
 	await.Until(g.t, "the reason is "+want, func() bool { w = g.why(id); return w.Reason == want })
 	if w.Message == "" {
@@ -193,14 +197,14 @@ func (g *grid) reason(id messages.JobID, want string) (w messages.WhyReply) {
 }
 
 // bids returns a job with one stage of tasks.
-func bids(tasks int, change func(*messages.JobSpec)) messages.JobSpec {
-	spec := messages.JobSpec{Name: "job", Budget: 100 * messages.Credit,
-		Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: tasks, Command: []string{"true"}}}}
+func bids(tasks int, change func(*job.JobSpec)) job.JobSpec {
+	spec := job.JobSpec{Name: "job", Budget: 100 * messages.Credit,
+		Stages: []job.Stage{{Name: "main", Class: "cpu", Tasks: tasks, Command: []string{"true"}}}}
 	change(&spec)
 	return spec
 }
 
-func (g *grid) enter(who messages.Name, key string, tasks int, change func(*messages.JobSpec)) messages.JobID {
+func (g *grid) enter(who messages.Name, key string, tasks int, change func(*job.JobSpec)) messages.JobID {
 	g.t.Helper()
 	return g.submit(who, key, bids(tasks, change)).Job
 }
@@ -209,15 +213,15 @@ func (g *grid) enter(who messages.Name, key string, tasks int, change func(*mess
 type books struct {
 	fakeBank
 	balances map[messages.Name]messages.Credits
-	held     map[string]messages.Transfer
-	done     map[string]messages.TransferResult
+	held     map[string]money.Transfer
+	done     map[string]money.TransferResult
 }
 
 func newBooks() *books {
-	return &books{balances: map[messages.Name]messages.Credits{messages.SiteAccount: 0}, held: map[string]messages.Transfer{}, done: map[string]messages.TransferResult{}}
+	return &books{balances: map[messages.Name]messages.Credits{money.SiteAccount: 0}, held: map[string]money.Transfer{}, done: map[string]money.TransferResult{}}
 }
 
-func (b *books) transfer(_ context.Context, _ messages.Name, r messages.TransferRequest) (reply messages.TransferReply, err error) {
+func (b *books) transfer(_ context.Context, _ messages.Name, r money.TransferRequest) (reply money.TransferReply, err error) {
 	b.wait(&r)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -232,23 +236,23 @@ func (b *books) transfer(_ context.Context, _ messages.Name, r messages.Transfer
 	return reply, nil
 }
 
-func (b *books) do(t *messages.Transfer) (r messages.TransferResult) {
+func (b *books) do(t *money.Transfer) (r money.TransferResult) {
 	r.Amount = t.Amount
 	switch t.Kind {
-	case messages.Hold:
+	case money.Hold:
 		b.open(t.Debit)
 		b.held[t.ID] = *t
-	case messages.Post, messages.Void:
+	case money.Post, money.Void:
 		h, ok := b.held[t.Pending]
 		if !ok || t.Amount > h.Amount {
-			return messages.TransferResult{Error: messages.Errorf(messages.NotFound, "no hold %q of %v", t.Pending, t.Amount)}
+			return money.TransferResult{Error: messages.Errorf(messages.NotFound, "no hold %q of %v", t.Pending, t.Amount)}
 		}
 		delete(b.held, t.Pending)
-		if t.Kind == messages.Post {
+		if t.Kind == money.Post {
 			b.balances[h.Debit] -= t.Amount
 			b.balances[t.Credit] += t.Amount
 		}
-	case messages.Posted:
+	case money.Posted:
 		b.open(t.Credit)
 		b.balances[t.Debit] -= t.Amount
 		b.balances[t.Credit] += t.Amount

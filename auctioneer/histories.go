@@ -13,6 +13,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/auctioneer/series"
 	"github.com/candor-grid/candor/messages"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 // The intervals and lengths of histories. Each replica has the histories: the leader samples, and the others copy
@@ -196,9 +197,9 @@ func (p *histories) sampleNodes(now messages.Time, b *book.Book) {
 	}
 }
 
-func (m *marketPast) tell(reply *messages.HistoryReply, now messages.Time, over messages.Duration, caller messages.Name, all bool) {
+func (m *marketPast) tell(reply *marketmsg.HistoryReply, now messages.Time, over messages.Duration, caller messages.Name, all bool) {
 	step, rows := m.all.Since(now.Add(-over), now)
-	reply.Step, reply.Classes = step, make([]messages.ClassHistory, len(m.classes))
+	reply.Step, reply.Classes = step, make([]marketmsg.ClassHistory, len(m.classes))
 	shownPrice, shownPending := toldPrice, toldPending
 	if all {
 		shownPrice, shownPending = price, pending
@@ -231,9 +232,9 @@ func (m *marketPast) tell(reply *messages.HistoryReply, now messages.Time, over 
 	}
 }
 
-func (n *nodePast) tell(reply *messages.HistoryReply, now messages.Time, over messages.Duration) {
+func (n *nodePast) tell(reply *marketmsg.HistoryReply, now messages.Time, over messages.Duration) {
 	step, rows := n.all.Since(now.Add(-over), now)
-	reply.Step, reply.Classes = step, make([]messages.ClassHistory, len(n.classes))
+	reply.Step, reply.Classes = step, make([]marketmsg.ClassHistory, len(n.classes))
 	for _, row := range rows {
 		reply.At = append(reply.At, row.At)
 		for k, class := range n.classes {

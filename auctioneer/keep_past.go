@@ -10,6 +10,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // copyPast copies new samples of the histories from the leader, while another replica leads.
@@ -25,13 +26,13 @@ func (a *site) copyPast(ctx context.Context) {
 }
 
 func (a *site) copyPastOnce(ctx context.Context) error {
-	subject := messages.Subject(a.Site, messages.Auctioneer, messages.VerbPast, messages.ServiceIdentity(messages.Auctioneer))
+	subject := messages.Subject(a.Site, messages.Auctioneer, market.VerbPast, messages.ServiceIdentity(messages.Auctioneer))
 	a.histories.mu.Lock()
-	r := messages.PastRequest{From: a.histories.last}
+	r := market.PastRequest{From: a.histories.last}
 	a.histories.mu.Unlock()
 	for {
 		within, cancel := context.WithTimeout(ctx, 5*sampleEvery)
-		reply, err := bus.Call[messages.PastReply](within, a.Bus, subject, r)
+		reply, err := bus.Call[market.PastReply](within, a.Bus, subject, r)
 		cancel()
 		if err != nil {
 			return err
@@ -56,7 +57,7 @@ func (a *site) loadPast() {
 	}
 	rest, is := bytes.CutPrefix(data, []byte(pastMagic))
 	for err == nil && is && len(rest) > 0 {
-		var one messages.PastReply
+		var one market.PastReply
 		if rest, err = nextPast(rest, &one); err == nil {
 			a.histories.merge(&one)
 			f.saved = one.Now

@@ -9,16 +9,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // runtimes starts an estimator that has seen a number of runs, each with this run time in seconds.
 func (f *fixture) runtimes(runs, seconds float64) {
 	f.t.Helper()
-	answer := func(_ context.Context, caller messages.Name, r messages.RuntimeRequest) (reply messages.RuntimeReply, err error) {
+	answer := func(_ context.Context, caller messages.Name, r market.RuntimeRequest) (reply market.RuntimeReply, err error) {
 		if caller != "$auctioneer" || r.Account != "alice" || len(r.Stages) != 1 || r.Stages[0].Command == "" {
 			f.t.Errorf("%s asks %+v", caller, r)
 		}
-		reply.Stages = []messages.RuntimeEstimate{{Stage: r.Stages[0].Name, Samples: []float64{seconds, seconds}, Runs: runs}}
+		reply.Stages = []market.RuntimeEstimate{{Stage: r.Stages[0].Name, Samples: []float64{seconds, seconds}, Runs: runs}}
 		return reply, nil
 	}
 	f.estimates(answer)
@@ -27,19 +28,19 @@ func (f *fixture) runtimes(runs, seconds float64) {
 // unlearned starts an estimator that has seen no runs. Without an estimator, each quote would wait for one.
 func (f *fixture) unlearned() {
 	f.t.Helper()
-	f.estimates(func(context.Context, messages.Name, messages.RuntimeRequest) (reply messages.RuntimeReply, err error) {
+	f.estimates(func(context.Context, messages.Name, market.RuntimeRequest) (reply market.RuntimeReply, err error) {
 		return reply, nil
 	})
 }
 
 // estimates starts an estimator that answers questions about run times with the given function.
-func (f *fixture) estimates(answer func(context.Context, messages.Name, messages.RuntimeRequest) (messages.RuntimeReply, error)) {
+func (f *fixture) estimates(answer func(context.Context, messages.Name, market.RuntimeRequest) (market.RuntimeReply, error)) {
 	f.t.Helper()
 	sub, err := f.net.Connect("$estimator").Serve(bus.Service{Name: "estimator", Version: "1.0.0", Endpoints: []bus.Endpoint{
-		{Name: "runtime", Subject: messages.Subject("west", messages.Estimator, messages.VerbRuntime, "*"), Handle: bus.Handle("runtime", answer)},
-		{Name: "classes", Subject: messages.Subject("west", messages.Estimator, messages.VerbClasses, "*"), Handle: bus.Handle("classes",
-			func(context.Context, messages.Name, messages.Empty) (messages.ClassesReply, error) {
-				return messages.ClassesReply{}, nil
+		{Name: "runtime", Subject: messages.Subject("west", messages.Estimator, market.VerbRuntime, "*"), Handle: bus.Handle("runtime", answer)},
+		{Name: "classes", Subject: messages.Subject("west", messages.Estimator, market.VerbClasses, "*"), Handle: bus.Handle("classes",
+			func(context.Context, messages.Name, messages.Empty) (market.ClassesReply, error) {
+				return market.ClassesReply{}, nil
 			})},
 	}})
 	if err != nil {
@@ -59,11 +60,11 @@ func TestContractsArePlannedWithWhatWasSeen(t *testing.T) {
 		{40, 25 * second, "planned with 25 s, by 40 runs"},
 		{2, 10 * second, "planned with the 10 s declared, as only 2 runs"},
 	} {
-		g := newGrid(t, 1, sold(func(*messages.Market) {}))
+		g := newGrid(t, 1, sold(func(*market.Market) {}))
 		g.runtimes(c.runs, 25)
 		spec := bids(1, valued)
-		menu := must[messages.QuoteReply](g.fixture, "alice", messages.VerbQuote, messages.QuoteRequest{Spec: spec})
-		soonest := slices.MinFunc(menu.Contracts, func(a, b messages.QuotedContract) int { return int(a.Completion - b.Completion) })
+		menu := must[market.QuoteReply](g.fixture, "alice", market.VerbQuote, market.QuoteRequest{Spec: spec})
+		soonest := slices.MinFunc(menu.Contracts, func(a, b market.QuotedContract) int { return int(a.Completion - b.Completion) })
 		if got := soonest.Completion.Sub(epoch); got != c.after {
 			t.Errorf("after %v runs it is quoted for after %v, want %v", c.runs, got, c.after)
 		}

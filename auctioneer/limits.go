@@ -7,6 +7,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/quota"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 // gate enforces the site's limits on accounts. The replica has one gate for all its terms.
@@ -38,9 +39,9 @@ const quotesAtOnce = 2
 func (g *gate) paced(now messages.Time, home messages.Name, verb string) error {
 	rules, of := &askPace, home+"//" // no account can have this name
 	switch verb {
-	case messages.VerbPeerQuote:
+	case clearing.VerbPeerQuote:
 		rules, of = &quotePace, home+"/"+verb
-	case messages.VerbPeerSubmit:
+	case clearing.VerbPeerSubmit:
 		rules, of = &submitPace, home+"/"+verb
 	}
 	g.mu.Lock()

@@ -15,6 +15,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // ruled starts an auctioneer with limits, and a clock that the test moves.
@@ -47,7 +50,7 @@ func TestFloodIsRefusedAndOthersAreNot(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range flood {
 		wg.Go(func() {
-			switch _, err := call[messages.SubmitReply](f, "mallory", messages.VerbSubmit, messages.SubmitRequest{Key: fmt.Sprint(i), Spec: oneStage(1)}); messages.KindOf(err) {
+			switch _, err := call[job.SubmitReply](f, "mallory", messages.VerbSubmit, job.SubmitRequest{Key: fmt.Sprint(i), Spec: oneStage(1)}); messages.KindOf(err) {
 			case messages.Exhausted:
 				if !strings.Contains(err.Error(), "submit again at 2027-01-15T08:00:01.000000Z") {
 					t.Errorf("it does not say when: %v", err)
@@ -81,7 +84,7 @@ func TestFloodIsRefusedAndOthersAreNot(t *testing.T) {
 	}
 	now.Add(1_000_000)
 	f.submit("mallory", "later", oneStage(1))
-	if _, err := call[messages.SubmitReply](f, "mallory", messages.VerbSubmit, messages.SubmitRequest{Key: "too soon", Spec: oneStage(1)}); messages.KindOf(err) != messages.Exhausted {
+	if _, err := call[job.SubmitReply](f, "mallory", messages.VerbSubmit, job.SubmitRequest{Key: "too soon", Spec: oneStage(1)}); messages.KindOf(err) != messages.Exhausted {
 		t.Errorf("a second one within the second: %v", err)
 	}
 }
@@ -91,13 +94,13 @@ func TestPendingLimit(t *testing.T) {
 	f, _ := ruled(t, quota.Rules{PendingJobs: 2})
 	first := f.submit("alice", "1", oneStage(1)).Job
 	f.submit("alice", "2", oneStage(1))
-	if _, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "3", Spec: oneStage(1)}); messages.KindOf(err) != messages.Exhausted {
+	if _, err := call[job.SubmitReply](f, "alice", messages.VerbSubmit, job.SubmitRequest{Key: "3", Spec: oneStage(1)}); messages.KindOf(err) != messages.Exhausted {
 		t.Errorf("a third: %v", err)
 	}
 	f.submit("bob", "1", oneStage(1))
-	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Job: first})
+	must[job.CancelReply](f, "alice", messages.VerbCancel, job.CancelRequest{Job: first})
 	await.Until(t, "room again", func() bool {
-		_, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "3", Spec: oneStage(1)})
+		_, err := call[job.SubmitReply](f, "alice", messages.VerbSubmit, job.SubmitRequest{Key: "3", Spec: oneStage(1)})
 		return err == nil
 	})
 	if n := f.limitedBy("pending"); n == 0 {
@@ -118,7 +121,7 @@ func TestDepositOfAJobThatIsTakenBack(t *testing.T) {
 		key  string
 		want messages.Credits
 	}{{soon.Job, "soon", messages.Credit / 2}, {late.Job, "late", 0}} {
-		must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Job: c.job})
+		must[job.CancelReply](f, "alice", messages.VerbCancel, job.CancelRequest{Job: c.job})
 		await.Until(t, c.key+" is settled", func() bool { _, ok := f.bank.charged("job/west/alice/" + c.key); return ok })
 		if got, _ := f.bank.charged("job/west/alice/" + c.key); got != c.want {
 			t.Errorf("%s was charged %v, want %v", c.key, got, c.want)
@@ -135,15 +138,15 @@ func TestPendingLimitHoldsForDepartures(t *testing.T) {
 	var waiting, refused atomic.Int64
 	goOn := make(chan struct{})
 	sub, err := f.net.Connect("$bank").Serve(bus.Service{Name: "peers", Version: "1.0.0", Concurrency: tries, Endpoints: []bus.Endpoint{
-		{Name: "peers", Subject: messages.Subject("west", messages.Bank, messages.VerbPeers, "*"), Handle: bus.Handle("peers",
-			func(context.Context, messages.Name, messages.Empty) (messages.PeersReply, error) {
-				return messages.PeersReply{Peers: []messages.PeerReply{{Peer: "east"}}}, nil
+		{Name: "peers", Subject: messages.Subject("west", messages.Bank, clearing.VerbPeers, "*"), Handle: bus.Handle("peers",
+			func(context.Context, messages.Name, messages.Empty) (clearing.PeersReply, error) {
+				return clearing.PeersReply{Peers: []clearing.PeerReply{{Peer: "east"}}}, nil
 			})},
 		{Name: "account", Subject: messages.Subject("west", messages.Bank, messages.VerbAccount, "*"), Handle: bus.Handle("account",
-			func(context.Context, messages.Name, messages.AccountRequest) (messages.AccountReply, error) {
+			func(context.Context, messages.Name, money.AccountRequest) (money.AccountReply, error) {
 				waiting.Add(1)
 				<-goOn
-				return messages.AccountReply{Account: "alice", Available: 1000 * messages.Credit}, nil
+				return money.AccountReply{Account: "alice", Available: 1000 * messages.Credit}, nil
 			})}}})
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +155,7 @@ func TestPendingLimitHoldsForDepartures(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range tries {
 		wg.Go(func() {
-			_, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: fmt.Sprint(i), Site: "east", Spec: oneStage(1)})
+			_, err := call[job.SubmitReply](f, "alice", messages.VerbSubmit, job.SubmitRequest{Key: fmt.Sprint(i), Site: "east", Spec: oneStage(1)})
 			if messages.KindOf(err) == messages.Exhausted {
 				refused.Add(1)
 			} else if err != nil {
@@ -175,7 +178,7 @@ func TestAJobThatSaysNothingOfMoneyIsTaken(t *testing.T) {
 	f := start(t)
 	spec := oneStage(1)
 	spec.Budget = 0
-	taken := must[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "k", Spec: spec})
+	taken := must[job.SubmitReply](f, "alice", messages.VerbSubmit, job.SubmitRequest{Key: "k", Spec: spec})
 	if taken.Job == 0 || taken.Held != messages.Credit || len(taken.Warnings) != 1 || !strings.Contains(taken.Warnings[0], "names no budget, and may cost 1 credit") {
 		t.Errorf("%+v", taken)
 	}
@@ -187,8 +190,8 @@ func TestAJobForAnotherSiteWithoutABudget(t *testing.T) {
 	f := start(t)
 	spec := oneStage(1)
 	spec.Budget = 0
-	for _, site := range []messages.Name{"east", messages.AnySite} {
-		_, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "k", Site: site, Spec: spec})
+	for _, site := range []messages.Name{"east", clearing.AnySite} {
+		_, err := call[job.SubmitReply](f, "alice", messages.VerbSubmit, job.SubmitRequest{Key: "k", Site: site, Spec: spec})
 		if messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), "budget: is missing") {
 			t.Errorf("site %s: got %v", site, err)
 		}

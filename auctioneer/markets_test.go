@@ -17,25 +17,30 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
-func spot(change func(*messages.Market)) messages.Market {
-	m := messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}, Reserve: new(messages.Price(messages.Credit))}
+func spot(change func(*market.Market)) market.Market {
+	m := market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}, Reserve: new(messages.Price(messages.Credit))}
 	change(&m)
 	return m
 }
 
-func rate(c messages.Credits) func(*messages.JobSpec) {
-	return func(s *messages.JobSpec) { s.Rate = c * messages.Credit }
+func rate(c messages.Credits) func(*job.JobSpec) {
+	return func(s *job.JobSpec) { s.Rate = c * messages.Credit }
 }
 
 // TestSpotSuspendsResumesAndChargesTheIntegral: one slot, the k-th price, a reserve of 1. Alice runs alone for 10 s
 // at 1. Bob's bid takes her slot for 5 s, at her bid of 2. Then she continues for 3 s at 1.
 func TestSpotSuspendsResumesAndChargesTheIntegral(t *testing.T) {
-	g := newGrid(t, 1, spot(func(*messages.Market) {}))
+	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	alice := g.enter("alice", "a", 1, rate(2))
 	g.until(alice)
 	g.pass(10 * second)
@@ -60,7 +65,7 @@ func TestSpotSuspendsResumesAndChargesTheIntegral(t *testing.T) {
 
 // TestSpotRequeues is the same with tasks that begin again instead of being suspended.
 func TestSpotRequeues(t *testing.T) {
-	g := newGrid(t, 1, spot(func(m *messages.Market) { m.Preemption = messages.PreemptRequeue }))
+	g := newGrid(t, 1, spot(func(m *market.Market) { m.Preemption = market.PreemptRequeue }))
 	alice := g.enter("alice", "a", 1, rate(2))
 	g.until(alice)
 	first := g.node.running[0]
@@ -72,7 +77,7 @@ func TestSpotRequeues(t *testing.T) {
 		t.Errorf("attempt %v, then %v", first, again)
 	}
 	g.complete(alice)
-	if a := g.final(alice); a.State != messages.Completed {
+	if a := g.final(alice); a.State != job.Completed {
 		t.Errorf("%+v", a.JobSummary)
 	}
 	g.says(alice, "Completed", "the price of the slots", "because its market gave the slot to others")
@@ -81,14 +86,14 @@ func TestSpotRequeues(t *testing.T) {
 // TestWhoDisplacesItselfOwesForItsTime: in a market that requeues, alice runs for 6 s at 1 a second. When her job has
 // printed its result, she outbids it with another job. The first job must owe for its time; once, it owed nothing.
 func TestWhoDisplacesItselfOwesForItsTime(t *testing.T) {
-	g := newGrid(t, 1, spot(func(m *messages.Market) { m.Preemption = messages.PreemptRequeue }))
+	g := newGrid(t, 1, spot(func(m *market.Market) { m.Preemption = market.PreemptRequeue }))
 	first := g.enter("alice", "a", 1, rate(2))
 	g.until(first)
 	g.pass(6 * second)
 	better := g.enter("alice", "b", 1, rate(5))
 	g.until(better)
 	for _, id := range []messages.JobID{better, first} {
-		must[messages.CancelReply](g.fixture, "alice", messages.VerbCancel, messages.CancelRequest{Job: id})
+		must[job.CancelReply](g.fixture, "alice", messages.VerbCancel, job.CancelRequest{Job: id})
 	}
 	if j := g.final(first); j.Charged != 6*messages.Credit {
 		t.Errorf("charged %v, want 6", j.Charged)
@@ -98,11 +103,11 @@ func TestWhoDisplacesItselfOwesForItsTime(t *testing.T) {
 // says checks the reason that why gives for a job, and the state that tasks gives for its first attempt.
 func (g *grid) says(id messages.JobID, reason, why, task string) {
 	g.t.Helper()
-	w := must[messages.WhyReply](g.fixture, "alice", messages.VerbWhy, messages.JobRequest{Job: id})
+	w := must[market.WhyReply](g.fixture, "alice", messages.VerbWhy, job.JobRequest{Job: id})
 	if w.Reason != reason || !strings.Contains(w.Message, why) {
 		g.t.Errorf("why: %s: %s", w.Reason, w.Message)
 	}
-	list := must[messages.TasksReply](g.fixture, "alice", messages.VerbTasks, messages.TasksRequest{Job: id, Attempts: true}).Tasks
+	list := must[job.TasksReply](g.fixture, "alice", messages.VerbTasks, job.TasksRequest{Job: id, Attempts: true}).Tasks
 	if len(list) == 0 || !strings.Contains(list[0].Message, task) {
 		g.t.Errorf("tasks: %+v", list)
 	}
@@ -110,13 +115,13 @@ func (g *grid) says(id messages.JobID, reason, why, task string) {
 
 // TestSpotCancels checks that a job which loses its slot is ended, and that the reason says so.
 func TestSpotCancels(t *testing.T) {
-	g := newGrid(t, 1, spot(func(m *messages.Market) { m.Preemption, m.Price = messages.PreemptCancel, "first" }))
+	g := newGrid(t, 1, spot(func(m *market.Market) { m.Preemption, m.Price = market.PreemptCancel, "first" }))
 	alice := g.enter("alice", "a", 1, rate(2))
 	g.until(alice)
 	g.pass(4 * second)
 	bob := g.enter("bob", "b", 1, rate(5))
 	g.until(bob)
-	if a := g.final(alice); a.State != messages.Discarded || a.Reason != "Preempted" {
+	if a := g.final(alice); a.State != job.Discarded || a.Reason != "Preempted" {
 		t.Errorf("%+v", a.JobSummary)
 	}
 	g.says(alice, "Preempted", "", "because its job had ended: its slots went to others")
@@ -124,11 +129,11 @@ func TestSpotCancels(t *testing.T) {
 
 // TestSpotEndsWhoHasSpentTheBudget runs a job with a budget of 5 at a price of 1 a second. It must end after 5 s.
 func TestSpotEndsWhoHasSpentTheBudget(t *testing.T) {
-	g := newGrid(t, 1, spot(func(*messages.Market) {}))
-	alice := g.enter("alice", "a", 1, func(s *messages.JobSpec) { s.Rate, s.Budget = 2*messages.Credit, 5*messages.Credit })
+	g := newGrid(t, 1, spot(func(*market.Market) {}))
+	alice := g.enter("alice", "a", 1, func(s *job.JobSpec) { s.Rate, s.Budget = 2*messages.Credit, 5*messages.Credit })
 	g.until(alice)
 	g.pass(6 * second)
-	if a := g.final(alice); a.State != messages.Discarded || a.Reason != "BudgetSpent" || a.Charged != 5*messages.Credit || !strings.Contains(a.Message, "its budget is 5 credits") {
+	if a := g.final(alice); a.State != job.Discarded || a.Reason != "BudgetSpent" || a.Charged != 5*messages.Credit || !strings.Contains(a.Message, "its budget is 5 credits") {
 		t.Errorf("%+v", a.JobSummary)
 	}
 	g.says(alice, "BudgetSpent", "its slots cost its whole budget", "")
@@ -138,12 +143,12 @@ func TestSpotEndsWhoHasSpentTheBudget(t *testing.T) {
 // mechanisms.
 func TestPostedPrices(t *testing.T) {
 	half := messages.Price(messages.Credit / 2)
-	for _, mechanism := range []string{messages.FIFO, messages.FairShare, messages.Backfill} {
+	for _, mechanism := range []string{market.FIFO, market.FairShare, market.Backfill} {
 		t.Run(mechanism, func(t *testing.T) {
-			g := newGrid(t, 2, messages.Market{Name: "main", Mechanism: mechanism, Classes: []messages.Name{"cpu"}, Reserve: &half})
-			first := g.enter("alice", "a", 2, func(s *messages.JobSpec) { s.Length = 10 * second })
+			g := newGrid(t, 2, market.Market{Name: "main", Mechanism: mechanism, Classes: []messages.Name{"cpu"}, Reserve: &half})
+			first := g.enter("alice", "a", 2, func(s *job.JobSpec) { s.Length = 10 * second })
 			g.until(first, first)
-			second1 := g.enter("bob", "b", 1, func(s *messages.JobSpec) { s.Length = 10 * second })
+			second1 := g.enter("bob", "b", 1, func(s *job.JobSpec) { s.Length = 10 * second })
 			g.pass(10 * second)
 			g.complete(first)
 			g.until(second1)
@@ -158,15 +163,15 @@ func TestPostedPrices(t *testing.T) {
 	}
 }
 
-func deadlines(change func(*messages.Market)) messages.Market {
-	m := messages.Market{Name: "due", Mechanism: messages.DeadlineBid, Classes: []messages.Name{"cpu"}, Slot: 10 * second}
+func deadlines(change func(*market.Market)) market.Market {
+	m := market.Market{Name: "due", Mechanism: market.DeadlineBid, Classes: []messages.Name{"cpu"}, Slot: 10 * second}
 	change(&m)
 	return m
 }
 
 // due changes a job so that it needs a number of slots in sequence, and must end within a number of units.
-func due(value messages.Credits, slots, within int) func(*messages.JobSpec) {
-	return func(s *messages.JobSpec) {
+func due(value messages.Credits, slots, within int) func(*job.JobSpec) {
+	return func(s *job.JobSpec) {
 		s.Value, s.Length, s.Deadline = value*messages.Credit, messages.Duration(slots)*10*second, epoch.Add(messages.Duration(within+1)*10*second)
 	}
 }
@@ -177,12 +182,12 @@ func due(value messages.Credits, slots, within int) func(*messages.JobSpec) {
 func TestDeadlineChargesTheCriticalValue(t *testing.T) {
 	for _, change := range []string{"never", "while it runs", "as it ends", "before its deadline"} {
 		t.Run(change, func(t *testing.T) {
-			g := newGrid(t, 1, deadlines(func(*messages.Market) {}))
+			g := newGrid(t, 1, deadlines(func(*market.Market) {}))
 			at := func(moment string) {
 				if change == moment {
 					g.log.Depose()
 					g.log.Elect()
-					must[messages.MarketsReply](g.fixture, "n1", messages.VerbMarkets, messages.Empty{}) // the next leader must lead before time passes
+					must[market.MarketsReply](g.fixture, "n1", messages.VerbMarkets, messages.Empty{}) // the next leader must lead before time passes
 				}
 			}
 			g.pass(second) // a job that comes as a unit begins may compete in it or not
@@ -195,10 +200,10 @@ func TestDeadlineChargesTheCriticalValue(t *testing.T) {
 			g.final(worse) // the leader has noticed
 			at("as it ends")
 			g.complete(better)
-			if b := g.final(worse); b.State != messages.Discarded || b.Reason != "CannotMakeDeadline" || b.Charged != 0 {
+			if b := g.final(worse); b.State != job.Discarded || b.Reason != "CannotMakeDeadline" || b.Charged != 0 {
 				t.Errorf("%+v", b.JobSummary)
 			}
-			if a := g.job(better); a.State != messages.Settling {
+			if a := g.job(better); a.State != job.Settling {
 				t.Errorf("settled before its price is known: %+v", a.JobSummary)
 			}
 			if w := g.why(better); !strings.Contains(w.Message, "the price is known at the deadline") {
@@ -216,7 +221,7 @@ func TestDeadlineChargesTheCriticalValue(t *testing.T) {
 // TestDeadlineThatNobodyMetIsSettledAtOnce: a job never delayed another job. It must owe nothing, and its charge must
 // be known when it ends.
 func TestDeadlineThatNobodyMetIsSettledAtOnce(t *testing.T) {
-	g := newGrid(t, 1, deadlines(func(*messages.Market) {}))
+	g := newGrid(t, 1, deadlines(func(*market.Market) {}))
 	id := g.enter("alice", "a", 1, due(20, 2, 9))
 	g.pass(10 * second)
 	g.until(id)
@@ -228,9 +233,9 @@ func TestDeadlineThatNobodyMetIsSettledAtOnce(t *testing.T) {
 }
 
 func TestDeadlineThatHasPassedIsRefused(t *testing.T) {
-	g := newGrid(t, 1, deadlines(func(*messages.Market) {}))
+	g := newGrid(t, 1, deadlines(func(*market.Market) {}))
 	for within, kind := range map[int]messages.Kind{-5: messages.Expired, 0: messages.Expired} {
-		_, err := call[messages.SubmitReply](g.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "k", Spec: bids(1, due(20, 2, within))})
+		_, err := call[job.SubmitReply](g.fixture, "alice", messages.VerbSubmit, job.SubmitRequest{Key: "k", Spec: bids(1, due(20, 2, within))})
 		wantKind(t, err, kind)
 	}
 	if n := g.books.holds(); n != 0 {
@@ -240,61 +245,61 @@ func TestDeadlineThatHasPassedIsRefused(t *testing.T) {
 
 // TestDependencies checks that a job waits for others, and ends if one that had to complete did not.
 func TestDependencies(t *testing.T) {
-	g := newGrid(t, 1, spot(func(*messages.Market) {}))
+	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	first := g.enter("alice", "a", 1, rate(2))
-	after := g.enter("alice", "b", 1, func(s *messages.JobSpec) { s.Rate, s.AfterJobs = 9*messages.Credit, []messages.JobID{first} })
-	ok := g.enter("alice", "c", 1, func(s *messages.JobSpec) { s.Rate, s.AfterOK = 9*messages.Credit, []messages.JobID{first} })
+	after := g.enter("alice", "b", 1, func(s *job.JobSpec) { s.Rate, s.AfterJobs = 9*messages.Credit, []messages.JobID{first} })
+	ok := g.enter("alice", "c", 1, func(s *job.JobSpec) { s.Rate, s.AfterOK = 9*messages.Credit, []messages.JobID{first} })
 	g.until(first)
 	if w, want := g.reason(after, "WaitingForJobs"), fmt.Sprintf("the job waits for the end of job %d", first); w.Message != want {
 		t.Errorf("got %q, want %q", w.Message, want)
 	}
-	must[messages.CancelReply](g.fixture, "alice", messages.VerbCancel, messages.CancelRequest{Job: first})
-	if j := g.final(ok); j.State != messages.Cancelled || j.Reason != "DependencyFailed" || j.Charged != 0 {
+	must[job.CancelReply](g.fixture, "alice", messages.VerbCancel, job.CancelRequest{Job: first})
+	if j := g.final(ok); j.State != job.Cancelled || j.Reason != "DependencyFailed" || j.Charged != 0 {
 		t.Errorf("%+v", j.JobSummary)
 	}
 	g.until(after)
 	for id, kind := range map[messages.JobID]messages.Kind{99: messages.NotFound, first: messages.Ended} {
-		spec := bids(1, func(s *messages.JobSpec) { s.Rate, s.AfterOK = messages.Credit, []messages.JobID{id} })
-		_, err := call[messages.SubmitReply](g.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "x", Spec: spec})
+		spec := bids(1, func(s *job.JobSpec) { s.Rate, s.AfterOK = messages.Credit, []messages.JobID{id} })
+		_, err := call[job.SubmitReply](g.fixture, "alice", messages.VerbSubmit, job.SubmitRequest{Key: "x", Spec: spec})
 		wantKind(t, err, kind)
 	}
-	spec := bids(1, func(s *messages.JobSpec) { s.Rate, s.AfterJobs = messages.Credit, []messages.JobID{after} })
-	_, err := call[messages.SubmitReply](g.fixture, "bob", messages.VerbSubmit, messages.SubmitRequest{Key: "x", Spec: spec})
+	spec := bids(1, func(s *job.JobSpec) { s.Rate, s.AfterJobs = messages.Credit, []messages.JobID{after} })
+	_, err := call[job.SubmitReply](g.fixture, "bob", messages.VerbSubmit, job.SubmitRequest{Key: "x", Spec: spec})
 	wantKind(t, err, messages.NotFound)
 }
 
-func sold(change func(*messages.Market)) messages.Market {
-	m := messages.Market{Name: "sold", Mechanism: messages.ContractMenu, Classes: []messages.Name{"cpu"}}
+func sold(change func(*market.Market)) market.Market {
+	m := market.Market{Name: "sold", Mechanism: market.ContractMenu, Classes: []messages.Name{"cpu"}}
 	change(&m)
 	return m
 }
 
 // valued changes a job: it takes 10 s, and is worth 20 credits if it completes within a minute.
-func valued(s *messages.JobSpec) {
-	s.Length, s.Valuation = 10*second, &messages.Valuation{Class: messages.LinearDecay, Max: 20, Mu: 60, Delta: 60}
+func valued(s *job.JobSpec) {
+	s.Length, s.Valuation = 10*second, &job.Valuation{Class: job.LinearDecay, Max: 20, Mu: 60, Delta: 60}
 }
 
 // TestContractIsQuotedTakenAndAdjusted gets a menu with a free contract and one for the declared valuation. A job
 // that accepted a contract and takes far longer than declared must pay its price.
 func TestContractIsQuotedTakenAndAdjusted(t *testing.T) {
-	g := newGrid(t, 1, sold(func(*messages.Market) {}))
+	g := newGrid(t, 1, sold(func(*market.Market) {}))
 	spec := bids(1, valued)
-	menu := must[messages.QuoteReply](g.fixture, "alice", messages.VerbQuote, messages.QuoteRequest{Spec: spec})
-	free := slices.IndexFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Free && c.Price == 0 })
-	declared := slices.IndexFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Declared })
+	menu := must[market.QuoteReply](g.fixture, "alice", market.VerbQuote, market.QuoteRequest{Spec: spec})
+	free := slices.IndexFunc(menu.Contracts, func(c market.QuotedContract) bool { return c.Free && c.Price == 0 })
+	declared := slices.IndexFunc(menu.Contracts, func(c market.QuotedContract) bool { return c.Declared })
 	if free < 0 || declared < 0 || menu.Expires <= epoch {
 		t.Fatalf("menu %+v", menu)
 	}
 	chosen := menu.Contracts[declared]
 	spec.Contract, spec.Budget = chosen.ID, chosen.Budget
-	_, err := call[messages.SubmitReply](g.fixture, "bob", messages.VerbSubmit, messages.SubmitRequest{Key: "b", Spec: spec})
+	_, err := call[job.SubmitReply](g.fixture, "bob", messages.VerbSubmit, job.SubmitRequest{Key: "b", Spec: spec})
 	wantKind(t, err, messages.Expired)
 	other := spec
 	other.Length = 20 * second
-	_, err = call[messages.SubmitReply](g.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "o", Spec: other})
+	_, err = call[job.SubmitReply](g.fixture, "alice", messages.VerbSubmit, job.SubmitRequest{Key: "o", Spec: other})
 	wantKind(t, err, messages.Invalid)
 	id := g.submit("alice", "a", spec).Job
-	_, err = call[messages.SubmitReply](g.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "again", Spec: spec})
+	_, err = call[job.SubmitReply](g.fixture, "alice", messages.VerbSubmit, job.SubmitRequest{Key: "again", Spec: spec})
 	wantKind(t, err, messages.Conflict)
 	g.until(id)
 	g.pass(1000 * second) // far too late to be worth anything, through its own fault
@@ -302,41 +307,41 @@ func TestContractIsQuotedTakenAndAdjusted(t *testing.T) {
 	if j := g.final(id); j.Charged != chosen.Price {
 		t.Errorf("charged %v of a price of %v", j.Charged, chosen.Price)
 	}
-	told := must[messages.MarketsReply](g.fixture, "bob", messages.VerbMarkets, messages.Empty{}).Markets[0].Promises
-	if told == nil || *told != (messages.Promises{Kept: 1}) { // it was late through its own fault, so the contract was kept
+	told := must[market.MarketsReply](g.fixture, "bob", messages.VerbMarkets, messages.Empty{}).Markets[0].Promises
+	if told == nil || *told != (market.Promises{Kept: 1}) { // it was late through its own fault, so the contract was kept
 		t.Errorf("promises: %+v", told)
 	}
 	g.pass(minute * 10)
 	spec.Contract = menu.Contracts[free].ID
-	_, err = call[messages.SubmitReply](g.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "late", Spec: spec})
+	_, err = call[job.SubmitReply](g.fixture, "alice", messages.VerbSubmit, job.SubmitRequest{Key: "late", Spec: spec})
 	wantKind(t, err, messages.Expired)
 }
 
 // TestFinishingLateByChoiceCostsThePrice: a job is started in time for its contract, and its owner lets it run until
 // its valuation is 0. It must owe the agreed price.
 func TestFinishingLateByChoiceCostsThePrice(t *testing.T) {
-	falls := func(worth, within float64) messages.Valuation {
-		return messages.Valuation{Class: messages.LinearDecay, Max: worth, Mu: 10, Delta: within}
+	falls := func(worth, within float64) job.Valuation {
+		return job.Valuation{Class: job.LinearDecay, Max: worth, Mu: 10, Delta: within}
 	}
 	// The random types of a menu are secret. The other jobs have one type. They would lose more by waiting than the
 	// poorer of Alice's types, and less than the richer one. So she comes after them as the poorer type and before
 	// them as the richer type. Both types lose by being late, so an early time has a price. The others were promised
 	// completion after a job that then ends early, which leaves room for her.
-	other := messages.Valuation{Class: messages.Sigmoidal, Max: 20, Mu: 100, Delta: 300}
-	g := newGrid(t, 1, sold(func(m *messages.Market) {
-		m.Prior = []messages.Valuation{falls(90, 60), falls(5, 60), other}
+	other := job.Valuation{Class: job.Sigmoidal, Max: 20, Mu: 100, Delta: 300}
+	g := newGrid(t, 1, sold(func(m *market.Market) {
+		m.Prior = []job.Valuation{falls(90, 60), falls(5, 60), other}
 	}))
 	g.unlearned()
-	take := func(who messages.Name, length messages.Duration, declared messages.Valuation) (messages.JobID, messages.Credits) {
-		spec := bids(1, func(s *messages.JobSpec) { s.Length, s.Valuation = length, &declared })
-		menu := must[messages.QuoteReply](g.fixture, who, messages.VerbQuote, messages.QuoteRequest{Spec: spec})
-		dearest := slices.MaxFunc(menu.Contracts, func(a, b messages.QuotedContract) int { return cmp.Compare(a.Price, b.Price) })
+	take := func(who messages.Name, length messages.Duration, declared job.Valuation) (messages.JobID, messages.Credits) {
+		spec := bids(1, func(s *job.JobSpec) { s.Length, s.Valuation = length, &declared })
+		menu := must[market.QuoteReply](g.fixture, who, market.VerbQuote, market.QuoteRequest{Spec: spec})
+		dearest := slices.MaxFunc(menu.Contracts, func(a, b market.QuotedContract) int { return cmp.Compare(a.Price, b.Price) })
 		spec.Contract, spec.Budget = dearest.ID, dearest.Budget
 		return g.submit(who, "k", spec).Job, dearest.Price
 	}
 	waiting := func(n int) {
 		await.Until(t, fmt.Sprintf("the market knows that %d wait", n), func() bool {
-			return must[messages.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Waiting == n
+			return must[market.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Waiting == n
 		})
 	}
 	holder, _ := take("dan", 100*second, other)
@@ -371,12 +376,12 @@ func TestFinishingLateByChoiceCostsThePrice(t *testing.T) {
 // TestDrainedNodeIsEmptiedByItsTime drains a node with notice. Its tasks must run until the notice is over, the owner
 // must be told, and then the tasks must run elsewhere.
 func TestDrainedNodeIsEmptiedByItsTime(t *testing.T) {
-	g := newGrid(t, 1, spot(func(*messages.Market) {}))
+	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	id := g.enter("alice", "a", 1, rate(2))
 	g.until(id)
-	_, err := call[messages.DrainReply](g.fixture, "alice", messages.VerbDrain, messages.DrainRequest{Node: "n1"})
+	_, err := call[market.DrainReply](g.fixture, "alice", market.VerbDrain, market.DrainRequest{Node: "n1"})
 	wantKind(t, err, messages.PermissionDenied)
-	r := must[messages.DrainReply](g.fixture, "operator", messages.VerbDrain, messages.DrainRequest{Node: "n1", Notice: new(20 * second)})
+	r := must[market.DrainReply](g.fixture, "operator", market.VerbDrain, market.DrainRequest{Node: "n1", Notice: new(20 * second)})
 	if r.Tasks != 1 || r.Until != epoch.Add(20*second) {
 		t.Fatalf("%+v", r)
 	}
@@ -387,14 +392,14 @@ func TestDrainedNodeIsEmptiedByItsTime(t *testing.T) {
 	other := &node{name: "n2", slots: 1}
 	g.enroll(other)
 	await.Until(t, "the other job runs on the other node", func() bool { g.look(other); return slices.Equal(other.going(), []messages.JobID{second1}) })
-	g.report(other, messages.Finished{Attempt: other.running[0]})
+	g.report(other, agent.Finished{Attempt: other.running[0]})
 	g.pass(20 * second)
 	await.Until(t, "the first is moved", func() bool {
 		g.look(g.node)
 		g.look(other)
 		return slices.Equal(other.going(), []messages.JobID{id}) && len(g.node.running) == 0
 	})
-	must[messages.DrainReply](g.fixture, "operator", messages.VerbDrain, messages.DrainRequest{Node: "n1", Undo: true})
+	must[market.DrainReply](g.fixture, "operator", market.VerbDrain, market.DrainRequest{Node: "n1", Undo: true})
 	third := g.enter("bob", "c", 1, rate(1))
 	g.until(third)
 }
@@ -402,10 +407,10 @@ func TestDrainedNodeIsEmptiedByItsTime(t *testing.T) {
 // TestTasksOfADrainedNodeRunToTheirEnd drains a node without a time limit. Its tasks must run to their end, and no
 // other may be claimed there.
 func TestTasksOfADrainedNodeRunToTheirEnd(t *testing.T) {
-	g := newGrid(t, 1, spot(func(*messages.Market) {}))
+	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	id := g.enter("alice", "a", 1, rate(2))
 	g.until(id)
-	if r := must[messages.DrainReply](g.fixture, "operator", messages.VerbDrain, messages.DrainRequest{Node: "n1"}); !r.Draining || r.Tasks != 1 || r.Until != 0 {
+	if r := must[market.DrainReply](g.fixture, "operator", market.VerbDrain, market.DrainRequest{Node: "n1"}); !r.Draining || r.Tasks != 1 || r.Until != 0 {
 		t.Fatalf("%+v", r)
 	}
 	if w := g.why(id); strings.Contains(w.Message, "drain") {
@@ -417,25 +422,25 @@ func TestTasksOfADrainedNodeRunToTheirEnd(t *testing.T) {
 	if len(g.node.running) != 1 || g.node.going()[0] != id {
 		t.Fatalf("after an hour %v runs", g.node.going())
 	}
-	g.report(g.node, messages.Finished{Attempt: g.node.running[0]})
+	g.report(g.node, agent.Finished{Attempt: g.node.running[0]})
 	if g.look(g.node); len(g.node.running) != 0 {
 		t.Errorf("%v runs on a node that drains", g.node.going())
 	}
-	must[messages.DrainReply](g.fixture, "operator", messages.VerbDrain, messages.DrainRequest{Node: "n1", Undo: true})
+	must[market.DrainReply](g.fixture, "operator", market.VerbDrain, market.DrainRequest{Node: "n1", Undo: true})
 	g.until(next)
 }
 
 // TestANodeSaysWhyItTakesNoTasks checks that everybody can read why a node takes no tasks, also while it still has a
 // task, which it keeps.
 func TestANodeSaysWhyItTakesNoTasks(t *testing.T) {
-	g := newGrid(t, 1, spot(func(*messages.Market) {}))
+	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	id := g.enter("alice", "a", 1, rate(2))
 	g.until(id)
 	for able, want := range map[messages.Name]string{
-		messages.AbilityFull: "takes no tasks: its disk is almost full", messages.AbilityStalled: "takes no tasks: its executor does not answer; the node's log says what helps", messages.AbilityFreeze: "",
+		agent.AbilityFull: "takes no tasks: its disk is almost full", agent.AbilityStalled: "takes no tasks: its executor does not answer; the node's log says what helps", agent.AbilityFreeze: "",
 	} {
 		g.can("n1", g.node.session(), able)
-		if n := must[messages.NodesReply](g.fixture, "alice", messages.VerbNodes, messages.Empty{}).Nodes[0]; n.State != "Up" || n.Reason != want || n.Used[0].Slots != 1 {
+		if n := must[market.NodesReply](g.fixture, "alice", messages.VerbNodes, messages.Empty{}).Nodes[0]; n.State != "Up" || n.Reason != want || n.Used[0].Slots != 1 {
 			t.Errorf("%s: %+v", able, n)
 		}
 	}
@@ -447,17 +452,17 @@ func TestANodeSaysWhyItTakesNoTasks(t *testing.T) {
 
 // can registers the abilities of a node.
 func (g *grid) can(node messages.Name, session uint64, abilities ...messages.Name) {
-	must[messages.RegisterReply](g.fixture, node, messages.VerbRegister, messages.RegisterRequest{Session: session, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 1}}, Abilities: abilities})
+	must[agent.RegisterReply](g.fixture, node, messages.VerbRegister, agent.RegisterRequest{Session: session, Slots: []job.ClassSlots{{Class: "cpu", Slots: 1}}, Abilities: abilities})
 }
 
 // TestWhyNamesNodesThatTakeNoTasks checks that the explanation of a waiting job names the nodes that take no tasks,
 // while they offer its slots.
 func TestWhyNamesNodesThatTakeNoTasks(t *testing.T) {
-	g := newGrid(t, 1, spot(func(*messages.Market) {}))
-	g.can("n1", g.node.session(), messages.AbilityFull)
+	g := newGrid(t, 1, spot(func(*market.Market) {}))
+	g.can("n1", g.node.session(), agent.AbilityFull)
 	id := g.enter("alice", "a", 1, rate(2))
-	why := func() messages.WhyReply {
-		return must[messages.WhyReply](g.fixture, "alice", messages.VerbWhy, messages.JobRequest{Job: id})
+	why := func() market.WhyReply {
+		return must[market.WhyReply](g.fixture, "alice", messages.VerbWhy, job.JobRequest{Job: id})
 	}
 	if w := why(); w.Reason != "NodesPaused" || w.Message != "node n1 takes no tasks: its disk is almost full" || !slices.Equal(w.Change, []string{"a node that takes tasks again"}) {
 		t.Errorf("%+v", w)
@@ -467,7 +472,7 @@ func TestWhyNamesNodesThatTakeNoTasks(t *testing.T) {
 		t.Errorf("with a node that takes tasks: %+v", w)
 	}
 	for i := range 5 {
-		g.can(fmt.Sprint("m", i), 7, messages.AbilityStalled)
+		g.can(fmt.Sprint("m", i), 7, agent.AbilityStalled)
 	}
 	if w := why(); !strings.HasSuffix(w.Message, "; node m1 takes no tasks: its executor does not answer; the node's log says what helps; 3 other nodes take no tasks either") {
 		t.Errorf("with many: %+v", w)
@@ -482,14 +487,14 @@ func TestWhyNamesNodesThatTakeNoTasks(t *testing.T) {
 // TestWhyNamesClosedNodes checks the explanation of a job whose tasks may run on only one node: it must say what this
 // node does instead.
 func TestWhyNamesClosedNodes(t *testing.T) {
-	g := newGrid(t, 1, spot(func(*messages.Market) {}))
+	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	g.can("n2", 7)
-	must[messages.DrainReply](g.fixture, "operator", messages.VerbDrain, messages.DrainRequest{Node: "n2"})
-	id := g.enter("alice", "a", 1, func(s *messages.JobSpec) {
+	must[market.DrainReply](g.fixture, "operator", market.VerbDrain, market.DrainRequest{Node: "n2"})
+	id := g.enter("alice", "a", 1, func(s *job.JobSpec) {
 		rate(2)(s)
 		s.Stages[0].Nodes = []messages.Name{"n2"}
 	})
-	w := must[messages.WhyReply](g.fixture, "alice", messages.VerbWhy, messages.JobRequest{Job: id})
+	w := must[market.WhyReply](g.fixture, "alice", messages.VerbWhy, job.JobRequest{Job: id})
 	if w.Reason != "NodesPaused" || w.Message != "tasks may run only on nodes that take no tasks now: n2 is draining" || !slices.Equal(w.Change, []string{"a node that takes tasks again"}) {
 		t.Errorf("%+v", w)
 	}
@@ -498,12 +503,12 @@ func TestWhyNamesClosedNodes(t *testing.T) {
 // TestABudgetThatEndsIsToldInTime: a job with a budget of 100 runs for 1 a second. Its task must get its early signal 30 s
 // before the budget ends, once. A larger budget lets the job go on, and the task gets the signal again before its end.
 func TestABudgetThatEndsIsToldInTime(t *testing.T) {
-	g := newGrid(t, 1, spot(func(*messages.Market) {}))
+	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	var mu sync.Mutex
-	var warned []messages.Warning
+	var warned []agent.Warning
 	sub, err := g.net.Connect("n1").Subscribe(messages.DirectiveSubject("west", "n1"), func(_ string, data []byte) {
-		var d messages.Directive
-		if err := messages.Unmarshal(data, messages.Detect(data, ""), &d); err != nil {
+		var d agent.Directive
+		if err := wire.Unmarshal(data, wire.Detect(data, ""), &d); err != nil {
 			t.Error(err)
 		}
 		mu.Lock()
@@ -519,8 +524,8 @@ func TestABudgetThatEndsIsToldInTime(t *testing.T) {
 		defer mu.Unlock()
 		return len(warned)
 	}
-	signal := messages.EarlySignal{Name: "USR1", Before: 30 * second, First: true}
-	id := g.enter("alice", "a", 1, func(s *messages.JobSpec) {
+	signal := job.EarlySignal{Name: "USR1", Before: 30 * second, First: true}
+	id := g.enter("alice", "a", 1, func(s *job.JobSpec) {
 		rate(2)(s)
 		s.Stages[0].Signal = &signal
 	})
@@ -541,7 +546,7 @@ func TestABudgetThatEndsIsToldInTime(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 	pass(5)
-	must[messages.ChangeReply](g.fixture, "alice", messages.VerbChange, messages.ChangeRequest{Key: "c", Job: id, Budget: 200 * messages.Credit})
+	must[job.ChangeReply](g.fixture, "alice", job.VerbChange, job.ChangeRequest{Key: "c", Job: id, Budget: 200 * messages.Credit})
 	pass(80)
 	if n := told(); n != 1 {
 		t.Fatalf("told %d times after 160 s", n)
@@ -557,12 +562,12 @@ func TestABudgetThatEndsIsToldInTime(t *testing.T) {
 // TestAJobWaitsForItsTurnAtABound: an owner at a bound has many jobs that wait. After the end of a task only some of them
 // compete for its place. The others must say that they wait for their turn, and not for an earlier stage.
 func TestAJobWaitsForItsTurnAtABound(t *testing.T) {
-	g := newGrid(t, 2, messages.Market{Name: "main", Mechanism: messages.FIFO, Classes: []messages.Name{"cpu"}, AtOnce: messages.AtOnce{Account: messages.Bound{Slots: 1}}})
-	first := g.enter("alice", "a", 1, func(*messages.JobSpec) {})
+	g := newGrid(t, 2, market.Market{Name: "main", Mechanism: market.FIFO, Classes: []messages.Name{"cpu"}, AtOnce: market.AtOnce{Account: market.Bound{Slots: 1}}})
+	first := g.enter("alice", "a", 1, func(*job.JobSpec) {})
 	g.until(first)
 	var last messages.JobID
 	for i := range 300 {
-		last = g.enter("alice", fmt.Sprint(i), 1, func(*messages.JobSpec) {})
+		last = g.enter("alice", fmt.Sprint(i), 1, func(*job.JobSpec) {})
 	}
 	g.reason(last, "AccountSlotsBound")
 	g.complete(first)
@@ -574,22 +579,22 @@ func TestAJobWaitsForItsTurnAtABound(t *testing.T) {
 // TestAMaintenanceWindow adds a window to the only node. A job that would run into it must wait, and its owner must be
 // told which limit would do. A shorter job runs. After the window the first job runs.
 func TestAMaintenanceWindow(t *testing.T) {
-	g := newGrid(t, 1, spot(func(*messages.Market) {}))
+	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	hour := 60 * minute
-	limited := func(limit messages.Duration) func(*messages.JobSpec) {
-		return func(s *messages.JobSpec) {
+	limited := func(limit messages.Duration) func(*job.JobSpec) {
+		return func(s *job.JobSpec) {
 			rate(2)(s)
 			s.Stages[0].TimeLimit = limit
 		}
 	}
-	add := messages.WindowRequest{Add: &messages.Window{Nodes: []messages.Name{"n1"}, From: epoch.Add(2 * hour), To: epoch.Add(3 * hour), Reason: "new disks"}}
-	_, err := call[messages.Window](g.fixture, "alice", messages.VerbWindow, add)
+	add := market.WindowRequest{Add: &market.Window{Nodes: []messages.Name{"n1"}, From: epoch.Add(2 * hour), To: epoch.Add(3 * hour), Reason: "new disks"}}
+	_, err := call[market.Window](g.fixture, "alice", market.VerbWindow, add)
 	wantKind(t, err, messages.PermissionDenied)
-	_, err = call[messages.Window](g.fixture, "operator", messages.VerbWindow, messages.WindowRequest{})
+	_, err = call[market.Window](g.fixture, "operator", market.VerbWindow, market.WindowRequest{})
 	wantKind(t, err, messages.Invalid)
-	w := must[messages.Window](g.fixture, "operator", messages.VerbWindow, add)
-	nodes := func() messages.NodesReply {
-		return must[messages.NodesReply](g.fixture, "alice", messages.VerbNodes, messages.Empty{})
+	w := must[market.Window](g.fixture, "operator", market.VerbWindow, add)
+	nodes := func() market.NodesReply {
+		return must[market.NodesReply](g.fixture, "alice", messages.VerbNodes, messages.Empty{})
 	}
 	if r := nodes(); len(r.Windows) != 1 || r.Windows[0].From != w.From || r.Nodes[0].State != "Up" || r.Nodes[0].Window != 0 {
 		t.Errorf("before: %+v", r)
@@ -620,25 +625,25 @@ func TestAMaintenanceWindow(t *testing.T) {
 // TestANodeSaysGoodbye stops the agent of a node. The node must be shown as stopped at once, its task must run
 // elsewhere, and an operator must be able to remove the node.
 func TestANodeSaysGoodbye(t *testing.T) {
-	g := newGrid(t, 1, spot(func(*messages.Market) {}))
+	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	id := g.enter("alice", "a", 1, rate(2))
 	g.until(id)
-	remove := messages.DrainRequest{Node: "n1", Remove: true}
-	_, err := call[messages.DrainReply](g.fixture, "operator", messages.VerbDrain, remove)
+	remove := market.DrainRequest{Node: "n1", Remove: true}
+	_, err := call[market.DrainReply](g.fixture, "operator", market.VerbDrain, remove)
 	wantKind(t, err, messages.Conflict)
-	must[messages.DrainReply](g.fixture, "operator", messages.VerbDrain, messages.DrainRequest{Node: "n1", Notice: new(second), Reason: "new disk"})
-	if n := must[messages.NodesReply](g.fixture, "alice", messages.VerbNodes, messages.Empty{}).Nodes[0]; n.Reason != "new disk" || n.State != "Draining" {
+	must[market.DrainReply](g.fixture, "operator", market.VerbDrain, market.DrainRequest{Node: "n1", Notice: new(second), Reason: "new disk"})
+	if n := must[market.NodesReply](g.fixture, "alice", messages.VerbNodes, messages.Empty{}).Nodes[0]; n.Reason != "new disk" || n.State != "Draining" {
 		t.Errorf("%+v", n)
 	}
-	must[messages.RegisterReply](g.fixture, "n1", messages.VerbRegister, messages.RegisterRequest{Session: g.node.session(), Leaving: true})
-	if n := must[messages.NodesReply](g.fixture, "alice", messages.VerbNodes, messages.Empty{}).Nodes[0]; n.State != "Stopped" {
+	must[agent.RegisterReply](g.fixture, "n1", messages.VerbRegister, agent.RegisterRequest{Session: g.node.session(), Leaving: true})
+	if n := must[market.NodesReply](g.fixture, "alice", messages.VerbNodes, messages.Empty{}).Nodes[0]; n.State != "Stopped" {
 		t.Errorf("%+v", n)
 	}
-	if j := must[messages.JobDetail](g.fixture, "alice", messages.VerbJob, messages.JobRequest{Job: id}); j.Running != 0 || j.Stages[0].Pending != 1 {
+	if j := must[job.JobDetail](g.fixture, "alice", messages.VerbJob, job.JobRequest{Job: id}); j.Running != 0 || j.Stages[0].Pending != 1 {
 		t.Errorf("%+v", j)
 	}
-	must[messages.DrainReply](g.fixture, "operator", messages.VerbDrain, remove)
-	if r := must[messages.NodesReply](g.fixture, "alice", messages.VerbNodes, messages.Empty{}); len(r.Nodes) != 0 {
+	must[market.DrainReply](g.fixture, "operator", market.VerbDrain, remove)
+	if r := must[market.NodesReply](g.fixture, "alice", messages.VerbNodes, messages.Empty{}); len(r.Nodes) != 0 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -646,15 +651,15 @@ func TestANodeSaysGoodbye(t *testing.T) {
 // TestMarketsAppliedOnce repeats a change of markets with its key. It must change nothing more, whatever was applied
 // in between. A change for another version must change nothing.
 func TestMarketsAppliedOnce(t *testing.T) {
-	g := newGrid(t, 1, spot(func(*messages.Market) {}))
-	apply := func(key string, version uint64, limit messages.Duration) (messages.ApplyReply, error) {
-		return call[messages.ApplyReply](g.fixture, "operator", messages.VerbApply, messages.ApplyRequest{Key: key, Version: version,
-			Markets: []messages.Market{spot(func(m *messages.Market) { m.TimeLimit = limit })}})
+	g := newGrid(t, 1, spot(func(*market.Market) {}))
+	apply := func(key string, version uint64, limit messages.Duration) (market.ApplyReply, error) {
+		return call[market.ApplyReply](g.fixture, "operator", market.VerbApply, market.ApplyRequest{Key: key, Version: version,
+			Markets: []market.Market{spot(func(m *market.Market) { m.TimeLimit = limit })}})
 	}
 	is := func(version uint64, limit messages.Duration) {
 		t.Helper()
 		await.Until(t, "the markets are in force", func() bool {
-			m, err := call[messages.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{})
+			m, err := call[market.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{})
 			return err == nil && m.Version == version && m.Markets[0].Market.TimeLimit == limit
 		})
 	}
@@ -688,19 +693,19 @@ func TestMarketsAppliedOnce(t *testing.T) {
 // TestMarketsAreAppliedToARunningSite adds a market and changes another. The jobs must stay and run. A market with
 // jobs cannot be removed.
 func TestMarketsAreAppliedToARunningSite(t *testing.T) {
-	g := newGrid(t, 1, spot(func(*messages.Market) {}))
+	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	id := g.enter("alice", "a", 1, rate(2))
 	limit := messages.Price(3 * messages.Credit / 2)
-	changed := spot(func(m *messages.Market) { m.Reserve = &limit })
-	added := messages.Market{Name: "gpus", Mechanism: messages.FIFO, Classes: []messages.Name{"gpu"}}
-	apply := func(markets ...messages.Market) (messages.ApplyReply, error) {
-		return call[messages.ApplyReply](g.fixture, "operator", messages.VerbApply, messages.ApplyRequest{Markets: markets})
+	changed := spot(func(m *market.Market) { m.Reserve = &limit })
+	added := market.Market{Name: "gpus", Mechanism: market.FIFO, Classes: []messages.Name{"gpu"}}
+	apply := func(markets ...market.Market) (market.ApplyReply, error) {
+		return call[market.ApplyReply](g.fixture, "operator", market.VerbApply, market.ApplyRequest{Markets: markets})
 	}
 	_, err := apply(added)
 	wantKind(t, err, messages.Conflict)
-	_, err = apply(changed, messages.Market{Name: "x", Mechanism: "lottery", Classes: []messages.Name{"gpu"}})
+	_, err = apply(changed, market.Market{Name: "x", Mechanism: "lottery", Classes: []messages.Name{"gpu"}})
 	wantKind(t, err, messages.Invalid)
-	_, err = call[messages.ApplyReply](g.fixture, "alice", messages.VerbApply, messages.ApplyRequest{Markets: []messages.Market{added}})
+	_, err = call[market.ApplyReply](g.fixture, "alice", market.VerbApply, market.ApplyRequest{Markets: []market.Market{added}})
 	wantKind(t, err, messages.PermissionDenied)
 	r, err := apply(changed, added)
 	if err != nil || !slices.Equal(r.Added, []messages.Name{"gpus"}) || !slices.Equal(r.Changed, []messages.Name{"spot"}) || len(r.Removed) > 0 {
@@ -708,7 +713,7 @@ func TestMarketsAreAppliedToARunningSite(t *testing.T) {
 	}
 	g.until(id)
 	await.Until(t, "there are two markets, and the new reserve is the price", func() bool {
-		m, err := call[messages.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{})
+		m, err := call[market.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{})
 		return err == nil && len(m.Markets) == 2 && len(m.Markets[0].Tariffs) == 1 && m.Markets[0].Tariffs[0].Price == messages.Credits(limit)
 	})
 	g.pass(10 * second)
@@ -716,7 +721,7 @@ func TestMarketsAreAppliedToARunningSite(t *testing.T) {
 	if j := g.final(id); j.Charged != 15*messages.Credit {
 		t.Errorf("charged %v at the new reserve, want 15", j.Charged)
 	}
-	told := must[messages.ExchangeReply](g.fixture, "n1", messages.VerbExchange, messages.Exchange{Session: 7, Seq: g.node.seq + 1})
+	told := must[agent.ExchangeReply](g.fixture, "n1", messages.VerbExchange, agent.Exchange{Session: 7, Seq: g.node.seq + 1})
 	if told.Markets != nil {
 		t.Errorf("told of its markets twice: %+v", told.Markets)
 	}
@@ -725,8 +730,8 @@ func TestMarketsAreAppliedToARunningSite(t *testing.T) {
 // TestRequeuedAndCancelledOwesForItsTime: a user requeues a job, and cancels it before it has another slot. The job
 // must owe for the slot time that it had while others waited.
 func TestRequeuedAndCancelledOwesForItsTime(t *testing.T) {
-	g := newGrid(t, 1, messages.Market{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}})
-	same := func(*messages.JobSpec) {}
+	g := newGrid(t, 1, market.Market{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}})
+	same := func(*job.JobSpec) {}
 	alice := g.enter("alice", "a", 1, same)
 	g.until(alice)
 	g.reason(g.enter("bob", "b", 1, same), "WaitingForShare")
@@ -734,10 +739,10 @@ func TestRequeuedAndCancelledOwesForItsTime(t *testing.T) {
 		g.pass(10 * second)
 		return !strings.Contains(g.why(alice).Message, "no other account waited")
 	})
-	must[messages.HoldReply](g.fixture, "alice", messages.VerbHold, messages.JobRequest{Job: alice})
-	must[messages.RequeueReply](g.fixture, "alice", messages.VerbRequeue, messages.RequeueRequest{Job: alice})
+	must[job.HoldReply](g.fixture, "alice", job.VerbHold, job.JobRequest{Job: alice})
+	must[job.RequeueReply](g.fixture, "alice", job.VerbRequeue, job.RequeueRequest{Job: alice})
 	await.Until(t, "the task ends", func() bool { g.look(g.node); return g.job(alice).Running == 0 })
-	must[messages.CancelReply](g.fixture, "alice", messages.VerbCancel, messages.CancelRequest{Job: alice})
+	must[job.CancelReply](g.fixture, "alice", messages.VerbCancel, job.CancelRequest{Job: alice})
 	if j := g.final(alice); j.Charged == 0 {
 		t.Errorf("charged %v: %s", j.Charged, g.why(alice).Message)
 	}
@@ -763,11 +768,11 @@ func TestTheLeaderOfAnEarlierTermAnswersNothing(t *testing.T) {
 		box.Mailbox = ordinary
 		return box
 	}))
-	must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{})
+	must[market.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{})
 	box.later.Store(2)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	reply, err := bus.Call[messages.MarketsReply](ctx, f.net.Connect("alice"), messages.Subject("west", messages.Auctioneer, messages.VerbMarkets, "alice"), messages.Empty{})
+	reply, err := bus.Call[market.MarketsReply](ctx, f.net.Connect("alice"), messages.Subject("west", messages.Auctioneer, messages.VerbMarkets, "alice"), messages.Empty{})
 	if err == nil {
 		t.Errorf("%+v", reply)
 	}
@@ -802,22 +807,22 @@ func TestMarketsAreInForceWhenTheyAreAcknowledged(t *testing.T) {
 		box.Mailbox = ordinary
 		return box
 	}))
-	must[messages.MarketsReply](f, "operator", messages.VerbMarkets, messages.Empty{})
+	must[market.MarketsReply](f, "operator", messages.VerbMarkets, messages.Empty{})
 	limited := f.Markets[0]
 	limited.TimeLimit = messages.Duration(time.Hour)
-	request := messages.ApplyRequest{Markets: []messages.Market{limited}, Key: "once"}
-	once, err := messages.Marshal(request, messages.Msgpack)
+	request := market.ApplyRequest{Markets: []market.Market{limited}, Key: "once"}
+	once, err := wire.Marshal(request, wire.Msgpack)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.net.Connect("operator").Request(t.Context(), messages.Subject("west", messages.Auctioneer, messages.VerbApply, "operator"), once); err != nil && messages.KindOf(err) != messages.Unavailable {
+	if _, err := f.net.Connect("operator").Request(t.Context(), messages.Subject("west", messages.Auctioneer, market.VerbApply, "operator"), once); err != nil && messages.KindOf(err) != messages.Unavailable {
 		t.Error(err)
 	}
 	f.log.Elect()
-	if now := must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}); now.Version != 2 || now.Markets[0].Market.TimeLimit != limited.TimeLimit {
+	if now := must[market.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}); now.Version != 2 || now.Markets[0].Market.TimeLimit != limited.TimeLimit {
 		t.Errorf("version %d is in force with a limit of %v", now.Version, now.Markets[0].Market.TimeLimit)
 	}
-	if reply := must[messages.ApplyReply](f, "operator", messages.VerbApply, request); reply.Version != 2 {
+	if reply := must[market.ApplyReply](f, "operator", market.VerbApply, request); reply.Version != 2 {
 		t.Errorf("%+v", reply)
 	}
 }
@@ -837,16 +842,16 @@ func (m *unheard) Propose(ctx context.Context, data []byte) (any, error) {
 func TestMarketsOfALostRequestAreInForce(t *testing.T) {
 	f := startWith(t, behind(func(ordinary mailbox.Mailbox) mailbox.Mailbox { return &unheard{ordinary} }))
 	version := func() uint64 {
-		return must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}).Version
+		return must[market.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}).Version
 	}
 	version() // a replica leads
 	limited := f.Markets[0]
 	limited.TimeLimit = messages.Duration(time.Hour)
-	request, err := messages.Marshal(messages.ApplyRequest{Markets: []messages.Market{limited}}, messages.Msgpack)
+	request, err := wire.Marshal(market.ApplyRequest{Markets: []market.Market{limited}}, wire.Msgpack)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.net.Connect("operator").Request(t.Context(), messages.Subject("west", messages.Auctioneer, messages.VerbApply, "operator"), request); err == nil {
+	if _, err := f.net.Connect("operator").Request(t.Context(), messages.Subject("west", messages.Auctioneer, market.VerbApply, "operator"), request); err == nil {
 		t.Fatal("the request was answered")
 	}
 	await.Until(t, "the markets are in force", func() bool { return version() == 2 })
@@ -864,15 +869,15 @@ func TestMarketsOfBeforeAreNotTold(t *testing.T) {
 		asked++
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		old, err := bus.Call[messages.MarketsReply](ctx, f.net.Connect("alice"), messages.Subject("west", messages.Auctioneer, messages.VerbMarkets, "alice"), messages.Empty{})
+		old, err := bus.Call[market.MarketsReply](ctx, f.net.Connect("alice"), messages.Subject("west", messages.Auctioneer, messages.VerbMarkets, "alice"), messages.Empty{})
 		if err == nil && old.Version == 1 {
 			t.Errorf("markets that were replaced are told: %+v", old)
 		}
 	}
-	limited := must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Market
+	limited := must[market.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Market
 	limited.TimeLimit = messages.Duration(time.Hour)
-	must[messages.ApplyReply](f, "operator", messages.VerbApply, messages.ApplyRequest{Markets: []messages.Market{limited}})
-	if now := must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}); asked != 1 || now.Version != 2 {
+	must[market.ApplyReply](f, "operator", market.VerbApply, market.ApplyRequest{Markets: []market.Market{limited}})
+	if now := must[market.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}); asked != 1 || now.Version != 2 {
 		t.Errorf("asked %d times, and then version %d", asked, now.Version)
 	}
 }
@@ -880,11 +885,11 @@ func TestMarketsOfBeforeAreNotTold(t *testing.T) {
 // TestARateBelowThePostedPriceIsRefused submits a job that may run at any site, with a rate far below the price. A market with a
 // posted price does not read the rate, but no job pays more than its rate: the job would run for nearly nothing.
 func TestARateBelowThePostedPriceIsRefused(t *testing.T) {
-	for _, mechanism := range []messages.Name{messages.FIFO, messages.FairShare, messages.Backfill, messages.Karma} {
-		g := newGrid(t, 1, messages.Market{Name: "m", Mechanism: mechanism, Classes: []messages.Name{"cpu"}, Reserve: new(messages.Price(messages.Credit))})
+	for _, mechanism := range []messages.Name{market.FIFO, market.FairShare, market.Backfill, market.Karma} {
+		g := newGrid(t, 1, market.Market{Name: "m", Mechanism: mechanism, Classes: []messages.Name{"cpu"}, Reserve: new(messages.Price(messages.Credit))})
 		submit := func(key string, rate messages.Credits) error {
-			_, err := call[messages.SubmitReply](g.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: key, Site: messages.AnySite,
-				Spec: bids(1, func(s *messages.JobSpec) { s.Rate = rate })})
+			_, err := call[job.SubmitReply](g.fixture, "alice", messages.VerbSubmit, job.SubmitRequest{Key: key, Site: clearing.AnySite,
+				Spec: bids(1, func(s *job.JobSpec) { s.Rate = rate })})
 			return err
 		}
 		if err := submit("a", 1); messages.KindOf(err) != messages.NotFound {

@@ -6,13 +6,14 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // Mechanisms returns the names of the mechanisms that a market can use.
 func Mechanisms() []messages.Name { return registry.Names(nil) }
 
 // checkMarkets returns the error and the position of the first market that is wrong.
-func checkMarkets(markets []messages.Market) (int, error) {
+func checkMarkets(markets []market.Market) (int, error) {
 	for i := range markets {
 		if err := CheckMarket(markets, i); err != nil {
 			return i, err
@@ -22,7 +23,7 @@ func checkMarkets(markets []messages.Market) (int, error) {
 }
 
 // CheckMarket returns everything that is wrong with one of a site's markets, as joined errors.
-func CheckMarket(markets []messages.Market, i int) error {
+func CheckMarket(markets []market.Market, i int) error {
 	m := &markets[i]
 	found := []error{registry.Check(m), m.Validate()}
 	if errors.Join(found...) == nil {
@@ -39,7 +40,7 @@ func CheckMarket(markets []messages.Market, i int) error {
 }
 
 // alike returns an error if two markets sell slots of one class with different slot sizes.
-func alike(m, o *messages.Market) error {
+func alike(m, o *market.Market) error {
 	for _, class := range m.Classes {
 		if slices.Contains(o.Classes, class) && m.UnitOf(class) != o.UnitOf(class) {
 			return messages.Errorf(messages.Invalid, "units: a slot of class %s is %v here, and %v in market %s; give both markets the same unit", class, m.UnitOf(class), o.UnitOf(class), o.Name)
@@ -49,7 +50,7 @@ func alike(m, o *messages.Market) error {
 }
 
 // apart returns an error if two markets allocate the same slots and one of them promises slots.
-func apart(m, o *messages.Market) error {
+func apart(m, o *market.Market) error {
 	if !registry.Of(m).Directs && !registry.Of(o).Directs {
 		return nil
 	}

@@ -9,10 +9,12 @@ import (
 	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // best returns the largest surplus of a menu: what a contract is worth to a bidder, minus its price.
-func best(t *testing.T, menu messages.QuoteReply) float64 {
+func best(t *testing.T, menu market.QuoteReply) float64 {
 	t.Helper()
 	if len(menu.Contracts) == 0 {
 		t.Fatal("an empty menu")
@@ -37,27 +39,27 @@ func TestAskingAgainYieldsTheSameMenu(t *testing.T) {
 
 // asksAgain asks a new site for the same menu many times, and reports whether the menu has several contracts.
 func asksAgain(t *testing.T) bool {
-	m := sold(func(m *messages.Market) { m.Quote = 100 * second })
+	m := sold(func(m *market.Market) { m.Quote = 100 * second })
 	g := newGrid(t, 1, m)
 	g.unlearned()
 	spec := bids(1, valued)
-	ask := func(account messages.Name) messages.QuoteReply {
-		menu := must[messages.QuoteReply](g.fixture, account, messages.VerbQuote, messages.QuoteRequest{Spec: spec})
+	ask := func(account messages.Name) market.QuoteReply {
+		menu := must[market.QuoteReply](g.fixture, account, market.VerbQuote, market.QuoteRequest{Spec: spec})
 		for i := range menu.Contracts {
 			menu.Contracts[i].ID = ""
 		}
 		return menu
 	}
 	for i, worth := range []float64{3, 9, 15, 30, 60} { // they come before some types and after others, because each has ten seconds to spare
-		rival := bids(1, func(s *messages.JobSpec) {
-			s.Length, s.Valuation = 50*second, &messages.Valuation{Class: messages.LinearDecay, Max: worth, Mu: 60 * float64(i+1), Delta: 300}
+		rival := bids(1, func(s *job.JobSpec) {
+			s.Length, s.Valuation = 50*second, &job.Valuation{Class: job.LinearDecay, Max: worth, Mu: 60 * float64(i+1), Delta: 300}
 		})
-		menu := must[messages.QuoteReply](g.fixture, "carol", messages.VerbQuote, messages.QuoteRequest{Spec: rival})
-		declared := menu.Contracts[slices.IndexFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Declared })]
+		menu := must[market.QuoteReply](g.fixture, "carol", market.VerbQuote, market.QuoteRequest{Spec: rival})
+		declared := menu.Contracts[slices.IndexFunc(menu.Contracts, func(c market.QuotedContract) bool { return c.Declared })]
 		rival.Contract, rival.Budget = declared.ID, declared.Budget
-		must[messages.SubmitReply](g.fixture, "carol", messages.VerbSubmit, messages.SubmitRequest{Key: fmt.Sprint("r", i), Spec: rival})
+		must[job.SubmitReply](g.fixture, "carol", messages.VerbSubmit, job.SubmitRequest{Key: fmt.Sprint("r", i), Spec: rival})
 		await.Until(t, "the market knows the rival", func() bool {
-			return must[messages.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Waiting == i+1
+			return must[market.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Waiting == i+1
 		})
 	}
 	first := ask("alice")
@@ -77,15 +79,15 @@ func asksAgain(t *testing.T) bool {
 // no bid.
 func TestMenusAreDrawnWithAKey(t *testing.T) {
 	k, spec := intake.NewMenuKey(), bids(1, valued)
-	a, b := sold(func(*messages.Market) {}), sold(func(m *messages.Market) { m.Name = "other" })
+	a, b := sold(func(*market.Market) {}), sold(func(m *market.Market) { m.Name = "other" })
 	seed := k.Seed(&a, &spec, epoch)
 	other := spec
-	other.Valuation = &messages.Valuation{Class: messages.LinearDecay, Max: 1, Mu: 2, Delta: 3}
+	other.Valuation = &job.Valuation{Class: job.LinearDecay, Max: 1, Mu: 2, Delta: 3}
 	other.Length, other.Budget = 3*second, 7
 	if k.Seed(&a, &other, epoch) != seed {
 		t.Error("the draw depends on what is declared")
 	}
-	other.Valuation = &messages.Valuation{Class: messages.Hard, Max: 1, Deadline: 3}
+	other.Valuation = &job.Valuation{Class: job.Hard, Max: 1, Deadline: 3}
 	seeds := map[uint64]bool{}
 	for i := range 10 {
 		seeds[k.Seed(&a, &spec, epoch.Add(messages.Duration(i)*intake.DefaultQuote))] = true

@@ -11,6 +11,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // offers collects the offers of this site and its peers for a job.
@@ -22,14 +25,14 @@ type offers struct {
 
 // answer asks this site and its peers for offers at the same time. It returns when all
 // have answered or the time is over.
-func (o *offers) answer(ctx context.Context, account messages.Name, r messages.OffersRequest) (reply messages.OffersReply, err error) {
+func (o *offers) answer(ctx context.Context, account messages.Name, r clearing.OffersRequest) (reply clearing.OffersReply, err error) {
 	if !messages.ValidName(account) {
 		return reply, messages.Errorf(messages.Invalid, "account %q is not a valid name", account)
 	}
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
-	leave, err := o.peers.enter(messages.AnySite)
+	leave, err := o.peers.enter(clearing.AnySite)
 	if err != nil {
 		return reply, err
 	}
@@ -39,14 +42,14 @@ func (o *offers) answer(ctx context.Context, account messages.Name, r messages.O
 
 // sites returns the sites that must be asked for offers. A name that is not a peer's is reported as a site that did
 // not answer.
-func (o *offers) sites(ctx context.Context, asked []messages.Name) (ask []messages.Name, silent []messages.Silent, err error) {
+func (o *offers) sites(ctx context.Context, asked []messages.Name) (ask []messages.Name, silent []clearing.Silent, err error) {
 	if len(asked) == 1 && asked[0] == o.peers.site {
 		return asked, nil, nil
 	}
 	peers, err := o.peers.known(ctx, peersKnown)
 	if len(asked) == 0 {
 		if err != nil { // users get this site's offers even if the bank does not answer
-			return []messages.Name{o.peers.site}, []messages.Silent{{Error: messages.AsError("", err)}}, nil
+			return []messages.Name{o.peers.site}, []clearing.Silent{{Error: messages.AsError("", err)}}, nil
 		}
 		return append([]messages.Name{o.peers.site}, peers...), nil, nil
 	}
@@ -63,7 +66,7 @@ func (o *offers) sites(ctx context.Context, asked []messages.Name) (ask []messag
 	return asked, nil, nil
 }
 
-func (o *offers) gather(ctx context.Context, account messages.Name, r *messages.OffersRequest) (reply messages.OffersReply, err error) {
+func (o *offers) gather(ctx context.Context, account messages.Name, r *clearing.OffersRequest) (reply clearing.OffersReply, err error) {
 	sites, silent, err := o.sites(ctx, r.Sites)
 	if err != nil {
 		return reply, err
@@ -71,17 +74,17 @@ func (o *offers) gather(ctx context.Context, account messages.Name, r *messages.
 	within := r.Waits()
 	ctx, cancel := context.WithTimeout(ctx, within.Std())
 	defer cancel()
-	answers := make([][]messages.Offer, len(sites))
+	answers := make([][]clearing.Offer, len(sites))
 	errs := make([]error, len(sites))
 	var asked sync.WaitGroup
 	for i, site := range sites {
 		asked.Go(func() { answers[i], errs[i] = o.of(ctx, site, account, &r.Spec) })
 	}
 	asked.Wait()
-	reply = messages.OffersReply{Offers: []messages.Offer{}, Silent: append([]messages.Silent{}, silent...)}
+	reply = clearing.OffersReply{Offers: []clearing.Offer{}, Silent: append([]clearing.Silent{}, silent...)}
 	for i, site := range sites {
 		if errs[i] != nil {
-			reply.Silent = append(reply.Silent, messages.Silent{Site: site, Error: late(within, errs[i])})
+			reply.Silent = append(reply.Silent, clearing.Silent{Site: site, Error: late(within, errs[i])})
 		}
 		reply.Offers = append(reply.Offers, answers[i]...)
 	}
@@ -97,7 +100,7 @@ func late(within messages.Duration, err error) *messages.Error {
 	return messages.AsError("", err)
 }
 
-func (o *offers) of(ctx context.Context, site, account messages.Name, spec *messages.JobSpec) ([]messages.Offer, error) {
+func (o *offers) of(ctx context.Context, site, account messages.Name, spec *job.JobSpec) ([]clearing.Offer, error) {
 	own := *spec
 	own.Stages = slices.Clone(spec.Stages) // a copy, because each site fills in its own defaults
 	if site == o.peers.site {
@@ -107,16 +110,16 @@ func (o *offers) of(ctx context.Context, site, account messages.Name, spec *mess
 		return nil, err
 	}
 	own.Project = ""
-	reply, err := bus.Call[messages.PeerQuoteReply](ctx, o.peers.bus,
-		messages.Subject(site, messages.Auctioneer, messages.VerbPeerQuote, messages.ServiceIdentity(o.peers.site)), messages.PeerQuoteRequest{Account: account, Spec: own})
+	reply, err := bus.Call[clearing.PeerQuoteReply](ctx, o.peers.bus,
+		messages.Subject(site, messages.Auctioneer, clearing.VerbPeerQuote, messages.ServiceIdentity(o.peers.site)), clearing.PeerQuoteRequest{Account: account, Spec: own})
 	if err != nil {
-		return nil, messages.Tamed(err)
+		return nil, job.Tamed(err)
 	}
 	return federation.Screened(site, reply.Offers, o.clock()), nil
 }
 
 // own returns this site's offers to an account of its own or to a visitor.
-func (o *offers) own(ctx context.Context, owner messages.Name, spec *messages.JobSpec) ([]messages.Offer, error) {
+func (o *offers) own(ctx context.Context, owner messages.Name, spec *job.JobSpec) ([]clearing.Offer, error) {
 	rules := o.intake.rules()
 	if err := rules.Complete(owner, spec); err != nil {
 		return nil, err
@@ -140,28 +143,28 @@ func (o *offers) own(ctx context.Context, owner messages.Name, spec *messages.Jo
 	outlook.Site, outlook.Now, outlook.Estimate = o.peers.site, o.clock(), o.estimate(ctx, owner, spec)
 	offer := federation.Expect(spec, outlook)
 	offer.Cheapest = o.intake.cheapest(owner, m, spec, outlook.Prices)
-	return []messages.Offer{offer}, nil
+	return []clearing.Offer{offer}, nil
 }
 
 // contracts returns the menu of a market that sells contracts with completion times.
-func (o *offers) contracts(ctx context.Context, owner messages.Name, m *messages.Market, spec *messages.JobSpec) (out []messages.Offer, err error) {
+func (o *offers) contracts(ctx context.Context, owner messages.Name, m *market.Market, spec *job.JobSpec) (out []clearing.Offer, err error) {
 	menu, err := o.intake.quoteTo(ctx, owner, m, spec)
 	for _, c := range menu.Contracts {
-		out = append(out, messages.Offer{Site: o.peers.site, Market: menu.Market, Mechanism: m.Mechanism, Completion: c.Completion,
+		out = append(out, clearing.Offer{Site: o.peers.site, Market: menu.Market, Mechanism: m.Mechanism, Completion: c.Completion,
 			Price: c.Price, Budget: c.Budget, Contract: c.ID, Basis: "a contract, which holds until " + menu.Expires.String()})
 	}
 	return out, err
 }
 
 // estimate returns the estimator's estimate for a job; nil: there is no answer in time.
-func (o *offers) estimate(ctx context.Context, owner messages.Name, spec *messages.JobSpec) *messages.EstimateReply {
+func (o *offers) estimate(ctx context.Context, owner messages.Name, spec *job.JobSpec) *market.EstimateReply {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin/4)
 	defer cancel()
 	asked := *spec
 	asked.Project = ""
 	asked.Budget = cmp.Or(asked.Budget, messages.Credit)
-	r := messages.EstimateRequest{Account: owner, Spec: asked}
-	reply, err := askActor[messages.EstimateReply](ctx, o.peers, messages.Estimator, messages.VerbEstimate, r)
+	r := market.EstimateRequest{Account: owner, Spec: asked}
+	reply, err := askActor[market.EstimateReply](ctx, o.peers, messages.Estimator, market.VerbEstimate, r)
 	if err != nil {
 		return nil
 	}
@@ -173,7 +176,7 @@ func (o *offers) estimate(ctx context.Context, owner messages.Name, spec *messag
 func (o *offers) choose(ctx context.Context, c *book.EnterRemote) (home bool, err error) {
 	asked := *c.Spec
 	asked.Contract = ""
-	found, err := o.gather(ctx, c.Account, &messages.OffersRequest{Spec: asked})
+	found, err := o.gather(ctx, c.Account, &clearing.OffersRequest{Spec: asked})
 	if err != nil {
 		return false, err
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // operations answers the requests of operators, and those about join tokens.
@@ -33,7 +35,7 @@ func forOperators[Request, Reply any](l *operations, verb, to string, f query[Re
 }
 
 // drain stops new work on a node.
-func (l *operations) drain(ctx context.Context, caller messages.Name, r messages.DrainRequest) (reply messages.DrainReply, err error) {
+func (l *operations) drain(ctx context.Context, caller messages.Name, r market.DrainRequest) (reply market.DrainReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
@@ -66,11 +68,11 @@ func (l *operations) drain(ctx context.Context, caller messages.Name, r messages
 }
 
 // window adds or removes a maintenance window.
-func (l *operations) window(ctx context.Context, caller messages.Name, r messages.WindowRequest) (w messages.Window, err error) {
+func (l *operations) window(ctx context.Context, caller messages.Name, r market.WindowRequest) (w market.Window, err error) {
 	if err := r.Validate(); err != nil {
 		return w, err
 	}
-	if w, err = propose[messages.Window](ctx, l.site, &book.Command{ChangeWindows: &book.ChangeWindows{Add: r.Add, Remove: r.Remove}}); err != nil {
+	if w, err = propose[market.Window](ctx, l.site, &book.Command{ChangeWindows: &book.ChangeWindows{Add: r.Add, Remove: r.Remove}}); err != nil {
 		return w, err
 	}
 	said := "maintenance window added"
@@ -117,7 +119,7 @@ func (l *operations) joinTokens(ctx context.Context, caller messages.Name, r mes
 }
 
 // apply replaces the markets of the site. The jobs stay in the book.
-func (l *operations) apply(ctx context.Context, caller messages.Name, r messages.ApplyRequest) (reply messages.ApplyReply, err error) {
+func (l *operations) apply(ctx context.Context, caller messages.Name, r market.ApplyRequest) (reply market.ApplyReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
@@ -170,10 +172,10 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 }
 
 // contentOf returns a digest of a request's content. It is the same when the request is repeated.
-func contentOf(r *messages.ApplyRequest) [sha256.Size]byte {
+func contentOf(r *market.ApplyRequest) [sha256.Size]byte {
 	content := *r
-	content.Version = 0                                  // when the request is repeated, the version has changed
-	text, _ := messages.Marshal(&content, messages.JSON) // cannot fail: the value was decoded from such bytes
+	content.Version = 0                          // when the request is repeated, the version has changed
+	text, _ := wire.Marshal(&content, wire.JSON) // cannot fail: the value was decoded from such bytes
 	return sha256.Sum256(text)
 }
 
@@ -195,9 +197,9 @@ func (l *operations) awaitApplied(ctx context.Context, version uint64) error {
 	}
 }
 
-func compare(was, is []messages.Market) (r messages.ApplyReply) {
-	find := func(in []messages.Market, name messages.Name) int {
-		return slices.IndexFunc(in, func(m messages.Market) bool { return m.Name == name })
+func compare(was, is []market.Market) (r market.ApplyReply) {
+	find := func(in []market.Market, name messages.Name) int {
+		return slices.IndexFunc(in, func(m market.Market) bool { return m.Name == name })
 	}
 	for i := range is {
 		switch k := find(was, is[i].Name); {
@@ -217,11 +219,11 @@ func compare(was, is []messages.Market) (r messages.ApplyReply) {
 
 // mustBeIdle returns an error for changes that would lose jobs, and the markets that must have no jobs when the
 // change is made.
-func (l *operations) mustBeIdle(r *messages.ApplyReply, present *desk.Markets, markets []messages.Market) (idle []messages.Name, err error) {
+func (l *operations) mustBeIdle(r *market.ApplyReply, present *desk.Markets, markets []market.Market) (idle []messages.Name, err error) {
 	l.replica.read(func(b *book.Book) {
 		for _, name := range slices.Concat(r.Removed, r.Changed) {
 			n := b.Live(name)
-			i := slices.IndexFunc(markets, func(m messages.Market) bool { return m.Name == name })
+			i := slices.IndexFunc(markets, func(m market.Market) bool { return m.Name == name })
 			was := present.Find(name)
 			if i >= 0 && markets[i].Mechanism == was.Mechanism && slices.Equal(markets[i].Classes, was.Classes) {
 				continue

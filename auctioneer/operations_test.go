@@ -8,6 +8,9 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // counted is a bus that counts the services that are started on it.
@@ -22,8 +25,8 @@ func (c *counted) Serve(s bus.Service) (bus.Subscription, error) {
 }
 
 // limited returns the market of the fixture, for jobs of at most this number of tasks.
-func limited(tasks int) []messages.Market {
-	return []messages.Market{{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"map", "reduce"}, MaxTasks: tasks}}
+func limited(tasks int) []market.Market {
+	return []market.Market{{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"map", "reduce"}, MaxTasks: tasks}}
 }
 
 // TestApplyingMarketsRefusesNobody applies markets again and again, and sends requests without repeating any. All
@@ -38,7 +41,7 @@ func TestApplyingMarketsRefusesNobody(t *testing.T) {
 	f.submit("alice", "first", oneStage(1))
 	before := b.served.Load()
 	ask := func(caller messages.Name, verb string, request, reply any) error {
-		data, err := messages.Marshal(request, messages.Msgpack)
+		data, err := wire.Marshal(request, wire.Msgpack)
 		if err != nil {
 			return err
 		}
@@ -46,18 +49,18 @@ func TestApplyingMarketsRefusesNobody(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return messages.Unmarshal(answer, messages.Msgpack, reply)
+		return wire.Unmarshal(answer, wire.Msgpack, reply)
 	}
 	var working sync.WaitGroup
 	for c := range clients {
 		working.Go(func() {
 			who := fmt.Sprintf("user%d", c)
 			for i := range each {
-				var job messages.SubmitReply
-				if err := ask(who, messages.VerbSubmit, messages.SubmitRequest{Key: fmt.Sprint(i), Spec: oneStage(1)}, &job); err != nil || job.Job == 0 {
+				var job jobmsg.SubmitReply
+				if err := ask(who, messages.VerbSubmit, jobmsg.SubmitRequest{Key: fmt.Sprint(i), Spec: oneStage(1)}, &job); err != nil || job.Job == 0 {
 					t.Errorf("submission %d of %s: job %d, %v", i, who, job.Job, err)
 				}
-				var markets messages.MarketsReply
+				var markets market.MarketsReply
 				if err := ask(who, messages.VerbMarkets, messages.Empty{}, &markets); err != nil || len(markets.Markets) != 1 {
 					t.Errorf("markets: %+v, %v", markets, err)
 				}
@@ -65,13 +68,13 @@ func TestApplyingMarketsRefusesNobody(t *testing.T) {
 		})
 	}
 	for i := range applications {
-		must[messages.ApplyReply](f, "operator", messages.VerbApply, messages.ApplyRequest{Markets: limited(10 + i)})
+		must[market.ApplyReply](f, "operator", market.VerbApply, market.ApplyRequest{Markets: limited(10 + i)})
 	}
 	working.Wait()
 	if n := b.served.Load(); n != before {
 		t.Errorf("%d services were started anew", n-before)
 	}
-	jobs := must[messages.JobsReply](f, "operator", messages.VerbJobs, messages.JobsRequest{All: true, Limit: 1000})
+	jobs := must[jobmsg.JobsReply](f, "operator", messages.VerbJobs, jobmsg.JobsRequest{All: true, Limit: 1000})
 	if len(jobs.Jobs) != clients*each+1 {
 		t.Errorf("%d jobs, want %d", len(jobs.Jobs), clients*each+1)
 	}
@@ -84,14 +87,14 @@ func TestSubmissionMeetsTheMarketsInForce(t *testing.T) {
 	f.bank.meet(make(chan chan struct{}))
 	failed := make(chan error, 1)
 	go func() {
-		_, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "k", Spec: oneStage(5)})
+		_, err := call[jobmsg.SubmitReply](f, "alice", messages.VerbSubmit, jobmsg.SubmitRequest{Key: "k", Spec: oneStage(5)})
 		failed <- err
 	}()
 	goOn := <-f.bank.arrived
-	must[messages.ApplyReply](f, "operator", messages.VerbApply, messages.ApplyRequest{Markets: limited(4)})
+	must[market.ApplyReply](f, "operator", market.VerbApply, market.ApplyRequest{Markets: limited(4)})
 	close(goOn)
 	wantKind(t, <-failed, messages.TooLarge)
-	if jobs := must[messages.JobsReply](f, "operator", messages.VerbJobs, messages.JobsRequest{All: true, Limit: 10}); len(jobs.Jobs) != 0 {
+	if jobs := must[jobmsg.JobsReply](f, "operator", messages.VerbJobs, jobmsg.JobsRequest{All: true, Limit: 10}); len(jobs.Jobs) != 0 {
 		t.Errorf("it was taken: %+v", jobs.Jobs)
 	}
 }

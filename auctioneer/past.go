@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // The histories are not in the log. A follower copies new samples from the leader as often as the leader takes them,
@@ -20,7 +21,7 @@ const (
 )
 
 // part returns samples since an instant, ordered by key, as many as fit in a reply.
-func (p *histories) part(from messages.Time, after string) (reply messages.PastReply) {
+func (p *histories) part(from messages.Time, after string) (reply market.PastReply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	reply.Now, reply.Since = p.last, p.since
@@ -48,13 +49,13 @@ func (p *histories) part(from messages.Time, after string) (reply messages.PastR
 	return reply
 }
 
-func (p *histories) one(key string, from messages.Time) messages.Past {
-	one := messages.Past{Key: key}
+func (p *histories) one(key string, from messages.Time) market.Past {
+	one := market.Past{Key: key}
 	if name, is := strings.CutPrefix(key, marketKey); is {
 		m := p.markets[name]
 		one.Classes, one.Steps = m.classes, m.all.Part(from)
 		for account, s := range m.accounts {
-			one.Accounts = append(one.Accounts, messages.PastAccount{Account: account, Steps: s.Part(from)})
+			one.Accounts = append(one.Accounts, market.PastAccount{Account: account, Steps: s.Part(from)})
 		}
 		return one
 	}
@@ -64,8 +65,8 @@ func (p *histories) one(key string, from messages.Time) messages.Past {
 }
 
 // sizeOf returns the approximate size of an entry in bytes.
-func sizeOf(p *messages.Past) (size int) {
-	add := func(kinds []messages.PastSteps) {
+func sizeOf(p *market.Past) (size int) {
+	add := func(kinds []market.PastSteps) {
 		for _, k := range kinds {
 			for _, s := range k.Steps {
 				size += 12 + 5*len(s.Sums)
@@ -80,7 +81,7 @@ func sizeOf(p *messages.Past) (size int) {
 }
 
 // merge adds samples from another replica or from the file.
-func (p *histories) merge(reply *messages.PastReply) {
+func (p *histories) merge(reply *market.PastReply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if reply.Since == 0 {
@@ -96,7 +97,7 @@ func (p *histories) merge(reply *messages.PastReply) {
 }
 
 // mergeOne adds the samples of one market or node. They are dropped if there is no room.
-func (p *histories) mergeOne(now messages.Time, one *messages.Past) {
+func (p *histories) mergeOne(now messages.Time, one *market.Past) {
 	if len(one.Key) <= len(nodeKey) || len(one.Classes) > mostPastClasses {
 		return
 	}

@@ -11,10 +11,12 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/durable"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // The file of the histories has a first line, and then frames. A frame has the length of its body, the CRC-32C of the
-// body, and the body: a [messages.PastReply]. New frames are appended. When the appended frames are longer than the
+// body, and the body: a [market.PastReply]. New frames are appended. When the appended frames are longer than the
 // complete history was, the whole file is written again.
 const (
 	pastMagic   = "candor-past-1\n"
@@ -22,7 +24,7 @@ const (
 	saveEvery   = 10 * time.Second
 	leastWhole  = 1 << 20 // in bytes
 	mostPast    = 1 << 28 // maximum number of bytes that are read from a file
-	mostPastOne = messages.MaxPayload
+	mostPastOne = wire.MaxPayload
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -48,7 +50,7 @@ func readPast(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-func nextPast(data []byte, one *messages.PastReply) (rest []byte, err error) {
+func nextPast(data []byte, one *market.PastReply) (rest []byte, err error) {
 	if len(data) < pastHeader {
 		return nil, errors.New("it ends within a frame")
 	}
@@ -60,7 +62,7 @@ func nextPast(data []byte, one *messages.PastReply) (rest []byte, err error) {
 	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(data[4:]) {
 		return nil, errors.New("the checksum of a frame does not match")
 	}
-	return data[pastHeader+n:], messages.Unmarshal(body, messages.Msgpack, one)
+	return data[pastHeader+n:], wire.Unmarshal(body, wire.Msgpack, one)
 }
 
 // save appends new samples to the file, or writes the whole file again.
@@ -105,7 +107,7 @@ func write(file *os.File, p *histories, from messages.Time, whole bool) (n int64
 			now = part.Now
 		}
 		if part.Since != 0 {
-			body, err := messages.Marshal(&part, messages.Msgpack)
+			body, err := wire.Marshal(&part, wire.Msgpack)
 			if err != nil {
 				return n, now, err
 			}

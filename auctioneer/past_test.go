@@ -13,6 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // looked returns histories of a market, an account and a node, with a number of samples.
@@ -33,7 +34,7 @@ func looked(p *histories, from messages.Time, looks int) {
 func (p *histories) told(now messages.Time) string {
 	text := ""
 	for _, over := range []messages.Duration{600, 3600, 12 * 3600, 7 * 86400} {
-		var market, node messages.HistoryReply
+		var market, node market.HistoryReply
 		p.markets["m"].tell(&market, now, over*aSecond, "alice", true)
 		p.nodes["n1"].tell(&node, now, over*aSecond)
 		text += fmt.Sprintf("%+v %+v\n", market, node)
@@ -67,7 +68,7 @@ func TestHistoriesAreCopied(t *testing.T) {
 	}
 	before := b.told(from)
 	b.merge(&part) // the same part again
-	b.merge(&messages.PastReply{Since: from, Now: from, Parts: []messages.Past{{Key: "n/"}, {Key: "m/m", Classes: []messages.Name{"cpu"}, Steps: part.Parts[1].Steps}}})
+	b.merge(&market.PastReply{Since: from, Now: from, Parts: []market.Past{{Key: "n/"}, {Key: "m/m", Classes: []messages.Name{"cpu"}, Steps: part.Parts[1].Steps}}})
 	if b.told(from) != before {
 		t.Error("a part that came twice, or is not of the series, changed the copy")
 	}
@@ -169,7 +170,7 @@ func TestTheNextLeaderKnowsTheHistory(t *testing.T) {
 	began := time.Now()
 	replica := func(id string) (*Auctioneer, *mailbox.Memory) {
 		var log *mailbox.Memory
-		a, err := Start(t.Context(), Config{Site: "west", Replica: id, Bus: net.Connect("$auctioneer"), Markets: []messages.Market{{Name: "m", Mechanism: messages.FIFO, Classes: []messages.Name{"cpu"}}},
+		a, err := Start(t.Context(), Config{Site: "west", Replica: id, Bus: net.Connect("$auctioneer"), Markets: []market.Market{{Name: "m", Mechanism: market.FIFO, Classes: []messages.Name{"cpu"}}},
 			Past:  filepath.Join(dir, id),
 			Clock: func() messages.Time { return epoch.Add(messages.Duration(20 * time.Since(began))) }, // fast, so that steps end
 			Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
@@ -183,10 +184,10 @@ func TestTheNextLeaderKnowsTheHistory(t *testing.T) {
 		return a, log
 	}
 	caller := &fixture{t: t, net: net}
-	known := func(of string, since messages.Time) (reply messages.HistoryReply) {
+	known := func(of string, since messages.Time) (reply market.HistoryReply) {
 		await.Until(t, of, func() (ok bool) {
 			var err error
-			reply, err = call[messages.HistoryReply](caller, "alice", messages.VerbHistory, messages.HistoryRequest{Market: "m"})
+			reply, err = call[market.HistoryReply](caller, "alice", market.VerbHistory, market.HistoryRequest{Market: "m"})
 			return err == nil && len(reply.At) > 0 && (since == 0 || reply.Since == since)
 		})
 		return reply

@@ -9,7 +9,10 @@ import (
 	"github.com/candor-grid/candor/auctioneer/federation"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/spelling"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // Limits on how long and how many requests wait for peers.
@@ -31,7 +34,7 @@ type peers struct {
 	looks map[messages.Name]int                   // by peer: number of users who wait
 	all   int                                     // sum of looks
 	list  []messages.Name                         // the peers that new jobs may be exchanged with
-	other map[messages.Name]messages.PeerStanding // standing of the other peers
+	other map[messages.Name]clearing.PeerStanding // standing of the other peers
 	asked time.Time                               // when the list was requested last
 }
 
@@ -64,16 +67,16 @@ func (p *peers) left(peer messages.Name) {
 // ask sends a request once to the auctioneer of a peer, in the name of this site. The caller decides whether to try
 // again. The answer is decoded into the value that reply points to.
 func (p *peers) ask(ctx context.Context, peer messages.Name, verb string, request, reply any) error {
-	payload, err := messages.Marshal(request, messages.Msgpack)
+	payload, err := wire.Marshal(request, wire.Msgpack)
 	if err != nil {
 		return err
 	}
 	data, err := p.bus.Request(ctx, messages.Subject(peer, messages.Auctioneer, verb, messages.ServiceIdentity(p.site)), payload)
 	if err == nil {
-		err = messages.Unmarshal(data, messages.Detect(data, ""), reply)
+		err = wire.Unmarshal(data, wire.Detect(data, ""), reply)
 	}
 	if err != nil {
-		return messages.Tamed(err)
+		return job.Tamed(err)
 	}
 	federation.Tame(reply)
 	return nil
@@ -103,15 +106,15 @@ func (p *peers) known(ctx context.Context, age time.Duration) ([]messages.Name, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
-	reply, err := askActor[messages.PeersReply](ctx, p, messages.Bank, messages.VerbPeers, messages.Empty{})
+	reply, err := askActor[clearing.PeersReply](ctx, p, messages.Bank, clearing.VerbPeers, messages.Empty{})
 	if err != nil {
 		return nil, err
 	}
 	var list []messages.Name
-	other := map[messages.Name]messages.PeerStanding{}
+	other := map[messages.Name]clearing.PeerStanding{}
 	for i := range reply.Peers {
 		switch peer := &reply.Peers[i]; {
-		case peer.Standing != messages.PeerOpen:
+		case peer.Standing != clearing.PeerOpen:
 			other[peer.Peer] = peer.Standing
 		default:
 			list = append(list, peer.Peer)
@@ -136,9 +139,9 @@ func (p *peers) check(ctx context.Context, site messages.Name) error {
 	standing := p.other[site]
 	p.mu.Unlock()
 	switch {
-	case standing == messages.PeerSuspended:
+	case standing == clearing.PeerSuspended:
 		return messages.Errorf(messages.Unavailable, "site: %q is suspended, because its bank does not answer; submit the job later, or to another site", site)
-	case standing != messages.PeerOpen:
+	case standing != clearing.PeerOpen:
 		return messages.Errorf(messages.PermissionDenied, "site: %q and %s have parted, or are about to; submit the job elsewhere", site, p.site)
 	case !slices.Contains(list, site):
 		return messages.Errorf(messages.NotFound, "site: %q is not a peer of %s; its peers: %s", site, p.site, spelling.List(list))

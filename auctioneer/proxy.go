@@ -8,7 +8,10 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // proxies carries out the requests of tasks, which come through their nodes (package nodeagent/proxy).
@@ -17,10 +20,10 @@ type proxies struct {
 	verbs map[string]bus.Handler // verbs that a task may use
 }
 
-func (p proxies) ask(ctx context.Context, node messages.Name, r messages.ProxyRequest) (reply messages.ProxyReply, err error) {
+func (p proxies) ask(ctx context.Context, node messages.Name, r agent.ProxyRequest) (reply agent.ProxyReply, err error) {
 	handle := p.verbs[r.Verb]
 	if handle == nil {
-		return reply, messages.Errorf(messages.PermissionDenied, "a task cannot ask for %q, only for %s", messages.Printable(r.Verb, 32), strings.Join(slices.Sorted(maps.Keys(p.verbs)), ", "))
+		return reply, messages.Errorf(messages.PermissionDenied, "a task cannot ask for %q, only for %s", job.Printable(r.Verb, 32), strings.Join(slices.Sorted(maps.Keys(p.verbs)), ", "))
 	}
 	err = p.look(ctx, func(b *book.Book) error {
 		reply.Account, err = proxyAccount(b, node, r.Attempt)
@@ -28,14 +31,14 @@ func (p proxies) ask(ctx context.Context, node messages.Name, r messages.ProxyRe
 	})
 	switch {
 	case err != nil:
-		return messages.ProxyReply{}, err
+		return agent.ProxyReply{}, err
 	case p.operates(reply.Account):
-		return messages.ProxyReply{}, messages.Errorf(messages.PermissionDenied, "account %s operates the site: its tasks cannot ask in its name", reply.Account)
+		return agent.ProxyReply{}, messages.Errorf(messages.PermissionDenied, "account %s operates the site: its tasks cannot ask in its name", reply.Account)
 	}
 	reply.Reply, err = handle(ctx, bus.Request{Subject: messages.Subject(p.Site, messages.Auctioneer, r.Verb, reply.Account), Caller: reply.Account,
-		Payload: r.Request, Format: messages.Detect(r.Request, "")})
+		Payload: r.Request, Format: wire.Detect(r.Request, "")})
 	if err != nil {
-		return messages.ProxyReply{}, err
+		return agent.ProxyReply{}, err
 	}
 	return reply, nil
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/listing"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // queries answers questions of users and operators about jobs, nodes and markets.
@@ -35,7 +37,7 @@ func (l *queries) remoteJob(caller messages.Name, id messages.JobID) *book.Remot
 // older adds the jobs of the archive to a page, and returns how many records could not be read.
 func (l *queries) older(ctx context.Context, page *listing.Page, account messages.Name) (unreadable int, err error) {
 	wanted := func(e archive.Extent) bool { return page.Wants(e.Oldest, e.Newest, e.Submitted, e.Ended) }
-	return l.Archive.Scan(account, wanted, page.Names, func(j *messages.JobSummary) error {
+	return l.Archive.Scan(account, wanted, page.Names, func(j *job.JobSummary) error {
 		page.AddArchived(j)
 		return ctx.Err()
 	})
@@ -45,7 +47,7 @@ func (l *queries) older(ctx context.Context, page *listing.Page, account message
 const copyAtOnce = 512 << 10
 
 // archived sends a part of this replica's archive to another replica.
-func (l *queries) archived(_ context.Context, caller messages.Name, r messages.ArchiveRequest) (reply messages.ArchiveReply, err error) {
+func (l *queries) archived(_ context.Context, caller messages.Name, r job.ArchiveRequest) (reply job.ArchiveReply, err error) {
 	if caller != messages.ServiceIdentity(messages.Auctioneer) {
 		return reply, messages.Errorf(messages.PermissionDenied, "only replicas of the auctioneer copy the archive of jobs; list jobs instead")
 	}
@@ -58,15 +60,15 @@ func (l *queries) archived(_ context.Context, caller messages.Name, r messages.A
 }
 
 // past sends new samples of the histories to another replica.
-func (l *queries) past(_ context.Context, caller messages.Name, r messages.PastRequest) (messages.PastReply, error) {
+func (l *queries) past(_ context.Context, caller messages.Name, r market.PastRequest) (market.PastReply, error) {
 	if caller != messages.ServiceIdentity(messages.Auctioneer) {
-		return messages.PastReply{}, messages.Errorf(messages.PermissionDenied, "only replicas of the auctioneer copy the histories; ask for the history of a market instead")
+		return market.PastReply{}, messages.Errorf(messages.PermissionDenied, "only replicas of the auctioneer copy the histories; ask for the history of a market instead")
 	}
 	return l.histories.part(r.From, r.After), nil
 }
 
 // history returns the history of a market or a node. Everybody who may see its present state may see its history.
-func (l *queries) history(ctx context.Context, caller messages.Name, r messages.HistoryRequest) (reply messages.HistoryReply, err error) {
+func (l *queries) history(ctx context.Context, caller messages.Name, r market.HistoryRequest) (reply market.HistoryReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}

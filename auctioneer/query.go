@@ -14,6 +14,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 const (
@@ -23,7 +26,7 @@ const (
 )
 
 // listJobs fills a page with some jobs at a time, so that commands are applied in between.
-func (l *queries) listJobs(ctx context.Context, caller messages.Name, r messages.JobsRequest) (reply messages.JobsReply, err error) {
+func (l *queries) listJobs(ctx context.Context, caller messages.Name, r job.JobsRequest) (reply job.JobsReply, err error) {
 	page, err := listing.New(&r)
 	if err != nil {
 		return reply, err
@@ -51,7 +54,7 @@ func (l *queries) listJobs(ctx context.Context, caller messages.Name, r messages
 		}
 	}
 	l.replica.read(func(b *book.Book) {
-		reply = page.Reply(func(id messages.JobID) (messages.JobSummary, bool) { return l.summaryOf(b, id) })
+		reply = page.Reply(func(id messages.JobID) (job.JobSummary, bool) { return l.summaryOf(b, id) })
 	})
 	reply.Unreadable = unreadable
 	if l.Archive != nil {
@@ -67,7 +70,7 @@ const shownAtOnce = 5000
 // returns the number to continue with; 0: the oldest job was added.
 func (l *queries) show(page *listing.Page, b *book.Book, account messages.Name, below messages.JobID) (next messages.JobID, full bool) {
 	looked := 0
-	waiting := page.Lists(messages.Waiting)
+	waiting := page.Lists(job.Waiting)
 	for id := range b.Listed(account).Below(below) {
 		if looked == shownAtOnce {
 			return next, false
@@ -84,7 +87,7 @@ func (l *queries) show(page *listing.Page, b *book.Book, account messages.Name, 
 }
 
 // summaryOf returns the line of a job in a list, whether it runs here or at a peer.
-func (l *queries) summaryOf(b *book.Book, id messages.JobID) (s messages.JobSummary, ok bool) {
+func (l *queries) summaryOf(b *book.Book, id messages.JobID) (s job.JobSummary, ok bool) {
 	if j := b.Job(id); j != nil {
 		return summaryIn(b, j), true
 	}
@@ -98,7 +101,7 @@ func (l *queries) summaryOf(b *book.Book, id messages.JobID) (s messages.JobSumm
 	return s, false
 }
 
-func (l *queries) job(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.JobDetail, err error) {
+func (l *queries) job(ctx context.Context, caller messages.Name, r job.JobRequest) (reply job.JobDetail, err error) {
 	if err := l.await(ctx, caller, r); err != nil {
 		return reply, err
 	}
@@ -143,9 +146,9 @@ func (l *queries) lookAt(ctx context.Context, find finding, f func(*book.Book, *
 	return err
 }
 
-func (l *queries) detail(ctx context.Context, find finding) (reply messages.JobDetail, err error) {
+func (l *queries) detail(ctx context.Context, find finding) (reply job.JobDetail, err error) {
 	err = l.lookAt(ctx, find, func(b *book.Book, j *book.Job) error {
-		reply = messages.JobDetail{JobSummary: summaryIn(b, j), Spec: *j.Spec, Stages: j.StageStatuses(), Shares: j.PastShares(), Notices: j.Notices}
+		reply = job.JobDetail{JobSummary: summaryIn(b, j), Spec: *j.Spec, Stages: j.StageStatuses(), Shares: j.PastShares(), Notices: j.Notices}
 		reply.Message = joined(reply.Message, setbacks(b, j))
 		reply.Kept = l.keeps(j)
 		return nil
@@ -164,7 +167,7 @@ func (l *queries) keeps(j *book.Job) bool {
 
 // kept tells a node whether the market still keeps back the output of a job. The output of a job that has left the
 // book can be read.
-func (l *queries) kept(ctx context.Context, _ messages.Name, r messages.JobRequest) (reply messages.KeptReply, err error) {
+func (l *queries) kept(ctx context.Context, _ messages.Name, r job.JobRequest) (reply job.KeptReply, err error) {
 	err = l.look(ctx, func(b *book.Book) error {
 		j := b.Job(r.Job)
 		reply.Kept = j != nil && l.keeps(j)
@@ -174,7 +177,7 @@ func (l *queries) kept(ctx context.Context, _ messages.Name, r messages.JobReque
 }
 
 // shares returns the shares of a job that has not ended, by class.
-func (l *queries) shares(market messages.Name, id messages.JobID) (out []messages.ClassShare) {
+func (l *queries) shares(market messages.Name, id messages.JobID) (out []job.ClassShare) {
 	l.with(func(d *desk.Desk) {
 		if m := d.Market(market); m != nil {
 			out = m.Shares(l.Clock(), id)
@@ -193,16 +196,16 @@ func reasonOf(n *book.Node) string {
 	if n.Drain != 0 {
 		reason = cmp.Or(n.DrainReason, reason)
 	}
-	return strings.Join(slices.DeleteFunc([]string{reason, messages.Paused(n.Abilities)}, func(s string) bool { return s == "" }), "; ")
+	return strings.Join(slices.DeleteFunc([]string{reason, agent.Paused(n.Abilities)}, func(s string) bool { return s == "" }), "; ")
 }
 
-func (l *queries) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) (reply messages.NodesReply, err error) {
+func (l *queries) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) (reply marketmsg.NodesReply, err error) {
 	err = l.look(ctx, func(b *book.Book) error {
 		for _, n := range b.Nodes() {
 			if n.Removed {
 				continue
 			}
-			s := messages.NodeStatus{Node: n.Name, State: "Lost", Slots: n.Slots, Since: n.Since, Finished: n.Finished, Abilities: without(n.Abilities, messages.AbilitySharedEnv),
+			s := marketmsg.NodeStatus{Node: n.Name, State: "Lost", Slots: n.Slots, Since: n.Since, Finished: n.Finished, Abilities: without(n.Abilities, agent.AbilitySharedEnv),
 				Suspended: n.Suspended(), MostSuspended: n.SuspendedLimit()}
 			switch {
 			case n.Up && n.Drain != 0:
@@ -219,7 +222,7 @@ func (l *queries) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) 
 				s.State = "Stopped"
 			}
 			for i, c := range n.Slots {
-				s.Used = append(s.Used, messages.ClassSlots{Class: c.Class, Slots: n.Used[i]})
+				s.Used = append(s.Used, job.ClassSlots{Class: c.Class, Slots: n.Used[i]})
 			}
 			if s.Labels = n.Labels; n.Resources != nil {
 				sold := n.Sold()
@@ -230,7 +233,7 @@ func (l *queries) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) 
 		reply.Licenses, reply.Windows = b.Licenses(), b.Windows()
 		return nil
 	})
-	slices.SortFunc(reply.Nodes, func(a, b messages.NodeStatus) int { return cmp.Compare(a.Node, b.Node) })
+	slices.SortFunc(reply.Nodes, func(a, b marketmsg.NodeStatus) int { return cmp.Compare(a.Node, b.Node) })
 	return reply, err
 }
 
@@ -239,7 +242,7 @@ func without(names []messages.Name, name messages.Name) []messages.Name {
 	return slices.DeleteFunc(slices.Clone(names), func(n messages.Name) bool { return n == name })
 }
 
-func (l *queries) listMarkets(ctx context.Context, caller messages.Name, _ messages.Empty) (reply messages.MarketsReply, err error) {
+func (l *queries) listMarkets(ctx context.Context, caller messages.Name, _ messages.Empty) (reply marketmsg.MarketsReply, err error) {
 	if err := l.verify(ctx); err != nil {
 		return reply, err
 	}
@@ -250,7 +253,7 @@ func (l *queries) listMarkets(ctx context.Context, caller messages.Name, _ messa
 		for _, config := range d.Configs {
 			m := d.Market(config.Name).SeenBy(caller, l.operates(caller))
 			t := registry.Of(&config)
-			s := messages.MarketStatus{Market: config, Bid: t.Bid, Raises: t.Raises.Names(), Gains: t.Gains, Reserves: t.Reserves, Prices: m.Prices(), Term: l.number, Seq: d.Published(config.Name), Top: m.Top(l.Clock(), mostTop)}
+			s := marketmsg.MarketStatus{Market: config, Bid: t.Bid, Raises: t.Raises.Names(), Gains: t.Gains, Reserves: t.Reserves, Prices: m.Prices(), Term: l.number, Seq: d.Published(config.Name), Top: m.Top(l.Clock(), mostTop)}
 			s.Running = m.Started()
 			s.Waiting = m.Jobs() - s.Running
 			s.Next = m.Next()
@@ -263,8 +266,8 @@ func (l *queries) listMarkets(ctx context.Context, caller messages.Name, _ messa
 			return // the leader begins a new term, and its list could still have a removed market
 		}
 		for _, p := range b.Promises() {
-			if i := slices.IndexFunc(reply.Markets, func(m messages.MarketStatus) bool { return m.Market.Name == p.Market }); i >= 0 {
-				reply.Markets[i].Promises = &messages.Promises{Kept: p.Kept, Broken: p.Broken}
+			if i := slices.IndexFunc(reply.Markets, func(m marketmsg.MarketStatus) bool { return m.Market.Name == p.Market }); i >= 0 {
+				reply.Markets[i].Promises = &marketmsg.Promises{Kept: p.Kept, Broken: p.Broken}
 			}
 		}
 		for i := range reply.Markets {
@@ -289,14 +292,14 @@ func (l *queries) status(context.Context, messages.Name, messages.Empty) (messag
 }
 
 // reservations returns the timetable: the jobs with a final order to start.
-func (l *queries) reservations(ctx context.Context, caller messages.Name, r messages.ReservationsRequest) (reply messages.ReservationsReply, err error) {
+func (l *queries) reservations(ctx context.Context, caller messages.Name, r marketmsg.ReservationsRequest) (reply marketmsg.ReservationsReply, err error) {
 	if m := l.inForce(); r.Market != "" && m.Find(r.Market) == nil {
 		return reply, m.Missing("market: ", r.Market)
 	}
 	err = l.look(ctx, func(b *book.Book) error {
 		for j := range b.Ordered {
 			if o := j.Order; r.Market == "" || j.Spec.Market == r.Market {
-				place := messages.ReservedSlots{Market: j.Spec.Market,
+				place := marketmsg.ReservedSlots{Market: j.Spec.Market,
 					Class: o.Class, Slots: o.Slots, Start: o.At, End: o.At.Add(j.Spec.Length), State: j.State}
 				if j.Account == caller || l.operates(caller) {
 					place.Job, place.Account = j.ID, j.Account
@@ -306,7 +309,7 @@ func (l *queries) reservations(ctx context.Context, caller messages.Name, r mess
 		}
 		return nil
 	})
-	slices.SortFunc(reply.Reservations, func(a, b messages.ReservedSlots) int {
+	slices.SortFunc(reply.Reservations, func(a, b marketmsg.ReservedSlots) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Job, b.Job))
 	})
 	return reply, err
@@ -314,7 +317,7 @@ func (l *queries) reservations(ctx context.Context, caller messages.Name, r mess
 
 // await waits as long as a request says, or until its job has ended. It does not wait for a job that the caller may
 // not see.
-func (l *queries) await(ctx context.Context, caller messages.Name, r messages.JobRequest) error {
+func (l *queries) await(ctx context.Context, caller messages.Name, r job.JobRequest) error {
 	if r.Wait < 0 {
 		return messages.Errorf(messages.Invalid, "wait: must not be negative")
 	}
@@ -334,7 +337,7 @@ func (l *queries) await(ctx context.Context, caller messages.Name, r messages.Jo
 	if !sees || over {
 		return nil
 	}
-	enough := time.NewTimer(min(r.Wait, messages.MostWait).Std())
+	enough := time.NewTimer(min(r.Wait, job.MostWait).Std())
 	defer enough.Stop()
 	select {
 	case <-ended:

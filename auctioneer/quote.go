@@ -18,11 +18,13 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 // quote computes a menu of contracts and commits it, so that a job can accept one of them even after a change of the
 // leader.
-func (l *submissions) quote(ctx context.Context, account messages.Name, r messages.QuoteRequest) (reply messages.QuoteReply, err error) {
+func (l *submissions) quote(ctx context.Context, account messages.Name, r marketmsg.QuoteRequest) (reply marketmsg.QuoteReply, err error) {
 	if !messages.ValidName(account) {
 		return reply, messages.Errorf(messages.Invalid, "account %q is not a valid name", account)
 	}
@@ -43,7 +45,7 @@ func (l *submissions) quote(ctx context.Context, account messages.Name, r messag
 }
 
 // quoteTo makes the quote for a job whose defaults are filled in.
-func (l *submissions) quoteTo(ctx context.Context, account messages.Name, m *messages.Market, spec *messages.JobSpec) (reply messages.QuoteReply, err error) {
+func (l *submissions) quoteTo(ctx context.Context, account messages.Name, m *marketmsg.Market, spec *job.JobSpec) (reply marketmsg.QuoteReply, err error) {
 	if err := l.quotable(account); err != nil {
 		return reply, err
 	}
@@ -60,9 +62,9 @@ func (l *submissions) quoteTo(ctx context.Context, account messages.Name, m *mes
 	if err != nil {
 		return reply, err
 	}
-	reply = messages.QuoteReply{Quote: fmt.Sprintf("q%d", id), Market: kept.Market, Expires: kept.Expires}
+	reply = marketmsg.QuoteReply{Quote: fmt.Sprintf("q%d", id), Market: kept.Market, Expires: kept.Expires}
 	for i, c := range q.Contracts {
-		reply.Contracts = append(reply.Contracts, messages.QuotedContract{
+		reply.Contracts = append(reply.Contracts, marketmsg.QuotedContract{
 			ID: fmt.Sprintf("q%d-%d", id, i+1), Completion: c.Completion, Price: c.Price, Budget: q.Most[i],
 			Promised: c.Promised, Declared: i == q.Declared, Free: i == q.Free,
 		})
@@ -86,7 +88,7 @@ func (l *submissions) quotable(account messages.Name) error {
 	return nil
 }
 
-func (l *submissions) menu(ctx context.Context, m *messages.Market, account messages.Name, spec *messages.JobSpec) (q *mechanism.Quote, err error) {
+func (l *submissions) menu(ctx context.Context, m *marketmsg.Market, account messages.Name, spec *job.JobSpec) (q *mechanism.Quote, err error) {
 	var seen *mechanism.Runtimes
 	asked := make(chan struct{})
 	go func() {
@@ -110,11 +112,11 @@ func (l *submissions) menu(ctx context.Context, m *messages.Market, account mess
 
 // runtimes asks the estimator for the run times of a job's tasks; nil: the run time of
 // at least one stage is not known.
-func (l *submissions) runtimes(ctx context.Context, account messages.Name, spec *messages.JobSpec) *mechanism.Runtimes {
+func (l *submissions) runtimes(ctx context.Context, account messages.Name, spec *job.JobSpec) *mechanism.Runtimes {
 	r := desk.RuntimesOf(account, spec)
 	ctx, cancel := context.WithTimeout(ctx, desk.LearnWithin.Std())
 	defer cancel()
-	reply, err := askActor[messages.RuntimeReply](ctx, l.federated.peers, messages.Estimator, messages.VerbRuntime, r)
+	reply, err := askActor[marketmsg.RuntimeReply](ctx, l.federated.peers, messages.Estimator, marketmsg.VerbRuntime, r)
 	if err != nil {
 		l.Log.Debug("no run times from the estimator", zap.Error(err))
 		return nil
@@ -123,14 +125,14 @@ func (l *submissions) runtimes(ctx context.Context, account messages.Name, spec 
 }
 
 // place returns an error for a job that no node of its market can run.
-func (l *submissions) place(account messages.Name, spec *messages.JobSpec, m *messages.Market) (err error) {
+func (l *submissions) place(account messages.Name, spec *job.JobSpec, m *marketmsg.Market) (err error) {
 	l.replica.read(func(b *book.Book) { err = intake.Place(b, account, spec, m) })
 	return err
 }
 
 // places returns, by stage, how many tasks of a job could start now: on nodes that have all their slots idle, with
 // free licences, and within the bounds of the account and of the project that pays.
-func places(b *book.Book, owner messages.Name, spec *messages.JobSpec, m *messages.Market) []int {
+func places(b *book.Book, owner messages.Name, spec *job.JobSpec, m *marketmsg.Market) []int {
 	out := make([]int, len(spec.Stages))
 	for i := range spec.Stages {
 		s := &spec.Stages[i]
@@ -150,7 +152,7 @@ func places(b *book.Book, owner messages.Name, spec *messages.JobSpec, m *messag
 }
 
 // outlook returns the present state of a job's market, for an offer.
-func (l *submissions) outlook(owner messages.Name, m *messages.Market, spec *messages.JobSpec) (*federation.Outlook, error) {
+func (l *submissions) outlook(owner messages.Name, m *marketmsg.Market, spec *job.JobSpec) (*federation.Outlook, error) {
 	if err := l.admit(&submission{Submission: &intake.Submission{Account: owner, Spec: spec, Market: m}}); err != nil {
 		return nil, err
 	}
@@ -169,7 +171,7 @@ func (l *submissions) outlook(owner messages.Name, m *messages.Market, spec *mes
 
 // types returns likely job types of the declared class. The estimator draws them from the profile of that class.
 // Without a profile or an answer, likely returns them.
-func (l *submissions) types(ctx context.Context, m *messages.Market, spec *messages.JobSpec, seed uint64) []messages.Valuation {
+func (l *submissions) types(ctx context.Context, m *marketmsg.Market, spec *job.JobSpec, seed uint64) []job.Valuation {
 	if spec.Valuation == nil {
 		return nil
 	}
@@ -183,18 +185,18 @@ func (l *submissions) types(ctx context.Context, m *messages.Market, spec *messa
 	return drawn
 }
 
-func (l *submissions) drawTypes(ctx context.Context, declared *messages.Valuation, seed uint64) ([]messages.Valuation, error) {
-	known, err := askActor[messages.ClassesReply](ctx, l.federated.peers, messages.Estimator, messages.VerbClasses, messages.Empty{})
+func (l *submissions) drawTypes(ctx context.Context, declared *job.Valuation, seed uint64) ([]job.Valuation, error) {
+	known, err := askActor[marketmsg.ClassesReply](ctx, l.federated.peers, messages.Estimator, marketmsg.VerbClasses, messages.Empty{})
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(known.Classes, func(c messages.ClassEstimate) bool { return c.Profile.Class == declared.Class })
+	i := slices.IndexFunc(known.Classes, func(c marketmsg.ClassEstimate) bool { return c.Profile.Class == declared.Class })
 	if i < 0 {
 		return nil, nil
 	}
-	r := messages.SamplesRequest{Class: known.Classes[i].Profile.Name, Draws: desk.DrawnTypes, Seed: seed}
-	reply, err := askActor[messages.SamplesReply](ctx, l.federated.peers, messages.Estimator, messages.VerbSamples, r)
-	return slices.DeleteFunc(reply.Valuations, func(v messages.Valuation) bool {
+	r := marketmsg.SamplesRequest{Class: known.Classes[i].Profile.Name, Draws: desk.DrawnTypes, Seed: seed}
+	reply, err := askActor[marketmsg.SamplesReply](ctx, l.federated.peers, messages.Estimator, marketmsg.VerbSamples, r)
+	return slices.DeleteFunc(reply.Valuations, func(v job.Valuation) bool {
 		return v.Class != declared.Class || v.Validate() != nil
 	}), err
 }
@@ -202,22 +204,22 @@ func (l *submissions) drawTypes(ctx context.Context, declared *messages.Valuatio
 // likely returns the types that are assumed while nothing is known about a class. That is the prior of the market's
 // configuration; without one, values from 1 to 100 credits and times from ten seconds to a day, all equally likely.
 // Only the form of the valuation comes from the declaration.
-func likely(m *messages.Market, declared *messages.Valuation) (out []messages.Valuation) {
-	if slices.ContainsFunc(m.Prior, func(v messages.Valuation) bool { return v.Class == declared.Class }) {
+func likely(m *marketmsg.Market, declared *job.Valuation) (out []job.Valuation) {
+	if slices.ContainsFunc(m.Prior, func(v job.Valuation) bool { return v.Class == declared.Class }) {
 		return nil
 	}
 	for _, worth := range []float64{1, 2, 5, 10, 20, 50, 100} {
 		for _, seconds := range []float64{10, 30, 100, 300, 1000, 3600, 10_000, 30_000, 86_400} {
-			v := messages.Valuation{Class: declared.Class, Max: worth}
+			v := job.Valuation{Class: declared.Class, Max: worth}
 			switch declared.Class {
-			case messages.Sigmoidal, messages.LinearDecay:
+			case job.Sigmoidal, job.LinearDecay:
 				v.Mu, v.Delta = seconds, seconds
-			case messages.Hard:
+			case job.Hard:
 				v.Deadline = seconds
-			case messages.Recurrent:
+			case job.Recurrent:
 				v.Workload, v.SecondsPerUnit = seconds, 1
-			case messages.Custom:
-				v.Points = []messages.ValuationPoint{{At: seconds, Part: 1}, {At: 2 * seconds, Part: 0}}
+			case job.Custom:
+				v.Points = []job.ValuationPoint{{At: seconds, Part: 1}, {At: 2 * seconds, Part: 0}}
 			}
 			out = append(out, v)
 		}
@@ -225,13 +227,13 @@ func likely(m *messages.Market, declared *messages.Valuation) (out []messages.Va
 	return out
 }
 
-func tariffs(b *book.Book, market messages.Name) (out []messages.SlotTariff) {
+func tariffs(b *book.Book, market messages.Name) (out []marketmsg.SlotTariff) {
 	for _, t := range b.Tariffs(market) {
 		if t.Contention {
-			out = append(out, messages.SlotTariff{Class: t.Class, Contention: new(t.Price.Float())})
+			out = append(out, marketmsg.SlotTariff{Class: t.Class, Contention: new(t.Price.Float())})
 			continue
 		}
-		out = append(out, messages.SlotTariff{Class: t.Class, Price: t.Price, OwnBid: t.OwnBid, Length: t.Length})
+		out = append(out, marketmsg.SlotTariff{Class: t.Class, Price: t.Price, OwnBid: t.OwnBid, Length: t.Length})
 	}
 	return out
 }

@@ -9,22 +9,25 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // TestARefusedContractLeavesNoHold: two submissions accept contracts of one quote at the same time. One is refused
 // after its hold was made, and the hold must be freed. A third one must be refused before anything is held.
 func TestARefusedContractLeavesNoHold(t *testing.T) {
-	g := newGrid(t, 1, sold(func(*messages.Market) {}))
+	g := newGrid(t, 1, sold(func(*market.Market) {}))
 	spec := bids(1, valued)
-	menu := must[messages.QuoteReply](g.fixture, "alice", messages.VerbQuote, messages.QuoteRequest{Spec: spec})
-	declared := menu.Contracts[slices.IndexFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Declared })]
+	menu := must[market.QuoteReply](g.fixture, "alice", market.VerbQuote, market.QuoteRequest{Spec: spec})
+	declared := menu.Contracts[slices.IndexFunc(menu.Contracts, func(c market.QuotedContract) bool { return c.Declared })]
 	spec.Contract, spec.Budget = declared.ID, declared.Budget
 	g.books.meet(make(chan chan struct{}, 2))
 	answers := make(chan error, 2)
 	for _, key := range []string{"a", "b"} {
 		go func() {
-			_, err := call[messages.SubmitReply](g.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: key, Spec: spec})
+			_, err := call[job.SubmitReply](g.fixture, "alice", messages.VerbSubmit, job.SubmitRequest{Key: key, Spec: spec})
 			answers <- err
 		}()
 	}
@@ -43,7 +46,7 @@ func TestARefusedContractLeavesNoHold(t *testing.T) {
 	}
 	await.Until(t, "the hold of the refused submission is freed", func() bool { return len(held()) == 1 })
 	g.books.meet(nil)
-	_, err := call[messages.SubmitReply](g.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "c", Spec: spec})
+	_, err := call[job.SubmitReply](g.fixture, "alice", messages.VerbSubmit, job.SubmitRequest{Key: "c", Spec: spec})
 	wantKind(t, err, messages.Conflict)
 	if left := held(); len(left) != 1 || left[0] != "job/west/alice/a" && left[0] != "job/west/alice/b" {
 		t.Errorf("held are %q", left)
@@ -75,11 +78,11 @@ func TestOnlyWhoLeadsRefuses(t *testing.T) {
 	after := oneStage(1)
 	after.AfterJobs = []messages.JobID{7}
 	for verb, request := range map[string]any{
-		messages.VerbCancel: messages.CancelRequest{Job: 7},
-		messages.VerbHold:   messages.JobRequest{Job: 7},
-		messages.VerbSubmit: messages.SubmitRequest{Key: "after", Spec: after},
+		messages.VerbCancel: job.CancelRequest{Job: 7},
+		job.VerbHold:        job.JobRequest{Job: 7},
+		messages.VerbSubmit: job.SubmitRequest{Key: "after", Spec: after},
 	} {
-		data, err := messages.Marshal(request, messages.Msgpack)
+		data, err := wire.Marshal(request, wire.Msgpack)
 		if err != nil {
 			t.Fatal(err)
 		}

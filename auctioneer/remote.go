@@ -11,6 +11,10 @@ import (
 	"github.com/candor-grid/candor/auctioneer/federation"
 	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // answerWithin is how long a submission waits for the peer's answer. The job is sent to the peer in any case.
@@ -27,9 +31,9 @@ type remote struct {
 }
 
 // submit commits a remote job. The job gets its number at once. The errands of the leader do the rest.
-func (r *remote) submit(ctx context.Context, account messages.Name, q *messages.SubmitRequest) (reply messages.SubmitReply, err error) {
+func (r *remote) submit(ctx context.Context, account messages.Name, q *job.SubmitRequest) (reply job.SubmitReply, err error) {
 	leave, full := r.peers.enter(q.Site)
-	if full != nil && (q.Site == messages.AnySite || q.DryRun) {
+	if full != nil && (q.Site == clearing.AnySite || q.DryRun) {
 		return reply, full
 	}
 	defer leave()
@@ -75,7 +79,7 @@ func (r *remote) known(c *book.EnterRemote) (known *book.RemoteReceipt, err erro
 }
 
 // enter checks and commits a submission for another site, or for any site.
-func (r *remote) enter(ctx context.Context, c *book.EnterRemote, q *messages.SubmitRequest, mayWait bool) (reply messages.SubmitReply, err error) {
+func (r *remote) enter(ctx context.Context, c *book.EnterRemote, q *job.SubmitRequest, mayWait bool) (reply job.SubmitReply, err error) {
 	if err := r.intake.reruns(c.Account, c.Spec); err != nil {
 		return reply, err
 	}
@@ -84,7 +88,7 @@ func (r *remote) enter(ctx context.Context, c *book.EnterRemote, q *messages.Sub
 		return reply, err
 	}
 	defer done()
-	if q.Site == messages.AnySite {
+	if q.Site == clearing.AnySite {
 		home, err := r.offers.choose(ctx, c)
 		if err != nil {
 			return reply, err
@@ -115,7 +119,7 @@ func (r *remote) enter(ctx context.Context, c *book.EnterRemote, q *messages.Sub
 }
 
 // stay submits a job to this site, because this site was chosen.
-func (r *remote) stay(ctx context.Context, c *book.EnterRemote, q *messages.SubmitRequest) (reply messages.SubmitReply, err error) {
+func (r *remote) stay(ctx context.Context, c *book.EnterRemote, q *job.SubmitRequest) (reply job.SubmitReply, err error) {
 	here := *q
 	here.Spec.Contract = c.Spec.Contract
 	s, err := r.intake.rules().Prepare(c.Account, &here)
@@ -129,14 +133,14 @@ func (r *remote) stay(ctx context.Context, c *book.EnterRemote, q *messages.Subm
 }
 
 // departure returns the command of a submission. The site is empty if it is still to be chosen.
-func departure(account messages.Name, r *messages.SubmitRequest) (*book.EnterRemote, error) {
+func departure(account messages.Name, r *job.SubmitRequest) (*book.EnterRemote, error) {
 	digest, err := intake.DigestOf(r)
 	if err != nil {
 		return nil, err
 	}
 	spec := r.Spec
 	c := &book.EnterRemote{Account: account, Key: r.Key, Digest: digest, Payer: cmp.Or(spec.Project, account), Spec: &spec}
-	if r.Site != messages.AnySite {
+	if r.Site != clearing.AnySite {
 		c.Peer = r.Site
 	}
 	spec.Project = ""
@@ -169,14 +173,14 @@ func (r *remote) sendable(ctx context.Context, c *book.EnterRemote) error {
 }
 
 // rehearse answers a dry run. It asks the peer for a quote, which the peer refuses if it would refuse the job.
-func (r *remote) rehearse(ctx context.Context, c *book.EnterRemote) (reply messages.SubmitReply, err error) {
+func (r *remote) rehearse(ctx context.Context, c *book.EnterRemote) (reply job.SubmitReply, err error) {
 	quoted := *c.Spec
 	quoted.Contract = ""
-	found, err := peerAsk[messages.PeerQuoteReply](ctx, r.peers, c.Peer, messages.VerbPeerQuote, messages.PeerQuoteRequest{Account: c.Account, Spec: quoted}, lookWithin)
+	found, err := peerAsk[clearing.PeerQuoteReply](ctx, r.peers, c.Peer, clearing.VerbPeerQuote, clearing.PeerQuoteRequest{Account: c.Account, Spec: quoted}, lookWithin)
 	if err != nil {
 		return reply, err
 	}
-	reply = messages.SubmitReply{Payer: c.Payer, Held: c.Spec.Budget, Tasks: c.Spec.TaskCount(), Site: c.Peer, Chosen: c.Chosen}
+	reply = job.SubmitReply{Payer: c.Payer, Held: c.Spec.Budget, Tasks: c.Spec.TaskCount(), Site: c.Peer, Chosen: c.Chosen}
 	if len(found.Offers) > 0 {
 		reply.Market = found.Offers[0].Market
 	}
@@ -184,8 +188,8 @@ func (r *remote) rehearse(ctx context.Context, c *book.EnterRemote) (reply messa
 }
 
 // answer returns the answer for a committed job: at once, or with mayWait when the peer has answered or failed.
-func (r *remote) answer(ctx context.Context, p *book.RemoteReceipt, mayWait bool) (messages.SubmitReply, error) {
-	reply := messages.SubmitReply{Job: p.Job, Payer: p.Payer, Held: p.Held, Tasks: p.Tasks, Site: p.Peer, Chosen: p.Chosen}
+func (r *remote) answer(ctx context.Context, p *book.RemoteReceipt, mayWait bool) (job.SubmitReply, error) {
+	reply := job.SubmitReply{Job: p.Job, Payer: p.Payer, Held: p.Held, Tasks: p.Tasks, Site: p.Peer, Chosen: p.Chosen}
 	if p.Peer == "" { // the job runs at this site
 		return reply, nil
 	}
@@ -209,7 +213,7 @@ func (r *remote) find(caller messages.Name, id messages.JobID) *book.RemoteJob {
 	return &found
 }
 
-func (r *remote) summary(j *book.RemoteJob) messages.JobSummary {
+func (r *remote) summary(j *book.RemoteJob) job.JobSummary {
 	s := j.Summary()
 	if j.Phase != book.Over {
 		s.Away.Trouble = r.federated.trouble(j.Peer)
@@ -232,11 +236,11 @@ func askAbout[Reply any](ctx context.Context, p *peers, j *book.RemoteJob, verb 
 }
 
 // job returns a remote job as the peer reports it now, or else the peer's last report.
-func (r *remote) job(ctx context.Context, j *book.RemoteJob) (reply messages.JobDetail, err error) {
+func (r *remote) job(ctx context.Context, j *book.RemoteJob) (reply job.JobDetail, err error) {
 	if err := r.site.verify(ctx); err != nil {
 		return reply, err
 	}
-	there, err := askAbout[messages.JobDetail](ctx, r.peers, j, messages.VerbPeerJob, messages.JobRequest{Job: j.ID}, lookWithin)
+	there, err := askAbout[job.JobDetail](ctx, r.peers, j, clearing.VerbPeerJob, job.JobRequest{Job: j.ID}, lookWithin)
 	now := *j
 	if err == nil && now.Phase == book.There {
 		now.Status, now.Known = *federation.Heard(&there.JobSummary, j), r.site.Clock()
@@ -246,7 +250,7 @@ func (r *remote) job(ctx context.Context, j *book.RemoteJob) (reply messages.Job
 			_, _ = r.site.propose(ctx, &book.Command{Advance: &book.Advance{Steps: []book.Step{{Job: j.ID, Status: &now.Status}}}})
 		}
 	}
-	reply = messages.JobDetail{JobSummary: r.summary(&now), Spec: *j.Spec, Shares: there.Shares, Stages: there.Stages, Kept: there.Kept}
+	reply = job.JobDetail{JobSummary: r.summary(&now), Spec: *j.Spec, Shares: there.Shares, Stages: there.Stages, Kept: there.Kept}
 	if err != nil && j.Known != 0 && j.Phase == book.There {
 		reply.Away.Trouble = messages.Detail(err)
 	}
@@ -256,11 +260,11 @@ func (r *remote) job(ctx context.Context, j *book.RemoteJob) (reply messages.Job
 	return reply, nil
 }
 
-func (r *remote) tasks(ctx context.Context, j *book.RemoteJob, q messages.TasksRequest) (messages.TasksReply, error) {
+func (r *remote) tasks(ctx context.Context, j *book.RemoteJob, q job.TasksRequest) (job.TasksReply, error) {
 	if j.Known == 0 { // no task was claimed yet
-		return messages.TasksReply{Account: j.Account}, r.site.verify(ctx)
+		return job.TasksReply{Account: j.Account}, r.site.verify(ctx)
 	}
-	reply, err := askAbout[messages.TasksReply](ctx, r.peers, j, messages.VerbPeerTasks, q, lookWithin)
+	reply, err := askAbout[job.TasksReply](ctx, r.peers, j, clearing.VerbPeerTasks, q, lookWithin)
 	reply.Account = j.Account
 	return reply, silent(j, err)
 }
@@ -275,7 +279,7 @@ func silent(j *book.RemoteJob, err error) error {
 }
 
 // output returns the output of a task at a peer, or the name of its stream.
-func (r *remote) output(ctx context.Context, caller messages.Name, q messages.OutputRequest) (reply messages.LogsReply, err error) {
+func (r *remote) output(ctx context.Context, caller messages.Name, q clearing.OutputRequest) (reply agent.LogsReply, err error) {
 	if err := q.Validate(); err != nil {
 		return reply, err
 	}
@@ -284,14 +288,14 @@ func (r *remote) output(ctx context.Context, caller messages.Name, q messages.Ou
 	if j == nil {
 		return reply, messages.Errorf(messages.NotFound, "there is no job %d at another site; the nodes of this site have the output of its own jobs", id)
 	}
-	reply, err = askAbout[messages.LogsReply](ctx, r.peers, j, messages.VerbPeerLogs, q, peerWithin)
+	reply, err = askAbout[agent.LogsReply](ctx, r.peers, j, clearing.VerbPeerLogs, q, peerWithin)
 	return reply, silent(j, err)
 }
 
 // cancel commits the cancellation of a remote job, and waits until the peer knows it. A peer that does not answer is
 // told when it answers again.
-func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.RemoteJob) (reply messages.CancelReply, err error) {
-	was, err := propose[messages.State](ctx, r.site, &book.Command{Advance: &book.Advance{Steps: []book.Step{{Job: j.ID, Cancel: caller}}}})
+func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.RemoteJob) (reply job.CancelReply, err error) {
+	was, err := propose[job.State](ctx, r.site, &book.Command{Advance: &book.Advance{Steps: []book.Step{{Job: j.ID, Cancel: caller}}}})
 	if err != nil {
 		return reply, r.uncharged(ctx, j, err)
 	}
@@ -303,7 +307,7 @@ func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.Remot
 	if !now.Told && now.Phase != book.Over && now.Phase != book.Releasing && s.Away.Trouble == "" {
 		s.Away.Trouble = fmt.Sprintf("site %s has not answered yet", j.Peer)
 	}
-	return messages.CancelReply{Job: j.ID, State: was, Away: s.Away}, nil
+	return job.CancelReply{Job: j.ID, State: was, Away: s.Away}, nil
 }
 
 // uncharged extends the error for a job that cannot be cancelled because it has ended. If the other site has not
@@ -315,7 +319,7 @@ func (r *remote) uncharged(ctx context.Context, j *book.RemoteJob, why error) er
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
-	_, err := askActor[messages.ClearingReply](ctx, r.peers, messages.Bank, messages.VerbRevoke, messages.RevokeRequest{ID: messages.RemoteJobAuthorisation(j.ID)})
+	_, err := askActor[clearing.ClearingReply](ctx, r.peers, messages.Bank, clearing.VerbRevoke, clearing.RevokeRequest{ID: clearing.RemoteJobAuthorisation(j.ID)})
 	if err != nil { // it was charged, or the bank does not know
 		return why
 	}
@@ -325,13 +329,13 @@ func (r *remote) uncharged(ctx context.Context, j *book.RemoteJob, why error) er
 
 // cancelJobs commits the cancellation of remote jobs, and writes the outcome of each job to its position in the
 // reply. It does not wait for peers.
-func (r *remote) cancelJobs(ctx context.Context, caller messages.Name, ids []messages.JobID, out []messages.CancelOutcome) error {
+func (r *remote) cancelJobs(ctx context.Context, caller messages.Name, ids []messages.JobID, out []job.CancelOutcome) error {
 	for i := range out {
 		c := &out[i]
 		if !slices.Contains(ids, c.Job) {
 			continue
 		}
-		was, err := propose[messages.State](ctx, r.site, &book.Command{Advance: &book.Advance{Steps: []book.Step{{Job: c.Job, Cancel: caller}}}})
+		was, err := propose[job.State](ctx, r.site, &book.Command{Advance: &book.Advance{Steps: []book.Step{{Job: c.Job, Cancel: caller}}}})
 		if c.State = was; err != nil {
 			if ctx.Err() != nil {
 				return err
@@ -350,19 +354,19 @@ func (r *remote) cancelJobs(ctx context.Context, caller messages.Name, ids []mes
 }
 
 // why explains a remote job with the peer's answer, and says how its site was chosen.
-func (r *remote) why(ctx context.Context, j *book.RemoteJob) (reply messages.WhyReply, err error) {
+func (r *remote) why(ctx context.Context, j *book.RemoteJob) (reply market.WhyReply, err error) {
 	if err := r.site.verify(ctx); err != nil {
 		return reply, err
 	}
 	s := r.summary(j)
-	there, err := askAbout[messages.WhyReply](ctx, r.peers, j, messages.VerbPeerWhy, messages.JobRequest{Job: j.ID}, lookWithin)
+	there, err := askAbout[market.WhyReply](ctx, r.peers, j, clearing.VerbPeerWhy, job.JobRequest{Job: j.ID}, lookWithin)
 	if err == nil {
 		there.Job, there.Away = j.ID, s.Away
-		there.State = min(there.State, messages.Discarded)
+		there.State = min(there.State, job.Discarded)
 		there.Message = fmt.Sprintf("at site %s: %s%s", j.Peer, there.Message, federation.Chosen(j))
 		return there, nil
 	}
-	reply = messages.WhyReply{Job: j.ID, State: s.State, Reason: s.Reason, Away: s.Away}
+	reply = market.WhyReply{Job: j.ID, State: s.State, Reason: s.Reason, Away: s.Away}
 	federation.Explain(&reply, j, r.site.Clock(), err)
 	reply.Message += federation.Chosen(j)
 	return reply, nil

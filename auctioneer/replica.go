@@ -12,6 +12,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/archive"
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/mailbox"
 	"github.com/candor-grid/candor/messages/siteclock"
 )
@@ -169,7 +170,7 @@ func (r *replica) wake() {
 
 // keep adds a record that leaves the book to the archive.
 func (r *replica) keep(e book.Ended) {
-	s := messages.JobSummary{}
+	s := job.JobSummary{}
 	if e.Job != nil {
 		s = summary(e.Job)
 	} else {

@@ -6,16 +6,18 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // laden returns a job with stages that share an environment of about 740 kB.
-func laden(stages int) messages.JobSpec {
-	s := messages.JobSpec{Name: "laden", Budget: 10 * messages.Credit}
+func laden(stages int) job.JobSpec {
+	s := job.JobSpec{Name: "laden", Budget: 10 * messages.Credit}
 	for i := range 180 {
-		s.Env = append(s.Env, messages.Variable{Name: fmt.Sprintf("V%03d", i), Value: strings.Repeat("x", messages.MaxTextField)})
+		s.Env = append(s.Env, job.Variable{Name: fmt.Sprintf("V%03d", i), Value: strings.Repeat("x", job.MaxTextField)})
 	}
 	for i := range stages {
-		s.Stages = append(s.Stages, messages.Stage{Name: fmt.Sprintf("s%d", i), Command: []string{"true"}})
+		s.Stages = append(s.Stages, job.Stage{Name: fmt.Sprintf("s%d", i), Command: []string{"true"}})
 	}
 	return s
 }
@@ -28,18 +30,18 @@ func TestOneExchangeIsNeverTooLarge(t *testing.T) {
 			f := start(t)
 			const stages = 12
 			id := f.submit("alice", "k", laden(stages)).Job
-			r := messages.RegisterRequest{Session: 7, Slots: []messages.ClassSlots{{Class: "map", Slots: stages}}}
+			r := agent.RegisterRequest{Session: 7, Slots: []job.ClassSlots{{Class: "map", Slots: stages}}}
 			if able {
-				r.Abilities = []messages.Name{messages.AbilitySharedEnv}
+				r.Abilities = []messages.Name{agent.AbilitySharedEnv}
 			}
-			must[messages.RegisterReply](f, "n1", messages.VerbRegister, r)
+			must[agent.RegisterReply](f, "n1", messages.VerbRegister, r)
 			granted := 0
 			for seq := uint64(1); granted < stages; seq++ {
 				if seq > stages {
 					t.Fatalf("%d of %d tasks were granted by %d exchanges", granted, stages, seq)
 				}
 				g := f.claim("n1", seq, id, stages)
-				messages.ShareEnv(g.Programs)
+				agent.ShareEnv(g.Programs)
 				for _, grant := range g.Grants {
 					ran := false
 					for _, p := range g.Programs {
@@ -65,9 +67,9 @@ func TestAClaimForAMarketThatIsGoneIsDropped(t *testing.T) {
 	id := f.submit("alice", "k", oneStage(2)).Job
 	f.register("n1", 2)
 	g := f.claim("n1", 1, id, 1)
-	reply := must[messages.ExchangeReply](f, "n1", messages.VerbExchange, messages.Exchange{Session: 7, Seq: 2,
-		Finished: []messages.Finished{{Attempt: g.Grants[0].Attempt}},
-		Claims: []messages.Claim{{Market: "gone", Class: "map", Job: id, Slots: 1}, {Market: "main", Class: "gone", Job: id, Slots: 1},
+	reply := must[agent.ExchangeReply](f, "n1", messages.VerbExchange, agent.Exchange{Session: 7, Seq: 2,
+		Finished: []agent.Finished{{Attempt: g.Grants[0].Attempt}},
+		Claims: []agent.Claim{{Market: "gone", Class: "map", Job: id, Slots: 1}, {Market: "main", Class: "gone", Job: id, Slots: 1},
 			{Market: "main", Class: "map", Job: id, Slots: -1}, {Market: "main", Class: "map", Job: id, Slots: 1}}})
 	if len(reply.Grants) != 1 {
 		t.Fatalf("granted %+v", reply.Grants)

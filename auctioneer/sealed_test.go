@@ -8,7 +8,11 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/clearing"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 // secrets has the secret words of a bid, and its secret numbers as their first digits.
@@ -40,44 +44,44 @@ func (s secrets) in(reply any, err error) (found []string) {
 
 // sealedMarkets returns one market of each mechanism, with the secrets of Alice's bid, which waits there alone.
 func sealedMarkets() map[messages.Name]struct {
-	market messages.Market
+	market marketmsg.Market
 	slots  int
-	change func(*messages.JobSpec)
+	change func(*jobmsg.JobSpec)
 	secrets
 } {
 	type bid = struct {
-		market messages.Market
+		market marketmsg.Market
 		slots  int
-		change func(*messages.JobSpec)
+		change func(*jobmsg.JobSpec)
 		secrets
 	}
-	market := func(mechanism messages.Name) messages.Market {
-		return messages.Market{Name: "m", Mechanism: mechanism, Classes: []messages.Name{"cpu"}}
+	market := func(mechanism messages.Name) marketmsg.Market {
+		return marketmsg.Market{Name: "m", Mechanism: mechanism, Classes: []messages.Name{"cpu"}}
 	}
 	hidden := []string{"alice", "quarryname"}
 	posted := secrets{words: []string{"quarryname"}, numbers: []string{"79193"}}
-	gang := func(s *messages.JobSpec) { s.Stages[0].Tasks = 67 }
+	gang := func(s *jobmsg.JobSpec) { s.Stages[0].Tasks = 67 }
 	return map[messages.Name]bid{
-		messages.FIFO:         {market(messages.FIFO), 1, func(*messages.JobSpec) {}, posted},
-		messages.FairShare:    {market(messages.FairShare), 1, func(*messages.JobSpec) {}, posted},
-		messages.Backfill:     {market(messages.Backfill), 1, func(s *messages.JobSpec) { s.Length = 277 * second }, secrets{posted.words, append(posted.numbers, "277", "437")}},
-		messages.Proportional: {market(messages.Proportional), 1, gang, secrets{hidden, []string{"79193", "67"}}},
-		messages.HighestBid: {market(messages.HighestBid), 1, func(s *messages.JobSpec) { gang(s); s.Rate = 31_337_771 },
+		marketmsg.FIFO:         {market(marketmsg.FIFO), 1, func(*jobmsg.JobSpec) {}, posted},
+		marketmsg.FairShare:    {market(marketmsg.FairShare), 1, func(*jobmsg.JobSpec) {}, posted},
+		marketmsg.Backfill:     {market(marketmsg.Backfill), 1, func(s *jobmsg.JobSpec) { s.Length = 277 * second }, secrets{posted.words, append(posted.numbers, "277", "437")}},
+		marketmsg.Proportional: {market(marketmsg.Proportional), 1, gang, secrets{hidden, []string{"79193", "67"}}},
+		marketmsg.HighestBid: {market(marketmsg.HighestBid), 1, func(s *jobmsg.JobSpec) { gang(s); s.Rate = 31_337_771 },
 			secrets{hidden, []string{"79193", "67", "31337"}}},
-		messages.DeadlineBid: {market(messages.DeadlineBid), 1, func(s *messages.JobSpec) {
+		marketmsg.DeadlineBid: {market(marketmsg.DeadlineBid), 1, func(s *jobmsg.JobSpec) {
 			s.Value, s.Length, s.Deadline = 6131_713_331, 277*second, epoch.Add(4751*second)
 		}, secrets{hidden, []string{"79193", "6131", "277", "4751", "218989"}}}, // the value of a unit is also secret
-		messages.BatchQueue: {func() messages.Market { m := market(messages.BatchQueue); m.PriorJobs = likelyJobs; return m }(), 97, func(s *messages.JobSpec) {
+		marketmsg.BatchQueue: {func() marketmsg.Market { m := market(marketmsg.BatchQueue); m.PriorJobs = likelyJobs; return m }(), 97, func(s *jobmsg.JobSpec) {
 			gang(s)
 			s.Stages[0].Gang = true
 			s.Value, s.Length, s.Delay = 6131_713_331, 277*second, 3_187_003
 		}, secrets{hidden, []string{"79193", "6131", "277", "67", "3187", "8827"}}}, // the delay for a length is also secret
-		messages.Reservation: {market(messages.Reservation), 97, func(s *messages.JobSpec) {
+		marketmsg.Reservation: {market(marketmsg.Reservation), 97, func(s *jobmsg.JobSpec) {
 			gang(s)
 			s.Value, s.Length = 6131_713_331, 277*second
 		}, secrets{hidden, []string{"79193", "6131", "277", "67"}}},
-		messages.ContractMenu: {market(messages.ContractMenu), 1, func(s *messages.JobSpec) {
-			s.Length, s.Valuation = 277*second, &messages.Valuation{Class: messages.LinearDecay, Max: 6131.713331, Mu: 4751, Delta: 3187}
+		marketmsg.ContractMenu: {market(marketmsg.ContractMenu), 1, func(s *jobmsg.JobSpec) {
+			s.Length, s.Valuation = 277*second, &jobmsg.Valuation{Class: jobmsg.LinearDecay, Max: 6131.713331, Mu: 4751, Delta: 3187}
 		}, secrets{hidden, []string{"79193", "6131", "277", "4751", "3187"}}},
 	}
 }
@@ -90,24 +94,24 @@ func TestSealedBids(t *testing.T) {
 			t.Parallel() // some replies wait for the estimator, which does not exist
 			g := newGrid(t, bid.slots, bid.market)
 			jobs := 2
-			if mechanism == messages.BatchQueue { // a running job leaves too few slots, so that Alice's job waits
+			if mechanism == marketmsg.BatchQueue { // a running job leaves too few slots, so that Alice's job waits
 				jobs++
-				g.enter("carol", "c", 50, func(s *messages.JobSpec) { s.Stages[0].Gang, s.Length = true, 1000*second })
+				g.enter("carol", "c", 50, func(s *jobmsg.JobSpec) { s.Stages[0].Gang, s.Length = true, 1000*second })
 				await.Until(t, "the first is to run", func() bool {
-					return len(must[messages.ReservationsReply](g.fixture, "eve", messages.VerbReservations, messages.ReservationsRequest{}).Reservations) == 1
+					return len(must[marketmsg.ReservationsReply](g.fixture, "eve", marketmsg.VerbReservations, marketmsg.ReservationsRequest{}).Reservations) == 1
 				})
 			}
 			var ids []messages.JobID
 			for _, key := range []string{"a", "b"} { // the second job makes the waiting bid set the price
-				spec := bids(1, func(s *messages.JobSpec) { s.Name, s.Budget = "quarryname", 7919_317_017; bid.change(s) })
+				spec := bids(1, func(s *jobmsg.JobSpec) { s.Name, s.Budget = "quarryname", 7919_317_017; bid.change(s) })
 				ids = append(ids, g.submit("alice", key, g.contracted("alice", spec)).Job)
 			}
 			await.Until(t, "the market knows the jobs", func() bool {
-				return must[messages.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Waiting == jobs
+				return must[marketmsg.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Waiting == jobs
 			})
 			g.pass(11 * second) // a unit begins in the market with deadlines
 			await.Until(t, "the history has the bid", func() bool {
-				past := must[messages.HistoryReply](g.fixture, "operator", messages.VerbHistory, messages.HistoryRequest{Market: "m"})
+				past := must[marketmsg.HistoryReply](g.fixture, "operator", marketmsg.VerbHistory, marketmsg.HistoryRequest{Market: "m"})
 				return len(past.At) > 0 && past.Classes[0].Pending[len(past.At)-1] > 0
 			})
 			for _, asked := range g.everything("eve", ids[0], bid.change) {
@@ -116,10 +120,10 @@ func TestSealedBids(t *testing.T) {
 					t.Errorf("%s tells %v: %s %v", asked.verb, found, data, asked.err)
 				}
 			}
-			if top := must[messages.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Top; len(top) != 2 || top[0].Name != "quarryname" || top[0].Budget < 7919_000_000 {
+			if top := must[marketmsg.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Top; len(top) != 2 || top[0].Name != "quarryname" || top[0].Budget < 7919_000_000 {
 				t.Errorf("Alice sees of her own jobs: %+v", top)
 			}
-			if top := must[messages.MarketsReply](g.fixture, "operator", messages.VerbMarkets, messages.Empty{}).Markets[0].Top; len(top) != jobs || top[0].Account != "alice" || top[0].Budget < 7919_000_000 {
+			if top := must[marketmsg.MarketsReply](g.fixture, "operator", messages.VerbMarkets, messages.Empty{}).Markets[0].Top; len(top) != jobs || top[0].Account != "alice" || top[0].Budget < 7919_000_000 {
 				t.Errorf("an operator sees: %+v", top)
 			}
 		})
@@ -127,13 +131,13 @@ func TestSealedBids(t *testing.T) {
 }
 
 // contracted submits a job with a contract, in a market that sells contracts.
-func (g *grid) contracted(who messages.Name, spec messages.JobSpec) messages.JobSpec {
+func (g *grid) contracted(who messages.Name, spec jobmsg.JobSpec) jobmsg.JobSpec {
 	g.t.Helper()
-	if g.Markets[0].Mechanism != messages.ContractMenu {
+	if g.Markets[0].Mechanism != marketmsg.ContractMenu {
 		return spec
 	}
-	menu := must[messages.QuoteReply](g.fixture, who, messages.VerbQuote, messages.QuoteRequest{Spec: spec})
-	declared := slices.IndexFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Declared })
+	menu := must[marketmsg.QuoteReply](g.fixture, who, marketmsg.VerbQuote, marketmsg.QuoteRequest{Spec: spec})
+	declared := slices.IndexFunc(menu.Contracts, func(c marketmsg.QuotedContract) bool { return c.Declared })
 	spec.Contract, spec.Budget = menu.Contracts[declared].ID, max(spec.Budget, menu.Contracts[declared].Budget)
 	return spec
 }
@@ -146,8 +150,8 @@ type answered struct {
 
 // everything returns the answers to all requests that a user can make. Requests about a job ask about another
 // account's job.
-func (g *grid) everything(who messages.Name, another messages.JobID, change func(*messages.JobSpec)) []answered {
-	spec := bids(1, func(s *messages.JobSpec) {
+func (g *grid) everything(who messages.Name, another messages.JobID, change func(*jobmsg.JobSpec)) []answered {
+	spec := bids(1, func(s *jobmsg.JobSpec) {
 		change(s) // the fields that the market needs, with numbers of its own
 		s.Stages[0].Tasks, s.Budget = 1, 5*messages.Credit
 		s.Value, s.Delay, s.Rate = min(s.Value, messages.Credit), min(s.Delay, messages.Credit), min(s.Rate, 2*messages.Credit)
@@ -156,31 +160,31 @@ func (g *grid) everything(who messages.Name, another messages.JobID, change func
 			s.Deadline = epoch.Add(900 * second)
 		}
 		if s.Valuation != nil {
-			s.Valuation = &messages.Valuation{Class: messages.LinearDecay, Max: 20, Mu: 60, Delta: 60}
+			s.Valuation = &jobmsg.Valuation{Class: jobmsg.LinearDecay, Max: 20, Mu: 60, Delta: 60}
 		}
 	})
 	after := spec
 	after.AfterJobs = []messages.JobID{another}
-	job := messages.JobRequest{Job: another}
-	output := messages.OutputRequest{Node: "n1", Logs: messages.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: another}, Number: 1}}}
+	job := jobmsg.JobRequest{Job: another}
+	output := clearing.OutputRequest{Node: "n1", Logs: agent.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: another}, Number: 1}}}
 	return []answered{
-		told[messages.MarketsReply](g, who, messages.VerbMarkets, messages.Empty{}),
-		told[messages.NodesReply](g, who, messages.VerbNodes, messages.Empty{}),
+		told[marketmsg.MarketsReply](g, who, messages.VerbMarkets, messages.Empty{}),
+		told[marketmsg.NodesReply](g, who, messages.VerbNodes, messages.Empty{}),
 		told[messages.StatusReply](g, who, messages.VerbStatus, messages.Empty{}),
-		told[messages.ReservationsReply](g, who, messages.VerbReservations, messages.ReservationsRequest{}),
-		told[messages.HistoryReply](g, who, messages.VerbHistory, messages.HistoryRequest{Market: "m"}),
-		told[messages.HistoryReply](g, who, messages.VerbHistory, messages.HistoryRequest{Node: "n1"}),
-		told[messages.JobsReply](g, who, messages.VerbJobs, messages.JobsRequest{}),
-		told[messages.JobsReply](g, who, messages.VerbJobs, messages.JobsRequest{All: true}),
-		told[messages.JobDetail](g, who, messages.VerbJob, job),
-		told[messages.WhyReply](g, who, messages.VerbWhy, job),
-		told[messages.WhatIfReply](g, who, messages.VerbWhatIf, messages.WhatIfRequest{Job: another, Bid: 9000 * messages.Credit}),
-		told[messages.CancelReply](g, who, messages.VerbCancel, job),
-		told[messages.TasksReply](g, who, messages.VerbTasks, messages.TasksRequest{Job: another}),
-		told[messages.LogsReply](g, who, messages.VerbOutput, output),
-		told[messages.OffersReply](g, who, messages.VerbOffers, messages.OffersRequest{Spec: spec, Sites: []messages.Name{"west"}}),
-		told[messages.QuoteReply](g, who, messages.VerbQuote, messages.QuoteRequest{Spec: spec}),
-		told[messages.SubmitReply](g, who, messages.VerbSubmit, messages.SubmitRequest{Key: "e", Spec: after, DryRun: true}),
+		told[marketmsg.ReservationsReply](g, who, marketmsg.VerbReservations, marketmsg.ReservationsRequest{}),
+		told[marketmsg.HistoryReply](g, who, marketmsg.VerbHistory, marketmsg.HistoryRequest{Market: "m"}),
+		told[marketmsg.HistoryReply](g, who, marketmsg.VerbHistory, marketmsg.HistoryRequest{Node: "n1"}),
+		told[jobmsg.JobsReply](g, who, messages.VerbJobs, jobmsg.JobsRequest{}),
+		told[jobmsg.JobsReply](g, who, messages.VerbJobs, jobmsg.JobsRequest{All: true}),
+		told[jobmsg.JobDetail](g, who, messages.VerbJob, job),
+		told[marketmsg.WhyReply](g, who, messages.VerbWhy, job),
+		told[marketmsg.WhatIfReply](g, who, marketmsg.VerbWhatIf, marketmsg.WhatIfRequest{Job: another, Bid: 9000 * messages.Credit}),
+		told[jobmsg.CancelReply](g, who, messages.VerbCancel, job),
+		told[jobmsg.TasksReply](g, who, messages.VerbTasks, jobmsg.TasksRequest{Job: another}),
+		told[agent.LogsReply](g, who, clearing.VerbOutput, output),
+		told[clearing.OffersReply](g, who, clearing.VerbOffers, clearing.OffersRequest{Spec: spec, Sites: []messages.Name{"west"}}),
+		told[marketmsg.QuoteReply](g, who, marketmsg.VerbQuote, marketmsg.QuoteRequest{Spec: spec}),
+		told[jobmsg.SubmitReply](g, who, messages.VerbSubmit, jobmsg.SubmitRequest{Key: "e", Spec: after, DryRun: true}),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // service collects metrics about what the site sells, and about what waits, when a monitor asks. Only the leader has
@@ -141,7 +142,7 @@ func collectNodes(nodes []*book.Node, gauge gauges) {
 }
 
 // collectResources adds the amounts of the resources that there are any of, and the number of GPUs.
-func collectResources(r, any messages.Resources, gauge gauges, d *prometheus.Desc, labels ...string) {
+func collectResources(r, any job.Resources, gauge gauges, d *prometheus.Desc, labels ...string) {
 	for _, of := range []struct {
 		name        string
 		amount, any int64

@@ -6,7 +6,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // serviceOf returns the metrics of a replica, by name and label values, in the order of the label names.
@@ -35,11 +38,11 @@ func serviceOf(t *testing.T, a *Auctioneer) map[string]float64 {
 // afterwards.
 func TestMetricsSayWhatIsSoldAndWhatWaits(t *testing.T) {
 	half := messages.Price(messages.Credit / 2)
-	g := newGrid(t, 2, messages.Market{Name: "main", Mechanism: messages.FIFO, Classes: []messages.Name{"cpu"}, Reserve: &half},
-		messages.Market{Name: "gpus", Mechanism: messages.FIFO, Classes: []messages.Name{"gpu"}, Units: []messages.ClassUnit{{Class: "gpu", Unit: messages.Resources{CPUs: 2, Memory: 8 << 30, GPUs: 1}}}})
-	first := g.enter("alice", "a", 2, func(*messages.JobSpec) {})
+	g := newGrid(t, 2, market.Market{Name: "main", Mechanism: market.FIFO, Classes: []messages.Name{"cpu"}, Reserve: &half},
+		market.Market{Name: "gpus", Mechanism: market.FIFO, Classes: []messages.Name{"gpu"}, Units: []job.ClassUnit{{Class: "gpu", Unit: job.Resources{CPUs: 2, Memory: 8 << 30, GPUs: 1}}}})
+	first := g.enter("alice", "a", 2, func(*job.JobSpec) {})
 	g.until(first, first)
-	g.enter("bob", "b", 1, func(*messages.JobSpec) {})
+	g.enter("bob", "b", 1, func(*job.JobSpec) {})
 	has := func(want map[string]float64) {
 		t.Helper()
 		await.Until(t, "the metrics are those of the site", func() bool {
@@ -58,15 +61,15 @@ func TestMetricsSayWhatIsSoldAndWhatWaits(t *testing.T) {
 	before := serviceOf(t, g.Auctioneer)["market_oldest_waiting_seconds main"]
 	g.pass(10 * second)
 	has(map[string]float64{"market_oldest_waiting_seconds main": before + 10})
-	must[messages.DrainReply](g.fixture, "operator", messages.VerbDrain, messages.DrainRequest{Node: g.node.name})
+	must[market.DrainReply](g.fixture, "operator", market.VerbDrain, market.DrainRequest{Node: g.node.name})
 	has(map[string]float64{"nodes Up": 0, "nodes Draining": 1, "node_state " + g.node.name + " Draining": 1, "node_slots cpu " + g.node.name: 0})
-	all := messages.Resources{CPUs: 8, Memory: 64 << 30, GPUs: 2}
-	must[messages.RegisterReply](g.fixture, "n2", messages.VerbRegister, messages.RegisterRequest{Session: 7, Slots: []messages.ClassSlots{{Class: "gpu", Slots: 2}}, Resources: &all})
-	id := g.enter("alice", "c", 1, func(s *messages.JobSpec) { s.Market, s.Stages[0].Class = "gpus", "gpu" })
+	all := job.Resources{CPUs: 8, Memory: 64 << 30, GPUs: 2}
+	must[agent.RegisterReply](g.fixture, "n2", messages.VerbRegister, agent.RegisterRequest{Session: 7, Slots: []job.ClassSlots{{Class: "gpu", Slots: 2}}, Resources: &all})
+	id := g.enter("alice", "c", 1, func(s *job.JobSpec) { s.Market, s.Stages[0].Class = "gpus", "gpu" })
 	seq := uint64(0)
 	await.Until(t, "a task has a GPU", func() bool {
 		seq++
-		return len(must[messages.ExchangeReply](g.fixture, "n2", messages.VerbExchange, messages.Exchange{Session: 7, Seq: seq, Claims: []messages.Claim{{Market: "gpus", Class: "gpu", Slots: 1, Job: id}}}).Grants) > 0
+		return len(must[agent.ExchangeReply](g.fixture, "n2", messages.VerbExchange, agent.Exchange{Session: 7, Seq: seq, Claims: []agent.Claim{{Market: "gpus", Class: "gpu", Slots: 1, Job: id}}}).Grants) > 0
 	})
 	has(map[string]float64{"node_resources n2 gpus": 2, "node_resources n2 cpus": 8, "node_resources n2 memory": 64 << 30,
 		"node_resources_sold gpu n2 gpus": 1, "node_resources_sold gpu n2 cpus": 2, "node_resources_sold gpu n2 memory": 8 << 30})

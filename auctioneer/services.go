@@ -2,7 +2,10 @@ package auctioneer
 
 import (
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // services returns the services of a term. Exchanges of agents become inputs of the desk.
@@ -19,8 +22,8 @@ func services(l *term, inputs *inbox) []bus.Service {
 	visiting := &visiting{l.site, c.peers, c, intake, reader, offers}
 	proxied := proxies{l.site, map[string]bus.Handler{
 		messages.VerbSubmit: bus.Handle("submit", commands.submit), messages.VerbCancel: bus.Handle("cancel", commands.cancel),
-		messages.VerbHold: bus.Handle("hold", steers.hold), messages.VerbRelease: bus.Handle("release", steers.release),
-		messages.VerbRequeue: bus.Handle("requeue", steers.requeue), messages.VerbChange: bus.Handle("change", steers.change), messages.VerbJobs: bus.Handle("jobs", reader.listJobs),
+		job.VerbHold: bus.Handle("hold", steers.hold), job.VerbRelease: bus.Handle("release", steers.release),
+		job.VerbRequeue: bus.Handle("requeue", steers.requeue), job.VerbChange: bus.Handle("change", steers.change), messages.VerbJobs: bus.Handle("jobs", reader.listJobs),
 		messages.VerbJob: bus.Handle("job", reader.job), messages.VerbTasks: bus.Handle("tasks", reader.tasks),
 		messages.VerbWhy: bus.Handle("why", reader.why), messages.VerbNodes: bus.Handle("nodes", reader.nodes),
 		messages.VerbMarkets: bus.Handle("markets", reader.listMarkets)}}
@@ -28,14 +31,14 @@ func services(l *term, inputs *inbox) []bus.Service {
 		{Name: "candor-auctioneer-commands", Version: "1.0.0", Concurrency: 256, Endpoints: []bus.Endpoint{
 			at(messages.VerbSubmit, bus.Handle("submit", commands.submit)),
 			at(messages.VerbCancel, bus.Handle("cancel", commands.cancel)),
-			at(messages.VerbHold, bus.Handle("hold", steers.hold)),
-			at(messages.VerbRelease, bus.Handle("release", steers.release)),
-			at(messages.VerbRequeue, bus.Handle("requeue", steers.requeue)),
-			at(messages.VerbChange, bus.Handle("change", steers.change)),
-			at(messages.VerbQuote, bus.Handle("quote", intake.quote)),
-			at(messages.VerbDrain, forOperators(operators, "drain", "drain a node", operators.drain)),
-			at(messages.VerbWindow, forOperators(operators, "window", "add and remove maintenance windows", operators.window)),
-			at(messages.VerbApply, forOperators(operators, "apply", "change the markets", operators.apply)),
+			at(job.VerbHold, bus.Handle("hold", steers.hold)),
+			at(job.VerbRelease, bus.Handle("release", steers.release)),
+			at(job.VerbRequeue, bus.Handle("requeue", steers.requeue)),
+			at(job.VerbChange, bus.Handle("change", steers.change)),
+			at(market.VerbQuote, bus.Handle("quote", intake.quote)),
+			at(market.VerbDrain, forOperators(operators, "drain", "drain a node", operators.drain)),
+			at(market.VerbWindow, forOperators(operators, "window", "add and remove maintenance windows", operators.window)),
+			at(market.VerbApply, forOperators(operators, "apply", "change the markets", operators.apply)),
 			at(messages.VerbAdmit, bus.Handle("admit", operators.joinTokens)),
 			at(messages.VerbReplica, forOperators(operators, "replica", "change the replicas", operators.regroup)),
 		}},
@@ -46,8 +49,8 @@ func services(l *term, inputs *inbox) []bus.Service {
 			at(messages.VerbKept, bus.Handle("kept", reader.kept)),
 			at(messages.VerbStep, bus.Handle("step", reader.step)),
 			at(messages.VerbArchive, bus.Handle("archive", reader.archived)),
-			at(messages.VerbPast, bus.Handle("past", reader.past)),
-			at(messages.VerbProxy, bus.Handle("proxy", proxied.ask)),
+			at(market.VerbPast, bus.Handle("past", reader.past)),
+			at(agent.VerbProxy, bus.Handle("proxy", proxied.ask)),
 		}},
 		{Name: "candor-auctioneer-job", Version: "1.0.0", Concurrency: 64 + mostWaits, Endpoints: []bus.Endpoint{
 			at(messages.VerbJob, bus.Handle("job", reader.job)),
@@ -57,11 +60,11 @@ func services(l *term, inputs *inbox) []bus.Service {
 				at(messages.VerbJobs, bus.Handle("jobs", reader.listJobs)),
 				at(messages.VerbTasks, bus.Handle("tasks", reader.tasks)),
 				at(messages.VerbWhy, bus.Handle("why", reader.why)),
-				at(messages.VerbWhatIf, bus.Handle("whatif", reader.whatIf)),
+				at(market.VerbWhatIf, bus.Handle("whatif", reader.whatIf)),
 				at(messages.VerbNodes, bus.Handle("nodes", reader.nodes)),
 				at(messages.VerbMarkets, bus.Handle("markets", reader.listMarkets)),
-				at(messages.VerbHistory, bus.Handle("history", reader.history)),
-				at(messages.VerbReservations, bus.Handle("reservations", reader.reservations)),
+				at(market.VerbHistory, bus.Handle("history", reader.history)),
+				at(market.VerbReservations, bus.Handle("reservations", reader.reservations)),
 				at(messages.VerbStatus, bus.Handle("status", reader.status)),
 				at(messages.VerbReplicas, forOperators(operators, "replicas", "list the replicas", operators.replicas)),
 			}},

@@ -13,6 +13,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/auctioneer/quota"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // bookkeeper returns a leader without a term: it has a book, and a desk for its effects.
@@ -30,7 +32,7 @@ func (l *term) visits(t *testing.T, home, account messages.Name) *book.Submit {
 	if home != "" {
 		s.Account, s.Hold = messages.VisitorName(account, home), ""
 		l.number++ // its number at the home site
-		s.Visit = &book.Visit{Visit: messages.Visit{Home: home, Job: messages.JobID(l.number)}, Authorisation: account + "/k", Until: epoch + 1}
+		s.Visit = &book.Visit{Visit: job.Visit{Home: home, Job: messages.JobID(l.number)}, Authorisation: account + "/k", Until: epoch + 1}
 	}
 	if err, refused := l.replica.book.Apply(&book.Command{Submit: s}).(error); refused {
 		t.Fatal(err)
@@ -46,7 +48,7 @@ func TestASitesJobsAreBoundedAsOnes(t *testing.T) {
 	l.Limits = quota.Rules{PendingJobs: 3, PerSecond: 1, Burst: 5}
 	l.gate = &gate{rules: l.Limits, metrics: l.metrics}
 	from := func(home, account messages.Name) messages.Kind {
-		_, err := (&submissions{term: l}).within(&submission{Submission: &intake.Submission{Account: messages.VisitorName(account, home)}, visit: &federation.Arrival{Visit: book.Visit{Visit: messages.Visit{Home: home}}}})
+		_, err := (&submissions{term: l}).within(&submission{Submission: &intake.Submission{Account: messages.VisitorName(account, home)}, visit: &federation.Arrival{Visit: book.Visit{Visit: job.Visit{Home: home}}}})
 		return messages.KindOf(err)
 	}
 	for i := range 3 {
@@ -115,7 +117,7 @@ func TestLooksAreBoundedPerPeer(t *testing.T) {
 // have. Other sites must not be affected. Only a few of its quotes may be made at the same time.
 func TestASiteHasAPace(t *testing.T) {
 	g := &gate{metrics: newMetrics(prometheus.NewRegistry())}
-	for verb, rules := range map[string]*quota.Rules{messages.VerbPeerQuote: &quotePace, messages.VerbPeerSubmit: &submitPace, messages.VerbPeerJob: &askPace} {
+	for verb, rules := range map[string]*quota.Rules{clearing.VerbPeerQuote: &quotePace, clearing.VerbPeerSubmit: &submitPace, clearing.VerbPeerJob: &askPace} {
 		now := epoch
 		for range rules.Burst {
 			if err := g.paced(now, "east", verb); err != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // steering changes jobs that have not ended, for their owners or operators.
@@ -23,7 +24,7 @@ func (l steering) find(caller messages.Name, id messages.JobID) (found book.Job,
 }
 
 // hold stops a job from getting tasks.
-func (l steering) hold(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.HoldReply, err error) {
+func (l steering) hold(ctx context.Context, caller messages.Name, r job.JobRequest) (reply job.HoldReply, err error) {
 	j, err := l.find(caller, r.Job)
 	if err != nil {
 		return reply, err
@@ -35,20 +36,20 @@ func (l steering) hold(ctx context.Context, caller messages.Name, r messages.Job
 }
 
 // release lets a job get tasks again.
-func (l steering) release(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.HoldReply, err error) {
+func (l steering) release(ctx context.Context, caller messages.Name, r job.JobRequest) (reply job.HoldReply, err error) {
 	if _, err := l.find(caller, r.Job); err != nil {
 		return reply, err
 	}
 	return l.park(ctx, caller, r.Job, true)
 }
 
-func (l steering) park(ctx context.Context, caller messages.Name, id messages.JobID, release bool) (reply messages.HoldReply, err error) {
+func (l steering) park(ctx context.Context, caller messages.Name, id messages.JobID, release bool) (reply job.HoldReply, err error) {
 	p, err := propose[book.Parking](ctx, l.site, &book.Command{Park: &book.Park{Job: id, By: caller, Operator: l.operates(caller), Release: release}})
-	return messages.HoldReply{Job: id, State: p.State, Hold: !release, Changed: p.Changed, Running: p.Running}, err
+	return job.HoldReply{Job: id, State: p.State, Hold: !release, Changed: p.Changed, Running: p.Running}, err
 }
 
 // requeue ends tasks of a job, which then run again.
-func (l steering) requeue(ctx context.Context, caller messages.Name, r messages.RequeueRequest) (reply messages.RequeueReply, err error) {
+func (l steering) requeue(ctx context.Context, caller messages.Name, r job.RequeueRequest) (reply job.RequeueReply, err error) {
 	j, err := l.find(caller, r.Job)
 	if err != nil {
 		return reply, err
@@ -68,12 +69,12 @@ func (l steering) requeue(ctx context.Context, caller messages.Name, r messages.
 		command.Stage = r.Stage
 	}
 	n, err := propose[int](ctx, l.site, &book.Command{Requeue: command})
-	return messages.RequeueReply{Job: r.Job, Tasks: n}, err
+	return job.RequeueReply{Job: r.Job, Tasks: n}, err
 }
 
 // cancelTasks cancels tasks of a job that continues with its other tasks. It refuses in markets whose mechanism
 // relies on all tasks of a bid.
-func (l steering) cancelTasks(ctx context.Context, caller messages.Name, r messages.CancelRequest) (reply messages.CancelReply, err error) {
+func (l steering) cancelTasks(ctx context.Context, caller messages.Name, r job.CancelRequest) (reply job.CancelReply, err error) {
 	j, err := l.find(caller, r.Job)
 	if err != nil {
 		return reply, err
@@ -89,5 +90,5 @@ func (l steering) cancelTasks(ctx context.Context, caller messages.Name, r messa
 		return reply, messages.Errorf(messages.Conflict, "tasks: bids in %s markets, such as %s, are for all tasks of a job; cancel the whole job", m.Mechanism, m.Name)
 	}
 	n, err := propose[int](ctx, l.site, &book.Command{CancelTasks: c})
-	return messages.CancelReply{Job: r.Job, State: j.State, Tasks: n}, err
+	return job.CancelReply{Job: r.Job, State: j.State, Tasks: n}, err
 }

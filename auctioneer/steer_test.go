@@ -7,12 +7,14 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // job requests a job as this account.
-func (f *fixture) job(account messages.Name, id messages.JobID) messages.JobDetail {
+func (f *fixture) job(account messages.Name, id messages.JobID) job.JobDetail {
 	f.t.Helper()
-	return must[messages.JobDetail](f, account, messages.VerbJob, messages.JobRequest{Job: id})
+	return must[job.JobDetail](f, account, messages.VerbJob, job.JobRequest{Job: id})
 }
 
 // TestHoldAndRelease puts a job on hold. It must have no share in the market, and must say who holds it. After the
@@ -21,28 +23,28 @@ func TestHoldAndRelease(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(2)).Job
 	f.register("n1", 2)
-	one := messages.JobRequest{Job: id}
-	if r := must[messages.HoldReply](f, "alice", messages.VerbHold, one); !r.Hold || !r.Changed || r.State != messages.Waiting {
+	one := job.JobRequest{Job: id}
+	if r := must[job.HoldReply](f, "alice", job.VerbHold, one); !r.Hold || !r.Changed || r.State != job.Waiting {
 		t.Errorf("hold: %+v", r)
 	}
 	await.Until(t, "the market is without the job", func() bool {
-		return must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Waiting == 0
+		return must[market.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Waiting == 0
 	})
 	if j := f.job("alice", id); j.Reason != "OnHold" || j.Stages[0].Pending != 0 {
 		t.Errorf("on hold the job is %s with %d tasks to claim", j.Reason, j.Stages[0].Pending)
 	}
-	if w := must[messages.WhyReply](f, "alice", messages.VerbWhy, one); w.Reason != "OnHold" || len(w.Change) == 0 {
+	if w := must[market.WhyReply](f, "alice", messages.VerbWhy, one); w.Reason != "OnHold" || len(w.Change) == 0 {
 		t.Errorf("why: %+v", w)
 	}
 	if g := f.claim("n1", 1, id, 2).Grants; len(g) != 0 {
 		t.Errorf("a job on hold was granted %v", g)
 	}
-	if r := must[messages.HoldReply](f, "operator", messages.VerbHold, one); !r.Changed {
+	if r := must[job.HoldReply](f, "operator", job.VerbHold, one); !r.Changed {
 		t.Errorf("the operator's hold: %+v", r)
 	}
-	_, err := call[messages.HoldReply](f, "alice", messages.VerbRelease, one)
+	_, err := call[job.HoldReply](f, "alice", job.VerbRelease, one)
 	wantKind(t, err, messages.PermissionDenied)
-	if r := must[messages.HoldReply](f, "operator", messages.VerbRelease, one); r.Hold || !r.Changed {
+	if r := must[job.HoldReply](f, "operator", job.VerbRelease, one); r.Hold || !r.Changed {
 		t.Errorf("release: %+v", r)
 	}
 	seq := uint64(1)
@@ -56,18 +58,18 @@ func TestArrayGoesOn(t *testing.T) {
 	spec := oneStage(3)
 	spec.Stages[0].Attempts = 1
 	id := f.submit("alice", "k1", spec).Job
-	if on := f.job("alice", id).Spec.Stages[0].OnFailure; on != messages.GoOn {
+	if on := f.job("alice", id).Spec.Stages[0].OnFailure; on != job.GoOn {
 		t.Errorf("an array is to %q on failure", on)
 	}
 	f.register("n1", 3)
 	g := f.claim("n1", 1, id, 3).Grants
 	f.finish("n1", 2, 4, g[0])
-	if j := f.job("alice", id); j.State != messages.Running || j.Failed != 1 {
+	if j := f.job("alice", id); j.State != job.Running || j.Failed != 1 {
 		t.Errorf("after a failure the job is %v with %d failed", j.State, j.Failed)
 	}
 	f.finish("n1", 3, 0, g[1:]...)
-	await.Until(t, "the job ends", func() bool { return f.job("alice", id).State == messages.Failed })
-	w := must[messages.WhyReply](f, "alice", messages.VerbWhy, messages.JobRequest{Job: id})
+	await.Until(t, "the job ends", func() bool { return f.job("alice", id).State == job.Failed })
+	w := must[market.WhyReply](f, "alice", messages.VerbWhy, job.JobRequest{Job: id})
 	if j := f.job("alice", id); j.Done != 2 || j.ExitCode != 4 || w.Reason != "TaskFailed" || !strings.Contains(w.Message, "1 of 3 tasks failed, 2 finished") {
 		t.Errorf("the job: %+v; why: %+v", j.JobSummary, w)
 	}
@@ -79,11 +81,11 @@ func TestRequeuedTaskRunsAgain(t *testing.T) {
 	id := f.submit("alice", "k1", oneStage(2)).Job
 	f.register("n1", 2)
 	g := f.claim("n1", 1, id, 2).Grants
-	r := must[messages.RequeueReply](f, "alice", messages.VerbRequeue, messages.RequeueRequest{Job: id, Task: new(g[1].Attempt.Task.Index)})
+	r := must[job.RequeueReply](f, "alice", job.VerbRequeue, job.RequeueRequest{Job: id, Task: new(g[1].Attempt.Task.Index)})
 	if r.Tasks != 1 {
 		t.Errorf("%d tasks were requeued", r.Tasks)
 	}
-	_, err := call[messages.RequeueReply](f, "alice", messages.VerbRequeue, messages.RequeueRequest{Job: id, Stage: new(7)})
+	_, err := call[job.RequeueReply](f, "alice", job.VerbRequeue, job.RequeueRequest{Job: id, Stage: new(7)})
 	wantKind(t, err, messages.NotFound)
 	await.Until(t, "the stage counts it", func() bool { return f.job("alice", id).Stages[0].Requeued == 1 })
 }
@@ -94,9 +96,9 @@ func TestBudgetIsRaised(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(2)).Job
 	before := f.job("alice", id).Budget
-	raise := messages.ChangeRequest{Key: "c1", Job: id, Budget: before + 5*messages.Credit, Name: "other"}
+	raise := job.ChangeRequest{Key: "c1", Job: id, Budget: before + 5*messages.Credit, Name: "other"}
 	for range 2 { // the second request changes nothing
-		if r := must[messages.ChangeReply](f, "alice", messages.VerbChange, raise); r.Budget != before+5*messages.Credit || r.Pending != 0 {
+		if r := must[job.ChangeReply](f, "alice", job.VerbChange, raise); r.Budget != before+5*messages.Credit || r.Pending != 0 {
 			t.Fatalf("change: %+v", r)
 		}
 	}
@@ -108,29 +110,29 @@ func TestBudgetIsRaised(t *testing.T) {
 		t.Errorf("the first hold: freed %v, %v; holds %v", freed, is, f.bank.holds)
 	}
 	f.bank.mu.Unlock()
-	for name, r := range map[string]messages.ChangeRequest{
+	for name, r := range map[string]job.ChangeRequest{
 		"lower":       {Key: "c2", Job: id, Budget: before},
 		"no rate":     {Key: "c2", Job: id, Rate: 1},
 		"nothing":     {Key: "c2", Job: id},
 		"no key":      {Job: id, Name: "x"},
 		"a long name": {Key: "c2", Job: id, Name: "a\nb"},
 	} {
-		_, err := call[messages.ChangeReply](f, "alice", messages.VerbChange, r)
+		_, err := call[job.ChangeReply](f, "alice", job.VerbChange, r)
 		if kind := messages.KindOf(err); kind != messages.Invalid && kind != messages.Conflict {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	_, err := call[messages.ChangeReply](f, "alice", messages.VerbChange, messages.ChangeRequest{Key: "c3", Job: id, Budget: 5000 * messages.Credit})
+	_, err := call[job.ChangeReply](f, "alice", job.VerbChange, job.ChangeRequest{Key: "c3", Job: id, Budget: 5000 * messages.Credit})
 	wantKind(t, err, messages.Insufficient)
-	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Job: id})
-	await.Until(t, "the larger hold is freed", func() bool { return f.job("alice", id).State == messages.Cancelled })
+	must[job.CancelReply](f, "alice", messages.VerbCancel, job.CancelRequest{Job: id})
+	await.Until(t, "the larger hold is freed", func() bool { return f.job("alice", id).State == job.Cancelled })
 }
 
 // TestStageIsChanged changes the time limit and the bound of a waiting job's stage.
 func TestStageIsChanged(t *testing.T) {
 	f := start(t)
 	first, id := f.submit("alice", "k0", oneStage(1)).Job, f.submit("alice", "k1", oneStage(3)).Job
-	must[messages.ChangeReply](f, "alice", messages.VerbChange, messages.ChangeRequest{Key: "c", Job: id, TimeLimit: 60 * second, MaxRunning: new(1)})
+	must[job.ChangeReply](f, "alice", job.VerbChange, job.ChangeRequest{Key: "c", Job: id, TimeLimit: 60 * second, MaxRunning: new(1)})
 	if s := f.job("alice", id).Spec.Stages[0]; s.TimeLimit != 60*second || s.MaxRunning != 1 {
 		t.Errorf("the stage is %+v", s)
 	}
@@ -139,41 +141,41 @@ func TestStageIsChanged(t *testing.T) {
 	if j := f.job("alice", id); j.Running != 1 {
 		t.Errorf("%d tasks run, where 1 may run at once", j.Running)
 	}
-	_, err := call[messages.ChangeReply](f, "alice", messages.VerbChange, messages.ChangeRequest{Key: "d", Job: id, TimeLimit: second})
+	_, err := call[job.ChangeReply](f, "alice", job.VerbChange, job.ChangeRequest{Key: "d", Job: id, TimeLimit: second})
 	wantKind(t, err, messages.Conflict)
-	_, err = call[messages.ChangeReply](f, "alice", messages.VerbChange, messages.ChangeRequest{Key: "e", Job: id, Waits: &messages.Conditions{AfterOK: []messages.JobID{first}}})
+	_, err = call[job.ChangeReply](f, "alice", job.VerbChange, job.ChangeRequest{Key: "e", Job: id, Waits: &job.Conditions{AfterOK: []messages.JobID{first}}})
 	wantKind(t, err, messages.Conflict)
 }
 
 // TestRateIsRaised raises the rate of a waiting job above another's. Then it must be the next job.
 func TestRateIsRaised(t *testing.T) {
 	f := startWith(t, func(c *Config) {
-		c.Markets = []messages.Market{{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"map"}}}
+		c.Markets = []market.Market{{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"map"}}}
 	})
-	bids := func(rate messages.Credits) messages.JobSpec {
+	bids := func(rate messages.Credits) job.JobSpec {
 		spec := oneStage(1)
 		spec.Rate = rate
 		return spec
 	}
 	low, high := f.submit("alice", "k", bids(1*messages.Credit)).Job, f.submit("bob", "k", bids(2*messages.Credit)).Job
 	next := func() (id messages.JobID) {
-		if n := must[messages.MarketsReply](f, "operator", messages.VerbMarkets, messages.Empty{}).Markets[0].Next; len(n) > 0 {
+		if n := must[market.MarketsReply](f, "operator", messages.VerbMarkets, messages.Empty{}).Markets[0].Next; len(n) > 0 {
 			id = n[0].Job
 		}
 		return id
 	}
 	await.Until(t, "the higher bid is next", func() bool { return next() == high })
-	raise := messages.ChangeRequest{Key: "a", Job: low, Rate: 3 * messages.Credit, Budget: 20 * messages.Credit}
-	must[messages.ChangeReply](f, "alice", messages.VerbChange, raise)
+	raise := job.ChangeRequest{Key: "a", Job: low, Rate: 3 * messages.Credit, Budget: 20 * messages.Credit}
+	must[job.ChangeReply](f, "alice", job.VerbChange, raise)
 	await.Until(t, "the raised bid is next", func() bool { return next() == low })
-	_, err := call[messages.ChangeReply](f, "alice", messages.VerbChange, messages.ChangeRequest{Key: "b", Job: low, Rate: 1})
+	_, err := call[job.ChangeReply](f, "alice", job.VerbChange, job.ChangeRequest{Key: "b", Job: low, Rate: 1})
 	wantKind(t, err, messages.Invalid)
 }
 
 // TestWhatAJobWaitsForIsChanged makes the highest bid wait for the other one, and then for nothing. The market must follow.
 func TestWhatAJobWaitsForIsChanged(t *testing.T) {
 	f := startWith(t, func(c *Config) {
-		c.Markets = []messages.Market{{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"map"}}}
+		c.Markets = []market.Market{{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"map"}}}
 	})
 	submit := func(rate messages.Credits) messages.JobID {
 		spec := oneStage(1)
@@ -184,43 +186,43 @@ func TestWhatAJobWaitsForIsChanged(t *testing.T) {
 	next := func(want messages.JobID) {
 		t.Helper()
 		await.Until(t, "the right job is next", func() bool {
-			n := must[messages.MarketsReply](f, "operator", messages.VerbMarkets, messages.Empty{}).Markets[0].Next
+			n := must[market.MarketsReply](f, "operator", messages.VerbMarkets, messages.Empty{}).Markets[0].Next
 			return len(n) > 0 && n[0].Job == want
 		})
 	}
-	change := func(id messages.JobID, w messages.Conditions) error {
-		_, err := call[messages.ChangeReply](f, "alice", messages.VerbChange, messages.ChangeRequest{Key: rand.Text(), Job: id, Waits: &w, Comment: new("changed")})
+	change := func(id messages.JobID, w job.Conditions) error {
+		_, err := call[job.ChangeReply](f, "alice", job.VerbChange, job.ChangeRequest{Key: rand.Text(), Job: id, Waits: &w, Comment: new("changed")})
 		return err
 	}
 	next(high)
-	if err := change(high, messages.Conditions{AfterOK: []messages.JobID{low}}); err != nil {
+	if err := change(high, job.Conditions{AfterOK: []messages.JobID{low}}); err != nil {
 		t.Fatal(err)
 	}
 	next(low)
 	if j := f.job("alice", high); j.Reason != "WaitingForJobs" || j.Spec.Comment != "changed" {
 		t.Errorf("the job is %+v", j)
 	}
-	if err := change(high, messages.Conditions{}); err != nil {
+	if err := change(high, job.Conditions{}); err != nil {
 		t.Fatal(err)
 	}
 	next(high)
-	other := f.submit("bob", "k", func() messages.JobSpec { s := oneStage(1); s.Rate = 1e3; return s }()).Job
+	other := f.submit("bob", "k", func() job.JobSpec { s := oneStage(1); s.Rate = 1e3; return s }()).Job
 	third := submit(3 * messages.Credit)
 	for _, one := range []struct {
 		job  messages.JobID
-		w    messages.Conditions
+		w    job.Conditions
 		want messages.Kind
 	}{
-		{low, messages.Conditions{AfterOK: []messages.JobID{high}}, messages.Invalid}, // a circle would be possible
-		{low, messages.Conditions{AfterJobs: []messages.JobID{low}}, messages.Invalid},
-		{third, messages.Conditions{AfterStart: []messages.JobID{other}}, messages.NotFound}, // of another account
-		{high, messages.Conditions{AfterOK: []messages.JobID{low, low}}, messages.Invalid},
-		{high, messages.Conditions{StartDelay: 60 * second}, messages.Invalid},
+		{low, job.Conditions{AfterOK: []messages.JobID{high}}, messages.Invalid}, // a circle would be possible
+		{low, job.Conditions{AfterJobs: []messages.JobID{low}}, messages.Invalid},
+		{third, job.Conditions{AfterStart: []messages.JobID{other}}, messages.NotFound}, // of another account
+		{high, job.Conditions{AfterOK: []messages.JobID{low, low}}, messages.Invalid},
+		{high, job.Conditions{StartDelay: 60 * second}, messages.Invalid},
 	} {
 		wantKind(t, change(one.job, one.w), one.want)
 	}
-	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Job: low})
-	wantKind(t, change(high, messages.Conditions{AfterOK: []messages.JobID{low}}), messages.Ended) // it can never complete
+	must[job.CancelReply](f, "alice", messages.VerbCancel, job.CancelRequest{Job: low})
+	wantKind(t, change(high, job.Conditions{AfterOK: []messages.JobID{low}}), messages.Ended) // it can never complete
 }
 
 // TestTasksAreCancelled lets an owner cancel one of three tasks. The list of tasks must show it.
@@ -228,21 +230,21 @@ func TestTasksAreCancelled(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(3)).Job
 	f.register("n1", 3)
-	one := messages.CancelRequest{Job: id, Tasks: messages.Array{{First: 2, Last: 2, Step: 1}}}
-	_, err := call[messages.CancelReply](f, "bob", messages.VerbCancel, one)
+	one := job.CancelRequest{Job: id, Tasks: job.Array{{First: 2, Last: 2, Step: 1}}}
+	_, err := call[job.CancelReply](f, "bob", messages.VerbCancel, one)
 	wantKind(t, err, messages.NotFound)
-	if r := must[messages.CancelReply](f, "alice", messages.VerbCancel, one); r.Tasks != 1 {
+	if r := must[job.CancelReply](f, "alice", messages.VerbCancel, one); r.Tasks != 1 {
 		t.Fatalf("cancelled %+v", r)
 	}
-	_, err = call[messages.CancelReply](f, "alice", messages.VerbCancel, one)
+	_, err = call[job.CancelReply](f, "alice", messages.VerbCancel, one)
 	wantKind(t, err, messages.Ended)
 	one.Tasks[0].Last = 1 << 40
-	_, err = call[messages.CancelReply](f, "alice", messages.VerbCancel, one)
+	_, err = call[job.CancelReply](f, "alice", messages.VerbCancel, one)
 	wantKind(t, err, messages.TooLarge)
 	f.finish("n1", 2, 0, f.claim("n1", 1, id, 3).Grants...)
-	await.Until(t, "the job ends", func() bool { return f.job("alice", id).State == messages.Cancelled })
-	tasks := must[messages.TasksReply](f, "alice", messages.VerbTasks, messages.TasksRequest{Job: id, States: []string{"Cancelled"}}).Tasks
-	w := must[messages.WhyReply](f, "alice", messages.VerbWhy, messages.JobRequest{Job: id})
+	await.Until(t, "the job ends", func() bool { return f.job("alice", id).State == job.Cancelled })
+	tasks := must[job.TasksReply](f, "alice", messages.VerbTasks, job.TasksRequest{Job: id, States: []string{"Cancelled"}}).Tasks
+	w := must[market.WhyReply](f, "alice", messages.VerbWhy, job.JobRequest{Job: id})
 	if len(tasks) != 1 || tasks[0].Index != 2 || tasks[0].Reason != "TaskCancelled" || tasks[0].Node != "" || !strings.Contains(w.Message, "2 of 3 tasks finished, 1 cancelled") {
 		t.Errorf("tasks: %+v; why: %+v", tasks, w)
 	}

@@ -5,13 +5,14 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/bus"
 )
 
 // step answers the node of an allocation's task. It names the other tasks, or passes on a request to the node of one
 // of them, in the owner's name. Only a node with the current attempt gets an answer, and only about current attempts
 // of the same allocation.
-func (l *queries) step(ctx context.Context, node messages.Name, r messages.StepRequest) (reply messages.StepReply, err error) {
+func (l *queries) step(ctx context.Context, node messages.Name, r agent.StepRequest) (reply agent.StepReply, err error) {
 	if r.Stream != nil {
 		if err := r.Stream.Validate(); err != nil {
 			return reply, err
@@ -47,13 +48,13 @@ func (l *queries) step(ctx context.Context, node messages.Name, r messages.StepR
 	node, reply.Members = reply.Members[r.Stream.Attempt.Task.Index].Node, nil
 	ctx, cancel := context.WithTimeout(ctx, peerWithin)
 	defer cancel()
-	answer, err := bus.Call[messages.StreamReply](ctx, l.Bus, messages.StreamSubject(l.Site, node, owner), r.Stream)
+	answer, err := bus.Call[agent.StreamReply](ctx, l.Bus, agent.StreamSubject(l.Site, node, owner), r.Stream)
 	reply.Stream = &answer
 	return reply, err
 }
 
 // membersOf returns the tasks of an allocation, once all of them have their slots.
-func membersOf(b *book.Book, j *book.Job, stage uint32) (members []messages.Member, err error) {
+func membersOf(b *book.Book, j *book.Job, stage uint32) (members []agent.Member, err error) {
 	s := &j.Stages[stage]
 	if len(s.Tasks) < s.Total || s.Gathering > 0 {
 		return nil, messages.Errorf(messages.Unavailable, "job %v does not have all of its nodes yet", j.ID)
@@ -61,7 +62,7 @@ func membersOf(b *book.Book, j *book.Job, stage uint32) (members []messages.Memb
 	for k := range s.Tasks {
 		t := &s.Tasks[k]
 		a := messages.Attempt{Task: messages.TaskRef{Job: j.ID, Stage: stage, Index: uint32(k)}, Number: t.Attempt}
-		members = append(members, messages.Member{Node: b.Nodes()[t.Node].Name, Attempt: a})
+		members = append(members, agent.Member{Node: b.Nodes()[t.Node].Name, Attempt: a})
 		if t.Phase != book.Claimed {
 			return nil, messages.Errorf(messages.Ended, "task %v of the allocation no longer runs", a.Task)
 		}

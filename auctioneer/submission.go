@@ -12,6 +12,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // submissions accepts jobs, and makes quotes for them.
@@ -54,8 +57,8 @@ func tried(key string) error {
 	return messages.Errorf(messages.Unavailable, "another request with key %q is under way; ask again", key)
 }
 
-func answer(r book.Receipt) messages.SubmitReply {
-	return messages.SubmitReply{Job: r.Job, Market: r.Market, Payer: r.Payer, Held: r.Held, Tasks: r.Tasks}
+func answer(r book.Receipt) job.SubmitReply {
+	return job.SubmitReply{Job: r.Job, Market: r.Market, Payer: r.Payer, Held: r.Held, Tasks: r.Tasks}
 }
 
 // known returns the answer to a submission that was committed before.
@@ -66,7 +69,7 @@ func (l *submissions) known(s *submission) (receipt *book.Receipt, err error) {
 
 // reruns returns an error for a job that names another job as its original, if that job does not exist or its owner
 // may not see it.
-func (l *submissions) reruns(account messages.Name, spec *messages.JobSpec) (err error) {
+func (l *submissions) reruns(account messages.Name, spec *job.JobSpec) (err error) {
 	id := spec.RerunOf
 	if id == 0 {
 		return nil
@@ -93,7 +96,7 @@ func (l *submissions) admit(s *submission) (err error) {
 // holdAll asks the bank, in one request, to hold the budgets of submissions. It returns the bank's answer for each
 // submission.
 func (l *submissions) holdAll(ctx context.Context, all []*submission) []error {
-	var request messages.TransferRequest
+	var request money.TransferRequest
 	ends := make([]int, len(all)) // by submission: the end of its transfers in the list
 	l.replica.read(func(b *book.Book) {
 		for _, s := range all {
@@ -105,7 +108,7 @@ func (l *submissions) holdAll(ctx context.Context, all []*submission) []error {
 		request.Transfers = append(request.Transfers, s.Hold(until)...)
 		ends[i] = len(request.Transfers)
 	}
-	reply, err := askActor[messages.TransferReply](ctx, l.federated.peers, messages.Bank, messages.VerbTransfer, request)
+	reply, err := askActor[money.TransferReply](ctx, l.federated.peers, messages.Bank, messages.VerbTransfer, request)
 	errs, from := make([]error, len(all)), 0
 	if err != nil && len(all) > 1 && !messages.KindOf(err).Retriable() { // one submission may be the cause for all: ask for each alone
 		for i := range all {
@@ -124,8 +127,8 @@ func (l *submissions) holdAll(ctx context.Context, all []*submission) []error {
 
 // affordable checks, for a dry run, what the bank would check for a hold.
 func (l *submissions) affordable(ctx context.Context, s *submission) error {
-	r := messages.AccountRequest{Account: s.Payer}
-	account, err := askActor[messages.AccountReply](ctx, l.federated.peers, messages.Bank, messages.VerbAccount, r)
+	r := money.AccountRequest{Account: s.Payer}
+	account, err := askActor[money.AccountReply](ctx, l.federated.peers, messages.Bank, messages.VerbAccount, r)
 	if err != nil {
 		return err
 	}
@@ -138,8 +141,8 @@ const estimateWithin = 20 * time.Millisecond
 
 // askUtility asks the estimator what a job without a utility function is worth, while the bank makes the hold. The
 // channel gets the answer within estimateWithin, or is closed without one.
-func (l *submissions) askUtility(ctx context.Context, s *submission) <-chan *messages.UtilityReply {
-	answer := make(chan *messages.UtilityReply, 1)
+func (l *submissions) askUtility(ctx context.Context, s *submission) <-chan *marketmsg.UtilityReply {
+	answer := make(chan *marketmsg.UtilityReply, 1)
 	r, asks := s.AsksUtility()
 	if !asks {
 		close(answer)
@@ -149,7 +152,7 @@ func (l *submissions) askUtility(ctx context.Context, s *submission) <-chan *mes
 		defer close(answer)
 		ctx, cancel := context.WithTimeout(ctx, estimateWithin)
 		defer cancel()
-		if u, err := askActor[messages.UtilityReply](ctx, l.federated.peers, messages.Estimator, messages.VerbUtility, r); err == nil {
+		if u, err := askActor[marketmsg.UtilityReply](ctx, l.federated.peers, messages.Estimator, messages.VerbUtility, r); err == nil {
 			answer <- &u
 		} else {
 			l.Log.Debug("no estimate", zap.Error(err))
@@ -170,6 +173,6 @@ type alone struct {
 	*submission
 	leave func()        // called when the submission is decided, even if nobody waits for it
 	done  chan struct{} // closed when the fields below are set
-	reply messages.SubmitReply
+	reply job.SubmitReply
 	err   error
 }

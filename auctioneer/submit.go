@@ -7,15 +7,16 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
-func (l *submissions) submitHere(ctx context.Context, account messages.Name, r *messages.SubmitRequest) (reply messages.SubmitReply, err error) {
+func (l *submissions) submitHere(ctx context.Context, account messages.Name, r *job.SubmitRequest) (reply job.SubmitReply, err error) {
 	s, err := l.rules().Prepare(account, r)
 	if err == nil {
 		reply, err = l.enter(ctx, &submission{Submission: s, heeded: true}, r.DryRun)
 	}
 	if err != nil && s != nil && !r.DryRun {
-		replies, errs := []messages.SubmitReply{reply}, []error{err}
+		replies, errs := []job.SubmitReply{reply}, []error{err}
 		if err := l.refused(ctx, []*intake.Submission{s}, replies, errs); err != nil {
 			return reply, err
 		}
@@ -32,7 +33,7 @@ func (l *submissions) submitHere(ctx context.Context, account messages.Name, r *
 }
 
 // enter pays for a prepared submission and commits it.
-func (l *submissions) enter(ctx context.Context, s *submission, dryRun bool) (reply messages.SubmitReply, err error) {
+func (l *submissions) enter(ctx context.Context, s *submission, dryRun bool) (reply job.SubmitReply, err error) {
 	known, leave, err := l.begin(s)
 	if err != nil {
 		return reply, err
@@ -45,7 +46,7 @@ func (l *submissions) enter(ctx context.Context, s *submission, dryRun bool) (re
 	}
 	defer leave()
 	if dryRun {
-		return messages.SubmitReply{Market: s.Spec.Market, Payer: s.Payer, Held: s.Held(), Tasks: s.Spec.TaskCount()}, l.affordable(ctx, s)
+		return job.SubmitReply{Market: s.Spec.Market, Payer: s.Payer, Held: s.Held(), Tasks: s.Spec.TaskCount()}, l.affordable(ctx, s)
 	}
 	utility := l.askUtility(ctx, s)
 	if err := l.federated.accept(ctx, s.visit); err != nil {
@@ -57,7 +58,7 @@ func (l *submissions) enter(ctx context.Context, s *submission, dryRun bool) (re
 	}
 	receipt, err := propose[book.Receipt](ctx, l.site, s.Command())
 	if err != nil {
-		return messages.SubmitReply{}, err
+		return job.SubmitReply{}, err
 	}
 	l.metrics.submissions.Inc()
 	return answer(receipt), nil
@@ -65,7 +66,7 @@ func (l *submissions) enter(ctx context.Context, s *submission, dryRun bool) (re
 
 // begin starts a submission. It returns the answer of a submission that was committed before, or a function that the
 // caller calls when the submission is over.
-func (l *submissions) begin(s *submission) (known *messages.SubmitReply, leave func(), err error) {
+func (l *submissions) begin(s *submission) (known *job.SubmitReply, leave func(), err error) {
 	receipt, err := l.known(s)
 	if err != nil {
 		return nil, nil, err
@@ -97,7 +98,7 @@ func (l *submissions) begin(s *submission) (known *messages.SubmitReply, leave f
 // refused checks refused submissions again, and returns the stored answers of those that are in the book after all. A
 // user must not be told that a job is refused while an earlier try of the same request can still enter it: the owner
 // would believe that there is no job. So a refusal waits until earlier tries are decided. It adds nothing to the log.
-func (l *submissions) refused(ctx context.Context, all []*intake.Submission, replies []messages.SubmitReply, errs []error) error {
+func (l *submissions) refused(ctx context.Context, all []*intake.Submission, replies []job.SubmitReply, errs []error) error {
 	final := false
 	for i, s := range all {
 		if s == nil || errs[i] == nil || messages.Waits(errs[i]) {

@@ -7,11 +7,12 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // submitSeveral submits jobs as if each came in its own request. But it asks the bank once for all holds, and the
 // estimator once for equal jobs. If the outcome of a job is unknown, the whole request must be sent again.
-func (l *submissions) submitSeveral(ctx context.Context, account messages.Name, r *messages.SubmitRequest) (reply messages.SubmitReply, err error) {
+func (l *submissions) submitSeveral(ctx context.Context, account messages.Name, r *job.SubmitRequest) (reply job.SubmitReply, err error) {
 	if err := r.Several(); err != nil {
 		return reply, err
 	}
@@ -33,7 +34,7 @@ func (l *submissions) submitSeveral(ctx context.Context, account messages.Name, 
 			return reply, err
 		}
 	}
-	reply.Jobs = make([]messages.SubmitOutcome, len(r.Jobs))
+	reply.Jobs = make([]job.SubmitOutcome, len(r.Jobs))
 	l.replica.read(func(b *book.Book) {
 		for i := range reply.Jobs {
 			if errs[i] != nil {
@@ -41,15 +42,15 @@ func (l *submissions) submitSeveral(ctx context.Context, account messages.Name, 
 				continue
 			}
 			q := &replies[i]
-			reply.Jobs[i] = messages.SubmitOutcome{Job: q.Job, Market: q.Market, Payer: q.Payer, Held: q.Held, Tasks: q.Tasks, Warnings: warnings(b, said[i])}
+			reply.Jobs[i] = job.SubmitOutcome{Job: q.Job, Market: q.Market, Payer: q.Payer, Held: q.Held, Tasks: q.Tasks, Warnings: warnings(b, said[i])}
 		}
 	})
 	return reply, nil
 }
 
 // enterSeveral pays for and commits several submissions, and returns the answer to each.
-func (l *submissions) enterSeveral(ctx context.Context, account messages.Name, r *messages.SubmitRequest) (said []*intake.Submission, replies []messages.SubmitReply, errs []error) {
-	said, replies, errs = make([]*intake.Submission, len(r.Jobs)), make([]messages.SubmitReply, len(r.Jobs)), make([]error, len(r.Jobs))
+func (l *submissions) enterSeveral(ctx context.Context, account messages.Name, r *job.SubmitRequest) (said []*intake.Submission, replies []job.SubmitReply, errs []error) {
+	said, replies, errs = make([]*intake.Submission, len(r.Jobs)), make([]job.SubmitReply, len(r.Jobs)), make([]error, len(r.Jobs))
 	var under []*submission
 	var places []int // positions of these submissions among the jobs of the request
 	l.prepareSeveral(account, r, said, errs)
@@ -72,15 +73,15 @@ func (l *submissions) enterSeveral(ctx context.Context, account messages.Name, r
 			under, places = append(under, s), append(places, i)
 		}
 	}
-	l.enterAll(ctx, under, func(k int, reply messages.SubmitReply, err error) { replies[places[k]], errs[places[k]] = reply, err })
+	l.enterAll(ctx, under, func(k int, reply job.SubmitReply, err error) { replies[places[k]], errs[places[k]] = reply, err })
 	return said, replies, errs
 }
 
 // prepareSeveral prepares several submissions, some at a time where the site's program is asked about each.
-func (l *submissions) prepareSeveral(account messages.Name, r *messages.SubmitRequest, said []*intake.Submission, errs []error) {
+func (l *submissions) prepareSeveral(account messages.Name, r *job.SubmitRequest, said []*intake.Submission, errs []error) {
 	rules := l.rules()
 	prepare := func(i int) {
-		said[i], errs[i] = rules.Prepare(account, &messages.SubmitRequest{Key: r.Jobs[i].Key, Spec: r.Jobs[i].Spec, DryRun: r.DryRun})
+		said[i], errs[i] = rules.Prepare(account, &job.SubmitRequest{Key: r.Jobs[i].Key, Spec: r.Jobs[i].Spec, DryRun: r.DryRun})
 	}
 	if rules.Filter == nil {
 		for i := range r.Jobs {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // TestSeveralJobsInOneRequest checks that each job gets the answer that it would get alone, and that a repeated
@@ -20,15 +21,15 @@ func TestSeveralJobsInOneRequest(t *testing.T) {
 	dear.Budget = 2000 * messages.Credit
 	other := oneStage(3)
 	other.Name = "other"
-	r := messages.SubmitRequest{Jobs: []messages.NewJob{{Key: "k0", Spec: oneStage(1)}, {Key: "k1", Spec: oneStage(2)}, {Key: "k2", Spec: broken},
+	r := jobmsg.SubmitRequest{Jobs: []jobmsg.NewJob{{Key: "k0", Spec: oneStage(1)}, {Key: "k1", Spec: oneStage(2)}, {Key: "k2", Spec: broken},
 		{Key: "k3", Spec: dear}, {Key: "k4", Spec: other}, {Key: "k5", Spec: oneStage(1)}}}
 	want := []struct {
 		kind  messages.Kind
 		tasks int
 	}{{tasks: 1}, {tasks: 2}, {kind: messages.Invalid}, {kind: messages.Insufficient}, {tasks: 3}, {tasks: 1}}
-	var before []messages.SubmitOutcome
+	var before []jobmsg.SubmitOutcome
 	for range 2 {
-		reply := must[messages.SubmitReply](f, "alice", messages.VerbSubmit, r)
+		reply := must[jobmsg.SubmitReply](f, "alice", messages.VerbSubmit, r)
 		numbers, last := map[messages.JobID]bool{}, messages.JobID(0)
 		for i, o := range reply.Jobs {
 			switch {
@@ -52,26 +53,26 @@ func TestSeveralJobsInOneRequest(t *testing.T) {
 	if n := len(f.bank.holds); n != 4 {
 		t.Errorf("the bank holds %d budgets, want 4", n)
 	}
-	if all := must[messages.JobsReply](f, "alice", messages.VerbJobs, messages.JobsRequest{}); len(all.Jobs) != 4 {
+	if all := must[jobmsg.JobsReply](f, "alice", messages.VerbJobs, jobmsg.JobsRequest{}); len(all.Jobs) != 4 {
 		t.Errorf("alice has %d jobs, want 4", len(all.Jobs))
 	}
 }
 
 func TestARequestOfSeveralJobsIsChecked(t *testing.T) {
 	f := start(t)
-	job := messages.NewJob{Key: "k", Spec: oneStage(1)}
-	for says, r := range map[string]messages.SubmitRequest{
-		"more than the 1000":      {Jobs: make([]messages.NewJob, messages.MaxSubmitted+1)},
-		"cannot go together with": {Key: "k", Jobs: []messages.NewJob{job}},
-		"run at this site":        {Site: "east", Jobs: []messages.NewJob{job}},
-		"key of an earlier job":   {Jobs: []messages.NewJob{job, job}},
+	job := jobmsg.NewJob{Key: "k", Spec: oneStage(1)}
+	for says, r := range map[string]jobmsg.SubmitRequest{
+		"more than the 1000":      {Jobs: make([]jobmsg.NewJob, jobmsg.MaxSubmitted+1)},
+		"cannot go together with": {Key: "k", Jobs: []jobmsg.NewJob{job}},
+		"run at this site":        {Site: "east", Jobs: []jobmsg.NewJob{job}},
+		"key of an earlier job":   {Jobs: []jobmsg.NewJob{job, job}},
 	} {
-		_, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, r)
+		_, err := call[jobmsg.SubmitReply](f, "alice", messages.VerbSubmit, r)
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %q", err, says)
 		}
 	}
-	dry := must[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{DryRun: true, Jobs: []messages.NewJob{{Key: "d", Spec: messages.JobSpec{}}}})
+	dry := must[jobmsg.SubmitReply](f, "alice", messages.VerbSubmit, jobmsg.SubmitRequest{DryRun: true, Jobs: []jobmsg.NewJob{{Key: "d", Spec: jobmsg.JobSpec{}}}})
 	if len(dry.Jobs) != 1 || dry.Jobs[0].Error == nil {
 		t.Errorf("%+v, want the fault of the only job", dry)
 	}
@@ -87,14 +88,14 @@ func TestSubmissionsGoTogether(t *testing.T) {
 		f.bank.poison = poison
 		f.bank.meet(make(chan chan struct{}))
 		var submitting sync.WaitGroup
-		replies, errs := make([]messages.SubmitReply, jobs), make([]error, jobs)
+		replies, errs := make([]jobmsg.SubmitReply, jobs), make([]error, jobs)
 		for i := range jobs {
 			spec := oneStage(1 + i)
 			if i == dear {
 				spec.Budget = 2000 * messages.Credit
 			}
 			submitting.Go(func() {
-				replies[i], errs[i] = call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: fmt.Sprint("k", i), Spec: spec})
+				replies[i], errs[i] = call[jobmsg.SubmitReply](f, "alice", messages.VerbSubmit, jobmsg.SubmitRequest{Key: fmt.Sprint("k", i), Spec: spec})
 			})
 		}
 		await.Until(t, "all are under way", func() bool {

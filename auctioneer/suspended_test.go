@@ -4,15 +4,18 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // TestNodeKeepsSoManySuspendedTasks: a node has room for one suspended task. At the second preemption, the task that
 // has run for the shorter time must begin again. The prices must be as without a bound, and all jobs must complete.
 func TestNodeKeepsSoManySuspendedTasks(t *testing.T) {
-	g := newGrid(t, 1, spot(func(*messages.Market) {}))
+	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	g.node.most = 1
-	must[messages.RegisterReply](g.fixture, "n1", messages.VerbRegister,
-		messages.RegisterRequest{Session: g.node.session(), Slots: []messages.ClassSlots{{Class: "cpu", Slots: 1}}, MostSuspended: g.node.most})
+	must[agent.RegisterReply](g.fixture, "n1", messages.VerbRegister,
+		agent.RegisterRequest{Session: g.node.session(), Slots: []job.ClassSlots{{Class: "cpu", Slots: 1}}, MostSuspended: g.node.most})
 	first := g.enter("alice", "a", 1, rate(2))
 	g.until(first)
 	g.pass(10 * second)
@@ -21,7 +24,7 @@ func TestNodeKeepsSoManySuspendedTasks(t *testing.T) {
 	g.pass(4 * second)
 	last := g.enter("carol", "c", 1, rate(4))
 	g.until(last)
-	if n := must[messages.NodesReply](g.fixture, "operator", messages.VerbNodes, messages.Empty{}).Nodes[0]; n.Suspended != 1 || n.MostSuspended != 1 {
+	if n := must[market.NodesReply](g.fixture, "operator", messages.VerbNodes, messages.Empty{}).Nodes[0]; n.Suspended != 1 || n.MostSuspended != 1 {
 		t.Errorf("%d of at most %d are suspended, want 1 of 1", n.Suspended, n.MostSuspended)
 	}
 	if a, b := g.job(first), g.job(next); a.Stages[0].Retried != 0 || b.Stages[0].Retried != 1 {
@@ -33,7 +36,7 @@ func TestNodeKeepsSoManySuspendedTasks(t *testing.T) {
 	g.until(first)
 	g.complete(first)
 	for _, id := range []messages.JobID{first, next, last} {
-		if j := g.final(id); j.State != messages.Completed {
+		if j := g.final(id); j.State != job.Completed {
 			t.Errorf("%+v", j.JobSummary)
 		}
 	}

@@ -8,26 +8,27 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // mostSought is the maximum number of tasks that one request searches.
 const mostSought = 100_000
 
-func (l *queries) tasks(ctx context.Context, caller messages.Name, r messages.TasksRequest) (reply messages.TasksReply, err error) {
+func (l *queries) tasks(ctx context.Context, caller messages.Name, r job.TasksRequest) (reply job.TasksReply, err error) {
 	if away := l.remoteJob(caller, r.Job); away != nil {
 		return l.remote.tasks(ctx, away, r)
 	}
 	return l.tasksOf(ctx, l.seenBy(caller, r.Job), r)
 }
 
-func (l *queries) tasksOf(ctx context.Context, find finding, r messages.TasksRequest) (reply messages.TasksReply, err error) {
+func (l *queries) tasksOf(ctx context.Context, find finding, r job.TasksRequest) (reply job.TasksReply, err error) {
 	most, err := limit(r.Limit)
 	if err != nil {
 		return reply, err
 	}
 	for _, s := range r.States {
-		if !slices.Contains(messages.TaskStates, s) {
-			return reply, messages.Errorf(messages.Invalid, "states: %q is not one of %s", messages.Printable(s, 64), strings.Join(messages.TaskStates, ", "))
+		if !slices.Contains(job.TaskStates, s) {
+			return reply, messages.Errorf(messages.Invalid, "states: %q is not one of %s", job.Printable(s, 64), strings.Join(job.TaskStates, ", "))
 		}
 	}
 	err = l.lookAt(ctx, find, func(b *book.Book, j *book.Job) error {
@@ -49,13 +50,13 @@ func (l *queries) tasksOf(ctx context.Context, find finding, r messages.TasksReq
 
 // taskSearch collects the tasks of a job that a request asks for.
 type taskSearch struct {
-	*messages.TasksRequest
+	*job.TasksRequest
 	book   *book.Book
 	job    *book.Job
 	most   int
 	sought int
 	now    messages.Time
-	reply  *messages.TasksReply
+	reply  *job.TasksReply
 }
 
 // stage adds the tasks of a stage until the reply is full.
@@ -94,7 +95,7 @@ func (s *taskSearch) task(stage int, index uint32, kept []book.Kept) {
 }
 
 // list adds an attempt to the reply, if it fits the request.
-func (s *taskSearch) list(t messages.TaskStatus) {
+func (s *taskSearch) list(t job.TaskStatus) {
 	if s.Node != "" && t.Node != s.Node || len(s.States) > 0 && !slices.Contains(s.States, t.State) {
 		return
 	}
@@ -102,9 +103,9 @@ func (s *taskSearch) list(t messages.TaskStatus) {
 }
 
 // status returns a status with the fields that all attempts of a task share.
-func (s *taskSearch) status(stage, index, attempt, node uint32) messages.TaskStatus {
+func (s *taskSearch) status(stage, index, attempt, node uint32) job.TaskStatus {
 	spec := &s.job.Spec.Stages[stage]
-	out := messages.TaskStatus{Task: messages.TaskRef{Job: s.job.ID, Stage: stage, Index: index}, Attempt: attempt,
+	out := job.TaskStatus{Task: messages.TaskRef{Job: s.job.ID, Stage: stage, Index: index}, Attempt: attempt,
 		Stage: spec.Name, Index: index, Array: spec.Array.At(int64(index))}
 	if attempt > 0 {
 		out.Node = s.book.Nodes()[node].Name
@@ -113,7 +114,7 @@ func (s *taskSearch) status(stage, index, attempt, node uint32) messages.TaskSta
 }
 
 // earlier returns the status of an attempt that another attempt followed.
-func (s *taskSearch) earlier(p *book.Kept) messages.TaskStatus {
+func (s *taskSearch) earlier(p *book.Kept) job.TaskStatus {
 	out := s.status(p.Stage, p.Index, p.Attempt, p.Node)
 	out.State = "Stopped"
 	if book.OfTask(p.Reason) {
@@ -126,7 +127,7 @@ func (s *taskSearch) earlier(p *book.Kept) messages.TaskStatus {
 }
 
 // latest returns the status of the latest attempt of a task. p is the record of its end; nil: there is none.
-func (s *taskSearch) latest(stage int, index uint32, t *book.Task, p *book.Kept) messages.TaskStatus {
+func (s *taskSearch) latest(stage int, index uint32, t *book.Task, p *book.Kept) job.TaskStatus {
 	out := s.status(uint32(stage), index, t.Attempt, t.Node)
 	out.State = s.state(out.Task, t)
 	out.Claimed, out.Ended = t.Claimed, t.Ended
@@ -154,9 +155,9 @@ func (s *taskSearch) latest(stage int, index uint32, t *book.Task, p *book.Kept)
 // state returns the state of the latest attempt of a task.
 func (s *taskSearch) state(r messages.TaskRef, t *book.Task) string {
 	switch {
-	case t.Reason == messages.EndTaskCancelled:
+	case t.Reason == job.EndTaskCancelled:
 		return "Cancelled"
-	case t.Phase == book.Failed && t.Reason != messages.NoReason && !book.OfTask(t.Reason):
+	case t.Phase == book.Failed && t.Reason != job.NoReason && !book.OfTask(t.Reason):
 		return "Stopped"
 	case t.Phase == book.Pending && !s.job.Active() && t.Attempt > 0: // it would have run again if the job had not ended
 		return "Stopped"
@@ -179,14 +180,14 @@ func (s *taskSearch) state(r messages.TaskRef, t *book.Task) string {
 }
 
 // explain adds how an attempt ended. An attempt without a process, or without a report of its end, has no exit code.
-func (s *taskSearch) explain(t *messages.TaskStatus, why messages.EndReason, exit int32, detail string) {
+func (s *taskSearch) explain(t *job.TaskStatus, why job.EndReason, exit int32, detail string) {
 	t.Reason = why.String()
-	t.Message = messages.Ending{Reason: why, ExitCode: int(exit), Detail: detail, Node: t.Node}.String()
-	if why == messages.EndJobOver && s.job.Reason != "" {
+	t.Message = job.Ending{Reason: why, ExitCode: int(exit), Detail: detail, Node: t.Node}.String()
+	if why == job.EndJobOver && s.job.Reason != "" {
 		t.Message += ": " + cmp.Or(s.job.Cause, s.job.Reason)
 	}
 	switch why {
-	case messages.EndCannotStart, messages.EndNodeLost, messages.EndAgentLost, messages.EndTaskCancelled:
+	case job.EndCannotStart, job.EndNodeLost, job.EndAgentLost, job.EndTaskCancelled:
 		return
 	}
 	t.ExitCode = new(int(exit))

@@ -7,6 +7,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // TestTaskSearch checks that a search lists each attempt with its state and reason, uses its filters, and continues
@@ -22,24 +24,24 @@ func TestTaskSearch(t *testing.T) {
 		}
 		return result
 	}
-	exchange := func(at messages.Time, node messages.Name, slots int, f ...messages.Finished) []messages.Grant {
+	exchange := func(at messages.Time, node messages.Name, slots int, f ...agent.Finished) []agent.Grant {
 		seq[node]++
 		return do(at, book.Command{Exchange: &book.Exchange{Node: node, Session: 1, Seq: seq[node], Finished: f,
-			Claims: []book.Claim{{Class: "cpu", Slots: slots, Jobs: []messages.JobID{1}}}}}).([]messages.Grant)
+			Claims: []book.Claim{{Class: "cpu", Slots: slots, Jobs: []messages.JobID{1}}}}}).([]agent.Grant)
 	}
-	spec := &messages.JobSpec{Market: "main", Budget: 1, Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: 6, Attempts: 2, Command: []string{"x"},
-		Array: messages.Array{{First: 10, Last: 15, Step: 1}}}}}
+	spec := &job.JobSpec{Market: "main", Budget: 1, Stages: []job.Stage{{Name: "main", Class: "cpu", Tasks: 6, Attempts: 2, Command: []string{"x"},
+		Array: job.Array{{First: 10, Last: 15, Step: 1}}}}}
 	do(1, book.Command{Submit: &book.Submit{Account: "alice", Payer: "alice", Key: "k", Spec: spec, Hold: "h", Held: 1}})
 	for _, n := range []messages.Name{"n1", "n2"} {
-		do(1, book.Command{Register: &book.Register{Node: n, Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 2}}}})
+		do(1, book.Command{Register: &book.Register{Node: n, Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: 2}}}})
 	}
 	g := exchange(2, "n1", 2)
 	exchange(2, "n2", 2)
-	exchange(3e6, "n1", 2, messages.Finished{Attempt: g[0].Attempt, CPU: 2e9, MaxRSS: 8 << 20},
-		messages.Finished{Attempt: g[1].Attempt, ExitCode: 9, Detail: "wrote nothing"})
+	exchange(3e6, "n1", 2, agent.Finished{Attempt: g[0].Attempt, CPU: 2e9, MaxRSS: 8 << 20},
+		agent.Finished{Attempt: g[1].Attempt, ExitCode: 9, Detail: "wrote nothing"})
 	do(4e6, book.Command{Lost: &book.Lost{Node: "n2", Session: 1}})
-	list := func(r messages.TasksRequest) (messages.TasksReply, string) {
-		var reply messages.TasksReply
+	list := func(r job.TasksRequest) (job.TasksReply, string) {
+		var reply job.TasksReply
 		s := taskSearch{TasksRequest: &r, book: b, job: b.Job(1), most: max(r.Limit, 1), now: 5e6, reply: &reply}
 		s.stage(0)
 		var out []string
@@ -61,24 +63,24 @@ func TestTaskSearch(t *testing.T) {
 		lost3   = "main.3[13]/1 n2 Pending - NodeLost"
 	)
 	for _, c := range []struct {
-		ask  messages.TasksRequest
+		ask  job.TasksRequest
 		want []string
 		more bool
 	}{
-		{messages.TasksRequest{Limit: 100}, []string{done, again, lost2, lost3, fresh}, false},
-		{messages.TasksRequest{Limit: 100, Attempts: true}, []string{done, earlier, again, lost2, lost3, fresh}, false},
-		{messages.TasksRequest{Limit: 100, Attempts: true, States: []string{"Failed"}}, []string{earlier}, false},
-		{messages.TasksRequest{Limit: 100, Node: "n2"}, []string{lost2, lost3}, false},
-		{messages.TasksRequest{Limit: 2}, []string{done, again}, true},
-		{messages.TasksRequest{Limit: 2, From: 2, Until: 4}, []string{lost2, lost3}, false},
-		{messages.TasksRequest{Limit: 2, From: 9}, nil, false},
+		{job.TasksRequest{Limit: 100}, []string{done, again, lost2, lost3, fresh}, false},
+		{job.TasksRequest{Limit: 100, Attempts: true}, []string{done, earlier, again, lost2, lost3, fresh}, false},
+		{job.TasksRequest{Limit: 100, Attempts: true, States: []string{"Failed"}}, []string{earlier}, false},
+		{job.TasksRequest{Limit: 100, Node: "n2"}, []string{lost2, lost3}, false},
+		{job.TasksRequest{Limit: 2}, []string{done, again}, true},
+		{job.TasksRequest{Limit: 2, From: 2, Until: 4}, []string{lost2, lost3}, false},
+		{job.TasksRequest{Limit: 2, From: 9}, nil, false},
 	} {
 		reply, got := list(c.ask)
 		if want := strings.Join(c.want, "; "); got != want || reply.More != c.more || c.more && reply.Next != c.ask.From+2 {
 			t.Errorf("%+v:\n%s, more %v from %d; want\n%s", c.ask, got, reply.More, reply.Next, want)
 		}
 	}
-	all, _ := list(messages.TasksRequest{Limit: 100, Attempts: true})
+	all, _ := list(job.TasksRequest{Limit: 100, Attempts: true})
 	if got := all.Tasks[1].Message; got != "ended with exit code 9 on n1: it wrote nothing" {
 		t.Errorf("says %q", got)
 	}

@@ -9,29 +9,33 @@ import (
 	"github.com/candor-grid/candor/auctioneer/quota"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // once sends a request once, without repeating it.
 func once[Reply any](f *fixture, caller messages.Name, verb string, request any) (reply Reply, err error) {
 	f.t.Helper()
-	data, err := messages.Marshal(request, messages.Msgpack)
+	data, err := wire.Marshal(request, wire.Msgpack)
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	answer, err := f.net.Connect(caller).Request(f.t.Context(), messages.Subject("west", messages.Auctioneer, verb, caller), data)
 	if err == nil {
-		err = messages.Unmarshal(answer, messages.Msgpack, &reply)
+		err = wire.Unmarshal(answer, wire.Msgpack, &reply)
 	}
 	return reply, err
 }
 
 // agreed returns a market of contracts, and a job with a contract whose quote ends soon.
-func agreed(t *testing.T) (*grid, messages.JobSpec) {
-	g := newGrid(t, 1, sold(func(m *messages.Market) { m.Quote = second }))
+func agreed(t *testing.T) (*grid, jobmsg.JobSpec) {
+	g := newGrid(t, 1, sold(func(m *market.Market) { m.Quote = second }))
 	spec := bids(1, valued)
-	menu := must[messages.QuoteReply](g.fixture, "alice", messages.VerbQuote, messages.QuoteRequest{Spec: spec})
-	chosen := menu.Contracts[slices.IndexFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Declared })]
+	menu := must[market.QuoteReply](g.fixture, "alice", market.VerbQuote, market.QuoteRequest{Spec: spec})
+	chosen := menu.Contracts[slices.IndexFunc(menu.Contracts, func(c market.QuotedContract) bool { return c.Declared })]
 	spec.Contract, spec.Budget = chosen.ID, chosen.Budget
 	return g, spec
 }
@@ -42,12 +46,12 @@ func agreed(t *testing.T) (*grid, messages.JobSpec) {
 func TestNothingIsRefusedWhileItIsEntered(t *testing.T) {
 	for name, several := range map[string]bool{"alone": false, "several in a request": true} {
 		// submit submits the job under a key, and returns its number.
-		submit := func(g *grid, spec messages.JobSpec) (messages.JobID, error) {
+		submit := func(g *grid, spec jobmsg.JobSpec) (messages.JobID, error) {
 			if !several {
-				reply, err := once[messages.SubmitReply](g.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "k", Spec: spec})
+				reply, err := once[jobmsg.SubmitReply](g.fixture, "alice", messages.VerbSubmit, jobmsg.SubmitRequest{Key: "k", Spec: spec})
 				return reply.Job, err
 			}
-			reply, err := once[messages.SubmitReply](g.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Jobs: []messages.NewJob{{Key: "k", Spec: spec}}})
+			reply, err := once[jobmsg.SubmitReply](g.fixture, "alice", messages.VerbSubmit, jobmsg.SubmitRequest{Jobs: []jobmsg.NewJob{{Key: "k", Spec: spec}}})
 			switch {
 			case err != nil:
 				return 0, err
@@ -76,11 +80,11 @@ func TestARepeatedRequestIsKnownUnderOtherRules(t *testing.T) {
 	job := f.submit("alice", "k", oneStage(3)).Job
 	strict := f.Markets[0]
 	strict.MaxTasks = 2
-	must[messages.ApplyReply](f, "operator", messages.VerbApply, messages.ApplyRequest{Markets: []messages.Market{strict}})
+	must[market.ApplyReply](f, "operator", market.VerbApply, market.ApplyRequest{Markets: []market.Market{strict}})
 	if again := f.submit("alice", "k", oneStage(3)).Job; again != job {
 		t.Errorf("job %v, want %v", again, job)
 	}
-	_, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "new", Spec: oneStage(3)})
+	_, err := call[jobmsg.SubmitReply](f, "alice", messages.VerbSubmit, jobmsg.SubmitRequest{Key: "new", Spec: oneStage(3)})
 	wantKind(t, err, messages.TooLarge)
 }
 
@@ -88,13 +92,13 @@ func TestARepeatedRequestIsKnownUnderOtherRules(t *testing.T) {
 // credits for the other. The submission must not be refused.
 func TestNothingIsRefusedWhileTheBankIsAsked(t *testing.T) {
 	f := start(t)
-	must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}) // the leader serves
+	must[market.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}) // the leader serves
 	f.bank.limit = 0
 	f.bank.meet(make(chan chan struct{}, 2))
-	submit := func() (messages.SubmitReply, error) {
-		return once[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "k", Spec: oneStage(1)})
+	submit := func() (jobmsg.SubmitReply, error) {
+		return once[jobmsg.SubmitReply](f, "alice", messages.VerbSubmit, jobmsg.SubmitRequest{Key: "k", Spec: oneStage(1)})
 	}
-	first := make(chan messages.SubmitReply, 1)
+	first := make(chan jobmsg.SubmitReply, 1)
 	go func() {
 		reply, err := submit()
 		if err != nil {
@@ -127,17 +131,17 @@ func TestNothingIsRefusedWhileTheBankIsAsked(t *testing.T) {
 func TestAChangeIsKnownUnderOtherRules(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k", oneStage(3)).Job
-	change := messages.ChangeRequest{Key: "c", Job: id, Name: "other"}
+	change := jobmsg.ChangeRequest{Key: "c", Job: id, Name: "other"}
 	f.log.LoseNext(mailbox.LoseForNow)
-	_, err := once[messages.ChangeReply](f, "alice", messages.VerbChange, change)
+	_, err := once[jobmsg.ChangeReply](f, "alice", jobmsg.VerbChange, change)
 	wantKind(t, err, messages.Unknown)
 	strict := f.Markets[0]
 	strict.MaxTasks = 2
-	must[messages.ApplyReply](f, "operator", messages.VerbApply, messages.ApplyRequest{Markets: []messages.Market{strict}})
-	if _, err := call[messages.ChangeReply](f, "alice", messages.VerbChange, change); err != nil {
+	must[market.ApplyReply](f, "operator", market.VerbApply, market.ApplyRequest{Markets: []market.Market{strict}})
+	if _, err := call[jobmsg.ChangeReply](f, "alice", jobmsg.VerbChange, change); err != nil {
 		t.Error(err)
 	}
-	if j := must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: id}); j.Name != "other" {
+	if j := must[jobmsg.JobDetail](f, "alice", messages.VerbJob, jobmsg.JobRequest{Job: id}); j.Name != "other" {
 		t.Errorf("the job is called %q", j.Name)
 	}
 }
@@ -145,13 +149,13 @@ func TestAChangeIsKnownUnderOtherRules(t *testing.T) {
 // TestAVisitorOnItsWayIsNotGivenUp: a job of another site is on its way in the log. It must not be refused, its
 // authorisation must not be given back, and it must be possible to cancel it.
 func TestAVisitorOnItsWayIsNotGivenUp(t *testing.T) {
-	for name, then := range map[string]func(*fixture, messages.PeerSubmitRequest) (messages.JobID, error){
-		"sent again": func(f *fixture, visit messages.PeerSubmitRequest) (messages.JobID, error) {
-			reply, err := once[messages.PeerSubmitReply](f, "$east", messages.VerbPeerSubmit, visit)
+	for name, then := range map[string]func(*fixture, clearing.PeerSubmitRequest) (messages.JobID, error){
+		"sent again": func(f *fixture, visit clearing.PeerSubmitRequest) (messages.JobID, error) {
+			reply, err := once[clearing.PeerSubmitReply](f, "$east", clearing.VerbPeerSubmit, visit)
 			return reply.Job.Job, err
 		},
-		"cancelled": func(f *fixture, visit messages.PeerSubmitRequest) (messages.JobID, error) {
-			reply, err := once[messages.CancelReply](f, "$east", messages.VerbPeerCancel, messages.JobRequest{Job: visit.Job})
+		"cancelled": func(f *fixture, visit clearing.PeerSubmitRequest) (messages.JobID, error) {
+			reply, err := once[jobmsg.CancelReply](f, "$east", clearing.VerbPeerCancel, jobmsg.JobRequest{Job: visit.Job})
 			return reply.Job, err
 		},
 	} {
@@ -163,21 +167,21 @@ func TestAVisitorOnItsWayIsNotGivenUp(t *testing.T) {
 						if bytes.Contains(r.Payload, []byte("the job was refused")) {
 							t.Error("the authorisation is given back")
 						}
-						return messages.Marshal(messages.ClearingReply{}, r.Format)
+						return wire.Marshal(clearing.ClearingReply{}, r.Format)
 					}}
 			}
 			sub, err := f.net.Connect("$bank").Serve(bus.Service{Name: "clearing", Version: "1.0.0", Endpoints: []bus.Endpoint{
-				endpoint(messages.VerbAccept), endpoint(messages.VerbCharge)}})
+				endpoint(clearing.VerbAccept), endpoint(clearing.VerbCharge)}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer sub.Stop()
-			must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}) // the leader serves
-			visit := messages.PeerSubmitRequest{Job: 5, Account: "ada", Spec: oneStage(1), Authorisation: messages.SignedAuthorisation{Authorisation: messages.Authorisation{
-				Issuer: "east", Peer: "west", ID: messages.RemoteJobAuthorisation(5), Account: "ada", Member: "ada", Amount: 10 * messages.Credit,
-				Issued: f.Clock(), Interval: 60 * minute, Margin: messages.MaxClockSkew}}}
+			must[market.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}) // the leader serves
+			visit := clearing.PeerSubmitRequest{Job: 5, Account: "ada", Spec: oneStage(1), Authorisation: clearing.SignedAuthorisation{Authorisation: clearing.Authorisation{
+				Issuer: "east", Peer: "west", ID: clearing.RemoteJobAuthorisation(5), Account: "ada", Member: "ada", Amount: 10 * messages.Credit,
+				Issued: f.Clock(), Interval: 60 * minute, Margin: clearing.MaxClockSkew}}}
 			f.log.LoseNext(mailbox.LoseForNow)
-			_, err = once[messages.PeerSubmitReply](f, "$east", messages.VerbPeerSubmit, visit)
+			_, err = once[clearing.PeerSubmitReply](f, "$east", clearing.VerbPeerSubmit, visit)
 			wantKind(t, err, messages.Unknown)
 			now.Add(int64(60 * minute / 1000))
 			if id, err := then(f, visit); err != nil || id != 5 {

@@ -11,7 +11,11 @@ import (
 	"github.com/candor-grid/candor/auctioneer/federation"
 	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // visiting answers peers about visiting jobs. A visiting job is an ordinary job whose owner's name no user of this
@@ -30,20 +34,20 @@ type visiting struct {
 func siteServices(at func(verb string, h bus.Handler) bus.Endpoint, v *visiting, r *remote, o *offers) []bus.Service {
 	return []bus.Service{
 		{Name: "candor-auctioneer-peers", Version: "1.0.0", Concurrency: 128, Endpoints: []bus.Endpoint{
-			at(messages.VerbPeerSubmit, forPeers(v, messages.VerbPeerSubmit, v.submit)),
-			at(messages.VerbPeerCancel, forPeers(v, messages.VerbPeerCancel, v.cancel)),
-			at(messages.VerbPeerJob, forPeers(v, messages.VerbPeerJob, v.job)),
-			at(messages.VerbPeerTasks, forPeers(v, messages.VerbPeerTasks, v.tasks)),
-			at(messages.VerbPeerWhy, forPeers(v, messages.VerbPeerWhy, v.why)),
-			at(messages.VerbPeerQuote, forPeers(v, messages.VerbPeerQuote, v.quote)),
+			at(clearing.VerbPeerSubmit, forPeers(v, clearing.VerbPeerSubmit, v.submit)),
+			at(clearing.VerbPeerCancel, forPeers(v, clearing.VerbPeerCancel, v.cancel)),
+			at(clearing.VerbPeerJob, forPeers(v, clearing.VerbPeerJob, v.job)),
+			at(clearing.VerbPeerTasks, forPeers(v, clearing.VerbPeerTasks, v.tasks)),
+			at(clearing.VerbPeerWhy, forPeers(v, clearing.VerbPeerWhy, v.why)),
+			at(clearing.VerbPeerQuote, forPeers(v, clearing.VerbPeerQuote, v.quote)),
 		}},
 		{Name: "candor-auctioneer-news", Version: "1.0.0", Concurrency: 512, Endpoints: []bus.Endpoint{
-			at(messages.VerbPeerJobs, forPeers(v, messages.VerbPeerJobs, v.jobs)),
+			at(clearing.VerbPeerJobs, forPeers(v, clearing.VerbPeerJobs, v.jobs)),
 		}},
 		{Name: "candor-auctioneer-output", Version: "1.0.0", Concurrency: 256, Endpoints: []bus.Endpoint{
-			at(messages.VerbPeerLogs, forPeers(v, messages.VerbPeerLogs, v.logs)),
-			at(messages.VerbOutput, bus.Handle(messages.VerbOutput, r.output)),
-			at(messages.VerbOffers, bus.Handle(messages.VerbOffers, o.answer)),
+			at(clearing.VerbPeerLogs, forPeers(v, clearing.VerbPeerLogs, v.logs)),
+			at(clearing.VerbOutput, bus.Handle(clearing.VerbOutput, r.output)),
+			at(clearing.VerbOffers, bus.Handle(clearing.VerbOffers, o.answer)),
 		}},
 	}
 }
@@ -64,11 +68,11 @@ func forPeers[Request, Reply any](v *visiting, verb string, f func(ctx context.C
 }
 
 // submit accepts a visiting job, for which the bank of its home site guarantees the payment.
-func (v *visiting) submit(ctx context.Context, home messages.Name, r messages.PeerSubmitRequest) (reply messages.PeerSubmitReply, err error) {
+func (v *visiting) submit(ctx context.Context, home messages.Name, r clearing.PeerSubmitRequest) (reply clearing.PeerSubmitReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
-	visit := messages.Visit{Home: home, Job: r.Job}
+	visit := job.Visit{Home: home, Job: r.Job}
 	end, err := v.federated.begin(visit)
 	if err != nil {
 		return reply, err
@@ -79,7 +83,7 @@ func (v *visiting) submit(ctx context.Context, home messages.Name, r messages.Pe
 		return reply, err
 	}
 	if known, err := v.known(home, &r, digest); known != nil || err != nil {
-		return messages.PeerSubmitReply{Job: *cmp.Or(known, &messages.JobSummary{})}, err
+		return clearing.PeerSubmitReply{Job: *cmp.Or(known, &job.JobSummary{})}, err
 	}
 	rules := v.intake.rules()
 	s, err := v.prepare(rules, home, &r)
@@ -93,7 +97,7 @@ func (v *visiting) submit(ctx context.Context, home messages.Name, r messages.Pe
 			return reply, err
 		}
 		if known, err := v.known(home, &r, digest); known != nil || err != nil {
-			return messages.PeerSubmitReply{Job: *cmp.Or(known, &messages.JobSummary{})}, err
+			return clearing.PeerSubmitReply{Job: *cmp.Or(known, &job.JobSummary{})}, err
 		}
 		v.site.replica.read(func(b *book.Book) { err = rules.Judged(b, err) })
 	}
@@ -113,14 +117,14 @@ func (v *visiting) submit(ctx context.Context, home messages.Name, r messages.Pe
 }
 
 // digestOf returns a digest that is the same only for requests with the same job.
-func digestOf(r *messages.PeerSubmitRequest) ([]byte, error) {
-	s := messages.SubmitRequest{Spec: r.Spec}
+func digestOf(r *clearing.PeerSubmitRequest) ([]byte, error) {
+	s := job.SubmitRequest{Spec: r.Spec}
 	s.Spec.Project = ""
 	return intake.DigestOf(&s)
 }
 
 // known returns the answer for a visiting job that was accepted before, even if rules have changed since.
-func (v *visiting) known(home messages.Name, r *messages.PeerSubmitRequest, digest []byte) (known *messages.JobSummary, err error) {
+func (v *visiting) known(home messages.Name, r *clearing.PeerSubmitRequest, digest []byte) (known *job.JobSummary, err error) {
 	v.site.replica.read(func(b *book.Book) {
 		var j *book.Job
 		if j, err = federation.Known(b, home, r, digest); j != nil {
@@ -131,13 +135,13 @@ func (v *visiting) known(home messages.Name, r *messages.PeerSubmitRequest, dige
 	return known, err
 }
 
-func (v *visiting) prepare(rules *intake.Rules, home messages.Name, r *messages.PeerSubmitRequest) (*submission, error) {
+func (v *visiting) prepare(rules *intake.Rules, home messages.Name, r *clearing.PeerSubmitRequest) (*submission, error) {
 	a, err := federation.Arrive(v.site.Site, home, r)
 	if err != nil {
 		return nil, err
 	}
 	r.Spec.Project = ""
-	s, err := rules.Prepare(messages.VisitorName(r.Account, home), &messages.SubmitRequest{Key: r.Job.String(), Spec: r.Spec})
+	s, err := rules.Prepare(messages.VisitorName(r.Account, home), &job.SubmitRequest{Key: r.Job.String(), Spec: r.Spec})
 	if err != nil {
 		return nil, err
 	}
@@ -150,19 +154,19 @@ func (v *visiting) prepare(rules *intake.Rules, home messages.Name, r *messages.
 
 // decline gives back the authorisation of a visiting job that was refused.
 func (v *visiting) decline(ctx context.Context, a *federation.Arrival, why error) {
-	var charge *messages.ChargeRequest
+	var charge *clearing.ChargeRequest
 	var due bool
 	v.site.replica.read(func(b *book.Book) { charge, due = a.Decline(b, why) })
 	if !due {
 		return
 	}
-	if _, err := askActor[messages.ClearingReply](ctx, v.peers, messages.Bank, messages.VerbCharge, charge); err != nil {
+	if _, err := askActor[clearing.ClearingReply](ctx, v.peers, messages.Bank, clearing.VerbCharge, charge); err != nil {
 		v.site.Log.Debug("authorisation not given back", zap.Stringer("job", a.Visit.Visit), zap.Error(err))
 	}
 }
 
 // jobs returns the changes of a peer's visiting jobs. It waits until there is a change.
-func (v *visiting) jobs(ctx context.Context, home messages.Name, r messages.PeerJobsRequest) (reply messages.PeerJobsReply, err error) {
+func (v *visiting) jobs(ctx context.Context, home messages.Name, r clearing.PeerJobsRequest) (reply clearing.PeerJobsReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
@@ -186,7 +190,7 @@ func (v *visiting) jobs(ctx context.Context, home messages.Name, r messages.Peer
 // visitor returns the search for the visiting job that a peer asks about by the peer's number.
 func visitor(home messages.Name, id messages.JobID) finding {
 	in := func(b *book.Book) (*book.Job, error) {
-		if j := b.Visitor(messages.Visit{Home: home, Job: id}); j != nil {
+		if j := b.Visitor(job.Visit{Home: home, Job: id}); j != nil {
 			return j, nil
 		}
 		return nil, messages.Errorf(messages.NotFound, "there is no job %d of site %s here", id, home)
@@ -194,14 +198,14 @@ func visitor(home messages.Name, id messages.JobID) finding {
 	return finding{in: in, old: func(missing error) (book.Ended, error) { return book.Ended{}, missing }}
 }
 
-func (v *visiting) job(ctx context.Context, home messages.Name, r messages.JobRequest) (reply messages.JobDetail, err error) {
+func (v *visiting) job(ctx context.Context, home messages.Name, r job.JobRequest) (reply job.JobDetail, err error) {
 	if reply, err = v.reader.detail(ctx, visitor(home, r.Job)); err == nil {
 		reply.JobSummary = federation.Outward(reply.JobSummary)
 	}
 	return reply, err
 }
 
-func (v *visiting) tasks(ctx context.Context, home messages.Name, r messages.TasksRequest) (reply messages.TasksReply, err error) {
+func (v *visiting) tasks(ctx context.Context, home messages.Name, r job.TasksRequest) (reply job.TasksReply, err error) {
 	reply, err = v.reader.tasksOf(ctx, visitor(home, r.Job), r)
 	for i := range reply.Tasks {
 		reply.Tasks[i].Task.Job = r.Job
@@ -210,14 +214,14 @@ func (v *visiting) tasks(ctx context.Context, home messages.Name, r messages.Tas
 	return reply, err
 }
 
-func (v *visiting) why(ctx context.Context, home messages.Name, r messages.JobRequest) (reply messages.WhyReply, err error) {
+func (v *visiting) why(ctx context.Context, home messages.Name, r job.JobRequest) (reply market.WhyReply, err error) {
 	reply, err = v.reader.reasons(ctx, visitor(home, r.Job), false)
 	reply.Job = r.Job
 	return reply, err
 }
 
-func (v *visiting) cancel(ctx context.Context, home messages.Name, r messages.JobRequest) (reply messages.CancelReply, err error) {
-	entering := v.federated.entering(messages.Visit{Home: home, Job: r.Job})
+func (v *visiting) cancel(ctx context.Context, home messages.Name, r job.JobRequest) (reply job.CancelReply, err error) {
+	entering := v.federated.entering(job.Visit{Home: home, Job: r.Job})
 	if err := v.site.decided(ctx); err != nil { // the job may be on its way in the log
 		return reply, err
 	}
@@ -239,13 +243,13 @@ func (v *visiting) cancel(ctx context.Context, home messages.Name, r messages.Jo
 	if err != nil {
 		return reply, err
 	}
-	was, err := propose[messages.State](ctx, v.site, &book.Command{Cancel: &c})
-	return messages.CancelReply{Job: r.Job, State: was}, err
+	was, err := propose[job.State](ctx, v.site, &book.Command{Cancel: &c})
+	return job.CancelReply{Job: r.Job, State: was}, err
 }
 
 // logs returns the output of a task, or the name of its stream. It asks the node in the name of the job's owner, such
 // as alice@west. The node accepts that name: no local user can have it, and the auctioneer may use any name.
-func (v *visiting) logs(ctx context.Context, home messages.Name, r messages.OutputRequest) (reply messages.LogsReply, err error) {
+func (v *visiting) logs(ctx context.Context, home messages.Name, r clearing.OutputRequest) (reply agent.LogsReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
@@ -267,14 +271,14 @@ func (v *visiting) logs(ctx context.Context, home messages.Name, r messages.Outp
 	ctx, cancel := context.WithTimeout(ctx, peerWithin-time.Second)
 	defer cancel()
 	if r.Stream != nil {
-		answer, err := bus.Call[messages.StreamReply](ctx, v.site.Bus, messages.StreamSubject(v.site.Site, r.Node, owner), r.Stream)
-		return messages.LogsReply{Stream: &answer}, err
+		answer, err := bus.Call[agent.StreamReply](ctx, v.site.Bus, agent.StreamSubject(v.site.Site, r.Node, owner), r.Stream)
+		return agent.LogsReply{Stream: &answer}, err
 	}
-	return bus.Call[messages.LogsReply](ctx, v.site.Bus, messages.LogsSubject(v.site.Site, r.Node, owner), r.Logs)
+	return bus.Call[agent.LogsReply](ctx, v.site.Bus, messages.LogsSubject(v.site.Site, r.Node, owner), r.Logs)
 }
 
 // quote returns offers for a user of a peer.
-func (v *visiting) quote(ctx context.Context, home messages.Name, r messages.PeerQuoteRequest) (reply messages.PeerQuoteReply, err error) {
+func (v *visiting) quote(ctx context.Context, home messages.Name, r clearing.PeerQuoteRequest) (reply clearing.PeerQuoteReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}

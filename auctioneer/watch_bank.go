@@ -6,12 +6,13 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/beat"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // watchBank sends requests to the bank at intervals, if the group has other replicas that could lead.
 func (a *site) watchBank(ctx context.Context) {
 	subject := messages.Subject(a.Site, messages.Bank, messages.VerbStatus, messages.ServiceIdentity(messages.Auctioneer))
-	payload, err := messages.Marshal(messages.Empty{}, messages.Msgpack)
+	payload, err := wire.Marshal(messages.Empty{}, wire.Msgpack)
 	for err == nil && sleep(ctx, beat.Until(askBankEvery)) {
 		if len(a.box.Status().Replicas) < 2 {
 			continue

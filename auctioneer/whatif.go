@@ -6,11 +6,13 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 // whatIf answers what another bid of a job would change now. The leader waits only while the market is copied. The
 // decisions on the copies run while the leader continues, for one question at a time.
-func (l *queries) whatIf(ctx context.Context, caller messages.Name, r messages.WhatIfRequest) (reply messages.WhatIfReply, err error) {
+func (l *queries) whatIf(ctx context.Context, caller messages.Name, r marketmsg.WhatIfRequest) (reply marketmsg.WhatIfReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
@@ -19,10 +21,10 @@ func (l *queries) whatIf(ctx context.Context, caller messages.Name, r messages.W
 		reply.Message = "the job runs at another site, whose market decides about it"
 		return reply, nil
 	}
-	var spec *messages.JobSpec
+	var spec *job.JobSpec
 	err = l.lookAt(ctx, l.seenBy(caller, r.Job), func(b *book.Book, j *book.Job) error {
 		spec = j.Spec
-		var stands messages.WhyReply
+		var stands marketmsg.WhyReply
 		switch expected(b, j, &stands); {
 		case !j.Active():
 			reply.Message = "the job has ended: its bid cannot change anything"
@@ -38,14 +40,14 @@ func (l *queries) whatIf(ctx context.Context, caller messages.Name, r messages.W
 }
 
 // fork returns two copies of a job's market: one decides with the job's present bid, the other with another bid.
-func (l *queries) fork(ctx context.Context, caller messages.Name, bid messages.Credits, spec *messages.JobSpec, reply *messages.WhatIfReply) error {
+func (l *queries) fork(ctx context.Context, caller messages.Name, bid messages.Credits, spec *job.JobSpec, reply *marketmsg.WhatIfReply) error {
 	m := l.inForce().Find(spec.Market)
 	if m == nil {
 		reply.Message = "the market " + spec.Market + " no longer exists"
 		return nil
 	}
 	present := spec.Budget
-	if reply.Term, reply.Message = market.Bids(m); reply.Term == messages.TermRate {
+	if reply.Term, reply.Message = market.Bids(m); reply.Term == marketmsg.TermRate {
 		present = spec.Rate
 	}
 	if reply.Message != "" {
@@ -69,7 +71,7 @@ func (l *queries) fork(ctx context.Context, caller messages.Name, bid messages.C
 		return err
 	}
 	other := is.With(now, bid-present)
-	outcomes := [2]messages.BidOutcome{}
+	outcomes := [2]marketmsg.BidOutcome{}
 	for i, f := range []*market.Fork{is, other} {
 		if outcomes[i], err = f.Decide(now); err != nil {
 			return err

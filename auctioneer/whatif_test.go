@@ -11,31 +11,33 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 // same reports whether two numbers differ only by rounding.
 func same(x, y float64) bool { return math.Abs(x-y) <= 1e-6*max(1, math.Abs(x)) }
 
 // asks asks what another bid would change.
-func (g *grid) asks(who messages.Name, id messages.JobID, bid messages.Credits) messages.WhatIfReply {
+func (g *grid) asks(who messages.Name, id messages.JobID, bid messages.Credits) marketmsg.WhatIfReply {
 	g.t.Helper()
-	return must[messages.WhatIfReply](g.fixture, who, messages.VerbWhatIf, messages.WhatIfRequest{Job: id, Bid: bid})
+	return must[marketmsg.WhatIfReply](g.fixture, who, marketmsg.VerbWhatIf, marketmsg.WhatIfRequest{Job: id, Bid: bid})
 }
 
 // idle waits until the market knows that n slots are idle.
 func (g *grid) idle(n int) {
 	g.t.Helper()
 	await.Until(g.t, "the market knows what runs", func() bool {
-		p := must[messages.MarketsReply](g.fixture, "operator", messages.VerbMarkets, messages.Empty{}).Markets[0].Prices[0]
+		p := must[marketmsg.MarketsReply](g.fixture, "operator", messages.VerbMarkets, messages.Empty{}).Markets[0].Prices[0]
 		return p.Idle == n && p.Slots == g.slots
 	})
 }
 
 // isAsWhySays compares a what-if at the present bid with the explanation of the job.
-func (g *grid) isAsWhySays(id messages.JobID, x messages.WhatIfReply) {
+func (g *grid) isAsWhySays(id messages.JobID, x marketmsg.WhatIfReply) {
 	g.t.Helper()
-	w := must[messages.WhyReply](g.fixture, "operator", messages.VerbWhy, messages.JobRequest{Job: id})
-	for _, o := range []*messages.BidOutcome{x.Now, x.Then} {
+	w := must[marketmsg.WhyReply](g.fixture, "operator", messages.VerbWhy, job.JobRequest{Job: id})
+	for _, o := range []*marketmsg.BidOutcome{x.Now, x.Then} {
 		if o == nil || o.Reason != w.Reason || o.Message != w.Message || len(o.Classes) != 1 ||
 			!same(o.Classes[0].Share, w.Shares[0].Now) || !same(o.Classes[0].Price, w.Prices[0].Price) {
 			g.t.Errorf("at the present bid %+v, and why says %+v", o, w)
@@ -46,19 +48,19 @@ func (g *grid) isAsWhySays(id messages.JobID, x messages.WhatIfReply) {
 // TestWhatIfWithAHigherRate: in a full market, the job waits at its present bid and would start at a higher bid. The
 // question must change nothing.
 func TestWhatIfWithAHigherRate(t *testing.T) {
-	g := newGrid(t, 2, spot(func(*messages.Market) {}))
+	g := newGrid(t, 2, spot(func(*marketmsg.Market) {}))
 	alice, bob := g.enter("alice", "a", 1, rate(5)), g.enter("bob", "b", 1, rate(4))
 	g.until(alice, bob)
 	g.idle(0)
 	carol := g.enter("carol", "c", 2, rate(2))
 	await.Until(t, "carol's bid is outbid", func() bool {
-		return must[messages.WhyReply](g.fixture, "carol", messages.VerbWhy, messages.JobRequest{Job: carol}).Reason == "Outbid"
+		return must[marketmsg.WhyReply](g.fixture, "carol", messages.VerbWhy, job.JobRequest{Job: carol}).Reason == "Outbid"
 	})
 	g.isAsWhySays(carol, g.asks("carol", carol, 0))
 	g.isAsWhySays(alice, g.asks("operator", alice, 0))
 	for bid, slots := range map[messages.Credits]float64{1: 0, 3: 0, 4: 0, 5: 1, 6: 2} { // an equal bid that came earlier goes first
 		x := g.asks("carol", carol, bid*messages.Credit)
-		if x.Term != messages.TermRate || x.Now.Classes[0].Slots != 0 || x.Then.Bid != bid*messages.Credit || x.Then.Classes[0].Slots != slots || (x.Then.Reason == "Running") != (slots > 0) {
+		if x.Term != marketmsg.TermRate || x.Now.Classes[0].Slots != 0 || x.Then.Bid != bid*messages.Credit || x.Then.Classes[0].Slots != slots || (x.Then.Reason == "Running") != (slots > 0) {
 			t.Errorf("a bid of %v: %+v, now %+v", bid, x.Then, x.Now)
 		}
 	}
@@ -69,10 +71,10 @@ func TestWhatIfWithAHigherRate(t *testing.T) {
 // TestWhatIfWithALargerBudget checks that a share grows with the budget by the market's rule: with α = ½ and four
 // times the budget, the weight is doubled.
 func TestWhatIfWithALargerBudget(t *testing.T) {
-	g := newGrid(t, 4, sealedMarkets()[messages.Proportional].market)
+	g := newGrid(t, 4, sealedMarkets()[marketmsg.Proportional].market)
 	ids := []messages.JobID{}
 	for _, who := range []messages.Name{"alice", "bob", "carol"} {
-		ids = append(ids, g.enter(who, who, 100, func(s *messages.JobSpec) { s.Budget = 10 * messages.Credit }))
+		ids = append(ids, g.enter(who, who, 100, func(s *job.JobSpec) { s.Budget = 10 * messages.Credit }))
 	}
 	await.Until(t, "all have a share", func() bool {
 		x := g.asks("operator", ids[0], 0)
@@ -80,7 +82,7 @@ func TestWhatIfWithALargerBudget(t *testing.T) {
 	})
 	g.isAsWhySays(ids[0], g.asks("alice", ids[0], 0))
 	x := g.asks("alice", ids[0], 40*messages.Credit)
-	if x.Term != messages.TermBudget || x.Now.Bid != 10*messages.Credit || !same(x.Then.Classes[0].Share, 0.5) || !same(x.Then.Classes[0].Slots, 2) {
+	if x.Term != marketmsg.TermBudget || x.Now.Bid != 10*messages.Credit || !same(x.Then.Classes[0].Share, 0.5) || !same(x.Then.Classes[0].Slots, 2) {
 		t.Errorf("%+v, now %+v", x.Then, x.Now)
 	}
 	if x := g.asks("alice", ids[0], messages.Credit); x.Then.Classes[0].Share >= x.Now.Classes[0].Share {
@@ -92,14 +94,14 @@ func TestWhatIfWithALargerBudget(t *testing.T) {
 // other account bids, only operators may get an answer.
 func TestWhatIfOfEachMechanism(t *testing.T) {
 	markets := sealedMarkets()
-	if all := append(slices.Collect(maps.Keys(markets)), messages.Karma); len(all) != len(registry.Names(nil)) {
+	if all := append(slices.Collect(maps.Keys(markets)), marketmsg.Karma); len(all) != len(registry.Names(nil)) {
 		t.Fatalf("%d of %d mechanisms are asked", len(all), len(registry.Names(nil)))
 	}
-	pivot := spot(func(m *messages.Market) { m.Price = messages.PricePivot })
-	sentences := map[messages.Name]string{messages.Karma: "no bid decides in a karma market", messages.FIFO: "no bid decides", messages.FairShare: "no bid decides", messages.Backfill: "no bid decides",
-		messages.DeadlineBid: "are sealed", messages.ContractMenu: "are sealed", messages.BatchQueue: "are sealed", messages.Reservation: "are sealed"}
+	pivot := spot(func(m *marketmsg.Market) { m.Price = marketmsg.PricePivot })
+	sentences := map[messages.Name]string{marketmsg.Karma: "no bid decides in a karma market", marketmsg.FIFO: "no bid decides", marketmsg.FairShare: "no bid decides", marketmsg.Backfill: "no bid decides",
+		marketmsg.DeadlineBid: "are sealed", marketmsg.ContractMenu: "are sealed", marketmsg.BatchQueue: "are sealed", marketmsg.Reservation: "are sealed"}
 	for mechanism, want := range sentences {
-		m := messages.Market{Name: "m", Mechanism: mechanism, Classes: []messages.Name{"cpu"}}
+		m := marketmsg.Market{Name: "m", Mechanism: mechanism, Classes: []messages.Name{"cpu"}}
 		if term, why := market.Bids(&m); term != "" || !strings.Contains(why, want) {
 			t.Errorf("%s: %q %q", mechanism, term, why)
 		}
@@ -107,21 +109,21 @@ func TestWhatIfOfEachMechanism(t *testing.T) {
 	if _, why := market.Bids(&pivot); !strings.Contains(why, "known after the end") {
 		t.Errorf("pivot: %q", why)
 	}
-	for _, mechanism := range []messages.Name{messages.Proportional, messages.HighestBid, messages.Reservation} {
+	for _, mechanism := range []messages.Name{marketmsg.Proportional, marketmsg.HighestBid, marketmsg.Reservation} {
 		bid := markets[mechanism]
 		g := newGrid(t, bid.slots, bid.market)
 		enter := func(who messages.Name) messages.JobID {
-			return g.enter(who, who, 1, func(s *messages.JobSpec) { bid.change(s); s.Value = min(s.Value, 50*messages.Credit) })
+			return g.enter(who, who, 1, func(s *job.JobSpec) { bid.change(s); s.Value = min(s.Value, 50*messages.Credit) })
 		}
 		alice, bob := enter("alice"), enter("bob")
 		await.Until(t, "the market knows the jobs", func() bool {
-			return must[messages.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Waiting == 2
+			return must[marketmsg.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Waiting == 2
 		})
 		x := g.asks("alice", alice, 0)
-		if x.Now != nil || x.Then != nil || x.Message == "" || mechanism != messages.Reservation && !strings.Contains(x.Message, "only one other account") {
+		if x.Now != nil || x.Then != nil || x.Message == "" || mechanism != marketmsg.Reservation && !strings.Contains(x.Message, "only one other account") {
 			t.Errorf("%s tells alice: %+v", mechanism, x)
 		}
-		if x := g.asks("operator", bob, 0); (x.Now == nil) != (mechanism == messages.Reservation) {
+		if x := g.asks("operator", bob, 0); (x.Now == nil) != (mechanism == marketmsg.Reservation) {
 			t.Errorf("%s tells an operator: %+v", mechanism, x)
 		}
 	}
@@ -130,13 +132,13 @@ func TestWhatIfOfEachMechanism(t *testing.T) {
 // TestWhatIfIsRefused asks about other accounts' jobs, about bids that the market would not accept, and too often.
 // All must be refused. For an ended job the answer must say that it has ended.
 func TestWhatIfIsRefused(t *testing.T) {
-	g := newGrid(t, 2, spot(func(m *messages.Market) { m.Reserve = new(messages.Price(messages.Credit)) }))
+	g := newGrid(t, 2, spot(func(m *marketmsg.Market) { m.Reserve = new(messages.Price(messages.Credit)) }))
 	alice := g.enter("alice", "a", 1, rate(5))
 	g.until(alice)
 	g.idle(1)
 	refused := func(who messages.Name, id messages.JobID, bid messages.Credits, kind messages.Kind) {
 		t.Helper()
-		if _, err := call[messages.WhatIfReply](g.fixture, who, messages.VerbWhatIf, messages.WhatIfRequest{Job: id, Bid: bid}); messages.KindOf(err) != kind {
+		if _, err := call[marketmsg.WhatIfReply](g.fixture, who, marketmsg.VerbWhatIf, marketmsg.WhatIfRequest{Job: id, Bid: bid}); messages.KindOf(err) != kind {
 			t.Errorf("%s asks of job %d with %v: %v", who, id, bid, err)
 		}
 	}
@@ -146,7 +148,7 @@ func TestWhatIfIsRefused(t *testing.T) {
 	refused("alice", alice, -1, messages.Invalid)
 	refused("alice", alice, messages.Credit/2, messages.Invalid) // below the reserve price
 	for range askedRules.Burst {
-		_, _ = call[messages.WhatIfReply](g.fixture, "alice", messages.VerbWhatIf, messages.WhatIfRequest{Job: alice}) // the clock does not move
+		_, _ = call[marketmsg.WhatIfReply](g.fixture, "alice", marketmsg.VerbWhatIf, marketmsg.WhatIfRequest{Job: alice}) // the clock does not move
 	}
 	refused("alice", alice, 0, messages.Exhausted)
 	g.isAsWhySays(alice, g.asks("operator", alice, 0))

@@ -12,6 +12,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
@@ -31,11 +34,11 @@ func (l *queries) paused(b *book.Book, j *book.Job) (text string, all bool) {
 	var stuck []string
 	up := 0
 	for _, n := range b.Nodes() {
-		if !n.Up || !desk.Serves(m, n.Name) || !slices.ContainsFunc(n.Slots, func(s messages.ClassSlots) bool { return wanted[s.Class] }) {
+		if !n.Up || !desk.Serves(m, n.Name) || !slices.ContainsFunc(n.Slots, func(s job.ClassSlots) bool { return wanted[s.Class] }) {
 			continue
 		}
 		up++
-		if why := messages.Paused(n.Abilities); why != "" {
+		if why := agent.Paused(n.Abilities); why != "" {
 			stuck = append(stuck, "node "+n.Name+" "+why)
 		}
 	}
@@ -47,7 +50,7 @@ func (l *queries) paused(b *book.Book, j *book.Job) (text string, all bool) {
 }
 
 // why explains a job: from the book if it has ended, and otherwise from its market.
-func (l *queries) why(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.WhyReply, err error) {
+func (l *queries) why(ctx context.Context, caller messages.Name, r job.JobRequest) (reply marketmsg.WhyReply, err error) {
 	if away := l.remoteJob(caller, r.Job); away != nil {
 		return l.remote.why(ctx, away)
 	}
@@ -55,7 +58,7 @@ func (l *queries) why(ctx context.Context, caller messages.Name, r messages.JobR
 }
 
 // reasons explains a job to its owner or to an operator.
-func (l *queries) reasons(ctx context.Context, find finding, operator bool) (reply messages.WhyReply, err error) {
+func (l *queries) reasons(ctx context.Context, find finding, operator bool) (reply marketmsg.WhyReply, err error) {
 	var market, owner messages.Name
 	var assumed, notice string
 	var cost messages.Credits
@@ -66,7 +69,7 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 		if classes(j.Spec) > 1 { // with one class, the weights have no effect
 			assumed = j.Assumed
 		}
-		reply = messages.WhyReply{Job: j.ID, State: j.State, Reason: reason(j), Shares: j.PastShares()}
+		reply = marketmsg.WhyReply{Job: j.ID, State: j.State, Reason: reason(j), Shares: j.PastShares()}
 		if !j.Active() {
 			reply.Message = epilogue(b, j)
 			reply.Change = remedy(j)
@@ -119,7 +122,7 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 }
 
 // explain adds the market's explanation of a job that has not ended. cost is what the job owes until now.
-func (l *queries) explain(now messages.Time, reply *messages.WhyReply, m market.Seen, cost messages.Credits, slotTime messages.Duration) {
+func (l *queries) explain(now messages.Time, reply *marketmsg.WhyReply, m market.Seen, cost messages.Credits, slotTime messages.Duration) {
 	l.with(func(d *desk.Desk) {
 		m.Charged(reply.Job, cost, slotTime)
 		reply.Shares, reply.Prices = m.Shares(now, reply.Job), m.Prices()

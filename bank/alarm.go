@@ -13,6 +13,7 @@ import (
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // alarm compares the latest checkpoint of each replica with the leader's books. If the books contradict a checkpoint,
@@ -34,7 +35,7 @@ type alarm struct {
 
 // compared is a checkpoint of this replica, and the result of comparing it with a leader's books.
 type compared struct {
-	checkpoint messages.Checkpoint
+	checkpoint money.Checkpoint
 	term       uint64
 	err        error
 }
@@ -65,9 +66,9 @@ func (a *alarm) compare(ctx context.Context, leads bool) {
 	go func() {
 		ctx, cancel := context.WithTimeout(ctx, compareWithin)
 		defer cancel()
-		_, c.err = bus.Call[messages.CheckpointsReply](ctx, a.config.Bus,
-			messages.Subject(a.config.Site, messages.Bank, messages.VerbCheckpoints, messages.ServiceIdentity(messages.Bank)),
-			messages.CheckpointsRequest{Seen: &c.checkpoint, Replica: a.config.Replica})
+		_, c.err = bus.Call[money.CheckpointsReply](ctx, a.config.Bus,
+			messages.Subject(a.config.Site, messages.Bank, money.VerbCheckpoints, messages.ServiceIdentity(messages.Bank)),
+			money.CheckpointsRequest{Seen: &c.checkpoint, Replica: a.config.Replica})
 		a.answers <- c
 	}()
 }
@@ -98,7 +99,7 @@ func (a *alarm) finish() {
 
 // check compares a replica's checkpoint with the books of this leader. If the books contradict it, check returns a
 // Conflict, and credits stop moving.
-func (a *alarm) check(ctx context.Context, replica string, c *messages.Checkpoint) error {
+func (a *alarm) check(ctx context.Context, replica string, c *money.Checkpoint) error {
 	if err := a.signedHere(c); err != nil {
 		return messages.Errorf(messages.Invalid, "the checkpoint of %d records that replica %s has does not count: %v", c.Records, replica, err)
 	}
@@ -120,7 +121,7 @@ func (a *alarm) check(ctx context.Context, replica string, c *messages.Checkpoin
 }
 
 // signedHere returns an error for a checkpoint that this site did not sign.
-func (a *alarm) signedHere(c *messages.Checkpoint) error {
+func (a *alarm) signedHere(c *money.Checkpoint) error {
 	if err := history.Verify(c); err != nil {
 		return err
 	}
@@ -143,7 +144,7 @@ func (a *alarm) signedHere(c *messages.Checkpoint) error {
 
 func (a *alarm) raise(format string, args ...any) error {
 	why := messages.Errorf(messages.Conflict, format, args...)
-	stop := messages.Errorf(messages.Unavailable, "%s: %s; see \"Books behind a checkpoint\" in the runbook", messages.BankStopped, why.Message)
+	stop := messages.Errorf(messages.Unavailable, "%s: %s; see \"Books behind a checkpoint\" in the runbook", money.BankStopped, why.Message)
 	if a.raised.CompareAndSwap(nil, stop) {
 		a.config.Log.Error("the bank stops: the books differ from the books that the site signed", zap.Error(why))
 		a.metrics.stopped.Set(1)

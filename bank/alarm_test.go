@@ -18,6 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/proof"
 )
 
@@ -34,7 +35,7 @@ func signing(t *testing.T, key proof.Signer) (*cluster, string) {
 }
 
 // leave adds a checkpoint to the file of a stopped replica.
-func leave(t *testing.T, dir string, key proof.Signer, c messages.Checkpoint) {
+func leave(t *testing.T, dir string, key proof.Signer, c money.Checkpoint) {
 	t.Helper()
 	signed, err := history.Sign(key, c)
 	if err != nil {
@@ -81,11 +82,11 @@ func TestCheckpointThatTheBooksDoNotBearOut(t *testing.T) {
 			victim := g.leader()
 			g.stop(victim)
 			if !c.leads {
-				leave(t, filepath.Join(base, victim), c.by, messages.Checkpoint{Site: "here", Records: c.records, Head: none})
+				leave(t, filepath.Join(base, victim), c.by, money.Checkpoint{Site: "here", Records: c.records, Head: none})
 			} else {
 				for id := range g.running {
 					g.stop(id)
-					leave(t, filepath.Join(base, id), c.by, messages.Checkpoint{Site: "here", Records: c.records, Head: none})
+					leave(t, filepath.Join(base, id), c.by, money.Checkpoint{Site: "here", Records: c.records, Head: none})
 				}
 				for _, id := range []string{"a", "b", "c"} {
 					if id != victim {
@@ -97,8 +98,8 @@ func TestCheckpointThatTheBooksDoNotBearOut(t *testing.T) {
 			pay := func(within time.Duration) error {
 				ctx, cancel := context.WithTimeout(t.Context(), within)
 				defer cancel()
-				_, err := bus.Call[messages.AccountReply](ctx, g.client, messages.Subject(g.site, messages.Bank, messages.VerbGrant, "ops"),
-					messages.GrantRequest{Key: "x", Account: "ada", Amount: 1})
+				_, err := bus.Call[money.AccountReply](ctx, g.client, messages.Subject(g.site, messages.Bank, messages.VerbGrant, "ops"),
+					money.GrantRequest{Key: "x", Account: "ada", Amount: 1})
 				return err
 			}
 			if c.want == "" {
@@ -137,7 +138,7 @@ type silent struct {
 }
 
 func (s *silent) Request(ctx context.Context, subject string, payload []byte) ([]byte, error) {
-	if !strings.Contains(subject, "."+messages.VerbCheckpoints+".") {
+	if !strings.Contains(subject, "."+money.VerbCheckpoints+".") {
 		return s.Bus.Request(ctx, subject, payload)
 	}
 	select {
@@ -161,7 +162,7 @@ func TestElectedWhileItAsks(t *testing.T) {
 		s.Bus, c.Bus, c.Signer = c.Bus, s, key
 	})
 	b.grant("1", "ada", 10)
-	must[messages.CheckpointsReply](b, "ops", messages.VerbCheckpoints, messages.CheckpointsRequest{Sign: true})
+	must[money.CheckpointsReply](b, "ops", money.VerbCheckpoints, money.CheckpointsRequest{Sign: true})
 	b.box.Depose()
 	<-s.asked
 	b.box.Elect()

@@ -14,6 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/beat"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // archive stores a replica's journal, and the checkpoints of the journal.
@@ -80,7 +81,7 @@ const (
 // answers only after it has committed an entry, and may need this replica for that. The file must have the right
 // hash, whichever replica sends it. A store fetches one file at a time.
 func fetcher(life context.Context, c *Config) func(ledger.Sum) ([]byte, error) {
-	subjects := []string{messages.Subject(c.Site, messages.Bank, messages.VerbSegment, messages.ServiceIdentity(messages.Bank))}
+	subjects := []string{messages.Subject(c.Site, messages.Bank, money.VerbSegment, messages.ServiceIdentity(messages.Bank))}
 	for _, id := range c.Replicas {
 		if id != c.Replica {
 			subjects = append(subjects, filesSubject(c.Site, id))
@@ -108,7 +109,7 @@ func fetcher(life context.Context, c *Config) func(ledger.Sum) ([]byte, error) {
 func fetch(ctx context.Context, c *Config, subject string, first uint64) (file []byte, err error) {
 	for {
 		ctx, cancel := context.WithTimeout(ctx, askWithin)
-		r, err := bus.Call[messages.SegmentReply](ctx, c.Bus, subject, messages.SegmentRequest{First: first, Offset: int64(len(file))})
+		r, err := bus.Call[money.SegmentReply](ctx, c.Bus, subject, money.SegmentRequest{First: first, Offset: int64(len(file))})
 		cancel()
 		if err != nil {
 			return nil, err
@@ -123,17 +124,17 @@ func fetch(ctx context.Context, c *Config, subject string, first uint64) (file [
 // filesSubject returns the subject on which a replica of the bank sends files of its journal to other replicas. The
 // replica need not lead.
 func filesSubject(site messages.Name, replica string) string {
-	return messages.Subject(site, messages.Bank, messages.VerbSegment+"-"+replica, messages.ServiceIdentity(messages.Bank))
+	return messages.Subject(site, messages.Bank, money.VerbSegment+"-"+replica, messages.ServiceIdentity(messages.Bank))
 }
 
 // give sends files to other replicas until the returned service is stopped.
 func (a *archive) give() (bus.Subscription, error) {
 	return a.config.Bus.Serve(bus.Service{
 		Name: "candor-bank-files", Version: serviceVersion, Description: "Files of the journal for other replicas of the bank of site " + a.config.Site,
-		Endpoints: []bus.Endpoint{{Name: messages.VerbSegment, Subject: filesSubject(a.config.Site, a.config.Replica),
-			Handle: bus.Handle(messages.VerbSegment, func(_ context.Context, _ messages.Name, r messages.SegmentRequest) (messages.SegmentReply, error) {
+		Endpoints: []bus.Endpoint{{Name: money.VerbSegment, Subject: filesSubject(a.config.Site, a.config.Replica),
+			Handle: bus.Handle(money.VerbSegment, func(_ context.Context, _ messages.Name, r money.SegmentRequest) (money.SegmentReply, error) {
 				if err := r.Validate(); err != nil {
-					return messages.SegmentReply{}, err
+					return money.SegmentReply{}, err
 				}
 				return a.part(r)
 			})}},
@@ -176,7 +177,7 @@ func (a *archive) mend(ctx context.Context) {
 
 // part returns a part of a segment's file for another replica. Before the first part it checks the whole file,
 // because it is not told whether the other replica received the right bytes.
-func (a *archive) part(r messages.SegmentRequest) (reply messages.SegmentReply, err error) {
+func (a *archive) part(r money.SegmentRequest) (reply money.SegmentReply, err error) {
 	h := read(a.machine, (*ledger.Ledger).History)
 	for _, s := range h.Segments() {
 		if sum := s.Sum(); r.Offset == 0 && sum.First == r.First {
@@ -211,7 +212,7 @@ func (a *archive) sign() error {
 		return nil
 	}
 	head := h.Head()
-	c, err := history.Sign(a.config.Signer, messages.Checkpoint{Site: a.config.Site, Records: h.Count(), Head: hex.EncodeToString(head[:]), At: now})
+	c, err := history.Sign(a.config.Signer, money.Checkpoint{Site: a.config.Site, Records: h.Count(), Head: hex.EncodeToString(head[:]), At: now})
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // archived returns a group whose replicas have small files and cut their logs early.
@@ -207,7 +208,7 @@ func TestDamagedHistoryOfALeader(t *testing.T) {
 	if err := os.Remove(filepath.Join(g.history, id, file)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.running[leader].archive.part(messages.SegmentRequest{First: 1}); err == nil { // the same request that id sends, if its snapshot has the file
+	if _, err := g.running[leader].archive.part(money.SegmentRequest{First: 1}); err == nil { // the same request that id sends, if its snapshot has the file
 		t.Error("a damaged file was given away")
 	}
 	await.Until(t, "it starts", func() bool { return g.tryStart(id) == nil }) // a service manager would also start it again
@@ -248,14 +249,14 @@ func TestJournalQuery(t *testing.T) {
 	b := startWith(t, func(c *Config) { c.Signer = signer })
 	b.grant("g", "ada", 1000)
 	b.transfer(hold("h", "ada", 10), post("c", "h", 4), hold("open", "ada", 5))
-	checkpoints := must[messages.CheckpointsReply](b, "ops", messages.VerbCheckpoints, messages.CheckpointsRequest{Sign: true})
+	checkpoints := must[money.CheckpointsReply](b, "ops", money.VerbCheckpoints, money.CheckpointsRequest{Sign: true})
 	b.transfer(hold("h2", "ada", 10))
 
 	v := ledger.NewVerifier(emptyStore(t))
-	var last messages.JournalReply
+	var last money.JournalReply
 	var after uint64
 	for pages := 1; pages == 1 || last.More; pages++ {
-		last = must[messages.JournalReply](b, "ops", messages.VerbJournal, messages.JournalRequest{After: after, Limit: 2, Standings: true})
+		last = must[money.JournalReply](b, "ops", money.VerbJournal, money.JournalRequest{After: after, Limit: 2, Standings: true})
 		for _, r := range last.Records {
 			if err := v.Add(r.Data); err != nil {
 				t.Fatal(err)
@@ -283,7 +284,7 @@ func TestJournalQuery(t *testing.T) {
 		}
 		c = checkpoints.Checkpoints[0]
 	}
-	again := must[messages.CheckpointsReply](b, "ops", messages.VerbCheckpoints, messages.CheckpointsRequest{After: 5, Sign: true})
+	again := must[money.CheckpointsReply](b, "ops", money.VerbCheckpoints, money.CheckpointsRequest{After: 5, Sign: true})
 	if len(again.Checkpoints) != 1 || again.Checkpoints[0].Records != 6 || again.More {
 		t.Fatalf("%+v", again)
 	}
@@ -298,7 +299,7 @@ func TestCheckpointIsSignedAMinuteAfterARecord(t *testing.T) {
 	}
 	b := startWith(t, func(c *Config) { c.Signer = signer })
 	last := func() (records uint64) {
-		for _, c := range must[messages.CheckpointsReply](b, "ops", messages.VerbCheckpoints, messages.CheckpointsRequest{}).Checkpoints {
+		for _, c := range must[money.CheckpointsReply](b, "ops", money.VerbCheckpoints, money.CheckpointsRequest{}).Checkpoints {
 			records = c.Records
 		}
 		return records
@@ -310,7 +311,7 @@ func TestCheckpointIsSignedAMinuteAfterARecord(t *testing.T) {
 		if got := last(); got != before {
 			t.Errorf("a checkpoint of %d records was signed at once", got)
 		}
-		records := must[messages.JournalReply](b, "ops", messages.VerbJournal, messages.JournalRequest{}).Count
+		records := must[money.JournalReply](b, "ops", money.VerbJournal, money.JournalRequest{}).Count
 		await.Until(t, "a checkpoint has all records", func() bool {
 			now += messages.Time(checkpointAfter.Microseconds())
 			b.setClock(now)
@@ -336,7 +337,7 @@ func TestPagesOfTheJournalAreChained(t *testing.T) {
 	}
 	head := make([]byte, sha256.Size)
 	for after := uint64(0); ; after++ {
-		page := must[messages.JournalReply](b, "ops", messages.VerbJournal, messages.JournalRequest{After: after, Limit: 1})
+		page := must[money.JournalReply](b, "ops", money.VerbJournal, money.JournalRequest{After: after, Limit: 1})
 		if page.Before != hex.EncodeToString(head) {
 			t.Fatalf("the page after record %d has %q before it, want %x", after, page.Before, head)
 		}
@@ -355,15 +356,15 @@ func TestPagesOfTheJournalAreChained(t *testing.T) {
 func TestJournalIsNotForEverybody(t *testing.T) {
 	b := start(t)
 	b.grant("g", "ada", 1000)
-	b.refused(messages.PermissionDenied, "ada", messages.VerbJournal, messages.JournalRequest{})
-	b.refused(messages.PermissionDenied, "ada", messages.VerbCheckpoints, messages.CheckpointsRequest{})
-	b.refused(messages.PermissionDenied, "ada", messages.VerbSegment, messages.SegmentRequest{First: 1})
-	b.refused(messages.Invalid, "ops", messages.VerbJournal, messages.JournalRequest{Limit: -1})
-	b.refused(messages.Invalid, "ops", messages.VerbSegment, messages.SegmentRequest{})
-	b.refused(messages.NotFound, "ops", messages.VerbSegment, messages.SegmentRequest{First: 1})
-	b.refused(messages.NotFound, "ops", messages.VerbCheckpoints, messages.CheckpointsRequest{Sign: true})
+	b.refused(messages.PermissionDenied, "ada", money.VerbJournal, money.JournalRequest{})
+	b.refused(messages.PermissionDenied, "ada", money.VerbCheckpoints, money.CheckpointsRequest{})
+	b.refused(messages.PermissionDenied, "ada", money.VerbSegment, money.SegmentRequest{First: 1})
+	b.refused(messages.Invalid, "ops", money.VerbJournal, money.JournalRequest{Limit: -1})
+	b.refused(messages.Invalid, "ops", money.VerbSegment, money.SegmentRequest{})
+	b.refused(messages.NotFound, "ops", money.VerbSegment, money.SegmentRequest{First: 1})
+	b.refused(messages.NotFound, "ops", money.VerbCheckpoints, money.CheckpointsRequest{Sign: true})
 	for _, after := range []uint64{2, 1000, math.MaxUint64 - 1, math.MaxUint64} {
-		if r := must[messages.JournalReply](b, "ops", messages.VerbJournal, messages.JournalRequest{After: after}); len(r.Records) != 0 || r.More {
+		if r := must[money.JournalReply](b, "ops", money.VerbJournal, money.JournalRequest{After: after}); len(r.Records) != 0 || r.More {
 			t.Errorf("beyond the end: %+v", r)
 		}
 	}
@@ -399,7 +400,7 @@ func TestBrokenHistoryEndsTheReplica(t *testing.T) {
 	b.grant("g", "ada", 1000)
 	files.failed.Store(true)
 	for i := range 100 {
-		request := messages.TransferRequest{Transfers: []messages.Transfer{hold(fmt.Sprint(i), "ada", 1)}}
+		request := money.TransferRequest{Transfers: []money.Transfer{hold(fmt.Sprint(i), "ada", 1)}}
 		if err := b.ask("$auctioneer", messages.VerbTransfer, request); err != nil {
 			if messages.KindOf(err) != messages.Internal {
 				t.Fatal(err)
@@ -415,6 +416,6 @@ func TestBrokenHistoryEndsTheReplica(t *testing.T) {
 	default:
 		t.Fatal("a hundred holds fit into 2,000 bytes")
 	}
-	b.refused(messages.Internal, "$auctioneer", messages.VerbTransfer, messages.TransferRequest{Transfers: []messages.Transfer{hold("late", "ada", 1)}})
+	b.refused(messages.Internal, "$auctioneer", messages.VerbTransfer, money.TransferRequest{Transfers: []money.Transfer{hold("late", "ada", 1)}})
 	files.failed.Store(false)
 }

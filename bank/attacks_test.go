@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // attacked returns a bank with two users, and a project with a member ada with a limit, an auditor cyd and an owner
@@ -17,11 +18,11 @@ func attacked(t *testing.T) *bed {
 	for i, name := range []messages.Name{"ada", "bob", "dan"} {
 		b.grant(fmt.Sprint(i), name, 1000*c)
 	}
-	must[messages.AccountReply](b, "ops", messages.VerbProject, messages.ProjectRequest{Account: "lab", Title: "The lab", Owners: []messages.Name{"dan"}})
+	must[money.AccountReply](b, "ops", money.VerbProject, money.ProjectRequest{Account: "lab", Title: "The lab", Owners: []messages.Name{"dan"}})
 	b.grant("lab", "lab", 1000*c)
-	limit, auditor := 20*c, messages.RoleAuditor
-	must[messages.AccountReply](b, "dan", messages.VerbMember, messages.MemberRequest{Account: "lab", Member: "ada", Limit: &limit})
-	must[messages.AccountReply](b, "dan", messages.VerbMember, messages.MemberRequest{Account: "lab", Member: "cyd", Role: &auditor})
+	limit, auditor := 20*c, money.RoleAuditor
+	must[money.AccountReply](b, "dan", messages.VerbMember, money.MemberRequest{Account: "lab", Member: "ada", Limit: &limit})
+	must[money.AccountReply](b, "dan", messages.VerbMember, money.MemberRequest{Account: "lab", Member: "cyd", Role: &auditor})
 	if r := b.transfer(hold("h", "ada", 30*c)); r[0].Error != nil {
 		t.Fatal(r[0].Error)
 	}
@@ -45,12 +46,12 @@ func (b *bed) turnedDown(verb string, kind messages.Kind) float64 {
 	return 0
 }
 
-func by(member messages.Name, t messages.Transfer) messages.Transfer {
+func by(member messages.Name, t money.Transfer) money.Transfer {
 	t.Member = member
 	return t
 }
 
-func debit(account messages.Name, t messages.Transfer) messages.Transfer {
+func debit(account messages.Name, t money.Transfer) money.Transfer {
 	t.Debit = account
 	return t
 }
@@ -60,15 +61,15 @@ func debit(account messages.Name, t messages.Transfer) messages.Transfer {
 func TestAttacksByTransfer(t *testing.T) {
 	b := attacked(t)
 	b.transfer(hold("spent", "bob", 5*c), post("capture", "spent", 5*c))
-	before := must[messages.AccountsReply](b, "ops", messages.VerbAccounts, messages.AccountsRequest{})
+	before := must[money.AccountsReply](b, "ops", messages.VerbAccounts, money.AccountsRequest{})
 	for name, attack := range map[string]struct {
-		transfer messages.Transfer
+		transfer money.Transfer
 		kind     messages.Kind
 		says     string
 	}{
 		"somebody else's hold":         {debit("bob", post("a1", "h", c)), messages.PermissionDenied, `"ada", not on "bob"`},
 		"a second capture":             {post("a2", "spent", c), messages.Ended, "resolves once"},
-		"a void of what was captured":  {messages.Transfer{ID: "a3", Kind: messages.Void, Pending: "spent"}, messages.Ended, "resolves once"},
+		"a void of what was captured":  {money.Transfer{ID: "a3", Kind: money.Void, Pending: "spent"}, messages.Ended, "resolves once"},
 		"more than was held":           {post("a4", "h", 31*c), messages.Insufficient, "post at most"},
 		"the same name for other":      {post("capture", "h", c), messages.Conflict, "other content"},
 		"2^63, as it wraps":            {hold("a5", "ada", math.MinInt64), messages.Invalid, "negative"},
@@ -80,10 +81,10 @@ func TestAttacksByTransfer(t *testing.T) {
 		"an auditor":                   {by("cyd", hold("a11", "lab", c)), messages.PermissionDenied, "auditor"},
 		"above the member's limit":     {by("ada", hold("a12", "lab", 21*c)), messages.Insufficient, "limit"},
 		"more than there is":           {hold("a13", "ada", 971*c), messages.Insufficient, "available"},
-		"issuing":                      {messages.Transfer{ID: "a14", Debit: messages.IssuerAccount, Credit: "bob", Amount: c}, messages.PermissionDenied, "only the requests"},
+		"issuing":                      {money.Transfer{ID: "a14", Debit: money.IssuerAccount, Credit: "bob", Amount: c}, messages.PermissionDenied, "only the requests"},
 		"the name of a grant":          {hold("$grant/ops/0", "ada", c), messages.Invalid, "only the bank uses"},
 		"the name of a correction":     {hold("$correct/capture", "ada", c), messages.Invalid, "only the bank uses"},
-		"a capture to oneself":         {messages.Transfer{ID: "a15", Kind: messages.Post, Pending: "h", Credit: "ada", Amount: c}, messages.Invalid, "void the hold"},
+		"a capture to oneself":         {money.Transfer{ID: "a15", Kind: money.Post, Pending: "h", Credit: "ada", Amount: c}, messages.Invalid, "void the hold"},
 		"a hold that nobody made":      {post("a16", "nothing", c), messages.NotFound, "no hold"},
 		"a capture of no hold at all":  {post("a17", "capture", c), messages.NotFound, "not a hold"},
 		"an account that nobody opens": {hold("a18", "eve", c), messages.NotFound, "no account"},
@@ -97,7 +98,7 @@ func TestAttacksByTransfer(t *testing.T) {
 			t.Errorf("%s: counted %v times", name, now-counted)
 		}
 	}
-	after := must[messages.AccountsReply](b, "ops", messages.VerbAccounts, messages.AccountsRequest{})
+	after := must[money.AccountsReply](b, "ops", messages.VerbAccounts, money.AccountsRequest{})
 	if fmt.Sprintf("%+v", before) != fmt.Sprintf("%+v", after) {
 		t.Errorf("the accounts were\n%+v\nand are\n%+v", before, after)
 	}
@@ -107,28 +108,28 @@ func TestAttacksByTransfer(t *testing.T) {
 // whatever the request says.
 func TestAttacksByCallers(t *testing.T) {
 	b := attacked(t)
-	owner, none := messages.RoleOwner, messages.Credits(0)
-	before := must[messages.AccountsReply](b, "ops", messages.VerbAccounts, messages.AccountsRequest{})
+	owner, none := money.RoleOwner, messages.Credits(0)
+	before := must[money.AccountsReply](b, "ops", messages.VerbAccounts, money.AccountsRequest{})
 	for name, attack := range map[string]struct {
 		callers []messages.Name
 		verb    string
 		request any
 	}{
-		"charging a hold":               {[]messages.Name{"eve", "bob", "$estimator"}, messages.VerbTransfer, messages.TransferRequest{Transfers: []messages.Transfer{post("x", "h", c)}}},
-		"granting":                      {[]messages.Name{"eve", "dan", "$auctioneer"}, messages.VerbGrant, messages.GrantRequest{Key: "k", Account: "eve", Amount: c}},
-		"withdrawing":                   {[]messages.Name{"eve", "dan", "$auctioneer"}, messages.VerbWithdraw, messages.WithdrawRequest{Key: "k", Account: "ada", Amount: c, Reason: "r"}},
-		"correcting":                    {[]messages.Name{"eve", "dan", "$auctioneer"}, messages.VerbCorrect, messages.CorrectRequest{Transfer: "$grant/ops/1", Reason: "r"}},
-		"making a project":              {[]messages.Name{"eve", "$auctioneer"}, messages.VerbProject, messages.ProjectRequest{Account: "new", Owners: []messages.Name{"eve"}}},
-		"giving credit":                 {[]messages.Name{"eve", "dan", "$auctioneer"}, messages.VerbCredit, messages.CreditRequest{Account: "lab", Credit: c}},
-		"paying from another's account": {[]messages.Name{"eve", "bob", "$auctioneer"}, messages.VerbPay, messages.PayRequest{Key: "k", From: "ada", To: "bob", Amount: c}},
-		"paying from a project":         {[]messages.Name{"ada", "cyd", "eve"}, messages.VerbPay, messages.PayRequest{Key: "k", From: "lab", To: "bob", Amount: c}},
-		"making oneself owner":          {[]messages.Name{"ada", "cyd", "eve", "$auctioneer"}, messages.VerbMember, messages.MemberRequest{Account: "lab", Member: "ada", Role: &owner}},
-		"taking one's limit away":       {[]messages.Name{"ada"}, messages.VerbMember, messages.MemberRequest{Account: "lab", Member: "ada", Limit: &none}},
-		"removing the last owner":       {[]messages.Name{"dan"}, messages.VerbMember, messages.MemberRequest{Account: "lab", Member: "dan", Remove: true}},
-		"freezing another's account":    {[]messages.Name{"ada", "cyd", "eve", "$auctioneer"}, messages.VerbFreeze, messages.FreezeRequest{Account: "lab", Frozen: true}},
-		"recomputing the books":         {[]messages.Name{"ada", "$auctioneer"}, messages.VerbBooks, messages.BooksRequest{Full: true}},
+		"charging a hold":               {[]messages.Name{"eve", "bob", "$estimator"}, messages.VerbTransfer, money.TransferRequest{Transfers: []money.Transfer{post("x", "h", c)}}},
+		"granting":                      {[]messages.Name{"eve", "dan", "$auctioneer"}, messages.VerbGrant, money.GrantRequest{Key: "k", Account: "eve", Amount: c}},
+		"withdrawing":                   {[]messages.Name{"eve", "dan", "$auctioneer"}, money.VerbWithdraw, money.WithdrawRequest{Key: "k", Account: "ada", Amount: c, Reason: "r"}},
+		"correcting":                    {[]messages.Name{"eve", "dan", "$auctioneer"}, money.VerbCorrect, money.CorrectRequest{Transfer: "$grant/ops/1", Reason: "r"}},
+		"making a project":              {[]messages.Name{"eve", "$auctioneer"}, money.VerbProject, money.ProjectRequest{Account: "new", Owners: []messages.Name{"eve"}}},
+		"giving credit":                 {[]messages.Name{"eve", "dan", "$auctioneer"}, money.VerbCredit, money.CreditRequest{Account: "lab", Credit: c}},
+		"paying from another's account": {[]messages.Name{"eve", "bob", "$auctioneer"}, money.VerbPay, money.PayRequest{Key: "k", From: "ada", To: "bob", Amount: c}},
+		"paying from a project":         {[]messages.Name{"ada", "cyd", "eve"}, money.VerbPay, money.PayRequest{Key: "k", From: "lab", To: "bob", Amount: c}},
+		"making oneself owner":          {[]messages.Name{"ada", "cyd", "eve", "$auctioneer"}, messages.VerbMember, money.MemberRequest{Account: "lab", Member: "ada", Role: &owner}},
+		"taking one's limit away":       {[]messages.Name{"ada"}, messages.VerbMember, money.MemberRequest{Account: "lab", Member: "ada", Limit: &none}},
+		"removing the last owner":       {[]messages.Name{"dan"}, messages.VerbMember, money.MemberRequest{Account: "lab", Member: "dan", Remove: true}},
+		"freezing another's account":    {[]messages.Name{"ada", "cyd", "eve", "$auctioneer"}, money.VerbFreeze, money.FreezeRequest{Account: "lab", Frozen: true}},
+		"recomputing the books":         {[]messages.Name{"ada", "$auctioneer"}, messages.VerbBooks, money.BooksRequest{Full: true}},
 		"removing a replica":            {[]messages.Name{"eve", "dan", "$auctioneer"}, messages.VerbReplica, messages.ReplicaRequest{Remove: "1", Force: true}},
-		"reading another's statement":   {[]messages.Name{"eve", "bob", "$estimator"}, messages.VerbStatement, messages.StatementRequest{Account: "lab"}},
+		"reading another's statement":   {[]messages.Name{"eve", "bob", "$estimator"}, messages.VerbStatement, money.StatementRequest{Account: "lab"}},
 	} {
 		for _, caller := range attack.callers {
 			counted := b.turnedDown(attack.verb, messages.PermissionDenied)
@@ -140,7 +141,7 @@ func TestAttacksByCallers(t *testing.T) {
 			}
 		}
 	}
-	after := must[messages.AccountsReply](b, "ops", messages.VerbAccounts, messages.AccountsRequest{})
+	after := must[money.AccountsReply](b, "ops", messages.VerbAccounts, money.AccountsRequest{})
 	if fmt.Sprintf("%+v", before) != fmt.Sprintf("%+v", after) {
 		t.Errorf("the accounts were\n%+v\nand are\n%+v", before, after)
 	}
@@ -150,7 +151,7 @@ func TestAttacksByCallers(t *testing.T) {
 // accounts are not affected.
 func TestMillionTinyHolds(t *testing.T) {
 	b := attacked(t)
-	batch := make([]messages.Transfer, ledger.MaxBatch)
+	batch := make([]money.Transfer, ledger.MaxBatch)
 	made, refused := 1, 0 // one hold was made before
 	for n := 0; n <= ledger.MaxHolds; n += len(batch) {
 		for i := range batch {
@@ -178,20 +179,20 @@ func TestMillionTinyHolds(t *testing.T) {
 // TestHoldsOfAnotherService checks that a service can resolve only its own holds.
 func TestHoldsOfAnotherService(t *testing.T) {
 	b := attacked(t)
-	extend := messages.Transfer{ID: "x3", Kind: messages.Extend, Pending: "o", Expires: 9000}
-	void := messages.Transfer{ID: "x2", Kind: messages.Void, Pending: "o"}
-	reply := must[messages.TransferReply](b, "ops", messages.VerbTransfer, messages.TransferRequest{Transfers: []messages.Transfer{hold("o", "ada", c)}})
+	extend := money.Transfer{ID: "x3", Kind: money.Extend, Pending: "o", Expires: 9000}
+	void := money.Transfer{ID: "x2", Kind: money.Void, Pending: "o"}
+	reply := must[money.TransferReply](b, "ops", messages.VerbTransfer, money.TransferRequest{Transfers: []money.Transfer{hold("o", "ada", c)}})
 	if reply.Results[0].Error != nil {
 		t.Fatal(reply.Results[0].Error)
 	}
-	for _, x := range []messages.Transfer{post("x1", "o", c), void, extend} {
+	for _, x := range []money.Transfer{post("x1", "o", c), void, extend} {
 		if r := b.transfer(x)[0]; r.Error == nil || r.Error.Kind != messages.PermissionDenied || !strings.Contains(r.Error.Message, `"ops"`) {
 			t.Errorf("%s: %+v", x.Kind, r)
 		}
 	}
 	// An operator can free a hold that got stuck, whoever made it.
-	stuck := messages.Transfer{ID: "free", Kind: messages.Void, Pending: "h"}
-	reply = must[messages.TransferReply](b, "ops", messages.VerbTransfer, messages.TransferRequest{Transfers: []messages.Transfer{stuck}})
+	stuck := money.Transfer{ID: "free", Kind: money.Void, Pending: "h"}
+	reply = must[money.TransferReply](b, "ops", messages.VerbTransfer, money.TransferRequest{Transfers: []money.Transfer{stuck}})
 	if r := reply.Results[0]; r.Error != nil || r.Amount != 30*c {
 		t.Errorf("%+v", r)
 	}
@@ -202,35 +203,35 @@ func TestHoldsOfAnotherService(t *testing.T) {
 func TestPaymentOfManyLegs(t *testing.T) {
 	b := attacked(t)
 	why := strings.Repeat("what others would have gained had this job not run; ", 5)
-	chain := func(prefix string, last messages.Credits) []messages.Transfer {
-		legs := []messages.Transfer{post(prefix+"charge", "h", 30*c)}
-		for i := range messages.MaxLegs - 2 {
+	chain := func(prefix string, last messages.Credits) []money.Transfer {
+		legs := []money.Transfer{post(prefix+"charge", "h", 30*c)}
+		for i := range money.MaxLegs - 2 {
 			id := fmt.Sprintf("job/here/ada/%s/%s/externality/%d", strings.Repeat("K", 64), prefix, i)
-			legs = append(legs, messages.Transfer{ID: id, Debit: messages.SiteAccount, Credit: "bob", Amount: 1, Job: 7, Reason: why})
+			legs = append(legs, money.Transfer{ID: id, Debit: money.SiteAccount, Credit: "bob", Amount: 1, Job: 7, Reason: why})
 		}
-		legs = append(legs, messages.Transfer{ID: prefix + "last", Debit: messages.SiteAccount, Credit: "dan", Amount: last})
+		legs = append(legs, money.Transfer{ID: prefix + "last", Debit: money.SiteAccount, Credit: "dan", Amount: last})
 		for i := range legs[:len(legs)-1] {
 			legs[i].Linked = true
 		}
 		return legs
 	}
 	balance := func(name messages.Name) messages.Credits {
-		return must[messages.AccountReply](b, "ops", messages.VerbAccount, messages.AccountRequest{Account: name}).Balance
+		return must[money.AccountReply](b, "ops", messages.VerbAccount, money.AccountRequest{Account: name}).Balance
 	}
 	for _, r := range b.transfer(chain("too much ", 31*c)...) {
 		if r.Error == nil || r.Error.Kind != messages.Insufficient {
 			t.Fatalf("%+v", r)
 		}
 	}
-	if balance("ada") != 1000*c || balance(messages.SiteAccount) != 0 {
+	if balance("ada") != 1000*c || balance(money.SiteAccount) != 0 {
 		t.Fatal("a part of a refused payment was done")
 	}
-	for _, r := range b.transfer(chain("", 30*c-(messages.MaxLegs-2))...) {
+	for _, r := range b.transfer(chain("", 30*c-(money.MaxLegs-2))...) {
 		if r.Error != nil {
 			t.Fatal(r.Error)
 		}
 	}
-	if balance("ada") != 970*c || balance(messages.SiteAccount) != 0 || balance("bob") != 1000*c+messages.MaxLegs-2 {
-		t.Fatalf("ada has %v, bob %v, the site %v", balance("ada"), balance("bob"), balance(messages.SiteAccount))
+	if balance("ada") != 970*c || balance(money.SiteAccount) != 0 || balance("bob") != 1000*c+money.MaxLegs-2 {
+		t.Fatalf("ada has %v, bob %v, the site %v", balance("ada"), balance("bob"), balance(money.SiteAccount))
 	}
 }

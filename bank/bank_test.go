@@ -16,6 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 func TestOneJob(t *testing.T) {
@@ -24,16 +25,16 @@ func TestOneJob(t *testing.T) {
 	if r := b.transfer(hold("h", "ada", 30*c), post("p", "h", 12*c)); r[0].Error != nil || r[1].Error != nil || r[1].Amount != 12*c {
 		t.Fatalf("%+v", r)
 	}
-	a := must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{})
-	want := messages.AccountReply{Account: "ada", Balance: 88 * c, Available: 88 * c, Granted: 100 * c, Spent: 12 * c}
+	a := must[money.AccountReply](b, "ada", messages.VerbAccount, money.AccountRequest{})
+	want := money.AccountReply{Account: "ada", Balance: 88 * c, Available: 88 * c, Granted: 100 * c, Spent: 12 * c}
 	if fmt.Sprint(a) != fmt.Sprint(want) {
 		t.Fatalf("%+v", a)
 	}
-	s := must[messages.StatementReply](b, "ada", messages.VerbStatement, messages.StatementRequest{})
+	s := must[money.StatementReply](b, "ada", messages.VerbStatement, money.StatementRequest{})
 	if len(s.Entries) != 3 || s.Entries[2].Balance != 88*c || s.Account != "ada" {
 		t.Fatalf("%+v", s)
 	}
-	books := must[messages.BooksReply](b, "eve", messages.VerbBooks, messages.Empty{})
+	books := must[money.BooksReply](b, "eve", messages.VerbBooks, messages.Empty{})
 	if !books.Balanced || books.Issued != 100*c || books.Transfers != 3 {
 		t.Fatalf("%+v", books)
 	}
@@ -48,20 +49,20 @@ func TestPermissions(t *testing.T) {
 	b := start(t)
 	b.grant("1", "ada", 10)
 	b.grant("2", "lab", 10)
-	must[messages.AccountReply](b, "ops", messages.VerbMember, messages.MemberRequest{Account: "lab", Member: "ada"})
+	must[money.AccountReply](b, "ops", messages.VerbMember, money.MemberRequest{Account: "lab", Member: "ada"})
 	for _, tc := range []struct {
 		verb    string
 		request any
 		allowed []messages.Name
 		denied  []messages.Name
 	}{
-		{messages.VerbTransfer, messages.TransferRequest{}, []messages.Name{"ops", "$auctioneer"}, []messages.Name{"ada", "lab", "$estimator"}},
-		{messages.VerbGrant, messages.GrantRequest{Key: "k", Account: "ada", Amount: 1}, []messages.Name{"ops"}, []messages.Name{"ada", "$auctioneer"}},
-		{messages.VerbMember, messages.MemberRequest{Account: "lab", Member: "bob"}, []messages.Name{"ops", "lab"}, []messages.Name{"ada", "eve", "$auctioneer"}},
-		{messages.VerbAccount, messages.AccountRequest{Account: "lab"}, []messages.Name{"ops", "$auctioneer", "ada", "bob", "lab"}, []messages.Name{"eve", "$estimator"}},
-		{messages.VerbAccount, messages.AccountRequest{Account: "ada"}, []messages.Name{"ops", "$auctioneer", "ada"}, []messages.Name{"lab", "eve"}},
-		{messages.VerbAccount, messages.AccountRequest{Account: messages.SiteAccount}, []messages.Name{"ops"}, []messages.Name{"ada"}},
-		{messages.VerbStatement, messages.StatementRequest{Account: "lab"}, []messages.Name{"ops", "ada"}, []messages.Name{"eve"}},
+		{messages.VerbTransfer, money.TransferRequest{}, []messages.Name{"ops", "$auctioneer"}, []messages.Name{"ada", "lab", "$estimator"}},
+		{messages.VerbGrant, money.GrantRequest{Key: "k", Account: "ada", Amount: 1}, []messages.Name{"ops"}, []messages.Name{"ada", "$auctioneer"}},
+		{messages.VerbMember, money.MemberRequest{Account: "lab", Member: "bob"}, []messages.Name{"ops", "lab"}, []messages.Name{"ada", "eve", "$auctioneer"}},
+		{messages.VerbAccount, money.AccountRequest{Account: "lab"}, []messages.Name{"ops", "$auctioneer", "ada", "bob", "lab"}, []messages.Name{"eve", "$estimator"}},
+		{messages.VerbAccount, money.AccountRequest{Account: "ada"}, []messages.Name{"ops", "$auctioneer", "ada"}, []messages.Name{"lab", "eve"}},
+		{messages.VerbAccount, money.AccountRequest{Account: money.SiteAccount}, []messages.Name{"ops"}, []messages.Name{"ada"}},
+		{messages.VerbStatement, money.StatementRequest{Account: "lab"}, []messages.Name{"ops", "ada"}, []messages.Name{"eve"}},
 		{messages.VerbAccounts, messages.Empty{}, []messages.Name{"ops", "ada", "eve"}, nil},
 		{messages.VerbBooks, messages.Empty{}, []messages.Name{"ops", "eve"}, nil},
 		{messages.VerbStatus, messages.Empty{}, []messages.Name{"ops", "eve"}, nil},
@@ -74,21 +75,21 @@ func TestPermissions(t *testing.T) {
 		}
 	}
 	// A caller who may not see an account must not learn whether it exists.
-	b.refused(messages.PermissionDenied, "eve", messages.VerbAccount, messages.AccountRequest{Account: "nobody"})
-	b.refused(messages.NotFound, "eve", messages.VerbAccount, messages.AccountRequest{})
-	b.refused(messages.NotFound, "ops", messages.VerbAccount, messages.AccountRequest{Account: "nobody"})
+	b.refused(messages.PermissionDenied, "eve", messages.VerbAccount, money.AccountRequest{Account: "nobody"})
+	b.refused(messages.NotFound, "eve", messages.VerbAccount, money.AccountRequest{})
+	b.refused(messages.NotFound, "ops", messages.VerbAccount, money.AccountRequest{Account: "nobody"})
 }
 
 func TestAccountsListsWhatTheCallerMaySee(t *testing.T) {
 	b := start(t)
 	b.grant("1", "ada", 1)
 	b.grant("2", "lab", 1)
-	must[messages.AccountReply](b, "ops", messages.VerbMember, messages.MemberRequest{Account: "lab", Member: "ada"})
+	must[money.AccountReply](b, "ops", messages.VerbMember, money.MemberRequest{Account: "lab", Member: "ada"})
 	for caller, want := range map[messages.Name]string{
 		"ops": "$issuer $site ada lab", "$auctioneer": "$issuer $site ada lab", "ada": "ada lab", "lab": "lab", "eve": "",
 	} {
 		var names []string
-		for _, a := range must[messages.AccountsReply](b, caller, messages.VerbAccounts, messages.Empty{}).Accounts {
+		for _, a := range must[money.AccountsReply](b, caller, messages.VerbAccounts, messages.Empty{}).Accounts {
 			names = append(names, a.Account)
 		}
 		if got := strings.Join(names, " "); got != want {
@@ -103,13 +104,13 @@ func TestLostAnswer(t *testing.T) {
 	b.grant("1", "ada", 10)
 	for _, loss := range []mailbox.Loss{mailbox.LoseAnswer, mailbox.LoseCommand} {
 		b.box.LoseNext(loss)
-		request := messages.TransferRequest{Transfers: []messages.Transfer{hold(fmt.Sprint("h", loss), "ada", 3)}}
+		request := money.TransferRequest{Transfers: []money.Transfer{hold(fmt.Sprint("h", loss), "ada", 3)}}
 		b.refused(messages.Unknown, "$auctioneer", messages.VerbTransfer, request)
 		if r := b.transfer(request.Transfers...); r[0].Error != nil || r[0].Amount != 3 {
 			t.Fatalf("again: %+v", r)
 		}
 	}
-	a := must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{})
+	a := must[money.AccountReply](b, "ada", messages.VerbAccount, money.AccountRequest{})
 	if a.Reserved != 6 {
 		t.Fatalf("%v reserved by two holds of 3", a.Reserved)
 	}
@@ -119,8 +120,8 @@ func TestFullDisk(t *testing.T) {
 	b := start(t)
 	b.grant("1", "ada", 10)
 	b.box.Fill(true)
-	b.refused(messages.Exhausted, "$auctioneer", messages.VerbTransfer, messages.TransferRequest{Transfers: []messages.Transfer{hold("h", "ada", 3)}})
-	must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{})
+	b.refused(messages.Exhausted, "$auctioneer", messages.VerbTransfer, money.TransferRequest{Transfers: []money.Transfer{hold("h", "ada", 3)}})
+	must[money.AccountReply](b, "ada", messages.VerbAccount, money.AccountRequest{})
 	b.box.Fill(false)
 	if r := b.transfer(hold("h", "ada", 3)); r[0].Error != nil {
 		t.Fatal(r[0].Error)
@@ -144,7 +145,7 @@ func TestOnlyTheLeaderServes(t *testing.T) {
 	}
 	b.box.Elect()
 	await.Until(b, "the elected replica serves", serves)
-	if a := must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{}); a.Balance != 10 {
+	if a := must[money.AccountReply](b, "ada", messages.VerbAccount, money.AccountRequest{}); a.Balance != 10 {
 		t.Fatalf("%+v", a)
 	}
 	if status := must[messages.StatusReply](b, "ada", messages.VerbStatus, messages.Empty{}); status.Term != 3 {
@@ -159,19 +160,19 @@ func TestReadsAreVerified(t *testing.T) {
 	b.box.Depose()
 	for name, read := range map[string]func() error{
 		"account": func() error {
-			_, err := b.bank.queries.account(context.Background(), "ada", messages.AccountRequest{})
+			_, err := b.bank.queries.account(context.Background(), "ada", money.AccountRequest{})
 			return err
 		},
 		"accounts": func() error {
-			_, err := b.bank.queries.accounts(context.Background(), "ada", messages.AccountsRequest{})
+			_, err := b.bank.queries.accounts(context.Background(), "ada", money.AccountsRequest{})
 			return err
 		},
 		"statement": func() error {
-			_, err := b.bank.queries.statement(context.Background(), "ada", messages.StatementRequest{})
+			_, err := b.bank.queries.statement(context.Background(), "ada", money.StatementRequest{})
 			return err
 		},
 		"books": func() error {
-			_, err := b.bank.queries.books(context.Background(), "ada", messages.BooksRequest{})
+			_, err := b.bank.queries.books(context.Background(), "ada", money.BooksRequest{})
 			return err
 		},
 		"status": func() error {
@@ -200,7 +201,7 @@ func TestHoldsLapseOnAnIdleSite(t *testing.T) {
 	}
 	b.setClock(5000)
 	reserved := func() messages.Credits {
-		return must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{}).Reserved
+		return must[money.AccountReply](b, "ada", messages.VerbAccount, money.AccountRequest{}).Reserved
 	}
 	await.Until(b, "the hold lapses", func() bool { return reserved() == 0 })
 	if got := b.metric("candor_bank_holds_lapsed_total", ""); got != 1 {
@@ -227,12 +228,12 @@ func TestHoldsAreExtendedAfterAnOutage(t *testing.T) {
 	b.setClock(began.Add(3 * hour)) // nothing ran meanwhile
 	b.grant("2", "ada", 1)
 	b.bank.expire(context.Background())
-	extended := b.transfer(messages.Transfer{ID: "longer", Kind: messages.Extend, Pending: "lives", Expires: began.Add(4 * hour)})
+	extended := b.transfer(money.Transfer{ID: "longer", Kind: money.Extend, Pending: "lives", Expires: began.Add(4 * hour)})
 	if extended[0].Error != nil {
 		t.Fatal(extended[0].Error)
 	}
 	reserved := func() messages.Credits {
-		return must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{}).Reserved
+		return must[money.AccountReply](b, "ada", messages.VerbAccount, money.AccountRequest{}).Reserved
 	}
 	if got := reserved(); got != 6 {
 		t.Fatalf("%v are held while holds may be extended", got)
@@ -264,7 +265,7 @@ func TestRestartFromImage(t *testing.T) {
 	if r := b.transfer(hold("h", "ada", 3), post("p", "h", 2)); r[0].Error != nil || r[1].Error != nil {
 		t.Fatalf("%+v", r)
 	}
-	a := must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{})
+	a := must[money.AccountReply](b, "ada", messages.VerbAccount, money.AccountRequest{})
 	if a.Balance != 8 || a.Reserved != 0 {
 		t.Fatalf("%+v", a)
 	}
@@ -273,7 +274,7 @@ func TestRestartFromImage(t *testing.T) {
 func TestLimits(t *testing.T) {
 	b := start(t)
 	b.grant("1", "ada", 1_000_000)
-	many := make([]messages.Transfer, ledger.MaxBatch)
+	many := make([]money.Transfer, ledger.MaxBatch)
 	for i := range many {
 		many[i] = hold(fmt.Sprintf("h%05d", i), "ada", 1)
 	}
@@ -286,17 +287,17 @@ func TestLimits(t *testing.T) {
 	if pieces := b.bank.Status().Commands - before; pieces < 4 || pieces > 20 {
 		t.Errorf("%d commands for %d transfers", pieces, len(many))
 	}
-	b.refused(messages.TooLarge, "$auctioneer", messages.VerbTransfer, messages.TransferRequest{Transfers: append(many, many[0])})
+	b.refused(messages.TooLarge, "$auctioneer", messages.VerbTransfer, money.TransferRequest{Transfers: append(many, many[0])})
 	for i := range many {
 		many[i].Linked = true
 		many[i].Reason = strings.Repeat("r", ledger.MaxReason)
 	}
 	before = b.bank.Status().Commands
-	b.refused(messages.TooLarge, "$auctioneer", messages.VerbTransfer, messages.TransferRequest{Transfers: many[:5000]})
-	b.refused(messages.Invalid, "ops", messages.VerbGrant, messages.GrantRequest{Key: "k", Account: "ada", Amount: -1})
-	b.refused(messages.TooLarge, "ops", messages.VerbGrant, messages.GrantRequest{Key: "k", Account: "ada", Amount: messages.MaxCredits + 1})
-	b.refused(messages.Invalid, "ops", messages.VerbMember, messages.MemberRequest{Account: "ada", Member: "Not A Name"})
-	b.refused(messages.TooLarge, "ada", messages.VerbStatement, messages.StatementRequest{Limit: 1001})
+	b.refused(messages.TooLarge, "$auctioneer", messages.VerbTransfer, money.TransferRequest{Transfers: many[:5000]})
+	b.refused(messages.Invalid, "ops", messages.VerbGrant, money.GrantRequest{Key: "k", Account: "ada", Amount: -1})
+	b.refused(messages.TooLarge, "ops", messages.VerbGrant, money.GrantRequest{Key: "k", Account: "ada", Amount: messages.MaxCredits + 1})
+	b.refused(messages.Invalid, "ops", messages.VerbMember, money.MemberRequest{Account: "ada", Member: "Not A Name"})
+	b.refused(messages.TooLarge, "ada", messages.VerbStatement, money.StatementRequest{Limit: 1001})
 	if got := b.bank.Status().Commands; got != before {
 		t.Errorf("%d refused requests reached the log", got-before)
 	}
@@ -304,7 +305,7 @@ func TestLimits(t *testing.T) {
 
 // TestSplitKeepsChains checks that transfers are divided only between chains, and that none is lost.
 func TestSplitKeepsChains(t *testing.T) {
-	var ts []messages.Transfer
+	var ts []money.Transfer
 	for i := range 4000 {
 		x := hold(fmt.Sprint(i), "ada", 1)
 		x.Linked = i%7 != 6
@@ -340,20 +341,20 @@ func TestConcurrentCallers(t *testing.T) {
 		group.Go(func() {
 			for i := range 20 {
 				id := fmt.Sprintf("%d/%d", caller, i)
-				reply, err := call[messages.TransferReply](b, "$auctioneer", messages.VerbTransfer,
-					messages.TransferRequest{Transfers: []messages.Transfer{hold(id, "ada", 3), post(id+"/c", id, 2)}})
+				reply, err := call[money.TransferReply](b, "$auctioneer", messages.VerbTransfer,
+					money.TransferRequest{Transfers: []money.Transfer{hold(id, "ada", 3), post(id+"/c", id, 2)}})
 				if err != nil || reply.Results[0].Error != nil || reply.Results[1].Error != nil {
 					t.Errorf("%s: %+v, %v", id, reply, err)
 				}
-				if _, err := call[messages.BooksReply](b, "ada", messages.VerbBooks, messages.Empty{}); err != nil {
+				if _, err := call[money.BooksReply](b, "ada", messages.VerbBooks, messages.Empty{}); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	group.Wait()
-	a := must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{})
-	books := must[messages.BooksReply](b, "ada", messages.VerbBooks, messages.Empty{})
+	a := must[money.AccountReply](b, "ada", messages.VerbAccount, money.AccountRequest{})
+	books := must[money.BooksReply](b, "ada", messages.VerbBooks, messages.Empty{})
 	if a.Balance != 1000-640 || a.Spent != 640 || !books.Balanced || books.Transfers != 641 {
 		t.Fatalf("%+v\n%+v", a, books)
 	}
@@ -437,17 +438,17 @@ func TestConfig(t *testing.T) {
 // returned.
 func TestGrantsExpireOnAnIdleSite(t *testing.T) {
 	b := start(t)
-	must[messages.AccountReply](b, "ops", messages.VerbGrant, messages.GrantRequest{Key: "k", Account: "ada", Amount: 10 * c, Expires: 5000})
+	must[money.AccountReply](b, "ops", messages.VerbGrant, money.GrantRequest{Key: "k", Account: "ada", Amount: 10 * c, Expires: 5000})
 	b.transfer(hold("h", "ada", 3*c), post("p", "h", 3*c))
 	b.setClock(5000)
-	account := func() messages.AccountReply {
-		return must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{})
+	account := func() money.AccountReply {
+		return must[money.AccountReply](b, "ada", messages.VerbAccount, money.AccountRequest{})
 	}
 	await.Until(b, "the grant expires", func() bool { return account().Balance == 0 })
 	if a := account(); a.Granted != 10*c || a.Spent != 3*c || len(a.Expiring) != 0 {
 		t.Fatalf("%+v", a)
 	}
-	if books := must[messages.BooksReply](b, "ops", messages.VerbBooks, messages.BooksRequest{Full: true}); !books.Balanced || books.Issued != 3*c {
+	if books := must[money.BooksReply](b, "ops", messages.VerbBooks, money.BooksRequest{Full: true}); !books.Balanced || books.Issued != 3*c {
 		t.Fatalf("%+v", books)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/candor-grid/candor/bank/history"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
@@ -52,7 +53,7 @@ func (s *signer) grant(records int) {
 	for range records {
 		s.grants++
 		name := fmt.Sprintf("user-%d", s.grants)
-		c := ledger.Command{Verb: ledger.Grant, At: s.now, By: "ops", Grant: messages.GrantRequest{Key: name, Account: name, Amount: messages.Credit}}
+		c := ledger.Command{Verb: ledger.Grant, At: s.now, By: "ops", Grant: money.GrantRequest{Key: name, Account: name, Amount: messages.Credit}}
 		if r := s.machine.ledger.Apply(c.Encode()); r.Error != nil {
 			s.Fatal(r.Error)
 		}

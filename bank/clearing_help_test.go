@@ -12,7 +12,10 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/money"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // settler is the bank of one of two sites, with three durable replicas, and its connection to the other site.
@@ -65,9 +68,9 @@ func twoSites(t testing.TB) (east, west *settler) {
 	east, west = newSettler(t, network, "east"), newSettler(t, network, "west")
 	for _, pair := range [][2]*settler{{east, west}, {west, east}} {
 		s, peer := pair[0], pair[1]
-		key := send[messages.PeersReply](peer.cluster, "ops", messages.VerbPeers, messages.Empty{}).Key
-		send[messages.PeerReply](s.cluster, "ops", messages.VerbPeer, messages.PeerRequest{Peer: peer.site, Keys: []string{key}, Limit: 100 * c})
-		send[messages.AccountReply](s.cluster, "ops", messages.VerbReserve, messages.ReserveRequest{Limit: 100 * c})
+		key := send[clearing.PeersReply](peer.cluster, "ops", clearing.VerbPeers, messages.Empty{}).Key
+		send[clearing.PeerReply](s.cluster, "ops", clearing.VerbPeer, clearing.PeerRequest{Peer: peer.site, Keys: []string{key}, Limit: 100 * c})
+		send[money.AccountReply](s.cluster, "ops", clearing.VerbReserve, clearing.ReserveRequest{Limit: 100 * c})
 		s.grant("ada", 100*c)
 	}
 	return east, west
@@ -75,32 +78,32 @@ func twoSites(t testing.TB) (east, west *settler) {
 
 // work lets ada authorise 3 credits for a job at another site, which charges 2 of them. It works even if the two
 // sites cannot reach each other.
-func (s *settler) work(at *settler, job int) messages.SignedAuthorisation {
+func (s *settler) work(at *settler, job int) clearing.SignedAuthorisation {
 	s.Helper()
-	a := send[messages.SignedAuthorisation](s.cluster, "ada", messages.VerbAuthorise, messages.AuthoriseRequest{
+	a := send[clearing.SignedAuthorisation](s.cluster, "ada", clearing.VerbAuthorise, clearing.AuthoriseRequest{
 		Key: fmt.Sprint(job), Peer: at.site, Amount: 3 * c, Interval: messages.Duration(time.Hour)})
-	send[messages.ClearingReply](at.cluster, "$auctioneer", messages.VerbAccept, messages.AcceptRequest{Purpose: fmt.Sprint(job), Authorisation: a})
-	send[messages.ClearingReply](at.cluster, "$auctioneer", messages.VerbCharge, messages.ChargeRequest{
+	send[clearing.ClearingReply](at.cluster, "$auctioneer", clearing.VerbAccept, clearing.AcceptRequest{Purpose: fmt.Sprint(job), Authorisation: a})
+	send[clearing.ClearingReply](at.cluster, "$auctioneer", clearing.VerbCharge, clearing.ChargeRequest{
 		Issuer: s.site, ID: a.Authorisation.ID, Amount: 2 * c, Job: messages.JobID(job)})
 	return a
 }
 
-func (s *settler) account(name messages.Name) messages.AccountReply {
+func (s *settler) account(name messages.Name) money.AccountReply {
 	s.Helper()
-	return send[messages.AccountReply](s.cluster, "ops", messages.VerbAccount, messages.AccountRequest{Account: name})
+	return send[money.AccountReply](s.cluster, "ops", messages.VerbAccount, money.AccountRequest{Account: name})
 }
 
 // peer returns a site's state with its only peer.
-func (s *settler) peer() messages.PeerReply {
+func (s *settler) peer() clearing.PeerReply {
 	s.Helper()
-	return send[messages.PeersReply](s.cluster, "ops", messages.VerbPeers, messages.Empty{}).Peers[0]
+	return send[clearing.PeersReply](s.cluster, "ops", clearing.VerbPeers, messages.Empty{}).Peers[0]
 }
 
 // refusals returns the site's counts of refusals, by reason.
 func (s *settler) refusals() map[string]uint64 {
 	s.Helper()
 	counts := map[string]uint64{}
-	for _, r := range send[messages.PeersReply](s.cluster, "ops", messages.VerbPeers, messages.Empty{}).Refused {
+	for _, r := range send[clearing.PeersReply](s.cluster, "ops", clearing.VerbPeers, messages.Empty{}).Refused {
 		counts[r.Reason] = r.Count
 	}
 	return counts
@@ -110,7 +113,7 @@ func (s *settler) refusals() map[string]uint64 {
 func (s *settler) refuses(kind messages.Kind, caller messages.Name, verb string, request any) {
 	s.Helper()
 	s.leader() // wait until a leader answers
-	payload, err := messages.Marshal(request, messages.Msgpack)
+	payload, err := wire.Marshal(request, wire.Msgpack)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/proof"
 	"github.com/candor-grid/candor/messages/siteclock"
 )
@@ -51,7 +53,7 @@ func TestTwoSites(t *testing.T) {
 	if a := east.account("ada"); a.Balance != 100*c-want || a.Reserved != 0 {
 		t.Errorf("ada has %+v, want %v less", a, want)
 	}
-	if got := west.account(messages.SiteAccount).Balance; got != want {
+	if got := west.account(money.SiteAccount).Balance; got != want {
 		t.Errorf("west earned %v, want %v", got, want)
 	}
 	reconciled(t, east, west)
@@ -67,7 +69,7 @@ func TestTwoSites(t *testing.T) {
 func reconciled(t *testing.T, sides ...*settler) {
 	t.Helper()
 	for i, s := range sides {
-		r := send[messages.ReconcileReply](s.cluster, "ops", messages.VerbReconcile, messages.ReconcileRequest{Peer: sides[1-i].site})
+		r := send[clearingmsg.ReconcileReply](s.cluster, "ops", clearingmsg.VerbReconcile, clearingmsg.ReconcileRequest{Peer: sides[1-i].site})
 		for _, b := range r.Books {
 			if b.Difference != nil || b.Ours != b.Theirs || b.Sender == "west" && b.Ours == 0 {
 				t.Errorf("%s: %+v", s.site, b)
@@ -79,24 +81,24 @@ func reconciled(t *testing.T, sides ...*settler) {
 // settled closes a cycle at both sites; from owes to.
 func settled(t *testing.T, owed messages.Credits, from, to *settler) {
 	t.Helper()
-	from.refuses(messages.NotFound, "ops", messages.VerbNet, messages.CycleRequest{})
+	from.refuses(messages.NotFound, "ops", clearingmsg.VerbNet, clearingmsg.CycleRequest{})
 	for _, s := range []*settler{from, to} {
-		send[messages.SignedPosition](s.cluster, "ops", messages.VerbClose, messages.CloseRequest{Cycle: 1})
+		send[clearingmsg.SignedPosition](s.cluster, "ops", clearingmsg.VerbClose, clearingmsg.CloseRequest{Cycle: 1})
 	}
-	var report messages.NettingReport
+	var report clearingmsg.NettingReport
 	await.Until(to, "the net of the cycle", func() bool {
-		report = send[messages.NettingReport](to.cluster, "ops", messages.VerbNet, messages.CycleRequest{})
+		report = send[clearingmsg.NettingReport](to.cluster, "ops", clearingmsg.VerbNet, clearingmsg.CycleRequest{})
 		return report.Balanced
 	})
-	if len(report.Payments) != 1 || report.Payments[0] != (messages.NetPayment{From: from.site, To: to.site, Amount: owed}) || report.Bilateral != owed {
+	if len(report.Payments) != 1 || report.Payments[0] != (clearingmsg.NetPayment{From: from.site, To: to.site, Amount: owed}) || report.Bilateral != owed {
 		t.Errorf("%+v, want one payment of %v", report, owed)
 	}
 	if p := from.peer(); p.Owed != 0 {
 		t.Errorf("settled, %s still owes %v", from.site, p.Owed)
 	}
 	// The operators enter the payment that was made outside the ledgers.
-	send[messages.AccountReply](from.cluster, "ops", messages.VerbWithdraw, messages.WithdrawRequest{Key: "1", Account: clearing.SettlementAccount, Amount: owed, Reason: "cycle 1"})
-	send[messages.AccountReply](to.cluster, "ops", messages.VerbGrant, messages.GrantRequest{Key: "c1", Account: clearing.SettledAccount(from.site), Amount: owed})
+	send[money.AccountReply](from.cluster, "ops", money.VerbWithdraw, money.WithdrawRequest{Key: "1", Account: clearing.SettlementAccount, Amount: owed, Reason: "cycle 1"})
+	send[money.AccountReply](to.cluster, "ops", messages.VerbGrant, money.GrantRequest{Key: "c1", Account: clearing.SettledAccount(from.site), Amount: owed})
 	if a, b := from.account(clearing.SettlementAccount), to.account(clearing.SettledAccount(from.site)); a.Balance != 0 || b.Balance != 0 {
 		t.Errorf("paid, the settlement accounts have %v and %v", a.Balance, b.Balance)
 	}
@@ -110,7 +112,7 @@ func TestForgeriesAtTheActor(t *testing.T) {
 	await.Until(east, "the receipt", func() bool { return east.peer().Owed == 2*c && west.peer().Outstanding == 0 })
 	before := west.refusals()
 	stranger, _ := newKeys(t)
-	sign := func(m messages.Instructions) messages.SignedInstructions {
+	sign := func(m clearingmsg.Instructions) clearingmsg.SignedInstructions {
 		t.Helper()
 		signed, err := clearing.SignInstructions(stranger, m)
 		if err != nil {
@@ -118,30 +120,30 @@ func TestForgeriesAtTheActor(t *testing.T) {
 		}
 		return signed
 	}
-	pay := messages.Instructions{From: "east", To: "west", First: 1, At: 1,
-		List: []messages.Instruction{{Kind: messages.InstructPay, Account: "ada", Amount: 50 * c}}}
-	west.refuses(messages.PermissionDenied, "$east", messages.VerbInstruct, sign(pay))
-	west.refuses(messages.PermissionDenied, "ada", messages.VerbInstruct, sign(pay))
-	west.refuses(messages.PermissionDenied, "$north", messages.VerbInstruct, sign(pay))
+	pay := clearingmsg.Instructions{From: "east", To: "west", First: 1, At: 1,
+		List: []clearingmsg.Instruction{{Kind: clearingmsg.InstructPay, Account: "ada", Amount: 50 * c}}}
+	west.refuses(messages.PermissionDenied, "$east", clearingmsg.VerbInstruct, sign(pay))
+	west.refuses(messages.PermissionDenied, "ada", clearingmsg.VerbInstruct, sign(pay))
+	west.refuses(messages.PermissionDenied, "$north", clearingmsg.VerbInstruct, sign(pay))
 	pay.From = "north"
-	west.refuses(messages.PermissionDenied, "$north", messages.VerbInstruct, sign(pay))
+	west.refuses(messages.PermissionDenied, "$north", clearingmsg.VerbInstruct, sign(pay))
 	pay.From, pay.To = "east", "south"
-	west.refuses(messages.PermissionDenied, "$east", messages.VerbInstruct, sign(pay))
+	west.refuses(messages.PermissionDenied, "$east", clearingmsg.VerbInstruct, sign(pay))
 
-	accept := messages.AcceptRequest{Purpose: "another job", Authorisation: a}
-	west.refuses(messages.Conflict, "$auctioneer", messages.VerbAccept, accept)
+	accept := clearingmsg.AcceptRequest{Purpose: "another job", Authorisation: a}
+	west.refuses(messages.Conflict, "$auctioneer", clearingmsg.VerbAccept, accept)
 	accept.Purpose = "1"
-	west.refuses(messages.Ended, "$auctioneer", messages.VerbAccept, accept)
+	west.refuses(messages.Ended, "$auctioneer", clearingmsg.VerbAccept, accept)
 	accept.Authorisation.Authorisation.Amount *= 10
-	west.refuses(messages.PermissionDenied, "$auctioneer", messages.VerbAccept, accept)
-	west.refuses(messages.Conflict, "$auctioneer", messages.VerbCharge, messages.ChargeRequest{Issuer: "east", ID: a.Authorisation.ID, Amount: c})
-	for _, verb := range []string{messages.VerbAccept, messages.VerbCharge, messages.VerbPeer, messages.VerbPart, messages.VerbReserve, messages.VerbClose,
-		messages.VerbPeers, messages.VerbNet, messages.VerbReconcile, messages.VerbLines, messages.VerbPosition} {
+	west.refuses(messages.PermissionDenied, "$auctioneer", clearingmsg.VerbAccept, accept)
+	west.refuses(messages.Conflict, "$auctioneer", clearingmsg.VerbCharge, clearingmsg.ChargeRequest{Issuer: "east", ID: a.Authorisation.ID, Amount: c})
+	for _, verb := range []string{clearingmsg.VerbAccept, clearingmsg.VerbCharge, clearingmsg.VerbPeer, clearingmsg.VerbPart, clearingmsg.VerbReserve, clearingmsg.VerbClose,
+		clearingmsg.VerbPeers, clearingmsg.VerbNet, clearingmsg.VerbReconcile, clearingmsg.VerbLines, clearingmsg.VerbPosition} {
 		west.refuses(messages.PermissionDenied, "ada", verb, messages.Empty{})
 	}
-	west.refuses(messages.PermissionDenied, "$north", messages.VerbPosition, messages.CycleRequest{})
+	west.refuses(messages.PermissionDenied, "$north", clearingmsg.VerbPosition, clearingmsg.CycleRequest{})
 
-	for account, balance := range map[messages.Name]messages.Credits{"ada": 100 * c, messages.SiteAccount: 2 * c, clearing.PeerAccount("east"): -2 * c} {
+	for account, balance := range map[messages.Name]messages.Credits{"ada": 100 * c, money.SiteAccount: 2 * c, clearing.PeerAccount("east"): -2 * c} {
 		if a := west.account(account); a.Balance != balance || a.Reserved != 0 {
 			t.Errorf("after the attacks %s has %v with %v reserved, want %v", account, a.Balance, a.Reserved, balance)
 		}
@@ -159,36 +161,36 @@ func TestPeersAccountsAreGuarded(t *testing.T) {
 	keys, public := newKeys(t)
 	b := startWith(t, func(c *Config) { c.Signer = keys })
 	b.grant("g", "ada", 100*c)
-	must[messages.PeerReply](b, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "east", Keys: []string{public}, Limit: 50 * c})
-	b.refused(messages.Invalid, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "east", Keys: []string{public[1:]}, Limit: 50 * c})
-	must[messages.SignedAuthorisation](b, "ada", messages.VerbAuthorise, messages.AuthoriseRequest{Key: "k", Peer: "east", Amount: 3 * c, Interval: messages.MinInterval})
+	must[clearingmsg.PeerReply](b, "ops", clearingmsg.VerbPeer, clearingmsg.PeerRequest{Peer: "east", Keys: []string{public}, Limit: 50 * c})
+	b.refused(messages.Invalid, "ops", clearingmsg.VerbPeer, clearingmsg.PeerRequest{Peer: "east", Keys: []string{public[1:]}, Limit: 50 * c})
+	must[clearingmsg.SignedAuthorisation](b, "ada", clearingmsg.VerbAuthorise, clearingmsg.AuthoriseRequest{Key: "k", Peer: "east", Amount: 3 * c, Interval: clearingmsg.MinInterval})
 	const held = clearing.TransferPrefix + "authorisation/ada/k"
 	before := b.bank.Hash()
 	account := clearing.PeerAccount("east")
 	for verb, request := range map[string]any{
-		messages.VerbGrant:    messages.GrantRequest{Key: "x", Account: account, Amount: c},
-		messages.VerbWithdraw: messages.WithdrawRequest{Key: "x", Account: account, Amount: c, Reason: "x"},
-		messages.VerbCorrect:  messages.CorrectRequest{Transfer: held, Reason: "x"},
-		messages.VerbCredit:   messages.CreditRequest{Account: account, Credit: 1000 * c},
-		messages.VerbFreeze:   messages.FreezeRequest{Account: account, Frozen: true},
-		messages.VerbProject:  messages.ProjectRequest{Account: clearing.PeerAccount("new")},
-		messages.VerbMember:   messages.MemberRequest{Account: account, Member: "ada"},
-		messages.VerbPay:      messages.PayRequest{Key: "x", From: "ada", To: account, Amount: c},
+		messages.VerbGrant:  money.GrantRequest{Key: "x", Account: account, Amount: c},
+		money.VerbWithdraw:  money.WithdrawRequest{Key: "x", Account: account, Amount: c, Reason: "x"},
+		money.VerbCorrect:   money.CorrectRequest{Transfer: held, Reason: "x"},
+		money.VerbCredit:    money.CreditRequest{Account: account, Credit: 1000 * c},
+		money.VerbFreeze:    money.FreezeRequest{Account: account, Frozen: true},
+		money.VerbProject:   money.ProjectRequest{Account: clearing.PeerAccount("new")},
+		messages.VerbMember: money.MemberRequest{Account: account, Member: "ada"},
+		money.VerbPay:       money.PayRequest{Key: "x", From: "ada", To: account, Amount: c},
 	} {
 		b.refused(messages.PermissionDenied, "ops", verb, request)
 	}
-	b.refused(messages.PermissionDenied, account, messages.VerbPay, messages.PayRequest{Key: "x", To: "ada", Amount: c})
+	b.refused(messages.PermissionDenied, account, money.VerbPay, money.PayRequest{Key: "x", To: "ada", Amount: c})
 	if b.bank.Hash() != before {
 		t.Error("what was refused changed something")
 	}
-	b.refused(messages.PermissionDenied, account, messages.VerbRemit, messages.RemitRequest{Key: "x", Peer: "east", Payee: "ada", Amount: c})
+	b.refused(messages.PermissionDenied, account, clearingmsg.VerbRemit, clearingmsg.RemitRequest{Key: "x", Peer: "east", Payee: "ada", Amount: c})
 	results := b.transfer(hold("h1", account, c), hold("h2", "ada", c), post("p", held, c), hold(clearing.TransferPrefix+"7", "ada", c), by(account, hold("h3", "ada", c)))
 	for i, r := range results {
 		if i == 1 && r.Error != nil || i != 1 && (r.Error == nil || r.Error.Kind != messages.PermissionDenied) {
 			t.Errorf("transfer %d: %+v", i, r.Error)
 		}
 	}
-	if got := must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{}); got.Reserved != 4*c {
+	if got := must[money.AccountReply](b, "ada", messages.VerbAccount, money.AccountRequest{}); got.Reserved != 4*c {
 		t.Errorf("ada has %v reserved, want 3 for east and 1", got.Reserved)
 	}
 }
@@ -199,33 +201,33 @@ func TestPeersAccountsAreGuarded(t *testing.T) {
 func TestMembersDoNotRemit(t *testing.T) {
 	keys, public := newKeys(t)
 	b := startWith(t, func(c *Config) { c.Signer = keys })
-	must[messages.PeerReply](b, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "east", Keys: []string{public}, Limit: 50 * c})
-	must[messages.AccountReply](b, "ops", messages.VerbProject, messages.ProjectRequest{Account: "climate", Owners: []messages.Name{"ada", "cyd"}})
+	must[clearingmsg.PeerReply](b, "ops", clearingmsg.VerbPeer, clearingmsg.PeerRequest{Peer: "east", Keys: []string{public}, Limit: 50 * c})
+	must[money.AccountReply](b, "ops", money.VerbProject, money.ProjectRequest{Account: "climate", Owners: []messages.Name{"ada", "cyd"}})
 	b.grant("g", "climate", 100*c)
-	role := func(name messages.Name, r messages.Role) {
+	role := func(name messages.Name, r money.Role) {
 		t.Helper()
-		must[messages.AccountReply](b, "ada", messages.VerbMember, messages.MemberRequest{Account: "climate", Member: name, Role: &r})
+		must[money.AccountReply](b, "ada", messages.VerbMember, money.MemberRequest{Account: "climate", Member: name, Role: &r})
 	}
-	role("bob", messages.RoleMember)
-	role("eve", messages.RoleAuditor)
-	remit := func(key string) messages.RemitRequest {
-		return messages.RemitRequest{Key: key, Account: "climate", Peer: "east", Payee: "bob", Amount: 2 * c}
+	role("bob", money.RoleMember)
+	role("eve", money.RoleAuditor)
+	remit := func(key string) clearingmsg.RemitRequest {
+		return clearingmsg.RemitRequest{Key: key, Account: "climate", Peer: "east", Payee: "bob", Amount: 2 * c}
 	}
 	for _, caller := range []messages.Name{"bob", "eve", "dan"} {
-		b.refused(messages.PermissionDenied, caller, messages.VerbRemit, remit("k"))
+		b.refused(messages.PermissionDenied, caller, clearingmsg.VerbRemit, remit("k"))
 	}
-	authorise := messages.AuthoriseRequest{Key: "a", Account: "climate", Peer: "east", Amount: 3 * c, Interval: messages.MinInterval}
-	b.refused(messages.PermissionDenied, "bob", messages.VerbAuthorise, authorise)
+	authorise := clearingmsg.AuthoriseRequest{Key: "a", Account: "climate", Peer: "east", Amount: 3 * c, Interval: clearingmsg.MinInterval}
+	b.refused(messages.PermissionDenied, "bob", clearingmsg.VerbAuthorise, authorise)
 	limit := 3 * c
-	must[messages.AccountReply](b, "ada", messages.VerbMember, messages.MemberRequest{Account: "climate", Member: "bob", Limit: &limit})
-	must[messages.SignedAuthorisation](b, "bob", messages.VerbAuthorise, authorise)
-	first := must[messages.ClearingReply](b, "cyd", messages.VerbRemit, remit("k"))
-	role("cyd", messages.RoleMember)
-	if again := must[messages.ClearingReply](b, "cyd", messages.VerbRemit, remit("k")); again != first {
+	must[money.AccountReply](b, "ada", messages.VerbMember, money.MemberRequest{Account: "climate", Member: "bob", Limit: &limit})
+	must[clearingmsg.SignedAuthorisation](b, "bob", clearingmsg.VerbAuthorise, authorise)
+	first := must[clearingmsg.ClearingReply](b, "cyd", clearingmsg.VerbRemit, remit("k"))
+	role("cyd", money.RoleMember)
+	if again := must[clearingmsg.ClearingReply](b, "cyd", clearingmsg.VerbRemit, remit("k")); again != first {
 		t.Errorf("the remittance is answered with %+v, and was with %+v", again, first)
 	}
-	b.refused(messages.PermissionDenied, "cyd", messages.VerbRemit, remit("k2"))
-	if got := must[messages.AccountReply](b, "ops", messages.VerbAccount, messages.AccountRequest{Account: "climate"}); got.Reserved != 5*c {
+	b.refused(messages.PermissionDenied, "cyd", clearingmsg.VerbRemit, remit("k2"))
+	if got := must[money.AccountReply](b, "ops", messages.VerbAccount, money.AccountRequest{Account: "climate"}); got.Reserved != 5*c {
 		t.Errorf("the project has %v set aside, want 5", got.Reserved)
 	}
 }
@@ -237,23 +239,23 @@ func TestRepeatsCostNoLog(t *testing.T) {
 	ours, _ := newKeys(t)
 	b := startWith(t, func(c *Config) { c.Signer = ours })
 	b.grant("g", "ada", c)
-	must[messages.PeerReply](b, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "east", Keys: []string{public}, Limit: 50 * c})
+	must[clearingmsg.PeerReply](b, "ops", clearingmsg.VerbPeer, clearingmsg.PeerRequest{Peer: "east", Keys: []string{public}, Limit: 50 * c})
 	east := clearing.New("east", ledger.New(), proof.Verified)
-	peer := clearing.Command{Peer: &messages.PeerRequest{Peer: "here", Keys: []string{public}}}
+	peer := clearing.Command{Peer: &clearingmsg.PeerRequest{Peer: "here", Keys: []string{public}}}
 	command, err := peer.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
 	east.Apply(command)
 	m, _ := east.Outgoing("here", 1000)
-	m.List = []messages.Instruction{{Kind: messages.InstructPay, Account: "ada", Amount: 5 * c}}
+	m.List = []clearingmsg.Instruction{{Kind: clearingmsg.InstructPay, Account: "ada", Amount: 5 * c}}
 	signed, err := clearing.SignInstructions(keys, m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := must[messages.SignedReceipt](b, "$east", messages.VerbInstruct, signed)
+	first := must[clearingmsg.SignedReceipt](b, "$east", clearingmsg.VerbInstruct, signed)
 	applied := b.bank.Status().Applied
-	again := must[messages.SignedReceipt](b, "$east", messages.VerbInstruct, signed)
+	again := must[clearingmsg.SignedReceipt](b, "$east", clearingmsg.VerbInstruct, signed)
 	if !bytes.Equal(first.Signature, again.Signature) || len(again.Receipt.Outcomes) != 1 || again.Receipt.Outcomes[0].Amount != 5*c {
 		t.Errorf("first %+v, then %+v", first, again)
 	}
@@ -268,8 +270,8 @@ func TestRepeatsCostNoLog(t *testing.T) {
 	if got := b.metric("candor_bank_clearing_repeats_total", ""); got != 1 {
 		t.Errorf("%v repeats were counted, want 1", got)
 	}
-	b.refused(messages.Conflict, "$east", messages.VerbInstruct, altered)
-	if got := must[messages.PeersReply](b, "ops", messages.VerbPeers, messages.Empty{}).Peers[0].Dispute; got == "" {
+	b.refused(messages.Conflict, "$east", clearingmsg.VerbInstruct, altered)
+	if got := must[clearingmsg.PeersReply](b, "ops", clearingmsg.VerbPeers, messages.Empty{}).Peers[0].Dispute; got == "" {
 		t.Error("other content under an answered number is no dispute")
 	}
 }
@@ -295,8 +297,8 @@ func TestImagesOfBoth(t *testing.T) {
 	if err := m.Restore(&old); err == nil || m.ledger.Totals().Issued != 0 {
 		t.Errorf("an image of the ledger alone: %v", err)
 	}
-	must[messages.PeerReply](b, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "east", Keys: []string{public}, Limit: 50 * c})
-	must[messages.SignedAuthorisation](b, "ada", messages.VerbAuthorise, messages.AuthoriseRequest{Key: "k", Peer: "east", Amount: 3 * c, Interval: messages.MinInterval})
+	must[clearingmsg.PeerReply](b, "ops", clearingmsg.VerbPeer, clearingmsg.PeerRequest{Peer: "east", Keys: []string{public}, Limit: 50 * c})
+	must[clearingmsg.SignedAuthorisation](b, "ada", clearingmsg.VerbAuthorise, clearingmsg.AuthoriseRequest{Key: "k", Peer: "east", Amount: 3 * c, Interval: clearingmsg.MinInterval})
 	data, err := b.box.Image()
 	if err != nil {
 		t.Fatal(err)
@@ -308,7 +310,7 @@ func TestImagesOfBoth(t *testing.T) {
 	if m.clearing.Hash() != b.bank.machine.clearing.Hash() || m.ledger.Totals() != b.bank.machine.ledger.Totals() {
 		t.Error("an image restores to something else")
 	}
-	revoke := clearing.Command{At: 2000, By: "ada", Revoke: &messages.RevokeRequest{ID: "ada/k"}}
+	revoke := clearing.Command{At: 2000, By: "ada", Revoke: &clearingmsg.RevokeRequest{ID: "ada/k"}}
 	command, err := revoke.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -337,16 +339,16 @@ func TestImagesOfBoth(t *testing.T) {
 func TestSettlingFollowsLeadership(t *testing.T) {
 	keys, public := newKeys(t)
 	b := startWith(t, func(c *Config) { c.Signer, c.FirstBackoff, c.LastBackoff = keys, 1000, 1000 })
-	must[messages.PeerReply](b, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "east", Keys: []string{public}, Limit: c})
+	must[clearingmsg.PeerReply](b, "ops", clearingmsg.VerbPeer, clearingmsg.PeerRequest{Peer: "east", Keys: []string{public}, Limit: c})
 	await.Until(b, "a message to the peer", func() bool {
-		return must[messages.PeersReply](b, "ops", messages.VerbPeers, messages.Empty{}).Peers[0].Tries > 0
+		return must[clearingmsg.PeersReply](b, "ops", clearingmsg.VerbPeers, messages.Empty{}).Peers[0].Tries > 0
 	})
 	tried := func() float64 { return b.metric("candor_bank_clearing_messages_total", "again") }
 	b.box.Depose()
 	await.Until(b, "it withdraws", func() bool { return b.metric("candor_bank_serving_replicas", "") == 0 })
 	before := tried()
 	for range 20_000 { // a courier that did not stop would send meanwhile
-		if err := b.ask("ops", messages.VerbPeers, messages.Empty{}); messages.KindOf(err) != messages.Unavailable {
+		if err := b.ask("ops", clearingmsg.VerbPeers, messages.Empty{}); messages.KindOf(err) != messages.Unavailable {
 			t.Fatalf("deposed, it answers %v", err)
 		}
 	}
@@ -355,5 +357,5 @@ func TestSettlingFollowsLeadership(t *testing.T) {
 	}
 	b.box.Elect()
 	await.Until(b, "a message after the election", func() bool { return tried() > before })
-	must[messages.PeersReply](b, "ops", messages.VerbPeers, messages.Empty{})
+	must[clearingmsg.PeersReply](b, "ops", clearingmsg.VerbPeers, messages.Empty{})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // serviceVersion is the version of the requests and replies, not of the program.
@@ -35,28 +36,28 @@ func (cs *commands) service() bus.Service {
 		Concurrency: commandConcurrency,
 		Endpoints: []bus.Endpoint{
 			endpoint(cs.config, cs.metrics, messages.VerbTransfer, cs.transfer),
-			managed(cs, messages.VerbGrant, cs.callers.operator, "grant credits", func(r messages.GrantRequest) ledger.Command {
+			managed(cs, messages.VerbGrant, cs.callers.operator, "grant credits", func(r money.GrantRequest) ledger.Command {
 				return ledger.Command{Verb: ledger.Grant, Grant: r}
 			}),
-			managed(cs, messages.VerbMember, cs.callers.owner, "change members", func(r messages.MemberRequest) ledger.Command {
+			managed(cs, messages.VerbMember, cs.callers.owner, "change members", func(r money.MemberRequest) ledger.Command {
 				return ledger.Command{Verb: ledger.Member, Member: r}
 			}),
-			managed(cs, messages.VerbProject, cs.callers.operator, "make projects", func(r messages.ProjectRequest) ledger.Command {
+			managed(cs, money.VerbProject, cs.callers.operator, "make projects", func(r money.ProjectRequest) ledger.Command {
 				return ledger.Command{Verb: ledger.Project, Project: r}
 			}),
-			managed(cs, messages.VerbPay, cs.callers.owner, "pay", func(r messages.PayRequest) ledger.Command {
+			managed(cs, money.VerbPay, cs.callers.owner, "pay", func(r money.PayRequest) ledger.Command {
 				return ledger.Command{Verb: ledger.Pay, Pay: r}
 			}),
-			managed(cs, messages.VerbFreeze, cs.callers.owner, "freeze accounts", func(r messages.FreezeRequest) ledger.Command {
+			managed(cs, money.VerbFreeze, cs.callers.owner, "freeze accounts", func(r money.FreezeRequest) ledger.Command {
 				return ledger.Command{Verb: ledger.Freeze, Freeze: r}
 			}),
-			managed(cs, messages.VerbCredit, cs.callers.operator, "give credit", func(r messages.CreditRequest) ledger.Command {
+			managed(cs, money.VerbCredit, cs.callers.operator, "give credit", func(r money.CreditRequest) ledger.Command {
 				return ledger.Command{Verb: ledger.Credit, Credit: r}
 			}),
-			managed(cs, messages.VerbWithdraw, cs.callers.operator, "withdraw credits", func(r messages.WithdrawRequest) ledger.Command {
+			managed(cs, money.VerbWithdraw, cs.callers.operator, "withdraw credits", func(r money.WithdrawRequest) ledger.Command {
 				return ledger.Command{Verb: ledger.Withdraw, Withdraw: r}
 			}),
-			endpoint(cs.config, cs.metrics, messages.VerbCorrect, cs.correct),
+			endpoint(cs.config, cs.metrics, money.VerbCorrect, cs.correct),
 			endpoint(cs.config, cs.metrics, messages.VerbReplica, cs.regroup),
 			endpoint(cs.config, cs.metrics, messages.VerbSession, cs.session),
 		},
@@ -79,9 +80,9 @@ func endpoint[Req, Rep any](c *Config, m *metrics, verb string, f func(context.C
 // managed returns the endpoint of a command about one account. may checks the caller, and command returns the
 // ledger's command.
 func managed[Req any](cs *commands, verb string, may func(messages.Name, string) error, what string, command func(Req) ledger.Command) bus.Endpoint {
-	return endpoint(cs.config, cs.metrics, verb, func(ctx context.Context, caller messages.Name, r Req) (messages.AccountReply, error) {
+	return endpoint(cs.config, cs.metrics, verb, func(ctx context.Context, caller messages.Name, r Req) (money.AccountReply, error) {
 		if err := may(caller, what); err != nil {
-			return messages.AccountReply{}, err
+			return money.AccountReply{}, err
 		}
 		c := command(r)
 		c.By, c.Rank, c.Pay.From = caller, cs.callers.rank(caller), own(caller, c.Pay.From)
@@ -91,9 +92,9 @@ func managed[Req any](cs *commands, verb string, may func(messages.Name, string)
 }
 
 // correct reverses an earlier transfer with a new one.
-func (cs *commands) correct(ctx context.Context, caller messages.Name, r messages.CorrectRequest) (messages.CorrectReply, error) {
+func (cs *commands) correct(ctx context.Context, caller messages.Name, r money.CorrectRequest) (money.CorrectReply, error) {
 	if err := cs.callers.operator(caller, "correct transfers"); err != nil {
-		return messages.CorrectReply{}, err
+		return money.CorrectReply{}, err
 	}
 	result, err := cs.group.propose(ctx, &ledger.Command{Verb: ledger.Correct, By: caller, Correct: r})
 	return result.Corrected, err

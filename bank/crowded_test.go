@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // crowded is a mailbox whose disk has room for a limited number of commands.
@@ -38,10 +39,10 @@ func TestTransfersOnAFullDisk(t *testing.T) {
 		config.ExpiryInterval = messages.Duration(1 << 40) // so that nothing else is proposed meanwhile
 	})
 	b.grant("g", "ada", 600)
-	list := messages.TransferRequest{}
+	list := money.TransferRequest{}
 	for i := range 600 {
-		list.Transfers = append(list.Transfers, messages.Transfer{
-			ID: strings.Repeat("x", 200) + string(rune('a'+i/26)) + string(rune('a'+i%26)), Debit: "ada", Credit: messages.SiteAccount, Amount: 1, Reason: strings.Repeat("r", 100),
+		list.Transfers = append(list.Transfers, money.Transfer{
+			ID: strings.Repeat("x", 200) + string(rune('a'+i/26)) + string(rune('a'+i%26)), Debit: "ada", Credit: money.SiteAccount, Amount: 1, Reason: strings.Repeat("r", 100),
 		})
 	}
 	if pieces, err := split(list.Transfers); err != nil || len(pieces) < 2 {
@@ -57,7 +58,7 @@ func TestTransfersOnAFullDisk(t *testing.T) {
 			t.Fatalf("asked again: %+v", r)
 		}
 	}
-	if a := must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{}); a.Balance != 0 {
+	if a := must[money.AccountReply](b, "ada", messages.VerbAccount, money.AccountRequest{}); a.Balance != 0 {
 		t.Errorf("%v credits are left", a.Balance)
 	}
 }

@@ -17,7 +17,10 @@ import (
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/proof"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // past is a bank with random requests of all kinds of callers. They are correctly signed, and may make sense or not.
@@ -30,7 +33,7 @@ type past struct {
 	issued   map[string]proof.Principal
 	sessions []marking
 	transfer []string // identifiers
-	granted  []messages.Authorisation
+	granted  []clearingmsg.Authorisation
 	accepted []string
 	n        int
 	batch    [][]byte
@@ -46,7 +49,7 @@ type marking struct {
 	rank   ledger.Rank
 }
 
-var pastNames = []messages.Name{"ada", "bob", "cyd", "project", "nobody", messages.SiteAccount}
+var pastNames = []messages.Name{"ada", "bob", "cyd", "project", "nobody", money.SiteAccount}
 
 func (p *past) name() messages.Name { return pastNames[p.IntN(len(pastNames))] }
 func (p *past) key() string         { p.n++; return fmt.Sprint(p.n - p.IntN(2)) }
@@ -73,7 +76,7 @@ func (p *past) asked(role string, by messages.Name, verb string, request any) *m
 		who = p.k.issue(role, by)
 		p.issued[role+by] = who
 	}
-	payload, err := messages.Marshal(request, messages.Msgpack)
+	payload, err := wire.Marshal(request, wire.Msgpack)
 	if err != nil {
 		p.b.Fatal(err)
 	}
@@ -172,39 +175,39 @@ func (p *past) manage() {
 	a, b, amount := p.name(), p.name(), p.amount()
 	switch p.IntN(11) {
 	case 0, 1, 2:
-		g := messages.GrantRequest{Key: p.key(), Account: a, Amount: 4 * amount, Reason: "r"}
+		g := money.GrantRequest{Key: p.key(), Account: a, Amount: 4 * amount, Reason: "r"}
 		if p.IntN(2) == 0 {
 			g.Expires = p.later()
 		}
 		p.transfer = append(p.transfer, "$grant/ops/"+g.Key)
 		p.asks(ledger.Grant, messages.VerbGrant, "operator", "ops", g)
 	case 3:
-		r := messages.PayRequest{Key: p.key(), From: a, To: b, Amount: amount, Reason: "r"}
+		r := money.PayRequest{Key: p.key(), From: a, To: b, Amount: amount, Reason: "r"}
 		p.transfer = append(p.transfer, "$pay/"+a+"/"+r.Key)
-		p.asks(ledger.Pay, messages.VerbPay, "user", a, r)
+		p.asks(ledger.Pay, money.VerbPay, "user", a, r)
 	case 4:
-		p.asks(ledger.Pay, messages.VerbPay, "operator", "ops", messages.PayRequest{Key: p.key(), From: a, To: b, Amount: amount, Reason: "r"})
+		p.asks(ledger.Pay, money.VerbPay, "operator", "ops", money.PayRequest{Key: p.key(), From: a, To: b, Amount: amount, Reason: "r"})
 	case 5:
-		p.asks(ledger.Freeze, messages.VerbFreeze, "operator", "ops", messages.FreezeRequest{Account: a, Frozen: p.IntN(3) == 0, Reason: "r"})
+		p.asks(ledger.Freeze, money.VerbFreeze, "operator", "ops", money.FreezeRequest{Account: a, Frozen: p.IntN(3) == 0, Reason: "r"})
 	case 6:
-		p.asks(ledger.Credit, messages.VerbCredit, "operator", "ops", messages.CreditRequest{Account: a, Credit: amount, Reason: "r"})
+		p.asks(ledger.Credit, money.VerbCredit, "operator", "ops", money.CreditRequest{Account: a, Credit: amount, Reason: "r"})
 	case 7:
-		p.asks(ledger.Withdraw, messages.VerbWithdraw, "operator", "ops", messages.WithdrawRequest{Key: p.key(), Account: a, Amount: amount, Reason: "r"})
+		p.asks(ledger.Withdraw, money.VerbWithdraw, "operator", "ops", money.WithdrawRequest{Key: p.key(), Account: a, Amount: amount, Reason: "r"})
 	case 8:
-		r := messages.CorrectRequest{Transfer: p.id(), Reason: "r"}
+		r := money.CorrectRequest{Transfer: p.id(), Reason: "r"}
 		if p.IntN(2) == 0 {
 			r.Amount = amount
 		}
-		p.asks(ledger.Correct, messages.VerbCorrect, "operator", "ops", r)
+		p.asks(ledger.Correct, money.VerbCorrect, "operator", "ops", r)
 	case 9:
-		r := messages.MemberRequest{Account: "project", Member: a, Remove: p.IntN(4) == 0}
+		r := money.MemberRequest{Account: "project", Member: a, Remove: p.IntN(4) == 0}
 		if p.IntN(2) == 0 && !r.Remove {
-			role, limit := messages.Role(1+p.IntN(2)), amount
+			role, limit := money.Role(1+p.IntN(2)), amount
 			r.Role, r.Limit = &role, &limit
 		}
 		p.asks(ledger.Member, messages.VerbMember, "operator", "ops", r)
 	default:
-		p.asks(ledger.Project, messages.VerbProject, "operator", "ops", messages.ProjectRequest{Account: "project", Title: fmt.Sprint("t", p.IntN(2))})
+		p.asks(ledger.Project, money.VerbProject, "operator", "ops", money.ProjectRequest{Account: "project", Title: fmt.Sprint("t", p.IntN(2))})
 	}
 }
 
@@ -240,24 +243,24 @@ func (p *past) marked() {
 		return
 	}
 	s := p.sessions[len(p.sessions)-1-p.IntN(min(3, len(p.sessions)))]
-	list := make([]messages.Transfer, 1+p.IntN(4))
+	list := make([]money.Transfer, 1+p.IntN(4))
 	for i := range list {
 		a := p.name()
-		t := messages.Transfer{ID: fmt.Sprint("t", p.key()), Linked: i < len(list)-1 && p.IntN(2) == 0}
+		t := money.Transfer{ID: fmt.Sprint("t", p.key()), Linked: i < len(list)-1 && p.IntN(2) == 0}
 		switch p.IntN(6) {
 		case 0, 1:
-			t.Kind, t.Debit, t.Member, t.Amount = messages.Hold, a, a, p.amount()
+			t.Kind, t.Debit, t.Member, t.Amount = money.Hold, a, a, p.amount()
 			if p.IntN(2) == 0 {
 				t.Expires = p.later()
 			}
 		case 2:
-			t.Kind, t.Debit, t.Credit, t.Amount = messages.Posted, a, p.name(), p.amount()
+			t.Kind, t.Debit, t.Credit, t.Amount = money.Posted, a, p.name(), p.amount()
 		case 3:
-			t.Kind, t.Pending = messages.Void, p.id()
+			t.Kind, t.Pending = money.Void, p.id()
 		case 4:
-			t.Kind, t.Pending, t.Expires = messages.Extend, p.id(), p.later()
+			t.Kind, t.Pending, t.Expires = money.Extend, p.id(), p.later()
 		default:
-			t.Kind, t.Pending, t.Credit, t.Amount = messages.Post, p.id(), messages.SiteAccount, p.amount()/4
+			t.Kind, t.Pending, t.Credit, t.Amount = money.Post, p.id(), money.SiteAccount, p.amount()/4
 		}
 		p.transfer = append(p.transfer, t.ID)
 		list[i] = t
@@ -304,11 +307,11 @@ func (p *past) keys() {
 }
 
 // peer returns the bank's description of the peer.
-func (p *past) peer() messages.PeerReply {
+func (p *past) peer() clearingmsg.PeerReply {
 	for _, r := range p.b.bank.machine.clearing.Peers().Peers {
 		return r
 	}
-	return messages.PeerReply{}
+	return clearingmsg.PeerReply{}
 }
 
 // trade makes a request about a peer, which may send anything.
@@ -320,14 +323,14 @@ func (p *past) trade() {
 	user, amount := pastNames[p.IntN(3)], p.amount()
 	switch is := p.peer(); p.IntN(16) {
 	case 0, 1:
-		if is.Standing == messages.PeerParted || p.IntN(8) == 0 {
+		if is.Standing == clearingmsg.PeerParted || p.IntN(8) == 0 {
 			p.east = accountKey(p.b.T)
 		}
-		r := messages.PeerRequest{Peer: "east", Keys: []string{public(p.b.T, p.east)}, Limit: 10 * amount}
-		ask(messages.VerbPeer, "operator", "ops", clearing.Command{Peer: &r}, r, nil)
+		r := clearingmsg.PeerRequest{Peer: "east", Keys: []string{public(p.b.T, p.east)}, Limit: 10 * amount}
+		ask(clearingmsg.VerbPeer, "operator", "ops", clearing.Command{Peer: &r}, r, nil)
 	case 2, 3:
-		r := messages.AuthoriseRequest{Key: p.key(), Peer: "east", Amount: amount, Interval: messages.MinInterval * messages.Duration(1+p.IntN(20))}
-		ask(messages.VerbAuthorise, "user", user, clearing.Command{Authorise: &r}, r, func(r clearing.Result) {
+		r := clearingmsg.AuthoriseRequest{Key: p.key(), Peer: "east", Amount: amount, Interval: clearingmsg.MinInterval * messages.Duration(1+p.IntN(20))}
+		ask(clearingmsg.VerbAuthorise, "user", user, clearing.Command{Authorise: &r}, r, func(r clearing.Result) {
 			if r.Authorisation != nil {
 				p.granted = append(p.granted, *r.Authorisation)
 			}
@@ -335,33 +338,33 @@ func (p *past) trade() {
 	case 4:
 		if len(p.granted) > 0 {
 			a := p.granted[p.IntN(len(p.granted))]
-			r := messages.RevokeRequest{ID: a.ID}
-			ask(messages.VerbRevoke, "user", a.Member, clearing.Command{Revoke: &r}, r, nil)
+			r := clearingmsg.RevokeRequest{ID: a.ID}
+			ask(clearingmsg.VerbRevoke, "user", a.Member, clearing.Command{Revoke: &r}, r, nil)
 		}
 	case 5, 6:
-		r := messages.RemitRequest{Key: p.key(), Peer: "east", Payee: "eve", Amount: amount, Reason: "r"}
-		ask(messages.VerbRemit, "user", user, clearing.Command{Remit: &r}, r, nil)
+		r := clearingmsg.RemitRequest{Key: p.key(), Peer: "east", Payee: "eve", Amount: amount, Reason: "r"}
+		ask(clearingmsg.VerbRemit, "user", user, clearing.Command{Remit: &r}, r, nil)
 	case 7, 8:
-		a := messages.Authorisation{Issuer: "east", Peer: "here", ID: "eve/" + p.key(), Account: "eve", Member: "eve", Amount: amount, Issued: p.b.clock(), Interval: messages.MinInterval * messages.Duration(1+p.IntN(20)), Margin: messages.MaxClockSkew}
+		a := clearingmsg.Authorisation{Issuer: "east", Peer: "here", ID: "eve/" + p.key(), Account: "eve", Member: "eve", Amount: amount, Issued: p.b.clock(), Interval: clearingmsg.MinInterval * messages.Duration(1+p.IntN(20)), Margin: clearingmsg.MaxClockSkew}
 		signed, err := clearing.SignAuthorisation(p.east, a)
 		if err != nil {
 			p.b.Fatal(err)
 		}
-		r := messages.AcceptRequest{Purpose: "job", Authorisation: signed}
+		r := clearingmsg.AcceptRequest{Purpose: "job", Authorisation: signed}
 		p.accepted = append(p.accepted, a.ID)
-		ask(messages.VerbAccept, "service", "$auctioneer", clearing.Command{Accept: &r}, r, nil)
+		ask(clearingmsg.VerbAccept, "service", "$auctioneer", clearing.Command{Accept: &r}, r, nil)
 	case 9:
 		if len(p.accepted) > 0 {
-			r := messages.ChargeRequest{Issuer: "east", ID: p.accepted[p.IntN(len(p.accepted))], Amount: amount / 2}
-			ask(messages.VerbCharge, "service", "$auctioneer", clearing.Command{Charge: &r}, r, nil)
+			r := clearingmsg.ChargeRequest{Issuer: "east", ID: p.accepted[p.IntN(len(p.accepted))], Amount: amount / 2}
+			ask(clearingmsg.VerbCharge, "service", "$auctioneer", clearing.Command{Charge: &r}, r, nil)
 		}
 	case 10, 11, 12:
 		p.said()
 	case 13:
 		p.answered()
 	case 14:
-		r := messages.CloseRequest{Cycle: p.b.bank.machine.clearing.Cycle() + 1}
-		ask(messages.VerbClose, "operator", "ops", clearing.Command{Close: &r}, r, nil)
+		r := clearingmsg.CloseRequest{Cycle: p.b.bank.machine.clearing.Cycle() + 1}
+		ask(clearingmsg.VerbClose, "operator", "ops", clearing.Command{Close: &r}, r, nil)
 	default:
 		p.rare(ask)
 	}
@@ -370,8 +373,8 @@ func (p *past) trade() {
 func (p *past) rare(ask func(verb, role string, by messages.Name, c clearing.Command, request any, then func(clearing.Result))) {
 	switch p.IntN(12) {
 	case 6, 7, 8, 9, 10, 11:
-		r := messages.ReserveRequest{Limit: 20 * p.amount()}
-		ask(messages.VerbReserve, "operator", "ops", clearing.Command{Reserve: &r}, r, nil)
+		r := clearingmsg.ReserveRequest{Limit: 20 * p.amount()}
+		ask(clearingmsg.VerbReserve, "operator", "ops", clearing.Command{Reserve: &r}, r, nil)
 	case 0, 1:
 		p.settles("silence", clearing.Command{Silent: "east"}, nil)
 	case 2:
@@ -380,13 +383,13 @@ func (p *past) rare(ask func(verb, role string, by messages.Name, c clearing.Com
 	case 3:
 		p.settles("comparison", clearing.Command{Compared: "east", Known: p.Uint64() >> p.IntN(64)}, nil)
 	case 4:
-		r := messages.PartRequest{Peer: "east"}
-		ask(messages.VerbPart, "operator", "ops", clearing.Command{Part: &r}, r, nil)
+		r := clearingmsg.PartRequest{Peer: "east"}
+		ask(clearingmsg.VerbPart, "operator", "ops", clearing.Command{Part: &r}, r, nil)
 	default:
 		is := p.peer()
 		loss := max(0, is.Settled-is.Owed)
-		r := messages.PartRequest{Peer: "east", Loss: &loss, Account: pastNames[p.IntN(3)], Reason: "gone"}
-		ask(messages.VerbPart, "operator", "ops", clearing.Command{Part: &r}, r, nil)
+		r := clearingmsg.PartRequest{Peer: "east", Loss: &loss, Account: pastNames[p.IntN(3)], Reason: "gone"}
+		ask(clearingmsg.VerbPart, "operator", "ops", clearing.Command{Part: &r}, r, nil)
 	}
 }
 
@@ -394,19 +397,19 @@ func (p *past) rare(ask func(verb, role string, by messages.Name, c clearing.Com
 func (p *past) said() {
 	p.flush()
 	is := p.peer()
-	m := messages.Instructions{From: "east", To: "here", First: is.Received.Number + 1, Known: is.Received, At: p.b.clock(), List: []messages.Instruction{}, Incarnation: is.Incarnation}
+	m := clearingmsg.Instructions{From: "east", To: "here", First: is.Received.Number + 1, Known: is.Received, At: p.b.clock(), List: []clearingmsg.Instruction{}, Incarnation: is.Incarnation}
 	for range p.IntN(3) {
-		i := messages.Instruction{Kind: messages.InstructPay, ID: "x", Account: p.name(), Amount: p.amount(), Reason: "r"}
+		i := clearingmsg.Instruction{Kind: clearingmsg.InstructPay, ID: "x", Account: p.name(), Amount: p.amount(), Reason: "r"}
 		switch n := p.IntN(8); {
 		case n < 2 && len(p.granted) > 0:
 			a := p.granted[p.IntN(len(p.granted))]
-			i = messages.Instruction{Kind: messages.InstructCharge, ID: a.ID, Amount: a.Amount / 2}
+			i = clearingmsg.Instruction{Kind: clearingmsg.InstructCharge, ID: a.ID, Amount: a.Amount / 2}
 		case n == 2:
-			i = messages.Instruction{Kind: messages.InstructSettle, Cycle: p.b.bank.machine.clearing.Cycle() + uint64(p.IntN(2)), Amount: p.amount()}
+			i = clearingmsg.Instruction{Kind: clearingmsg.InstructSettle, Cycle: p.b.bank.machine.clearing.Cycle() + uint64(p.IntN(2)), Amount: p.amount()}
 		case n == 3 && len(p.accepted) > 0:
-			i = messages.Instruction{Kind: messages.InstructRevoke, ID: p.accepted[p.IntN(len(p.accepted))], Expires: p.later()}
+			i = clearingmsg.Instruction{Kind: clearingmsg.InstructRevoke, ID: p.accepted[p.IntN(len(p.accepted))], Expires: p.later()}
 		case n == 4 && p.IntN(6) == 0:
-			i = messages.Instruction{Kind: messages.InstructPart}
+			i = clearingmsg.Instruction{Kind: clearingmsg.InstructPart}
 		}
 		m.List = append(m.List, i)
 	}
@@ -433,11 +436,11 @@ func (p *past) said() {
 func (p *past) answered() {
 	p.flush()
 	m, _ := p.b.bank.machine.clearing.Outgoing("east", p.b.clock())
-	r := messages.Receipt{From: "east", To: "here", First: m.First, Outcomes: []messages.TransferResult{}, Total: m.Known, At: p.b.clock()}
+	r := clearingmsg.Receipt{From: "east", To: "here", First: m.First, Outcomes: []money.TransferResult{}, Total: m.Known, At: p.b.clock()}
 	for i := range m.List[:min(len(m.List), p.IntN(4))] {
-		o := messages.TransferResult{Amount: m.List[i].Amount}
+		o := money.TransferResult{Amount: m.List[i].Amount}
 		if p.IntN(4) == 0 {
-			o = messages.TransferResult{Error: messages.Errorf(messages.NotFound, "no")}
+			o = money.TransferResult{Error: messages.Errorf(messages.NotFound, "no")}
 		}
 		r.Outcomes, r.Total = append(r.Outcomes, o), clearing.After(r.Total, &m.List[i], &o)
 	}
@@ -509,8 +512,8 @@ func TestHonestPastsAreDerived(t *testing.T) {
 		return
 	}
 	for _, what := range []string{
-		messages.VerbGrant, messages.VerbPay, messages.VerbFreeze, messages.VerbCredit, messages.VerbWithdraw, messages.VerbCorrect, messages.VerbMember, messages.VerbProject,
-		messages.VerbPeer, messages.VerbReserve, messages.VerbAuthorise, messages.VerbRevoke, messages.VerbRemit, messages.VerbAccept, messages.VerbCharge, messages.VerbClose, messages.VerbPart,
+		messages.VerbGrant, money.VerbPay, money.VerbFreeze, money.VerbCredit, money.VerbWithdraw, money.VerbCorrect, messages.VerbMember, money.VerbProject,
+		clearingmsg.VerbPeer, clearingmsg.VerbReserve, clearingmsg.VerbAuthorise, clearingmsg.VerbRevoke, clearingmsg.VerbRemit, clearingmsg.VerbAccept, clearingmsg.VerbCharge, clearingmsg.VerbClose, clearingmsg.VerbPart,
 		"session", "succession", "lapsed", "hold", "post", "void", "extend", "posted", "refused transfers",
 		"instructions", "receipt", "silence", "restoration", "comparison", "refused by the clearing",
 	} {

@@ -14,6 +14,8 @@ import (
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
@@ -24,17 +26,17 @@ func tradingBed(t *testing.T) (*bed, *siteKeys) {
 	ops := b.as(k.issue("operator", "ops"), "ops")
 	ops.grant("1", "alice", 1000*c)
 	ops.grant("2", "bob", 10*c)
-	must[messages.AccountReply](ops, "ops", messages.VerbGrant, messages.GrantRequest{Key: "3", Account: "carol", Amount: 7 * c, Reason: "r", Expires: b.clock() + 60_000_000})
+	must[money.AccountReply](ops, "ops", messages.VerbGrant, money.GrantRequest{Key: "3", Account: "carol", Amount: 7 * c, Reason: "r", Expires: b.clock() + 60_000_000})
 	alice := b.as(k.issue("user", "alice"), "alice")
-	must[messages.AccountReply](alice, "alice", messages.VerbPay, messages.PayRequest{Key: "a", To: "bob", Amount: 5 * c, Reason: "lunch"})
-	must[messages.AccountReply](ops, "ops", messages.VerbCredit, messages.CreditRequest{Account: "bob", Credit: 3 * c, Reason: "r"})
+	must[money.AccountReply](alice, "alice", money.VerbPay, money.PayRequest{Key: "a", To: "bob", Amount: 5 * c, Reason: "lunch"})
+	must[money.AccountReply](ops, "ops", money.VerbCredit, money.CreditRequest{Account: "bob", Credit: 3 * c, Reason: "r"})
 	service := b.as(k.issue("service", "$auctioneer"), "$auctioneer")
 	late := hold("late", "bob", 2*c)
 	late.Expires = b.clock() + 30_000_000
 	service.transfer(hold("h", "alice", 50*c), late, post("p", "h", 20*c))
 	trade(b, k)
 	b.setClock(b.clock() + 90_000_000)
-	must[messages.AccountReply](alice, "alice", messages.VerbPay, messages.PayRequest{Key: "b", To: "bob", Amount: c, Reason: "tea"})
+	must[money.AccountReply](alice, "alice", money.VerbPay, money.PayRequest{Key: "b", To: "bob", Amount: c, Reason: "tea"})
 	return b, k
 }
 
@@ -51,8 +53,8 @@ func peered(b *bed, k *siteKeys) (east nkeys.KeyPair, do func(clearing.Command) 
 		}
 		return r
 	}
-	peer := messages.PeerRequest{Peer: "east", Keys: []string{public(b.T, east)}, Limit: 20 * c}
-	do(clearing.Command{By: "ops", Peer: &peer, Asked: b.signed(k, "operator", "ops", messages.VerbPeer, peer)})
+	peer := clearingmsg.PeerRequest{Peer: "east", Keys: []string{public(b.T, east)}, Limit: 20 * c}
+	do(clearing.Command{By: "ops", Peer: &peer, Asked: b.signed(k, "operator", "ops", clearingmsg.VerbPeer, peer)})
 	return east, do
 }
 
@@ -62,21 +64,21 @@ func trade(b *bed, k *siteKeys) {
 	east, do := peered(b, k)
 	in := clearing.Beginning("east", "here")
 	for n := range uint64(2) {
-		i := messages.Instruction{Kind: messages.InstructPay, ID: "x", Account: "alice", Amount: 3 * c, Reason: "r"}
-		m, err := clearing.SignInstructions(east, messages.Instructions{From: "east", To: "here", First: n + 1, List: []messages.Instruction{i}, Known: in, At: b.clock()})
+		i := clearingmsg.Instruction{Kind: clearingmsg.InstructPay, ID: "x", Account: "alice", Amount: 3 * c, Reason: "r"}
+		m, err := clearing.SignInstructions(east, clearingmsg.Instructions{From: "east", To: "here", First: n + 1, List: []clearingmsg.Instruction{i}, Known: in, At: b.clock()})
 		if err != nil {
 			b.Fatal(err)
 		}
 		do(clearing.Command{Instructions: &m})
-		in = clearing.After(in, &i, &messages.TransferResult{Amount: 3 * c})
+		in = clearing.After(in, &i, &money.TransferResult{Amount: 3 * c})
 	}
-	may := messages.AuthoriseRequest{Key: "v", Peer: "east", Amount: 4 * c, Interval: messages.MinInterval}
-	do(clearing.Command{By: "alice", Authorise: &may, Asked: b.signed(k, "user", "alice", messages.VerbAuthorise, may)})
+	may := clearingmsg.AuthoriseRequest{Key: "v", Peer: "east", Amount: 4 * c, Interval: clearingmsg.MinInterval}
+	do(clearing.Command{By: "alice", Authorise: &may, Asked: b.signed(k, "user", "alice", clearingmsg.VerbAuthorise, may)})
 	do(clearing.Command{Silent: "east"})
 }
 
 // standings returns the standings derived from a journal, or the error of deriving it.
-func standings(t *testing.T, k *siteKeys, records [][]byte) ([]messages.Standing, error) {
+func standings(t *testing.T, k *siteKeys, records [][]byte) ([]money.Standing, error) {
 	t.Helper()
 	exchange, err := k.Exchange()
 	if err != nil {
@@ -161,9 +163,9 @@ func forged(t *testing.T, commands ...ledger.Command) [][]byte {
 func TestAPaymentFromAnothersAccountIsFound(t *testing.T) {
 	b, k := tradingBed(t)
 	l := b.copied()
-	pay := messages.PayRequest{Key: "x", From: "alice", To: "bob", Amount: 900 * c, Reason: "r"}
-	asked := b.signed(k, "user", "bob", messages.VerbPay, pay)
-	if _, err := l.Asked(messages.VerbPay, "bob", asked, l.Now()); err != nil {
+	pay := money.PayRequest{Key: "x", From: "alice", To: "bob", Amount: 900 * c, Reason: "r"}
+	asked := b.signed(k, "user", "bob", money.VerbPay, pay)
+	if _, err := l.Asked(money.VerbPay, "bob", asked, l.Now()); err != nil {
 		t.Fatal(err)
 	}
 	command := ledger.Command{Verb: ledger.Pay, At: l.Now(), By: "bob", Rank: ledger.Operator, Within: true, Pay: pay}
@@ -196,12 +198,12 @@ func TestRecordsFromNothingAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := b.clock()
-	grant := ledger.Command{Verb: ledger.Grant, At: at, By: "ops", Grant: messages.GrantRequest{Key: "9", Account: "bob", Amount: c, Expires: at + 1}}
+	grant := ledger.Command{Verb: ledger.Grant, At: at, By: "ops", Grant: money.GrantRequest{Key: "9", Account: "bob", Amount: c, Expires: at + 1}}
 	lapses := hold("h", "bob", c)
 	lapses.Expires = at + 1
 	expire := ledger.Command{Verb: ledger.Expire, At: at + 1}
 	returned := forged(t, grant, expire)
-	lapsed := forged(t, grant, ledger.Command{Verb: ledger.Transfers, At: at, By: "$auctioneer", Rank: ledger.Service, Transfers: []messages.Transfer{lapses}}, expire)
+	lapsed := forged(t, grant, ledger.Command{Verb: ledger.Transfers, At: at, By: "$auctioneer", Rank: ledger.Service, Transfers: []money.Transfer{lapses}}, expire)
 	last := func(list [][]byte) []byte { return list[len(list)-1] }
 	plants := map[string][][]byte{
 		"a return of no grant":              {last(returned)},
@@ -221,18 +223,18 @@ func TestRecordsFromNothingAreFound(t *testing.T) {
 	}
 	grant.Grant.Expires = 0
 	plants["a grant that nobody asked for"] = own(grant)
-	settles := ledger.Command{By: "$clearing", Rank: ledger.Clearing, Verb: ledger.Credit, Credit: messages.CreditRequest{Account: "clearing-east", Credit: 1000 * c, Reason: "r"}}
+	settles := ledger.Command{By: "$clearing", Rank: ledger.Clearing, Verb: ledger.Credit, Credit: money.CreditRequest{Account: "clearing-east", Credit: 1000 * c, Reason: "r"}}
 	plants["a peer's limit raised by nobody"] = own(settles)
 	claims := hold(clearing.TransferPrefix+"99", "alice", c)
 	claims.Credit = "clearing-east"
-	settles.Verb, settles.Transfers = ledger.Transfers, []messages.Transfer{claims}
+	settles.Verb, settles.Transfers = ledger.Transfers, []money.Transfer{claims}
 	plants["a hold on alice's credits that a peer may charge"] = own(settles)
-	settles.Transfers = []messages.Transfer{{ID: clearing.TransferPrefix + "98", Kind: messages.Post, Pending: clearing.TransferPrefix + "authorisation/alice/v", Amount: c}}
+	settles.Transfers = []money.Transfer{{ID: clearing.TransferPrefix + "98", Kind: money.Post, Pending: clearing.TransferPrefix + "authorisation/alice/v", Amount: c}}
 	plants["a charge that the peer did not make"] = own(settles)
-	settles.Transfers = []messages.Transfer{{ID: clearing.TransferPrefix + "97", Kind: messages.Posted, Debit: "clearing-east", Credit: "bob", Amount: c}}
+	settles.Transfers = []money.Transfer{{ID: clearing.TransferPrefix + "97", Kind: money.Posted, Debit: "clearing-east", Credit: "bob", Amount: c}}
 	plants["a payment of a peer without a statement"] = own(settles)
-	plants["a transfer without a mark"] = own(ledger.Command{By: "$auctioneer", Rank: ledger.Service, Verb: ledger.Transfers, Transfers: []messages.Transfer{hold("q", "alice", c)}})
-	plants["a freeze that nobody asked for"] = own(ledger.Command{By: "ops", Verb: ledger.Freeze, Freeze: messages.FreezeRequest{Account: "bob", Frozen: true, Reason: "another"}})
+	plants["a transfer without a mark"] = own(ledger.Command{By: "$auctioneer", Rank: ledger.Service, Verb: ledger.Transfers, Transfers: []money.Transfer{hold("q", "alice", c)}})
+	plants["a freeze that nobody asked for"] = own(ledger.Command{By: "ops", Verb: ledger.Freeze, Freeze: money.FreezeRequest{Account: "bob", Frozen: true, Reason: "another"}})
 	for i, raw := range sound {
 		if line, err := ledger.ReadLine(uint64(i+1), raw); err == nil && line.Ground == "grant" {
 			plants["a grant recorded twice"] = [][]byte{raw}
@@ -322,7 +324,7 @@ func altered(rng *rand.Rand, sound [][]byte) (records [][]byte, at int) {
 // isOmission reports whether the altered journal only lacks a transfer whose accounts do not appear again, and no
 // other account has more or less. Such a journal is also the honest journal of a bank that never got the request, so
 // only a checkpoint shows it. Example: of "ada pays bob", "cyd pays eve", the first is missing.
-func isOmission(t *testing.T, records, sound [][]byte, at int, is, want []messages.Standing) bool {
+func isOmission(t *testing.T, records, sound [][]byte, at int, is, want []money.Standing) bool {
 	t.Helper()
 	if len(records) != len(sound)-1 {
 		return false
@@ -341,8 +343,8 @@ func isOmission(t *testing.T, records, sound [][]byte, at int, is, want []messag
 			return false
 		}
 	}
-	others := func(all []messages.Standing) []messages.Standing {
-		return slices.DeleteFunc(slices.Clone(all), func(s messages.Standing) bool { return of(s.Account) })
+	others := func(all []money.Standing) []money.Standing {
+		return slices.DeleteFunc(slices.Clone(all), func(s money.Standing) bool { return of(s.Account) })
 	}
 	return left.Moves() && slices.Equal(others(is), others(want))
 }

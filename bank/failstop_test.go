@@ -15,7 +15,9 @@ import (
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // believing is a machine whose Check accepts every command, as a leader of another version may.
@@ -41,10 +43,10 @@ func (f fatal) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
 // such a command.
 func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 	t.Parallel()
-	grant := ledger.Command{Verb: ledger.Grant, At: 2000, By: "ops", Grant: messages.GrantRequest{Key: "1", Account: "ada", Amount: 10 * c}}
+	grant := ledger.Command{Verb: ledger.Grant, At: 2000, By: "ops", Grant: money.GrantRequest{Key: "1", Account: "ada", Amount: 10 * c}}
 	whole := grant.Encode()
 	later, verb := append([]byte{99}, whole[1:]...), append([]byte{whole[0], 0xff}, whole[2:]...)
-	settles := clearing.Command{At: 2000, By: "ada", Revoke: &messages.RevokeRequest{ID: "ada/k"}}
+	settles := clearing.Command{At: 2000, By: "ada", Revoke: &clearingmsg.RevokeRequest{ID: "ada/k"}}
 	revoke, err := settles.Encode()
 	if err != nil {
 		t.Fatal(err)

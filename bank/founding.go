@@ -8,6 +8,7 @@ import (
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // founding has the accounts that a new site opens by itself. Requests about one of them wait until it is open;
@@ -62,7 +63,7 @@ func (f *founding) bound(s bus.Service) bus.Service {
 }
 
 // parties returns the accounts of transfers.
-func parties(list []messages.Transfer) (names []messages.Name) {
+func parties(list []money.Transfer) (names []messages.Name) {
 	for i := range list {
 		names = append(names, list[i].Debit, list[i].Member)
 	}

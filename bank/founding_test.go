@@ -4,23 +4,24 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // TestNewSiteIsNotDefinite: a site has not yet opened an account of its configuration. Requests of its user, and
 // holds on it, must get an error that says to wait, and the bank must not remember that answer.
 func TestNewSiteIsNotDefinite(t *testing.T) {
 	b := startWith(t, func(c *Config) { c.Opening = []messages.Name{"ops", "ada"} })
-	hold := messages.TransferRequest{Transfers: []messages.Transfer{{ID: "h", Kind: messages.Hold, Debit: "ada", Member: "ada", Amount: 5, Expires: 1_000_000_000}}}
-	b.refused(messages.Unavailable, "ada", messages.VerbAccount, messages.AccountRequest{})
+	hold := money.TransferRequest{Transfers: []money.Transfer{{ID: "h", Kind: money.Hold, Debit: "ada", Member: "ada", Amount: 5, Expires: 1_000_000_000}}}
+	b.refused(messages.Unavailable, "ada", messages.VerbAccount, money.AccountRequest{})
 	b.refused(messages.Unavailable, "$auctioneer", messages.VerbTransfer, hold)
-	b.refused(messages.NotFound, "bob", messages.VerbAccount, messages.AccountRequest{})
+	b.refused(messages.NotFound, "bob", messages.VerbAccount, money.AccountRequest{})
 	for _, name := range []messages.Name{"ops", "ada"} {
-		must[messages.AccountReply](b, "ops", messages.VerbGrant, messages.GrantRequest{Key: name, Account: name, Amount: 10, Reason: "opening"})
+		must[money.AccountReply](b, "ops", messages.VerbGrant, money.GrantRequest{Key: name, Account: name, Amount: 10, Reason: "opening"})
 	}
-	if r := must[messages.TransferReply](b, "$auctioneer", messages.VerbTransfer, hold); r.Results[0].Error != nil {
+	if r := must[money.TransferReply](b, "$auctioneer", messages.VerbTransfer, hold); r.Results[0].Error != nil {
 		t.Errorf("the same hold: %v", r.Results[0].Error)
 	}
-	if a := must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{}); a.Balance != 10 || a.Holds != 1 {
+	if a := must[money.AccountReply](b, "ada", messages.VerbAccount, money.AccountRequest{}); a.Balance != 10 || a.Holds != 1 {
 		t.Errorf("ada's account: %+v", a)
 	}
 }

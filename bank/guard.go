@@ -6,6 +6,7 @@ import (
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 )
 
 // guard refuses commands that would change the clearing's accounts or transfers, because the peer's books would not
@@ -52,7 +53,7 @@ func guardTransfer(id string) *messages.Error {
 func guardNames(names ...messages.Name) *messages.Error {
 	for _, name := range names {
 		if clearing.Reserved(name) {
-			return messages.Errorf(messages.PermissionDenied, "account %q is for settlements with other sites: set a peer's limit with the request %q, and choose no such name for a user or project", name, messages.VerbPeer)
+			return messages.Errorf(messages.PermissionDenied, "account %q is for settlements with other sites: set a peer's limit with the request %q, and choose no such name for a user or project", name, clearingmsg.VerbPeer)
 		}
 	}
 	return nil

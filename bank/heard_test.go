@@ -9,6 +9,8 @@ import (
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // audited verifies the records of the bank "here" with only the site's public key.
@@ -42,29 +44,29 @@ func TestAnAuditorChecksWhatPeersSigned(t *testing.T) {
 		}
 		return r
 	}
-	peer := messages.PeerRequest{Peer: "east", Keys: []string{public(t, east)}, Limit: 20 * c}
-	must(clearing.Command{By: "ops", Peer: &peer, Asked: ops(messages.VerbPeer, peer)})
+	peer := clearingmsg.PeerRequest{Peer: "east", Keys: []string{public(t, east)}, Limit: 20 * c}
+	must(clearing.Command{By: "ops", Peer: &peer, Asked: ops(clearingmsg.VerbPeer, peer)})
 
 	// East pays Ada twice, and Ada pays an account at east.
 	in := clearing.Beginning("east", "here")
 	pays := func(amount messages.Credits) {
 		t.Helper()
-		i := messages.Instruction{Kind: messages.InstructPay, ID: "x", Account: "ada", Amount: amount, Reason: "r"}
-		m, err := clearing.SignInstructions(east, messages.Instructions{From: "east", To: "here", First: in.Number + 1, List: []messages.Instruction{i}, Known: in, At: b.clock()})
+		i := clearingmsg.Instruction{Kind: clearingmsg.InstructPay, ID: "x", Account: "ada", Amount: amount, Reason: "r"}
+		m, err := clearing.SignInstructions(east, clearingmsg.Instructions{From: "east", To: "here", First: in.Number + 1, List: []clearingmsg.Instruction{i}, Known: in, At: b.clock()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		must(clearing.Command{Instructions: &m})
-		in = clearing.After(in, &i, &messages.TransferResult{Amount: amount})
+		in = clearing.After(in, &i, &money.TransferResult{Amount: amount})
 	}
 	pays(5 * c)
 	pays(5 * c)
-	remit := messages.RemitRequest{Key: "r", Peer: "east", Payee: "eve", Amount: 4 * c}
-	must(clearing.Command{By: "ada", Remit: &remit, Asked: b.signed(k, "user", "ada", messages.VerbRemit, remit)})
-	sent := messages.Instructions{}
+	remit := clearingmsg.RemitRequest{Key: "r", Peer: "east", Payee: "eve", Amount: 4 * c}
+	must(clearing.Command{By: "ada", Remit: &remit, Asked: b.signed(k, "user", "ada", clearingmsg.VerbRemit, remit)})
+	sent := clearingmsg.Instructions{}
 	b.bank.machine.readClearing(func(s *clearing.State) { sent, _ = s.Outgoing("east", b.clock()) })
-	outcome := messages.TransferResult{Amount: 4 * c}
-	receipt, err := clearing.SignReceipt(east, messages.Receipt{From: "east", To: "here", First: 1, Outcomes: []messages.TransferResult{outcome},
+	outcome := money.TransferResult{Amount: 4 * c}
+	receipt, err := clearing.SignReceipt(east, clearingmsg.Receipt{From: "east", To: "here", First: 1, Outcomes: []money.TransferResult{outcome},
 		Total: clearing.After(clearing.Beginning("here", "east"), &sent.List[0], &outcome), At: b.clock()})
 	if err != nil {
 		t.Fatal(err)

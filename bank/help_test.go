@@ -12,6 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/money"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 const (
@@ -101,7 +103,7 @@ func must[Reply any](b *bed, caller messages.Name, verb string, request any) Rep
 // ask sends a request once, without repeating it.
 func (b *bed) ask(caller messages.Name, verb string, request any) error {
 	b.Helper()
-	payload, err := messages.Marshal(request, messages.Msgpack)
+	payload, err := wire.Marshal(request, wire.Msgpack)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -133,20 +135,20 @@ func (b *bed) refused(kind messages.Kind, caller messages.Name, verb string, req
 
 func (b *bed) grant(key string, account messages.Name, amount messages.Credits) {
 	b.Helper()
-	must[messages.AccountReply](b, "ops", messages.VerbGrant, messages.GrantRequest{Key: key, Account: account, Amount: amount})
+	must[money.AccountReply](b, "ops", messages.VerbGrant, money.GrantRequest{Key: key, Account: account, Amount: amount})
 }
 
-func (b *bed) transfer(ts ...messages.Transfer) []messages.TransferResult {
+func (b *bed) transfer(ts ...money.Transfer) []money.TransferResult {
 	b.Helper()
-	return must[messages.TransferReply](b, "$auctioneer", messages.VerbTransfer, messages.TransferRequest{Transfers: ts}).Results
+	return must[money.TransferReply](b, "$auctioneer", messages.VerbTransfer, money.TransferRequest{Transfers: ts}).Results
 }
 
-func hold(id string, account messages.Name, amount messages.Credits) messages.Transfer {
-	return messages.Transfer{ID: id, Kind: messages.Hold, Debit: account, Member: account, Amount: amount}
+func hold(id string, account messages.Name, amount messages.Credits) money.Transfer {
+	return money.Transfer{ID: id, Kind: money.Hold, Debit: account, Member: account, Amount: amount}
 }
 
-func post(id, hold string, amount messages.Credits) messages.Transfer {
-	return messages.Transfer{ID: id, Kind: messages.Post, Pending: hold, Credit: messages.SiteAccount, Amount: amount}
+func post(id, hold string, amount messages.Credits) money.Transfer {
+	return money.Transfer{ID: id, Kind: money.Post, Pending: hold, Credit: money.SiteAccount, Amount: amount}
 }
 
 // metric returns the value of a counter or gauge, or the count of a histogram. If the metric has a label, its value

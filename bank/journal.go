@@ -6,18 +6,19 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // pageBytes is the maximum size of the records in one reply; a NATS server accepts 1 MiB.
 const pageBytes = 512 << 10
 
 // journal returns a page of the journal.
-func (q *queries) journal(ctx context.Context, caller messages.Name, r messages.JournalRequest) (messages.JournalReply, error) {
+func (q *queries) journal(ctx context.Context, caller messages.Name, r money.JournalRequest) (money.JournalReply, error) {
 	if err := q.mayAudit(ctx, caller, "read the journal", r.Validate()); err != nil {
-		return messages.JournalReply{}, err
+		return money.JournalReply{}, err
 	}
 	var h ledger.History
-	var reply messages.JournalReply
+	var reply money.JournalReply
 	var err error
 	q.machine.read(func(l *ledger.Ledger) {
 		h = l.History()
@@ -41,8 +42,8 @@ func (q *queries) journal(ctx context.Context, caller messages.Name, r messages.
 // maxStandings is the maximum number of accounts that fit in a reply together with the records.
 const maxStandings = 4000
 
-func page(reply *messages.JournalReply, h *ledger.History, r messages.JournalRequest) error {
-	reply.Records = []messages.JournalRecord{}
+func page(reply *money.JournalReply, h *ledger.History, r money.JournalRequest) error {
+	reply.Records = []money.JournalRecord{}
 	size := 0
 	for after := r.After; after < reply.Count; after++ { // with <=, After could be the largest number, and After + 1 would overflow
 		number := after + 1
@@ -55,7 +56,7 @@ func page(reply *messages.JournalReply, h *ledger.History, r messages.JournalReq
 			reply.More = true
 			return nil
 		}
-		reply.Records = append(reply.Records, messages.JournalRecord{Number: number, Data: record})
+		reply.Records = append(reply.Records, money.JournalRecord{Number: number, Data: record})
 	}
 	return nil
 }
@@ -75,36 +76,36 @@ func (q *queries) mayAudit(ctx context.Context, caller messages.Name, what strin
 const maxCheckpoints = 1000
 
 // checkpoints returns signed checkpoints, and signs a new one on request.
-func (q *queries) checkpoints(ctx context.Context, caller messages.Name, r messages.CheckpointsRequest) (messages.CheckpointsReply, error) {
+func (q *queries) checkpoints(ctx context.Context, caller messages.Name, r money.CheckpointsRequest) (money.CheckpointsReply, error) {
 	if err := q.mayAudit(ctx, caller, "see the checkpoints", r.Validate()); err != nil {
-		return messages.CheckpointsReply{}, err
+		return money.CheckpointsReply{}, err
 	}
 	if r.Seen != nil {
-		return messages.CheckpointsReply{Checkpoints: []messages.Checkpoint{}}, q.alarm.check(ctx, r.Replica, r.Seen)
+		return money.CheckpointsReply{Checkpoints: []money.Checkpoint{}}, q.alarm.check(ctx, r.Replica, r.Seen)
 	}
 	if err := q.alarm.refusal(); err != nil {
-		return messages.CheckpointsReply{}, err
+		return money.CheckpointsReply{}, err
 	}
 	if r.Sign {
 		if err := q.archive.sign(); err != nil {
-			return messages.CheckpointsReply{}, err
+			return money.CheckpointsReply{}, err
 		}
 	}
 	if r.Limit == 0 || r.Limit > maxCheckpoints {
 		r.Limit = maxCheckpoints
 	}
-	var reply messages.CheckpointsReply
+	var reply money.CheckpointsReply
 	reply.Checkpoints, reply.More = q.archive.checkpoints.After(r.After, r.Limit)
 	return reply, nil
 }
 
 // segment returns a part of a full segment's file.
-func (q *queries) segment(ctx context.Context, caller messages.Name, r messages.SegmentRequest) (reply messages.SegmentReply, err error) {
+func (q *queries) segment(ctx context.Context, caller messages.Name, r money.SegmentRequest) (reply money.SegmentReply, err error) {
 	if err := q.mayAudit(ctx, caller, "read the journal's files", r.Validate()); err != nil {
 		return reply, err
 	}
 	if q.archive.files == nil {
-		return reply, messages.Errorf(messages.NotFound, "this bank keeps its journal in memory: read it with %s", messages.VerbJournal)
+		return reply, messages.Errorf(messages.NotFound, "this bank keeps its journal in memory: read it with %s", money.VerbJournal)
 	}
 	return q.archive.part(r)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/proof"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // Keys are the site's keys, which a bank uses to identify callers. They come from the site's keys directory, never
@@ -76,7 +77,7 @@ func (k *keys) declare(ctx context.Context) error {
 	if from != 0 && len(keys.Roles)+len(keys.Ended)+len(keys.Revoked) == 0 && len(keys.Succession) == successors {
 		return nil
 	}
-	payload, err := messages.Marshal(&keys, messages.Msgpack)
+	payload, err := wire.Marshal(&keys, wire.Msgpack)
 	if err != nil {
 		return err
 	}

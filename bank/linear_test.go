@@ -15,6 +15,7 @@ import (
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // These tests ask three replicas of a bank to hold, charge and show credits, including replicas that wrongly believe
@@ -118,7 +119,7 @@ func (r *run) caller(number, operations int, rng *rand.Rand) {
 			h := holds[0]
 			holds = holds[1:]
 			h.in.kind, h.in.amount = "void", 0
-			t := messages.Transfer{ID: h.id + "/end", Kind: messages.Void, Pending: h.id}
+			t := money.Transfer{ID: h.id + "/end", Kind: money.Void, Pending: h.id}
 			if rng.IntN(2) == 0 {
 				h.in.kind, h.in.amount = "post", h.in.hold/2
 				t = post(h.id+"/end", h.id, h.in.amount)
@@ -138,7 +139,7 @@ func (r *run) caller(number, operations int, rng *rand.Rand) {
 func (r *run) read(caller int, name messages.Name, rng *rand.Rand) {
 	in, call := asked{account: name, kind: "read"}, r.clock.Add(1)
 	for {
-		reply, err := r.banks[rng.IntN(3)].queries.account(context.Background(), name, messages.AccountRequest{})
+		reply, err := r.banks[rng.IntN(3)].queries.account(context.Background(), name, money.AccountRequest{})
 		if err == nil {
 			r.record(caller, in, call, answer{done: true, balance: reply.Balance, reserved: reply.Reserved})
 			return
@@ -152,10 +153,10 @@ func (r *run) read(caller int, name messages.Name, rng *rand.Rand) {
 
 // transfer repeats a transfer until its outcome is known; sometimes it gives up before. It returns the identifier,
 // and whether the transfer was carried out.
-func (r *run) transfer(caller int, in asked, t messages.Transfer, rng *rand.Rand) (string, bool) {
+func (r *run) transfer(caller int, in asked, t money.Transfer, rng *rand.Rand) (string, bool) {
 	call := r.clock.Add(1)
 	for {
-		reply, err := r.banks[rng.IntN(3)].commands.transfer(context.Background(), "$auctioneer", messages.TransferRequest{Transfers: []messages.Transfer{t}})
+		reply, err := r.banks[rng.IntN(3)].commands.transfer(context.Background(), "$auctioneer", money.TransferRequest{Transfers: []money.Transfer{t}})
 		switch kind := messages.KindOf(err); {
 		case err == nil:
 			refusal := reply.Results[0].Error
@@ -179,7 +180,7 @@ func (r *run) transfer(caller int, in asked, t messages.Transfer, rng *rand.Rand
 // open gives the accounts their first credits.
 func (r *run) open() {
 	for _, name := range []messages.Name{"ada", "bob"} {
-		c := ledger.Command{Verb: ledger.Grant, By: "ops", Grant: messages.GrantRequest{Key: name, Account: name, Amount: opening}}
+		c := ledger.Command{Verb: ledger.Grant, By: "ops", Grant: money.GrantRequest{Key: name, Account: name, Amount: opening}}
 		if _, err := r.banks[0].group.propose(context.Background(), &c); err != nil {
 			r.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/candor-grid/candor/bank/history"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // metrics are the metrics of one replica.
@@ -109,7 +110,7 @@ func (t told) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (t told) Collect(out chan<- prometheus.Metric) {
-	for _, a := range read(t.machine, func(l *ledger.Ledger) []messages.AccountReply { return l.MostGranted(t.most) }) {
+	for _, a := range read(t.machine, func(l *ledger.Ledger) []money.AccountReply { return l.MostGranted(t.most) }) {
 		out <- prometheus.MustNewConstMetric(accountAvailable, prometheus.GaugeValue, a.Available.Float(), a.Account)
 		out <- prometheus.MustNewConstMetric(accountSpent, prometheus.GaugeValue, a.Spent.Float(), a.Account)
 	}

@@ -16,7 +16,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/proof"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // verifies checks the bank's journal like an outsider who has the site's keys.
@@ -112,16 +115,16 @@ func TestAForgedCommandInTheLogMovesNothing(t *testing.T) {
 	service.transfer(hold("h", "ada", 5*c))
 
 	forged := map[string][]byte{
-		"a raw grant":       (&ledger.Command{Verb: ledger.Grant, At: b.clock(), By: "ops", Grant: messages.GrantRequest{Key: "2", Account: "eve", Amount: 12345 * c}}).Encode(),
-		"a grant within":    (&ledger.Command{Verb: ledger.Grant, At: b.clock(), By: "ops", Within: true, Grant: messages.GrantRequest{Key: "2", Account: "eve", Amount: 12345 * c}}).Encode(),
-		"a raw transfer":    (&ledger.Command{Verb: ledger.Transfers, At: b.clock(), By: "$auctioneer", Rank: ledger.Service, Transfers: []messages.Transfer{post("p", "h", 5*c)}}).Encode(),
-		"as the clearing":   (&ledger.Command{Verb: ledger.Credit, At: b.clock(), By: "$clearing", Rank: ledger.Clearing, Credit: messages.CreditRequest{Account: "ada", Credit: c}}).Encode(),
-		"a grant by a user": b.command(k, "user", "ops", ledger.Grant, messages.GrantRequest{Key: "2", Account: "eve", Amount: c}),
+		"a raw grant":       (&ledger.Command{Verb: ledger.Grant, At: b.clock(), By: "ops", Grant: money.GrantRequest{Key: "2", Account: "eve", Amount: 12345 * c}}).Encode(),
+		"a grant within":    (&ledger.Command{Verb: ledger.Grant, At: b.clock(), By: "ops", Within: true, Grant: money.GrantRequest{Key: "2", Account: "eve", Amount: 12345 * c}}).Encode(),
+		"a raw transfer":    (&ledger.Command{Verb: ledger.Transfers, At: b.clock(), By: "$auctioneer", Rank: ledger.Service, Transfers: []money.Transfer{post("p", "h", 5*c)}}).Encode(),
+		"as the clearing":   (&ledger.Command{Verb: ledger.Credit, At: b.clock(), By: "$clearing", Rank: ledger.Clearing, Credit: money.CreditRequest{Account: "ada", Credit: c}}).Encode(),
+		"a grant by a user": b.command(k, "user", "ops", ledger.Grant, money.GrantRequest{Key: "2", Account: "eve", Amount: c}),
 	}
 	other := newSiteKeys(t)
-	forged["a grant of another site's operator"] = b.command(other, "operator", "ops", ledger.Grant, messages.GrantRequest{Key: "2", Account: "eve", Amount: c})
-	forged["another name's proof"] = b.commandAs(k, "operator", "mallory", "ops", ledger.Grant, messages.GrantRequest{Key: "2", Account: "eve", Amount: c})
-	flipped := b.command(k, "operator", "ops", ledger.Grant, messages.GrantRequest{Key: "2", Account: "eve", Amount: c})
+	forged["a grant of another site's operator"] = b.command(other, "operator", "ops", ledger.Grant, money.GrantRequest{Key: "2", Account: "eve", Amount: c})
+	forged["another name's proof"] = b.commandAs(k, "operator", "mallory", "ops", ledger.Grant, money.GrantRequest{Key: "2", Account: "eve", Amount: c})
+	flipped := b.command(k, "operator", "ops", ledger.Grant, money.GrantRequest{Key: "2", Account: "eve", Amount: c})
 	at := bytes.Index(flipped, []byte("eve"))
 	flipped[at+5] ^= 1
 	forged["a flipped amount"] = flipped
@@ -147,7 +150,7 @@ func TestAForgedCommandInTheLogMovesNothing(t *testing.T) {
 	}
 }
 
-func (b *bed) books() (r messages.BooksReply) {
+func (b *bed) books() (r money.BooksReply) {
 	b.bank.machine.read(func(l *ledger.Ledger) { r = l.Books() })
 	return r
 }
@@ -159,12 +162,12 @@ func (b *bed) command(k *siteKeys, role string, by messages.Name, verb ledger.Ve
 // commandAs returns a command with the signature of a name.
 func (b *bed) commandAs(k *siteKeys, role string, name, by messages.Name, verb ledger.Verb, request any) []byte {
 	b.Helper()
-	payload, err := messages.Marshal(request, messages.Msgpack)
+	payload, err := wire.Marshal(request, wire.Msgpack)
 	if err != nil {
 		b.Fatal(err)
 	}
 	p := k.issue(role, name)
-	requests := map[ledger.Verb]string{ledger.Grant: messages.VerbGrant, ledger.Credit: messages.VerbCredit}
+	requests := map[ledger.Verb]string{ledger.Grant: messages.VerbGrant, ledger.Credit: money.VerbCredit}
 	signed, err := p.Sign("here", requests[verb], by, b.clock(), payload)
 	if err != nil {
 		b.Fatal(err)
@@ -178,7 +181,7 @@ func TestAnAlteredRecordIsNamed(t *testing.T) {
 	ops := b.as(k.issue("operator", "ops"), "ops")
 	ops.grant("1", "ada", 10*c)
 	service := b.as(k.issue("service", "$auctioneer"), "$auctioneer")
-	service.transfer(messages.Transfer{ID: "h", Kind: messages.Posted, Debit: "ada", Credit: messages.SiteAccount, Amount: 5 * c, Reason: "spring"})
+	service.transfer(money.Transfer{ID: "h", Kind: money.Posted, Debit: "ada", Credit: money.SiteAccount, Amount: 5 * c, Reason: "spring"})
 	var h ledger.History
 	b.bank.machine.read(func(l *ledger.Ledger) { h = l.History() })
 	for n := uint64(1); n <= h.Count(); n++ {
@@ -203,9 +206,9 @@ func TestAnAlteredRecordIsNamed(t *testing.T) {
 
 func TestWhatIsNotSignedIsRefusedWithWhatToDo(t *testing.T) {
 	b, k := provenBed(t)
-	b.refused(messages.Unproven, "ops", messages.VerbGrant, messages.GrantRequest{Key: "1", Account: "ada", Amount: c})
-	b.refused(messages.Unproven, "$auctioneer", messages.VerbTransfer, messages.TransferRequest{Transfers: []messages.Transfer{hold("h", "ada", c)}})
-	b.as(k.issue("user", "ops"), "ops").refused(messages.Unproven, "ops", messages.VerbGrant, messages.GrantRequest{Key: "1", Account: "ada", Amount: c})
+	b.refused(messages.Unproven, "ops", messages.VerbGrant, money.GrantRequest{Key: "1", Account: "ada", Amount: c})
+	b.refused(messages.Unproven, "$auctioneer", messages.VerbTransfer, money.TransferRequest{Transfers: []money.Transfer{hold("h", "ada", c)}})
+	b.as(k.issue("user", "ops"), "ops").refused(messages.Unproven, "ops", messages.VerbGrant, money.GrantRequest{Key: "1", Account: "ada", Amount: c})
 }
 
 func TestRotationAndRevocationEndWhatAKeyProves(t *testing.T) {
@@ -215,13 +218,13 @@ func TestRotationAndRevocationEndWhatAKeyProves(t *testing.T) {
 	k.rotate("operator")
 	fresh := k.issue("operator", "ops")
 	await.Until(b, "the new key counts", func() bool {
-		_, err := call[messages.AccountReply](b.as(fresh, "ops"), "ops", messages.VerbGrant, messages.GrantRequest{Key: "2", Account: "ada", Amount: c})
+		_, err := call[money.AccountReply](b.as(fresh, "ops"), "ops", messages.VerbGrant, money.GrantRequest{Key: "2", Account: "ada", Amount: c})
 		return err == nil
 	})
 	b.as(old, "ops").grant("3", "ada", c)
 	k.finish("operator")
 	await.Until(b, "the old key counts no more", func() bool {
-		_, err := call[messages.AccountReply](b.as(old, "ops"), "ops", messages.VerbGrant, messages.GrantRequest{Key: "4", Account: "ada", Amount: c})
+		_, err := call[money.AccountReply](b.as(old, "ops"), "ops", messages.VerbGrant, money.GrantRequest{Key: "4", Account: "ada", Amount: c})
 		return messages.KindOf(err) == messages.Unproven
 	})
 	b.as(fresh, "ops").grant("5", "ada", c)
@@ -249,7 +252,7 @@ func TestARetiredKeyOfTheAccountSaysNothing(t *testing.T) {
 	states := func(what string, thief *siteKeys) {
 		t.Helper()
 		keys := messages.SiteKeys{Site: "here", Roles: []messages.RoleKey{{Role: "operator", Key: public(t, accountKey(t))}}, Succession: thief.links}
-		payload, err := messages.Marshal(&keys, messages.Msgpack)
+		payload, err := wire.Marshal(&keys, wire.Msgpack)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -297,7 +300,7 @@ func TestASignedRequestIsCarriedOutOnce(t *testing.T) {
 	b, k := provenBed(t)
 	ops := b.as(k.issue("operator", "ops"), "ops")
 	ops.grant("1", "ada", c)
-	credit := b.command(k, "operator", "ops", ledger.Credit, messages.CreditRequest{Account: "ada", Credit: 100 * c})
+	credit := b.command(k, "operator", "ops", ledger.Credit, money.CreditRequest{Account: "ada", Credit: 100 * c})
 	for i := range 2 {
 		answer, err := b.box.Propose(context.Background(), credit)
 		if err != nil {
@@ -307,7 +310,7 @@ func TestASignedRequestIsCarriedOutOnce(t *testing.T) {
 			t.Errorf("time %d: %+v", i, r.Error)
 		}
 		b.setClock(b.clock() + 1)
-		must[messages.AccountReply](ops, "ops", messages.VerbCredit, messages.CreditRequest{Account: "ada"})
+		must[money.AccountReply](ops, "ops", money.VerbCredit, money.CreditRequest{Account: "ada"})
 	}
 }
 
@@ -321,7 +324,7 @@ func TestALogWithoutTheStatementIsNotTaken(t *testing.T) {
 	}
 	l := ledger.New()
 	l.Trust(&ledger.Root{Site: "here", Account: k.AccountKey(), Exchange: exchange})
-	grant := ledger.Command{Verb: ledger.Grant, At: 1, By: "ops", Grant: messages.GrantRequest{Key: "1", Account: "eve", Amount: c}}
+	grant := ledger.Command{Verb: ledger.Grant, At: 1, By: "ops", Grant: money.GrantRequest{Key: "1", Account: "eve", Amount: c}}
 	if r := l.Apply(grant.Encode()); messages.KindOf(r.Error) != messages.Unproven || r.Error == nil {
 		t.Errorf("got %v", r.Error)
 	}
@@ -347,7 +350,7 @@ func TestAnImageHasWhatIsTrusted(t *testing.T) {
 	ops.grant("1", "ada", 10*c)
 	service := b.as(k.issue("service", "$auctioneer"), "$auctioneer")
 	service.transfer(hold("h", "ada", 5*c))
-	credit := b.command(k, "operator", "ops", ledger.Credit, messages.CreditRequest{Account: "ada", Credit: 100 * c})
+	credit := b.command(k, "operator", "ops", ledger.Credit, money.CreditRequest{Account: "ada", Credit: 100 * c})
 	if _, err := b.box.Propose(context.Background(), credit); err != nil {
 		t.Fatal(err)
 	}
@@ -381,14 +384,14 @@ func TestAForgedClearingCommandMovesNothing(t *testing.T) {
 	b, k := provenBed(t)
 	ops := b.as(k.issue("operator", "ops"), "ops")
 	ops.grant("1", "ada", 10*c)
-	peer := messages.PeerRequest{Peer: "east", Keys: []string{public(t, accountKey(t))}, Limit: 5 * c}
-	remit := messages.RemitRequest{Key: "r", Peer: "east", Payee: "eve", Amount: 4 * c}
+	peer := clearingmsg.PeerRequest{Peer: "east", Keys: []string{public(t, accountKey(t))}, Limit: 5 * c}
+	remit := clearingmsg.RemitRequest{Key: "r", Peer: "east", Payee: "eve", Amount: 4 * c}
 	for name, command := range map[string]clearing.Command{
 		"a peer":           {At: b.clock(), By: "ops", Peer: &peer},
 		"a remittance":     {At: b.clock(), By: "ada", Remit: &remit},
-		"another's proof":  {At: b.clock(), By: "ops", Peer: &peer, Asked: b.signed(k, "user", "ada", messages.VerbPeer, peer)},
-		"another request":  {At: b.clock(), By: "ops", Peer: &peer, Asked: b.signed(k, "operator", "ops", messages.VerbReserve, messages.ReserveRequest{Limit: c})},
-		"a user's for ops": {At: b.clock(), By: "ada", Peer: &peer, Asked: b.signed(k, "user", "ada", messages.VerbPeer, peer)},
+		"another's proof":  {At: b.clock(), By: "ops", Peer: &peer, Asked: b.signed(k, "user", "ada", clearingmsg.VerbPeer, peer)},
+		"another request":  {At: b.clock(), By: "ops", Peer: &peer, Asked: b.signed(k, "operator", "ops", clearingmsg.VerbReserve, clearingmsg.ReserveRequest{Limit: c})},
+		"a user's for ops": {At: b.clock(), By: "ada", Peer: &peer, Asked: b.signed(k, "user", "ada", clearingmsg.VerbPeer, peer)},
 	} {
 		if r := b.proposeClearing(command); r.Error == nil {
 			t.Errorf("%s was carried out: %+v", name, r)
@@ -397,11 +400,11 @@ func TestAForgedClearingCommandMovesNothing(t *testing.T) {
 	// Only the signed content counts, not the other fields of the command.
 	more := peer
 	more.Limit = 1000 * c
-	r := b.proposeClearing(clearing.Command{At: b.clock(), By: "ops", Peer: &more, Asked: b.signed(k, "operator", "ops", messages.VerbPeer, peer)})
+	r := b.proposeClearing(clearing.Command{At: b.clock(), By: "ops", Peer: &more, Asked: b.signed(k, "operator", "ops", clearingmsg.VerbPeer, peer)})
 	if r.Error != nil || r.Peer.Limit != peer.Limit {
 		t.Errorf("got %+v, %v", r.Peer, r.Error)
 	}
-	if r := b.proposeClearing(clearing.Command{At: b.clock(), By: "ada", Remit: &remit, Asked: b.signed(k, "user", "ada", messages.VerbRemit, remit)}); r.Error != nil {
+	if r := b.proposeClearing(clearing.Command{At: b.clock(), By: "ada", Remit: &remit, Asked: b.signed(k, "user", "ada", clearingmsg.VerbRemit, remit)}); r.Error != nil {
 		t.Error(r.Error)
 	}
 	report, err := verifies(b, k)
@@ -425,7 +428,7 @@ func (b *bed) proposeClearing(command clearing.Command) clearing.Result {
 
 func (b *bed) signed(k *siteKeys, role string, name messages.Name, verb string, request any) *messages.SignedRequest {
 	b.Helper()
-	payload, err := messages.Marshal(request, messages.Msgpack)
+	payload, err := wire.Marshal(request, wire.Msgpack)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -443,24 +446,24 @@ func TestMarksAreOfTheirTransfers(t *testing.T) {
 	b.as(k.issue("operator", "ops"), "ops").grant("1", "ada", 10*c)
 	var session uint64
 	var marks []byte
-	list := []messages.Transfer{
-		{ID: "a", Kind: messages.Posted, Debit: "ada", Credit: messages.SiteAccount, Amount: c, Linked: true},
-		{ID: "b", Kind: messages.Posted, Debit: "ada", Credit: messages.SiteAccount, Amount: c},
-		{ID: "d", Kind: messages.Posted, Debit: "ada", Credit: messages.SiteAccount, Amount: c},
+	list := []money.Transfer{
+		{ID: "a", Kind: money.Posted, Debit: "ada", Credit: money.SiteAccount, Amount: c, Linked: true},
+		{ID: "b", Kind: money.Posted, Debit: "ada", Credit: money.SiteAccount, Amount: c},
+		{ID: "d", Kind: money.Posted, Debit: "ada", Credit: money.SiteAccount, Amount: c},
 	}
 	session, marker := b.opened(k, "service", "$auctioneer")
 	marks = marker.Transfers(list)
-	for name, forge := range map[string]func(r *messages.TransferRequest){
-		"an amount":      func(r *messages.TransferRequest) { r.Transfers[2].Amount = 2 * c },
-		"a flipped mark": func(r *messages.TransferRequest) { r.Proof.Marks[40] ^= 1 },
-		"half a chain": func(r *messages.TransferRequest) {
+	for name, forge := range map[string]func(r *money.TransferRequest){
+		"an amount":      func(r *money.TransferRequest) { r.Transfers[2].Amount = 2 * c },
+		"a flipped mark": func(r *money.TransferRequest) { r.Proof.Marks[40] ^= 1 },
+		"half a chain": func(r *money.TransferRequest) {
 			r.Transfers, r.Proof.Marks = r.Transfers[1:], r.Proof.Marks[proof.MarkSize:]
 		},
-		"another session":   func(r *messages.TransferRequest) { r.Proof.Session++ },
-		"a chain unlinked":  func(r *messages.TransferRequest) { r.Transfers[0].Linked = false },
+		"another session":   func(r *money.TransferRequest) { r.Proof.Session++ },
+		"a chain unlinked":  func(r *money.TransferRequest) { r.Transfers[0].Linked = false },
 		"another's session": nil,
 	} {
-		r := messages.TransferRequest{Transfers: slices.Clone(list), Proof: &messages.TransferProof{Session: session, Marks: bytes.Clone(marks)}}
+		r := money.TransferRequest{Transfers: slices.Clone(list), Proof: &messages.TransferProof{Session: session, Marks: bytes.Clone(marks)}}
 		by := messages.Name("$auctioneer")
 		if forge == nil {
 			by = "$bank"
@@ -477,7 +480,7 @@ func TestMarksAreOfTheirTransfers(t *testing.T) {
 		}
 	}
 	// The ledger itself refuses transfers of a service on accounts of the clearing.
-	reserved := []messages.Transfer{{ID: "x", Kind: messages.Posted, Debit: "clearing-east", Credit: messages.SiteAccount, Amount: c}}
+	reserved := []money.Transfer{{ID: "x", Kind: money.Posted, Debit: "clearing-east", Credit: money.SiteAccount, Amount: c}}
 	command := ledger.Command{Verb: ledger.Transfers, At: b.clock(), By: "$auctioneer", Rank: ledger.Service, Transfers: reserved,
 		Proof: &messages.TransferProof{Session: session, Marks: marker.Transfers(reserved)}}
 	answer, err := b.box.Propose(context.Background(), command.Encode())

@@ -9,6 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // queries answers requests about accounts and the books.
@@ -35,9 +36,9 @@ func (q *queries) service() bus.Service {
 			endpoint(q.config, q.metrics, messages.VerbStatus, q.status),
 			endpoint(q.config, q.metrics, messages.VerbTrust, q.trust),
 			endpoint(q.config, q.metrics, messages.VerbReplicas, q.replicas),
-			endpoint(q.config, q.metrics, messages.VerbJournal, q.journal),
-			endpoint(q.config, q.metrics, messages.VerbCheckpoints, q.checkpoints),
-			endpoint(q.config, q.metrics, messages.VerbSegment, q.segment),
+			endpoint(q.config, q.metrics, money.VerbJournal, q.journal),
+			endpoint(q.config, q.metrics, money.VerbCheckpoints, q.checkpoints),
+			endpoint(q.config, q.metrics, money.VerbSegment, q.segment),
 		},
 	}
 }
@@ -67,7 +68,7 @@ func own(caller, name messages.Name) messages.Name {
 	return name
 }
 
-func (q *queries) account(ctx context.Context, caller messages.Name, r messages.AccountRequest) (reply messages.AccountReply, err error) {
+func (q *queries) account(ctx context.Context, caller messages.Name, r money.AccountRequest) (reply money.AccountReply, err error) {
 	name := own(caller, r.Account)
 	err = q.readAccount(ctx, caller, name, func(l *ledger.Ledger) (err error) {
 		reply, err = l.Account(name)
@@ -85,7 +86,7 @@ func (q *queries) account(ctx context.Context, caller messages.Name, r messages.
 	return reply, err
 }
 
-func (q *queries) statement(ctx context.Context, caller messages.Name, r messages.StatementRequest) (reply messages.StatementReply, err error) {
+func (q *queries) statement(ctx context.Context, caller messages.Name, r money.StatementRequest) (reply money.StatementReply, err error) {
 	r.Account = own(caller, r.Account)
 	err = q.readAccount(ctx, caller, r.Account, func(l *ledger.Ledger) (err error) {
 		reply, err = l.Statement(r)
@@ -94,7 +95,7 @@ func (q *queries) statement(ctx context.Context, caller messages.Name, r message
 	return reply, err
 }
 
-func (q *queries) accounts(ctx context.Context, caller messages.Name, r messages.AccountsRequest) (reply messages.AccountsReply, err error) {
+func (q *queries) accounts(ctx context.Context, caller messages.Name, r money.AccountsRequest) (reply money.AccountsReply, err error) {
 	if err := q.group.verify(ctx); err != nil {
 		return reply, err
 	}
@@ -110,14 +111,14 @@ func (q *queries) accounts(ctx context.Context, caller messages.Name, r messages
 
 // books returns the running totals to every caller, but without the held amount: its increase when a job arrives
 // would disclose the job's bid. Only operators can ask for the totals to be recomputed, which reads all records.
-func (q *queries) books(ctx context.Context, caller messages.Name, r messages.BooksRequest) (reply messages.BooksReply, err error) {
+func (q *queries) books(ctx context.Context, caller messages.Name, r money.BooksRequest) (reply money.BooksReply, err error) {
 	if r.Full {
 		if err := q.callers.operator(caller, "have the books recomputed"); err != nil {
-			return messages.BooksReply{}, err
+			return money.BooksReply{}, err
 		}
 	}
 	if err := q.group.verify(ctx); err != nil {
-		return messages.BooksReply{}, err
+		return money.BooksReply{}, err
 	}
 	if r.Full {
 		return q.auditor.audit(ctx, q.machine)
@@ -144,17 +145,17 @@ func (q *queries) status(ctx context.Context, _ messages.Name, _ messages.Empty)
 type auditor struct {
 	turn    chan struct{} // has one token while an audit runs
 	records uint64
-	reply   messages.BooksReply
+	reply   money.BooksReply
 }
 
 // audit waits for its turn and then takes an image. So the reply shows everything that was committed when the caller
 // asked.
-func (a *auditor) audit(ctx context.Context, m *machine) (messages.BooksReply, error) {
+func (a *auditor) audit(ctx context.Context, m *machine) (money.BooksReply, error) {
 	select {
 	case a.turn <- struct{}{}:
 		defer func() { <-a.turn }()
 	case <-ctx.Done():
-		return messages.BooksReply{}, messages.Errorf(messages.Unavailable, "the books are being recomputed for others; ask again")
+		return money.BooksReply{}, messages.Errorf(messages.Unavailable, "the books are being recomputed for others; ask again")
 	}
 	image := read(m, (*ledger.Ledger).Capture)
 	if !a.reply.Balanced || image.Records() != a.records {

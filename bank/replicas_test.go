@@ -13,6 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // cluster is a bank of three durable replicas on a bus in memory.
@@ -107,19 +108,19 @@ func send[Reply any](g *cluster, caller messages.Name, verb string, request any)
 	return reply
 }
 
-func (g *cluster) transfer(ts ...messages.Transfer) messages.TransferReply {
+func (g *cluster) transfer(ts ...money.Transfer) money.TransferReply {
 	g.Helper()
-	return send[messages.TransferReply](g, "$auctioneer", messages.VerbTransfer, messages.TransferRequest{Transfers: ts})
+	return send[money.TransferReply](g, "$auctioneer", messages.VerbTransfer, money.TransferRequest{Transfers: ts})
 }
 
 func (g *cluster) grant(account messages.Name, amount messages.Credits) {
 	g.Helper()
-	send[messages.AccountReply](g, "ops", messages.VerbGrant, messages.GrantRequest{Key: account, Account: account, Amount: amount})
+	send[money.AccountReply](g, "ops", messages.VerbGrant, money.GrantRequest{Key: account, Account: account, Amount: amount})
 }
 
-func (g *cluster) books() messages.BooksReply {
+func (g *cluster) books() money.BooksReply {
 	g.Helper()
-	return send[messages.BooksReply](g, "ada", messages.VerbBooks, messages.Empty{})
+	return send[money.BooksReply](g, "ada", messages.VerbBooks, messages.Empty{})
 }
 
 // leader waits until a running replica serves, and returns its name.
@@ -199,7 +200,7 @@ func BenchmarkBalance(b *testing.B) {
 	b.ResetTimer()
 	for i := range b.N {
 		name := fmt.Sprint("user-", i*7919%accounts)
-		if r := send[messages.AccountReply](g, name, messages.VerbAccount, messages.AccountRequest{}); r.Balance != 1 {
+		if r := send[money.AccountReply](g, name, messages.VerbAccount, money.AccountRequest{}); r.Balance != 1 {
 			b.Fatalf("%+v", r)
 		}
 	}

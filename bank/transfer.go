@@ -5,29 +5,30 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/proof"
 )
 
 // transfer carries out transfers in order. A long request is committed as several commands. If
 // one fails after others succeeded, the outcome of the request is unknown.
-func (cs *commands) transfer(ctx context.Context, caller messages.Name, r messages.TransferRequest) (messages.TransferReply, error) {
+func (cs *commands) transfer(ctx context.Context, caller messages.Name, r money.TransferRequest) (money.TransferReply, error) {
 	rank := cs.callers.rank(caller)
 	if rank == ledger.User {
-		return messages.TransferReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not transfer: only services of the site and operators may", caller)
+		return money.TransferReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not transfer: only services of the site and operators may", caller)
 	}
 	if err := cs.founding.await(parties(r.Transfers)...); err != nil {
-		return messages.TransferReply{}, err
+		return money.TransferReply{}, err
 	}
 	if cs.group.provenFrom() == 0 {
 		r.Proof = nil
 	} else if err := checkMarks(&r); err != nil {
-		return messages.TransferReply{}, err
+		return money.TransferReply{}, err
 	}
 	pieces, err := split(r.Transfers)
 	if err != nil {
-		return messages.TransferReply{}, err
+		return money.TransferReply{}, err
 	}
-	reply := messages.TransferReply{Results: make([]messages.TransferResult, 0, len(r.Transfers))}
+	reply := money.TransferReply{Results: make([]money.TransferResult, 0, len(r.Transfers))}
 	for _, piece := range pieces {
 		c := ledger.Command{Verb: ledger.Transfers, By: caller, Rank: rank, Transfers: piece}
 		if r.Proof != nil {
@@ -36,7 +37,7 @@ func (cs *commands) transfer(ctx context.Context, caller messages.Name, r messag
 		}
 		result, err := cs.group.propose(ctx, &c)
 		if err != nil {
-			return messages.TransferReply{}, afterSome(len(reply.Results), len(r.Transfers), err)
+			return money.TransferReply{}, afterSome(len(reply.Results), len(r.Transfers), err)
 		}
 		for i := range result.Transfers {
 			if refusal := result.Transfers[i].Error; refusal != nil {
@@ -58,7 +59,7 @@ func afterSome(answered, of int, err error) error {
 }
 
 // checkMarks returns an error if a transfer has no mark.
-func checkMarks(r *messages.TransferRequest) *messages.Error {
+func checkMarks(r *money.TransferRequest) *messages.Error {
 	switch {
 	case r.Proof == nil || r.Proof.Session == 0:
 		return unmarked()
@@ -69,7 +70,7 @@ func checkMarks(r *messages.TransferRequest) *messages.Error {
 }
 
 // Limits of a command, in bytes. A command that reaches pieceBytes is closed, and a new one begins. A chain cannot be
-// divided; it may have chainBytes, or messages.MaxLegs transfers of less than 768 bytes each. A mailbox accepts
+// divided; it may have chainBytes, or money.MaxLegs transfers of less than 768 bytes each. A mailbox accepts
 // commands of at least 1 MiB.
 const (
 	pieceBytes = 128 << 10
@@ -77,11 +78,11 @@ const (
 )
 
 // split divides transfers into commands, but never inside a chain.
-func split(transfers []messages.Transfer) ([][]messages.Transfer, error) {
+func split(transfers []money.Transfer) ([][]money.Transfer, error) {
 	if len(transfers) > ledger.MaxBatch {
 		return nil, messages.Errorf(messages.TooLarge, "%d transfers in one request: send at most %d", len(transfers), ledger.MaxBatch)
 	}
-	var pieces [][]messages.Transfer
+	var pieces [][]money.Transfer
 	start, size, chain := 0, 0, 0
 	for i := range transfers {
 		size += ledger.Size(&transfers[i])

@@ -18,7 +18,7 @@ import (
 // namesMechanisms are the files that name a mechanism for a good reason. Their paths are relative to the repository.
 // Files that study mechanisms are not in the list.
 var namesMechanisms = map[string]string{
-	"messages/market.go":        "has the names as constants, for tests; a new mechanism needs none",
+	"messages/market/market.go": "has the names as constants, for tests; a new mechanism needs none",
 	"deploy/embedded/config.go": "a site without a configuration has a market of some mechanism",
 }
 
@@ -70,8 +70,8 @@ func TestMechanismsAreNamedOnce(t *testing.T) {
 				}
 				return false
 			case *ast.SelectorExpr:
-				if x, ok := n.X.(*ast.Ident); ok && x.Name == "messages" && slices.Contains(constants, n.Sel.Name) {
-					found[file] = "has messages." + n.Sel.Name
+				if x, ok := n.X.(*ast.Ident); ok && (x.Name == "market" || x.Name == "marketmsg") && slices.Contains(constants, n.Sel.Name) {
+					found[file] = "has market." + n.Sel.Name
 				}
 			case *ast.BasicLit:
 				if text, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING && (words.MatchString(text) || text == "proportional") {

@@ -9,6 +9,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/deploy/simulated/clock"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
@@ -46,10 +48,10 @@ func (r *rack) act() {
 	for _, s := range do.Start {
 		a := s.Grant.Attempt
 		r.runs[a] = true
-		r.after(r.takes[a.Task.Job].Std(), func() { r.end(a, messages.Exited) })
+		r.after(r.takes[a.Task.Job].Std(), func() { r.end(a, agent.Exited) })
 	}
 	for _, s := range do.Stop {
-		r.end(s.Attempt, messages.Stopped)
+		r.end(s.Attempt, agent.Stopped)
 	}
 	if q := do.Request; q != nil {
 		r.after(r.trip(), func() { r.serve(q) })
@@ -60,10 +62,10 @@ func (r *rack) act() {
 	}
 }
 
-func (r *rack) end(a messages.Attempt, how messages.Outcome) {
+func (r *rack) end(a messages.Attempt, how agent.Outcome) {
 	if r.runs[a] {
 		delete(r.runs, a)
-		r.agent.Ended(messages.Finished{Attempt: a, Outcome: how})
+		r.agent.Ended(agent.Finished{Attempt: a, Outcome: how})
 		r.act()
 	}
 }
@@ -73,11 +75,11 @@ func (r *rack) serve(q *state.Request) {
 	if q.Register != nil {
 		r.apply(book.Command{Register: &book.Register{Node: "n", Session: q.Register.Session, Slots: q.Register.Slots}})
 		r.after(r.trip(), func() {
-			markets := []messages.NodeMarket{{Name: "main", Classes: []messages.Name{"cpu"}}}
-			r.agent.Registered(r.now, q.ID, &messages.RegisterReply{Lease: messages.Duration(8 * time.Second), Markets: markets, Term: 1})
-			v := &messages.Vector{Market: "main", Term: 1, Seq: 1, Classes: []messages.ClassVector{{Class: "cpu", Pending: 1 << 30, Idle: 1}}}
+			markets := []agent.NodeMarket{{Name: "main", Classes: []messages.Name{"cpu"}}}
+			r.agent.Registered(r.now, q.ID, &agent.RegisterReply{Lease: messages.Duration(8 * time.Second), Markets: markets, Term: 1})
+			v := &agent.Vector{Market: "main", Term: 1, Seq: 1, Classes: []agent.ClassVector{{Class: "cpu", Pending: 1 << 30, Idle: 1}}}
 			for id := range messages.JobID(len(r.takes)) {
-				v.Classes[0].Jobs = append(v.Classes[0].Jobs, messages.JobWeight{Job: id + 1, Weight: 1})
+				v.Classes[0].Jobs = append(v.Classes[0].Jobs, agent.JobWeight{Job: id + 1, Weight: 1})
 			}
 			if err := r.agent.Vector(r.now, v); err != nil {
 				r.t.Fatal(err)
@@ -91,13 +93,13 @@ func (r *rack) serve(q *state.Request) {
 	for _, c := range q.Exchange.Claims {
 		x.Claims = append(x.Claims, book.Claim{Class: c.Class, Slots: c.Slots, Jobs: []messages.JobID{c.Job}, Ahead: c.Ahead})
 	}
-	grants, ok := r.apply(book.Command{Exchange: x}).([]messages.Grant)
+	grants, ok := r.apply(book.Command{Exchange: x}).([]agent.Grant)
 	if !ok {
 		r.t.Fatal("the exchange was refused")
 	}
-	reply := &messages.ExchangeReply{Seq: x.Seq, Grants: grants}
+	reply := &agent.ExchangeReply{Seq: x.Seq, Grants: grants}
 	for id := range messages.JobID(len(r.takes)) {
-		reply.Programs = append(reply.Programs, messages.Program{Job: id + 1, Class: "cpu"})
+		reply.Programs = append(reply.Programs, agent.Program{Job: id + 1, Class: "cpu"})
 	}
 	for _, g := range grants {
 		if g.Ahead {
@@ -114,13 +116,13 @@ func (r *rack) serve(q *state.Request) {
 // tasks.
 func newRack(t *testing.T, seed uint64, slots int, takes ...time.Duration) *rack {
 	rng := rand.New(rand.NewPCG(seed, 5))
-	r := &rack{t: t, rng: rng, now: 1e6, agent: state.New([]messages.ClassSlots{{Class: "cpu", Slots: slots}}, rng), book: book.New(),
+	r := &rack{t: t, rng: rng, now: 1e6, agent: state.New([]job.ClassSlots{{Class: "cpu", Slots: slots}}, rng), book: book.New(),
 		runs: map[messages.Attempt]bool{}, takes: map[messages.JobID]messages.Duration{}}
 	for i, took := range takes {
 		key := fmt.Sprint(i)
 		r.takes[messages.JobID(i+1)] = messages.Duration(took)
-		r.apply(book.Command{Submit: &book.Submit{Account: "alice", Key: key, Payer: "alice", Hold: key, Held: 100, Spec: &messages.JobSpec{
-			Market: "main", Budget: 100, Stages: []messages.Stage{{Name: "all", Class: "cpu", Tasks: 1 << 20}}}}})
+		r.apply(book.Command{Submit: &book.Submit{Account: "alice", Key: key, Payer: "alice", Hold: key, Held: 100, Spec: &job.JobSpec{
+			Market: "main", Budget: 100, Stages: []job.Stage{{Name: "all", Class: "cpu", Tasks: 1 << 20}}}}})
 	}
 	return r
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // Config configures one estimator of a site.
@@ -18,9 +20,9 @@ type Config struct {
 	Bus       bus.Bus         // connected as "$estimator"
 	Operators []messages.Name // may ask about the jobs of all accounts
 	// Markets of the site. They are used for jobs that do not name their market or classes.
-	Markets []messages.Market
+	Markets []market.Market
 	// Profiles are the site's job profile classes.
-	Profiles []messages.Profile
+	Profiles []job.Profile
 	// Dir has the snapshot from which a restart continues. If it is "", there is none, and each start reads the
 	// stream from its beginning.
 	Dir string

@@ -11,6 +11,8 @@ import (
 	"github.com/candor-grid/candor/estimator/memory"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // Estimator is one running estimator of a site.
@@ -173,8 +175,8 @@ func (e *Estimator) consume(ctx context.Context, after uint64) (bus.Subscription
 // observe learns from one message of the stream. It skips a malformed message, because it would be malformed at every
 // start.
 func (e *Estimator) observe(seq uint64, _ string, payload []byte) {
-	var o messages.Observation
-	err := messages.Unmarshal(payload, messages.Detect(payload, ""), &o)
+	var o job.Observation
+	err := wire.Unmarshal(payload, wire.Detect(payload, ""), &o)
 	e.mu.Lock()
 	fresh := false
 	if err == nil {

@@ -12,6 +12,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // patience bounds every wait in these tests.
@@ -39,8 +42,8 @@ func newBed(t *testing.T) *bed {
 func (b *bed) config() Config {
 	return Config{
 		Site: "here", Bus: b.network.Connect("$estimator"), Operators: []messages.Name{"ops"}, Metrics: b.metrics,
-		Markets: []messages.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"map", "reduce"}}},
-		Profiles: []messages.Profile{{Name: "due", Class: messages.Hard, Bounds: []messages.ParameterBounds{
+		Markets: []market.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"map", "reduce"}}},
+		Profiles: []jobmsg.Profile{{Name: "due", Class: jobmsg.Hard, Bounds: []jobmsg.ParameterBounds{
 			{Parameter: "max", High: 100}, {Parameter: "deadline", High: 1000}}}},
 	}
 }
@@ -65,22 +68,22 @@ func (b *bed) start(change ...func(*Config)) *Estimator {
 
 // run returns the observation of a job that took 60 slot-seconds of maps and 10 of reduces, on a site with 10 slots
 // of each. Its shares depend on its number, and its response time follows from them.
-func run(job messages.JobID, account messages.Name, name string) messages.Observation {
+func run(job messages.JobID, account messages.Name, name string) jobmsg.Observation {
 	maps, reduces := 0.3+float64(job%5)/30, 0.3+float64(job*3%5)/30
 	first := at(60 / (10 * maps))
 	second := first + at(10/(10*reduces))
 	begin := messages.Time(job) * at(100)
 	span := func(t messages.Time) messages.Duration { return t.Sub(0) }
-	return messages.Observation{
-		Site: "here", Job: job, Account: account, Name: name, Market: "main", State: messages.Completed,
+	return jobmsg.Observation{
+		Site: "here", Job: job, Account: account, Name: name, Market: "main", State: jobmsg.Completed,
 		Submitted: begin, Started: begin, Ended: begin + second,
-		Shares: []messages.ClassShare{{Class: "map", Allocated: maps, Over: span(first)}, {Class: "reduce", Allocated: reduces, Over: span(second - first)}},
-		Stages: []messages.StageStatus{
+		Shares: []jobmsg.ClassShare{{Class: "map", Allocated: maps, Over: span(first)}, {Class: "reduce", Allocated: reduces, Over: span(second - first)}},
+		Stages: []jobmsg.StageStatus{
 			{Name: "m", Class: "map", Tasks: 6, Done: 6, Started: begin, Ended: begin + first, SlotTime: span(at(60))},
 			{Name: "r", Class: "reduce", Tasks: 1, Done: 1, Started: begin + first, Ended: begin + second, SlotTime: span(at(10))},
 		},
-		Work:      []messages.StageWork{{Stage: "m", Command: "sorts", Runtimes: []messages.Duration{span(at(10))}}, {Stage: "r", Command: "merges"}},
-		Valuation: &messages.Valuation{Class: messages.Hard, Max: float64(job % 10), Deadline: 100},
+		Work:      []jobmsg.StageWork{{Stage: "m", Command: "sorts", Runtimes: []messages.Duration{span(at(10))}}, {Stage: "r", Command: "merges"}},
+		Valuation: &jobmsg.Valuation{Class: jobmsg.Hard, Max: float64(job % 10), Deadline: 100},
 	}
 }
 
@@ -95,9 +98,9 @@ func (b *bed) publish(id string, payload []byte) {
 	}
 }
 
-func (b *bed) observe(id string, o messages.Observation) {
+func (b *bed) observe(id string, o jobmsg.Observation) {
 	b.Helper()
-	payload, err := messages.Marshal(o, messages.Msgpack)
+	payload, err := wire.Marshal(o, wire.Msgpack)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -141,10 +144,10 @@ func (b *bed) fate(fate string) float64 {
 	return -1
 }
 
-func (b *bed) utility(caller messages.Name, r messages.UtilityRequest) (messages.UtilityReply, error) {
+func (b *bed) utility(caller messages.Name, r market.UtilityRequest) (market.UtilityReply, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	return bus.Call[messages.UtilityReply](ctx, b.client, messages.Subject("here", messages.Estimator, messages.VerbUtility, caller), r)
+	return bus.Call[market.UtilityReply](ctx, b.client, messages.Subject("here", messages.Estimator, messages.VerbUtility, caller), r)
 }
 
 func ask[Rep any](b *bed, caller messages.Name, verb string, r any) (Rep, error) {
@@ -166,7 +169,7 @@ func TestStreamIsReadFromItsBeginning(t *testing.T) {
 	b.read(5, 0, 0)
 	b.observe("6", run(6, "bob", "sort"))
 	b.read(6, 0, 0)
-	r := messages.UtilityRequest{Account: "ada", Name: "sort", Market: "main", Classes: bothClasses}
+	r := market.UtilityRequest{Account: "ada", Name: "sort", Market: "main", Classes: bothClasses}
 	one, err := b.utility("ada", r)
 	if err != nil || one.Runs != 5 {
 		t.Fatalf("%+v, %v", one, err)
@@ -193,16 +196,16 @@ func TestRepeatedAndMalformed(t *testing.T) {
 	elsewhere := run(1, "ada", "sort")
 	elsewhere.Site = "there"
 	b.observe("c", elsewhere)
-	for i, bad := range []messages.Observation{
-		{}, run(0, "ada", "x"), run(3, "Not A Name", "x"), run(4, "ada", strings.Repeat("x", messages.MaxTextField+1)),
-		{Site: "here", Job: 5, Account: "ada", State: messages.Running},
+	for i, bad := range []jobmsg.Observation{
+		{}, run(0, "ada", "x"), run(3, "Not A Name", "x"), run(4, "ada", strings.Repeat("x", jobmsg.MaxTextField+1)),
+		{Site: "here", Job: 5, Account: "ada", State: jobmsg.Running},
 	} {
 		b.observe(fmt.Sprint("bad", i), bad)
 	}
 	b.publish("cut", []byte{0x9e, 0xa4, 'h'})
 	b.publish("json", []byte(`{"site":"here","job":9,"account":"ada","name":"sort","state":"Failed"}`))
 	b.read(3, 1, 6)
-	got, err := b.utility("ada", messages.UtilityRequest{Name: "sort", Market: "main", Classes: bothClasses})
+	got, err := b.utility("ada", market.UtilityRequest{Name: "sort", Market: "main", Classes: bothClasses})
 	if e.Seen() != 3 || err != nil || got.Runs != 2 {
 		t.Fatalf("seen %d, %+v, %v", e.Seen(), got, err)
 	}
@@ -213,12 +216,12 @@ func TestRepeatedAndMalformed(t *testing.T) {
 func TestUtilityIsLearned(t *testing.T) {
 	b := newBed(t)
 	b.start()
-	r := messages.UtilityRequest{Account: "ada", Name: "sort", Market: "main", Classes: []messages.Name{"reduce", "map", "reduce"}}
+	r := market.UtilityRequest{Account: "ada", Name: "sort", Market: "main", Classes: []messages.Name{"reduce", "map", "reduce"}}
 	got, err := b.utility("$auctioneer", r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := messages.UtilityReply{Default: 1, Utility: messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: "map", Weight: 1}, {Class: "reduce", Weight: 1}}}}
+	want := market.UtilityReply{Default: 1, Utility: jobmsg.Utility{Form: jobmsg.Linear, Weights: jobmsg.Weights{{Class: "map", Weight: 1}, {Class: "reduce", Weight: 1}}}}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Fatalf("%+v, want %+v", got, want)
 	}
@@ -254,7 +257,7 @@ func TestSeveralShareRequests(t *testing.T) {
 	}
 	for n := range group {
 		for range 20 {
-			got, err := b.utility("ada", messages.UtilityRequest{Name: "sort", Market: "main", Classes: bothClasses})
+			got, err := b.utility("ada", market.UtilityRequest{Name: "sort", Market: "main", Classes: bothClasses})
 			if err != nil || got.Runs != 9 {
 				t.Fatalf("with %d of them: %+v, %v", len(group)-n, got, err)
 			}
@@ -266,7 +269,7 @@ func TestSeveralShareRequests(t *testing.T) {
 }
 
 // sortSpec is a job of the kind that run describes.
-var sortSpec = messages.JobSpec{Name: "sort", Budget: messages.Credit, Stages: []messages.Stage{
+var sortSpec = jobmsg.JobSpec{Name: "sort", Budget: messages.Credit, Stages: []jobmsg.Stage{
 	{Name: "m", Tasks: 6, Command: []string{"sort"}}, {Name: "r", Class: "reduce", After: []messages.Name{"m"}, Command: []string{"merge"}}}}
 
 // TestEveryVerbAnswers sends each request, and checks the answer against the observed runs.
@@ -277,21 +280,21 @@ func TestEveryVerbAnswers(t *testing.T) {
 		b.observe(fmt.Sprint(job), run(job, "ada", "sort"))
 	}
 	b.read(20, 0, 0)
-	times, err := ask[messages.RuntimeReply](b, "ada", messages.VerbRuntime, messages.RuntimeRequest{Name: "sort", Stages: []messages.StageShape{{Name: "m", Command: "sorts", Tasks: 6}}})
+	times, err := ask[market.RuntimeReply](b, "ada", market.VerbRuntime, market.RuntimeRequest{Name: "sort", Stages: []jobmsg.StageShape{{Name: "m", Command: "sorts", Tasks: 6}}})
 	if err != nil || len(times.Stages) != 1 || times.Stages[0].Spread.Median.Seconds() != 10 {
 		t.Errorf("%+v, %v", times, err)
 	}
-	job, err := ask[messages.EstimateReply](b, "ada", messages.VerbEstimate, messages.EstimateRequest{Spec: sortSpec})
+	job, err := ask[market.EstimateReply](b, "ada", market.VerbEstimate, market.EstimateRequest{Spec: sortSpec})
 	if err != nil || job.Utility.Runs != 20 || !(job.Completion.Median.Seconds() > 10 && job.Completion.Median.Seconds() < 70) {
 		t.Errorf("%+v, %v", job, err)
 	}
 	for caller, told := range map[messages.Name]int{"ada": 0, "ops": 2} { // users do not get answers that are computed from single types
-		classes, err := ask[messages.ClassesReply](b, caller, messages.VerbClasses, messages.Empty{})
+		classes, err := ask[market.ClassesReply](b, caller, market.VerbClasses, messages.Empty{})
 		if err != nil || len(classes.Classes) != 1 || classes.Classes[0].Samples != 20 || len(classes.Classes[0].Bandwidth) != told || len(classes.Classes[0].Mean) != told {
 			t.Errorf("%s: %+v, %v", caller, classes, err)
 		}
 	}
-	draws, err := ask[messages.SamplesReply](b, "$auctioneer", messages.VerbSamples, messages.SamplesRequest{Class: "due", Draws: 100, Seed: 7})
+	draws, err := ask[market.SamplesReply](b, "$auctioneer", market.VerbSamples, market.SamplesRequest{Class: "due", Draws: 100, Seed: 7})
 	if err != nil || len(draws.Valuations) != 100 || len(draws.Samples) != 200 {
 		t.Errorf("%d, %v", len(draws.Valuations), err)
 	}
@@ -303,34 +306,34 @@ func TestVerbsRefuse(t *testing.T) {
 	b.start()
 	elsewhere, foreign := sortSpec, sortSpec
 	elsewhere.Market = "night"
-	foreign.Stages = []messages.Stage{{Name: "m", Class: "gpu", Command: []string{"sort"}}}
+	foreign.Stages = []jobmsg.Stage{{Name: "m", Class: "gpu", Command: []string{"sort"}}}
 	for name, tc := range map[string]struct {
 		verb string
 		r    any
 		want messages.Kind
 	}{
-		"another's run times": {messages.VerbRuntime, messages.RuntimeRequest{Account: "ada", Stages: []messages.StageShape{{}}}, messages.PermissionDenied},
-		"another's job":       {messages.VerbEstimate, messages.EstimateRequest{Account: "ada", Spec: sortSpec}, messages.PermissionDenied},
-		"types":               {messages.VerbSamples, messages.SamplesRequest{Class: "due", Draws: 1}, messages.PermissionDenied},
-		"no stage":            {messages.VerbRuntime, messages.RuntimeRequest{}, messages.Invalid},
-		"no job":              {messages.VerbEstimate, messages.EstimateRequest{}, messages.Invalid},
-		"no such market":      {messages.VerbEstimate, messages.EstimateRequest{Spec: elsewhere}, messages.NotFound},
-		"no such class":       {messages.VerbEstimate, messages.EstimateRequest{Spec: foreign}, messages.NotFound},
+		"another's run times": {market.VerbRuntime, market.RuntimeRequest{Account: "ada", Stages: []jobmsg.StageShape{{}}}, messages.PermissionDenied},
+		"another's job":       {market.VerbEstimate, market.EstimateRequest{Account: "ada", Spec: sortSpec}, messages.PermissionDenied},
+		"types":               {market.VerbSamples, market.SamplesRequest{Class: "due", Draws: 1}, messages.PermissionDenied},
+		"no stage":            {market.VerbRuntime, market.RuntimeRequest{}, messages.Invalid},
+		"no job":              {market.VerbEstimate, market.EstimateRequest{}, messages.Invalid},
+		"no such market":      {market.VerbEstimate, market.EstimateRequest{Spec: elsewhere}, messages.NotFound},
+		"no such class":       {market.VerbEstimate, market.EstimateRequest{Spec: foreign}, messages.NotFound},
 	} {
 		if _, err := ask[messages.Empty](b, "eve", tc.verb, tc.r); err == nil || messages.KindOf(err) != tc.want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, tc := range []struct {
-		r    messages.SamplesRequest
+		r    market.SamplesRequest
 		want messages.Kind
 	}{
-		{messages.SamplesRequest{Class: "none", Draws: 1}, messages.NotFound},
-		{messages.SamplesRequest{Class: "due"}, messages.Invalid},
-		{messages.SamplesRequest{Class: "due", Draws: messages.MostDraws + 1}, messages.Invalid},
-		{messages.SamplesRequest{Class: "Due", Draws: 1}, messages.Invalid},
+		{market.SamplesRequest{Class: "none", Draws: 1}, messages.NotFound},
+		{market.SamplesRequest{Class: "due"}, messages.Invalid},
+		{market.SamplesRequest{Class: "due", Draws: market.MostDraws + 1}, messages.Invalid},
+		{market.SamplesRequest{Class: "Due", Draws: 1}, messages.Invalid},
 	} {
-		if _, err := ask[messages.SamplesReply](b, "ops", messages.VerbSamples, tc.r); err == nil || messages.KindOf(err) != tc.want {
+		if _, err := ask[market.SamplesReply](b, "ops", market.VerbSamples, tc.r); err == nil || messages.KindOf(err) != tc.want {
 			t.Errorf("%+v: %v", tc.r, err)
 		}
 	}
@@ -342,20 +345,20 @@ func TestUtilityRefusals(t *testing.T) {
 	classes := []messages.Name{"cpu"}
 	for name, tc := range map[string]struct {
 		caller  messages.Name
-		request messages.UtilityRequest
+		request market.UtilityRequest
 		want    messages.Kind
 	}{
-		"another's jobs": {"eve", messages.UtilityRequest{Account: "ada", Classes: classes}, messages.PermissionDenied},
-		"no class":       {"ada", messages.UtilityRequest{}, messages.Invalid},
-		"bad class":      {"ada", messages.UtilityRequest{Classes: []messages.Name{"C PU"}}, messages.Invalid},
-		"many classes":   {"ada", messages.UtilityRequest{Classes: make([]messages.Name, messages.MaxStages+1)}, messages.Invalid},
+		"another's jobs": {"eve", market.UtilityRequest{Account: "ada", Classes: classes}, messages.PermissionDenied},
+		"no class":       {"ada", market.UtilityRequest{}, messages.Invalid},
+		"bad class":      {"ada", market.UtilityRequest{Classes: []messages.Name{"C PU"}}, messages.Invalid},
+		"many classes":   {"ada", market.UtilityRequest{Classes: make([]messages.Name, jobmsg.MaxStages+1)}, messages.Invalid},
 	} {
 		if _, err := b.utility(tc.caller, tc.request); err == nil || messages.KindOf(err) != tc.want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, caller := range []messages.Name{"ada", "ops", "$auctioneer"} {
-		if _, err := b.utility(caller, messages.UtilityRequest{Account: "ada", Classes: classes}); err != nil {
+		if _, err := b.utility(caller, market.UtilityRequest{Account: "ada", Classes: classes}); err != nil {
 			t.Errorf("%s: %v", caller, err)
 		}
 	}
@@ -381,7 +384,7 @@ func TestStreamThatOpensLate(t *testing.T) {
 	})
 	e := b.start()
 	<-denied
-	if _, err := b.utility("ada", messages.UtilityRequest{Classes: []messages.Name{"cpu"}}); err != nil || e.Seen() != 0 {
+	if _, err := b.utility("ada", market.UtilityRequest{Classes: []messages.Name{"cpu"}}); err != nil || e.Seen() != 0 {
 		t.Fatalf("%v, seen %d", err, e.Seen())
 	}
 	close(allowed)
@@ -394,7 +397,7 @@ func TestConfig(t *testing.T) {
 		"site":     func(c *Config) { c.Site = "Not A Name" },
 		"bus":      func(c *Config) { c.Bus = nil },
 		"every":    func(c *Config) { c.Every = -1 },
-		"profile":  func(c *Config) { c.Profiles = []messages.Profile{{Name: "x", Class: "square"}} },
+		"profile":  func(c *Config) { c.Profiles = []jobmsg.Profile{{Name: "x", Class: "square"}} },
 		"operator": func(c *Config) { c.Operators = []messages.Name{"$ops"} },
 	} {
 		c := good

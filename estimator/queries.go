@@ -10,6 +10,8 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
@@ -27,15 +29,15 @@ func (e *Estimator) queries() bus.Service {
 		Name: "candor-estimator", Version: "1.1.0", Description: "What jobs of site " + e.config.Site + " are worth, and how long they take", Discoverable: true,
 		Endpoints: []bus.Endpoint{
 			endpoint(messages.VerbUtility, bus.Handle(messages.VerbUtility, e.utility)),
-			endpoint(messages.VerbRuntime, bus.Handle(messages.VerbRuntime, e.runtime)),
-			endpoint(messages.VerbEstimate, bus.Handle(messages.VerbEstimate, e.estimate)),
-			endpoint(messages.VerbClasses, bus.Handle(messages.VerbClasses, e.classes)),
-			endpoint(messages.VerbSamples, bus.Handle(messages.VerbSamples, e.samples)),
+			endpoint(market.VerbRuntime, bus.Handle(market.VerbRuntime, e.runtime)),
+			endpoint(market.VerbEstimate, bus.Handle(market.VerbEstimate, e.estimate)),
+			endpoint(market.VerbClasses, bus.Handle(market.VerbClasses, e.classes)),
+			endpoint(market.VerbSamples, bus.Handle(market.VerbSamples, e.samples)),
 		},
 	}
 }
 
-func (e *Estimator) utility(_ context.Context, caller messages.Name, r messages.UtilityRequest) (reply messages.UtilityReply, err error) {
+func (e *Estimator) utility(_ context.Context, caller messages.Name, r market.UtilityRequest) (reply market.UtilityReply, err error) {
 	if r.Account, err = e.permit(caller, r.Account); err != nil {
 		return reply, err
 	}
@@ -44,7 +46,7 @@ func (e *Estimator) utility(_ context.Context, caller messages.Name, r messages.
 	return e.memory.Utility(&r)
 }
 
-func (e *Estimator) runtime(_ context.Context, caller messages.Name, r messages.RuntimeRequest) (reply messages.RuntimeReply, err error) {
+func (e *Estimator) runtime(_ context.Context, caller messages.Name, r market.RuntimeRequest) (reply market.RuntimeReply, err error) {
 	if r.Account, err = e.permit(caller, r.Account); err != nil {
 		return reply, err
 	}
@@ -53,7 +55,7 @@ func (e *Estimator) runtime(_ context.Context, caller messages.Name, r messages.
 	return e.memory.Runtime(&r)
 }
 
-func (e *Estimator) estimate(_ context.Context, caller messages.Name, r messages.EstimateRequest) (reply messages.EstimateReply, err error) {
+func (e *Estimator) estimate(_ context.Context, caller messages.Name, r market.EstimateRequest) (reply market.EstimateReply, err error) {
 	if r.Account, err = e.permit(caller, r.Account); err != nil {
 		return reply, err
 	}
@@ -69,8 +71,8 @@ func (e *Estimator) estimate(_ context.Context, caller messages.Name, r messages
 }
 
 // complete fills in the fields that a job leaves to the site, as the auctioneer does.
-func (e *Estimator) complete(spec *messages.JobSpec) error {
-	var market *messages.Market
+func (e *Estimator) complete(spec *job.JobSpec) error {
+	var market *market.Market
 	for i := range e.config.Markets {
 		if m := &e.config.Markets[i]; market == nil && (spec.Market == "" || spec.Market == m.Name) {
 			market = m
@@ -98,20 +100,20 @@ func (e *Estimator) complete(spec *messages.JobSpec) error {
 
 // classes returns what is known about each class. Only callers who may draw samples see the estimates of declared
 // types: if a mean changes when a job ends, the change shows the job's type.
-func (e *Estimator) classes(_ context.Context, caller messages.Name, _ messages.Empty) (reply messages.ClassesReply, err error) {
+func (e *Estimator) classes(_ context.Context, caller messages.Name, _ messages.Empty) (reply market.ClassesReply, err error) {
 	e.mu.Lock()
 	reply, err = e.memory.Classes()
 	e.mu.Unlock()
 	if !e.privileged(caller) {
 		for i, c := range reply.Classes {
-			reply.Classes[i] = messages.ClassEstimate{Profile: c.Profile, Samples: c.Samples, Accounts: c.Accounts, Prior: c.Prior}
+			reply.Classes[i] = market.ClassEstimate{Profile: c.Profile, Samples: c.Samples, Accounts: c.Accounts, Prior: c.Prior}
 		}
 	}
 	return reply, err
 }
 
 // samples draws types. Only services and operators may ask, because many draws would let a user guess single types.
-func (e *Estimator) samples(_ context.Context, caller messages.Name, r messages.SamplesRequest) (reply messages.SamplesReply, err error) {
+func (e *Estimator) samples(_ context.Context, caller messages.Name, r market.SamplesRequest) (reply market.SamplesReply, err error) {
 	if !e.privileged(caller) {
 		return reply, messages.Errorf(messages.PermissionDenied, "account %q may not draw types of a class; the site's services and operators may", caller)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/durable"
 	"github.com/candor-grid/candor/messages/parts"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // SnapshotFile is the name of the snapshot in Config.Dir. The file has the line magic, then records, then a checksum.
@@ -37,7 +38,7 @@ type header struct {
 func (c *Config) profilesHash() ([32]byte, error) {
 	h := sha256.New()
 	for i := range c.Profiles {
-		encoded, err := messages.Marshal(&c.Profiles[i], messages.Msgpack)
+		encoded, err := wire.Marshal(&c.Profiles[i], wire.Msgpack)
 		if err != nil {
 			return [32]byte{}, err
 		}

@@ -11,20 +11,23 @@ import (
 	"github.com/candor-grid/candor/estimator/memory"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // answers returns all answers of an estimator about ada's jobs, as one text.
 func (b *bed) answers() string {
 	b.Helper()
-	u, err := b.utility("ada", messages.UtilityRequest{Name: "sort", Market: "main", Classes: bothClasses})
+	u, err := b.utility("ada", market.UtilityRequest{Name: "sort", Market: "main", Classes: bothClasses})
 	if err != nil {
 		b.Fatal(err)
 	}
-	r, err := ask[messages.RuntimeReply](b, "ada", messages.VerbRuntime, messages.RuntimeRequest{Name: "sort", Stages: []messages.StageShape{{Name: "m", Command: "sorts", Tasks: 6}}})
+	r, err := ask[market.RuntimeReply](b, "ada", market.VerbRuntime, market.RuntimeRequest{Name: "sort", Stages: []job.StageShape{{Name: "m", Command: "sorts", Tasks: 6}}})
 	if err != nil {
 		b.Fatal(err)
 	}
-	c, err := ask[messages.SamplesReply](b, "ops", messages.VerbSamples, messages.SamplesRequest{Class: "due", Draws: 10})
+	c, err := ask[market.SamplesReply](b, "ops", market.VerbSamples, market.SamplesRequest{Class: "due", Draws: 10})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -160,14 +163,14 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		r, err := m.Utility(&messages.UtilityRequest{Account: "ada", Name: "sort", Market: "main", Classes: bothClasses})
+		r, err := m.Utility(&market.UtilityRequest{Account: "ada", Name: "sort", Market: "main", Classes: bothClasses})
 		if err == nil {
-			_, err = messages.Marshal(r, messages.JSON)
+			_, err = wire.Marshal(r, wire.JSON)
 		}
 		if err != nil {
 			t.Error(err)
 		}
-		if _, err := m.Runtime(&messages.RuntimeRequest{Account: "ada", Stages: []messages.StageShape{{Name: "m", Tasks: 6}}}); err != nil {
+		if _, err := m.Runtime(&market.RuntimeRequest{Account: "ada", Stages: []job.StageShape{{Name: "m", Tasks: 6}}}); err != nil {
 			t.Error(err)
 		}
 	})

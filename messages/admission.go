@@ -40,7 +40,7 @@ type TokenRequest struct {
 // Validate returns an error for the first fault of a request.
 func (r *TokenRequest) Validate() error {
 	if !ValidName(r.Node) {
-		return badName("node", r.Node)
+		return BadName("node", r.Node)
 	}
 	if r.Expires < MinTokenLife || r.Expires > MaxTokenLife {
 		return Errorf(Invalid, "expires: %v is out of range; use %v to %v", r.Expires, MinTokenLife, MaxTokenLife)

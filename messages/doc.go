@@ -1,16 +1,15 @@
-// Package messages is the vocabulary that Candor's actors share: quantities, identifiers, the description of a job,
-// the requests and replies of every actor, the subjects of these messages, and the kinds of error. Actors import this
-// package, and never import one another.
+// Package messages is what Candor's actors share: quantities, identifiers, names, subjects, proofs and the kinds of
+// error. Actors import this package and its vocabularies, and never import one another. The vocabularies are:
 //
-// # Wire
+//	wire      how a message is encoded
+//	job       what users say about jobs: their description, requests and answers
+//	market    what a site says about its markets and nodes: quotes, prices, shares and estimates
+//	agent     what a node's agent and the leader say to one another, and the streams of tasks
+//	money     accounts, transfers and the journal of the bank
+//	clearing  what sites say to one another: jobs and payments
 //
-// A payload is one value, in msgpack with structs as arrays, or in JSON with the same field names as the json tags
-// here; see [Marshal], [Unmarshal] and [Format]. If the first byte of a payload is '{', or its Content-Type header
-// says application/json, the payload is JSON, and so is the answer. New fields are only added at the end of a struct.
-// If an array is shorter than the struct, the missing fields are zero; a longer array is refused. For the same reason
-// an embedded struct is one element, which is itself an array; in JSON its fields stand among the others.
-// Enumerations are numbers in msgpack and names in JSON; [Credits], [Time] and [Duration] are integers of
-// microcredits, microseconds and nanoseconds in msgpack.
+// Each one stands on those above it: clearing uses all of them, and wire none. Where a file uses the name of a
+// vocabulary for something else, it imports the vocabulary with "msg" at the end of its name, as in jobmsg.
 //
 // # Identity
 //

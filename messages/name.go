@@ -84,19 +84,19 @@ func (a Attempt) Compare(o Attempt) int {
 	return cmp.Or(a.Task.Compare(o.Task), cmp.Compare(a.Number, o.Number))
 }
 
-// nameOf returns the name of a member of an enumeration, or unknown if it has none.
-func nameOf[E ~uint8](names []string, member E, unknown string) string {
+// NameOf returns the name of a member of an enumeration, or unknown if it has none.
+func NameOf[E ~uint8](names []string, member E, unknown string) string {
 	if int(member) < len(names) {
 		return names[member]
 	}
 	return unknown
 }
 
-// readName reads the name of a member of an enumeration. what is the name of the enumeration, for the error.
-func readName[E ~uint8](into *E, what string, names []string, text []byte) error {
+// ReadName reads the name of a member of an enumeration. what is the name of the enumeration, for the error.
+func ReadName[E ~uint8](into *E, what string, names []string, text []byte) error {
 	i := slices.Index(names, string(text))
 	if i < 0 {
-		return Errorf(Invalid, "%s %q: is not one of %v", what, clip(string(text)), names)
+		return Errorf(Invalid, "%s %q: is not one of %v", what, Clipped(string(text)), names)
 	}
 	*into = E(i)
 	return nil

@@ -59,7 +59,7 @@ func (c Credits) String() string {
 // magnitude.
 func ParseCredits(s string) (Credits, error) {
 	refuse := func(why string) (Credits, error) {
-		return 0, fmt.Errorf("amount %q: %s", clip(s), why)
+		return 0, fmt.Errorf("amount %q: %s", Clipped(s), why)
 	}
 	plain := withoutExponent(s)
 	body := strings.TrimPrefix(plain, "-")
@@ -132,12 +132,12 @@ func ParsePrice(s string) (Credits, error) {
 	case err != nil || !timed || unit == "s":
 		return c, err
 	case unit != "h":
-		return 0, fmt.Errorf("price %q: must be credits for a slot-second, as in 0.01 or 0.01/s, or for a slot-hour, as in 36/h", clip(s))
+		return 0, fmt.Errorf("price %q: must be credits for a slot-second, as in 0.01 or 0.01/s, or for a slot-hour, as in 36/h", Clipped(s))
 	}
 	const seconds = 3600
 	second := (c + seconds/2) / seconds
 	if c > 0 && second == 0 {
-		return 0, fmt.Errorf("price %q: is less than a microcredit for a second; the least price for an hour is 0.0018/h", clip(s))
+		return 0, fmt.Errorf("price %q: is less than a microcredit for a second; the least price for an hour is 0.0018/h", Clipped(s))
 	}
 	return second, nil
 }
@@ -210,7 +210,7 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	}
 	std, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
-		return fmt.Errorf("time %q: write it like 2026-01-31T12:00:00Z", clip(s))
+		return fmt.Errorf("time %q: write it like 2026-01-31T12:00:00Z", Clipped(s))
 	}
 	*t = TimeOf(std)
 	return nil
@@ -246,13 +246,13 @@ func (d Duration) String() string { return time.Duration(d).String() }
 func ParseDuration(s string) (Duration, error) {
 	if seconds, err := strconv.ParseFloat(s, 64); err == nil {
 		if math.IsNaN(seconds) || math.Abs(seconds) > math.MaxInt64/1e9 {
-			return 0, fmt.Errorf("duration %q: out of range", clip(s))
+			return 0, fmt.Errorf("duration %q: out of range", Clipped(s))
 		}
 		return Duration(seconds * 1e9), nil
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil {
-		return 0, fmt.Errorf("duration %q: write it like 1h30m, 90s, or as a number of seconds", clip(s))
+		return 0, fmt.Errorf("duration %q: write it like 1h30m, 90s, or as a number of seconds", Clipped(s))
 	}
 	return Duration(d), nil
 }
@@ -281,5 +281,5 @@ func unquote(b []byte) string {
 	return s
 }
 
-// clip cuts a text of a stranger to 64 bytes, for an error. See [Short].
-func clip(s string) string { return Short(s, 64) }
+// Clipped cuts a text of a stranger to 64 bytes, for an error. See [Short].
+func Clipped(s string) string { return Short(s, 64) }

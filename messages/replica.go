@@ -34,11 +34,11 @@ func (r *ReplicaRequest) Validate() error {
 	case len(r.Add) > 128 || len(r.Remove) > 128:
 		return Errorf(TooLarge, "add, remove: the identifier of a replica has at most 128 bytes")
 	case strings.ContainsRune(r.Add, '@'):
-		return Errorf(Invalid, "add: %q: an identifier has no @", clip(r.Add))
+		return Errorf(Invalid, "add: %q: an identifier has no @", Clipped(r.Add))
 	case r.Address != "" && r.Add == "":
 		return Errorf(Invalid, "address: is of a replica to be added")
 	case len(r.Address) > maxAddresses || r.Address != "" && !strings.Contains(r.Address, ":"):
-		return Errorf(Invalid, "address: %q is not an address; write host:port", clip(r.Address))
+		return Errorf(Invalid, "address: %q is not an address; write host:port", Clipped(r.Address))
 	}
 	return nil
 }
@@ -63,4 +63,18 @@ type ReplicaState struct {
 	Behind  uint64 `json:"behind"`  // number of log entries that it lacks, as far as the leader knows
 	Address string `json:"address"` // address that was given when it was added; empty: the configuration has it
 	Weak    string `json:"weak"`    // why it should not lead, for example a disk without room; empty: it may
+}
+
+// Empty is the payload of a request without parameters.
+type Empty struct{}
+
+// StatusReply is the group of an actor as one replica sees it.
+type StatusReply struct {
+	Actor    string   `json:"actor"`
+	Site     Name     `json:"site"`
+	Replica  string   `json:"replica"`
+	Leader   string   `json:"leader"`
+	Term     uint64   `json:"term"`
+	Applied  uint64   `json:"applied"`
+	Replicas []string `json:"replicas"`
 }

@@ -2,6 +2,22 @@ package messages
 
 import "strings"
 
+// Links is the service that reports how a site is connected to its peers. Every host runs one. For the other hosts, it
+// reports its own server's links, under the verb HostPrefix and the host's name. For operators, it collects the
+// reports of all hosts.
+const Links = "links"
+
+// HostPrefix is the prefix of the verbs with which hosts ask each other.
+const HostPrefix = "host-"
+
+// Depot is the service that keeps the files of jobs. Users and agents reach the site's object store
+// only through it: anyone with access to the API of JetStream could let it send a stored message to
+// any subject, in the name of others.
+const Depot = "depot"
+
+// VerbStream is the verb of a node's agent for streams: StreamRequest → StreamReply.
+const VerbStream = "stream"
+
 // The actors, as they are named in subjects.
 const (
 	Auctioneer = "auctioneer"
@@ -119,5 +135,5 @@ func ReplyPrefix(subject string) string {
 	return InboxPrefix(Caller(subject))
 }
 
-// logsTokens is the number of tokens in a [LogsSubject] and in a [StreamSubject].
+// logsTokens is the number of tokens in a [LogsSubject] and in a [agent.StreamSubject].
 const logsTokens = 6

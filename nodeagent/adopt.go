@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
@@ -14,7 +15,7 @@ func (a *Agent) adopt() {
 		a.files.manifests.sweep(nil)
 		return
 	}
-	tasks := a.lasting.Adopt(func(f messages.Finished) {
+	tasks := a.lasting.Adopt(func(f agent.Finished) {
 		if a.hooks != nil {
 			a.queue.post(func(messages.Time) { a.hooks.Leave(f.Attempt.Task.Job) }) // after Adopt
 		}

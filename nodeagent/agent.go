@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/nodeagent/hooks"
 	"github.com/candor-grid/candor/nodeagent/runner"
@@ -157,10 +158,10 @@ func (a *Agent) Idle() bool {
 func (a *Agent) abilities() []messages.Name {
 	can := slices.Clone(a.real.Abilities())
 	if a.full {
-		can = append(can, messages.AbilityFull)
+		can = append(can, agent.AbilityFull)
 	}
 	if a.retired {
-		can = append(can, messages.AbilityGPUs)
+		can = append(can, agent.AbilityGPUs)
 	}
 	return can
 }
@@ -197,7 +198,7 @@ func (a *Agent) sayGoodbye() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), goodbyeWithin)
 	defer cancel()
-	_, err := ask[messages.RegisterReply](ctx, a, messages.VerbRegister, &messages.RegisterRequest{Session: a.state.Session(), Leaving: true})
+	_, err := ask[agent.RegisterReply](ctx, a, messages.VerbRegister, &agent.RegisterRequest{Session: a.state.Session(), Leaving: true})
 	if err != nil {
 		a.c.Log.Log(levelOf(err), "the leader did not hear that this node stops", zap.Error(err))
 	}
@@ -352,7 +353,7 @@ func (a *Agent) line(s state.Start) {
 	var p runner.Follower
 	if ok {
 		p, ok = a.lasting.Follow(runner.Task{Grant: s.Grant, Program: s.Program}, a.report,
-			func(f messages.Finished, at time.Duration) {
+			func(f agent.Finished, at time.Duration) {
 				a.queue.post(func(now messages.Time) { a.turn(now, f, attempt, at) })
 			})
 	}
@@ -365,7 +366,7 @@ func (a *Agent) line(s state.Start) {
 
 // turn notes that a task ended and that the task which waited for its slot started. at is in the time of package
 // boottime.
-func (a *Agent) turn(now messages.Time, f messages.Finished, next messages.Attempt, at time.Duration) {
+func (a *Agent) turn(now messages.Time, f agent.Finished, next messages.Attempt, at time.Duration) {
 	ago := max(0, boottime.Now()-at)
 	if r := a.running[next]; r != nil && r.follows {
 		r.follows, r.granted = false, time.Now().Add(-ago)
@@ -394,13 +395,13 @@ func (a *Agent) suspend(attempt messages.Attempt, suspended bool) {
 	}
 }
 
-func (a *Agent) finish(f messages.Finished) {
+func (a *Agent) finish(f agent.Finished) {
 	a.forget(f)
 	a.state.Ended(f)
 }
 
 // forget removes a task that has ended, or will not be started.
-func (a *Agent) forget(f messages.Finished) {
+func (a *Agent) forget(f agent.Finished) {
 	if r := a.running[f.Attempt]; r != nil && !r.follows {
 		a.metrics.finish(&f, r.granted)
 	}

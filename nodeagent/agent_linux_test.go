@@ -12,8 +12,10 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
@@ -22,7 +24,7 @@ import (
 func begin(t testing.TB, network *bus.Network, change func(*nodeagent.Config)) *nodeagent.Agent {
 	t.Helper()
 	c := nodeagent.Config{
-		Site: "home", Node: "n1", Slots: []messages.ClassSlots{{Class: "cpu", Slots: 2}},
+		Site: "home", Node: "n1", Slots: []jobmsg.ClassSlots{{Class: "cpu", Slots: 2}},
 		Bus: network.Connect("n1"), Dir: t.TempDir(), Operators: []messages.Name{"root"}, Seed: 1,
 	}
 	if change != nil {
@@ -41,11 +43,11 @@ func begin(t testing.TB, network *bus.Network, change func(*nodeagent.Config)) *
 	return a
 }
 
-func logs(t testing.TB, b bus.Bus, as messages.Name, r messages.LogsRequest) (messages.LogsReply, error) {
+func logs(t testing.TB, b bus.Bus, as messages.Name, r agent.LogsRequest) (agent.LogsReply, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	return bus.Call[messages.LogsReply](ctx, b, messages.LogsSubject("home", "n1", as), r)
+	return bus.Call[agent.LogsReply](ctx, b, messages.LogsSubject("home", "n1", as), r)
 }
 
 func TestRunsJobs(t *testing.T) {
@@ -53,16 +55,16 @@ func TestRunsJobs(t *testing.T) {
 	l := newLeader(t, network, time.Hour)
 	registry := prometheus.NewRegistry()
 	begin(t, network, func(c *nodeagent.Config) { c.Metrics = registry })
-	job := l.submit(messages.Program{Tasks: 20, Command: []string{"sh", "-c", "echo task $CANDOR_TASK of $CANDOR_JOB; exit $((CANDOR_TASK % 3))"}})
-	late := l.submit(messages.Program{Tasks: 3, Command: []string{"no-such-command"}})
+	job := l.submit(agent.Program{Tasks: 20, Command: []string{"sh", "-c", "echo task $CANDOR_TASK of $CANDOR_JOB; exit $((CANDOR_TASK % 3))"}})
+	late := l.submit(agent.Program{Tasks: 3, Command: []string{"no-such-command"}})
 	l.until("every task ends", func() bool { return len(l.finished) == 23 })
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for ref, f := range l.finished {
 		switch {
-		case ref.Job == job && (f.Outcome != messages.Exited || f.ExitCode != int(ref.Index%3)):
+		case ref.Job == job && (f.Outcome != agent.Exited || f.ExitCode != int(ref.Index%3)):
 			t.Errorf("task %v finished as %+v", ref, f)
-		case ref.Job == late && (f.Outcome != messages.Unstartable || f.Detail == ""):
+		case ref.Job == late && (f.Outcome != agent.Unstartable || f.Detail == ""):
 			t.Errorf("task %v finished as %+v", ref, f)
 		}
 	}
@@ -95,10 +97,10 @@ func TestLogsAreForTheOwner(t *testing.T) {
 	network := bus.NewMemory()
 	l := newLeader(t, network, time.Hour)
 	begin(t, network, nil)
-	job := l.submit(messages.Program{Tasks: 1, Command: []string{"echo", "hello"}})
+	job := l.submit(agent.Program{Tasks: 1, Command: []string{"echo", "hello"}})
 	l.until("the task ends", func() bool { return len(l.finished) == 1 })
 	user := network.Connect("somebody")
-	request := messages.LogsRequest{Attempt: messages.Attempt{Task: first(job), Number: 1}}
+	request := agent.LogsRequest{Attempt: messages.Attempt{Task: first(job), Number: 1}}
 	for _, c := range []struct {
 		as   messages.Name
 		job  messages.JobID
@@ -124,25 +126,25 @@ func TestStreamsAreForTheOwner(t *testing.T) {
 	network := bus.NewMemory()
 	l := newLeader(t, network, time.Hour)
 	begin(t, network, nil)
-	job := l.submit(messages.Program{Tasks: 1, Script: "echo ready; exec cat", Interactive: &messages.Interactive{}})
+	job := l.submit(agent.Program{Tasks: 1, Script: "echo ready; exec cat", Interactive: &jobmsg.Interactive{}})
 	of := messages.Attempt{Task: first(job), Number: 1}
-	ask := func(as messages.Name, r messages.StreamRequest) (messages.StreamReply, error) {
+	ask := func(as messages.Name, r agent.StreamRequest) (agent.StreamReply, error) {
 		r.Attempt = of
-		return bus.Call[messages.StreamReply](t.Context(), network.Connect("somebody"), messages.StreamSubject("home", "n1", as), r)
+		return bus.Call[agent.StreamReply](t.Context(), network.Connect("somebody"), agent.StreamSubject("home", "n1", as), r)
 	}
-	poll := messages.StreamRequest{Client: "c", Poll: true, Wait: messages.Duration(time.Second)}
+	poll := agent.StreamRequest{Client: "c", Poll: true, Wait: messages.Duration(time.Second)}
 	await.Until(t, "the owner reads", func() bool { r, err := ask("ann", poll); return err == nil && string(r.Output) == "ready\n" })
-	for name, r := range map[string]messages.StreamRequest{
+	for name, r := range map[string]agent.StreamRequest{
 		"poll": poll, "take": {Client: "d", Take: true, Poll: true}, "signal": {Signal: "KILL"}, "input": {Client: "c", Input: []byte("x")},
-		"exec": {Client: "d", Stream: "s", Begin: &messages.StreamBegin{Command: []string{"id"}}},
-		"port": {Client: "d", Stream: "s", Begin: &messages.StreamBegin{Port: 22}}, "close": {Client: "c", Close: true},
+		"exec": {Client: "d", Stream: "s", Begin: &agent.StreamBegin{Command: []string{"id"}}},
+		"port": {Client: "d", Stream: "s", Begin: &agent.StreamBegin{Port: 22}}, "close": {Client: "c", Close: true},
 	} {
 		if r, err := ask("bob", r); messages.KindOf(err) != messages.NotFound || len(r.Output) > 0 {
 			t.Errorf("%s by another account: %+v, %v", name, r, err)
 		}
 	}
 	await.Until(t, "an operator signals", func() bool { // the task may write before the leader knows that it runs
-		_, err := ask("root", messages.StreamRequest{Signal: "KILL"})
+		_, err := ask("root", agent.StreamRequest{Signal: "KILL"})
 		return err == nil
 	})
 	l.until("the task ends", func() bool { return len(l.finished) == 1 })
@@ -155,7 +157,7 @@ func TestSignalsDoNotFillTheLog(t *testing.T) {
 	l := newLeader(t, network, time.Hour)
 	core, logged := observer.New(zap.InfoLevel)
 	begin(t, network, func(c *nodeagent.Config) { c.Log = zap.New(core) })
-	job := l.submit(messages.Program{Tasks: 1, Command: []string{"sh", "-c", "echo ready; exec sleep 600"}})
+	job := l.submit(agent.Program{Tasks: 1, Command: []string{"sh", "-c", "echo ready; exec sleep 600"}})
 	ready(t, network, job)
 	user, began := network.Connect("somebody"), time.Now()
 	const signals = 200
@@ -164,9 +166,9 @@ func TestSignalsDoNotFillTheLog(t *testing.T) {
 		if i == signals {
 			as = "root"
 		}
-		r := messages.StreamRequest{Attempt: messages.Attempt{Task: first(job), Number: 1}, Signal: "CONT"}
+		r := agent.StreamRequest{Attempt: messages.Attempt{Task: first(job), Number: 1}, Signal: "CONT"}
 		await.Until(t, "the signal arrives", func() bool { // the task may write before the leader knows that it runs
-			_, err := bus.Call[messages.StreamReply](t.Context(), user, messages.StreamSubject("home", "n1", as), r)
+			_, err := bus.Call[agent.StreamReply](t.Context(), user, agent.StreamSubject("home", "n1", as), r)
 			return err == nil
 		})
 	}
@@ -183,13 +185,13 @@ func TestCancelledTaskIsStopped(t *testing.T) {
 	network := bus.NewMemory()
 	l := newLeader(t, network, time.Hour)
 	begin(t, network, nil)
-	job := l.submit(messages.Program{Tasks: 1, Command: []string{"sh", "-c", "echo ready; exec sleep 600"}})
+	job := l.submit(agent.Program{Tasks: 1, Command: []string{"sh", "-c", "echo ready; exec sleep 600"}})
 	ready(t, network, job)
 	of := messages.Attempt{Task: first(job), Number: 1}
-	l.send(messages.DirectiveSubject("home", "n1"), messages.Directive{Term: 0, Stop: []messages.Attempt{of}})
-	l.send(messages.DirectiveSubject("home", "n1"), messages.Directive{Term: 1, Stop: []messages.Attempt{of}})
+	l.send(messages.DirectiveSubject("home", "n1"), agent.Directive{Term: 0, Stop: []messages.Attempt{of}})
+	l.send(messages.DirectiveSubject("home", "n1"), agent.Directive{Term: 1, Stop: []messages.Attempt{of}})
 	l.until("the task is stopped", func() bool { return len(l.finished) == 1 })
-	if f := get(l, func() messages.Finished { return l.finished[first(job)] }); f.Outcome != messages.Stopped || f.ExitCode != 128+15 {
+	if f := get(l, func() agent.Finished { return l.finished[first(job)] }); f.Outcome != agent.Stopped || f.ExitCode != 128+15 {
 		t.Errorf("finished as %+v", f)
 	}
 }
@@ -199,13 +201,13 @@ func TestATaskIsToldThatItsBudgetEnds(t *testing.T) {
 	network := bus.NewMemory()
 	l := newLeader(t, network, time.Hour)
 	begin(t, network, nil)
-	job := l.submit(messages.Program{Tasks: 1, Script: "trap 'echo saved; exit 9' USR1\necho ready\nwhile :; do sleep 0.05; done\n"})
+	job := l.submit(agent.Program{Tasks: 1, Script: "trap 'echo saved; exit 9' USR1\necho ready\nwhile :; do sleep 0.05; done\n"})
 	ready(t, network, job)
 	of := messages.Attempt{Task: first(job), Number: 1}
-	warn := []messages.Warning{{Attempt: messages.Attempt{Task: first(99), Number: 1}, Signal: messages.EarlySignal{Name: "KILL"}}, {Attempt: of, Signal: messages.EarlySignal{Name: "USR1", First: true}}}
-	l.send(messages.DirectiveSubject("home", "n1"), messages.Directive{Term: 1, Warn: warn})
+	warn := []agent.Warning{{Attempt: messages.Attempt{Task: first(99), Number: 1}, Signal: jobmsg.EarlySignal{Name: "KILL"}}, {Attempt: of, Signal: jobmsg.EarlySignal{Name: "USR1", First: true}}}
+	l.send(messages.DirectiveSubject("home", "n1"), agent.Directive{Term: 1, Warn: warn})
 	l.until("the task ends by itself", func() bool { return len(l.finished) == 1 })
-	if f := get(l, func() messages.Finished { return l.finished[first(job)] }); f.Outcome != messages.Exited || f.ExitCode != 9 {
+	if f := get(l, func() agent.Finished { return l.finished[first(job)] }); f.Outcome != agent.Exited || f.ExitCode != 9 {
 		t.Errorf("finished as %+v", f)
 	}
 }
@@ -213,7 +215,7 @@ func TestATaskIsToldThatItsBudgetEnds(t *testing.T) {
 // ready waits until a task has written something.
 func ready(t testing.TB, network *bus.Network, job messages.JobID) {
 	t.Helper()
-	r := messages.LogsRequest{Attempt: messages.Attempt{Task: first(job), Number: 1}, Wait: messages.Duration(patience)}
+	r := agent.LogsRequest{Attempt: messages.Attempt{Task: first(job), Number: 1}, Wait: messages.Duration(patience)}
 	user := network.Connect("ann")
 	deadline := time.Now().Add(patience)
 	for time.Now().Before(deadline) {
@@ -235,7 +237,7 @@ func TestLostLeaseKillsTasks(t *testing.T) {
 	network := bus.NewMemory()
 	l, clock := newLeader(t, network, time.Hour), new(clock)
 	begin(t, network, func(c *nodeagent.Config) { c.Clock = clock.now })
-	job := l.submit(messages.Program{Tasks: 1, Command: []string{"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"}})
+	job := l.submit(agent.Program{Tasks: 1, Command: []string{"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"}})
 	ready(t, network, job)
 	session := l.session()
 	l.set(func() { l.silent = true })
@@ -243,14 +245,14 @@ func TestLostLeaseKillsTasks(t *testing.T) {
 	ended(t, network, job)
 	l.set(func() { l.silent = false })
 	l.until("the node joins under a new session", func() bool { return l.sessions["n1"].number != session })
-	next := l.submit(messages.Program{Tasks: 1, Command: []string{"true"}})
+	next := l.submit(agent.Program{Tasks: 1, Command: []string{"true"}})
 	l.until("it works on", func() bool { _, ok := l.finished[first(next)]; return ok })
 }
 
 // ended waits until the agent says that a task has ended, when it is asked for the task's output.
 func ended(t testing.TB, network *bus.Network, job messages.JobID) {
 	t.Helper()
-	r := messages.LogsRequest{Attempt: messages.Attempt{Task: first(job), Number: 1}, Wait: messages.Duration(patience)}
+	r := agent.LogsRequest{Attempt: messages.Attempt{Task: first(job), Number: 1}, Wait: messages.Duration(patience)}
 	deadline := time.Now().Add(patience)
 	for time.Now().Before(deadline) {
 		got, err := logs(t, network.Connect("ann"), "ann", r)
@@ -269,7 +271,7 @@ func TestFencedAgentKillsAndJoinsAnew(t *testing.T) {
 	network := bus.NewMemory()
 	l, clock := newLeader(t, network, time.Hour), new(clock)
 	begin(t, network, func(c *nodeagent.Config) { c.Clock = clock.now })
-	job := l.submit(messages.Program{Tasks: 1, Command: []string{"sh", "-c", "echo ready; exec sleep 600"}})
+	job := l.submit(agent.Program{Tasks: 1, Command: []string{"sh", "-c", "echo ready; exec sleep 600"}})
 	ready(t, network, job)
 	session := l.session()
 	l.set(func() { l.fence = true })
@@ -282,7 +284,7 @@ func TestCloseReportsWhatItStopped(t *testing.T) {
 	network := bus.NewMemory()
 	l := newLeader(t, network, time.Hour)
 	a := begin(t, network, nil)
-	job := l.submit(messages.Program{Tasks: 2, Command: []string{"sh", "-c", "echo ready; exec sleep 600"}})
+	job := l.submit(agent.Program{Tasks: 2, Command: []string{"sh", "-c", "echo ready; exec sleep 600"}})
 	ready(t, network, job)
 	l.until("both are granted", func() bool { return l.given[0] == 2 })
 	if err := a.Close(); err != nil {
@@ -291,7 +293,7 @@ func TestCloseReportsWhatItStopped(t *testing.T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range uint32(2) {
-		if f := l.finished[messages.TaskRef{Job: job, Index: i}]; f.Outcome != messages.Stopped {
+		if f := l.finished[messages.TaskRef{Job: job, Index: i}]; f.Outcome != agent.Stopped {
 			t.Errorf("task %d finished as %+v", i, f)
 		}
 	}
@@ -301,7 +303,7 @@ func TestCloseIsBounded(t *testing.T) {
 	network := bus.NewMemory()
 	l := newLeader(t, network, time.Hour)
 	a := begin(t, network, func(c *nodeagent.Config) { c.Grace, c.CloseTimeout = time.Hour, 50*time.Millisecond })
-	job := l.submit(messages.Program{Tasks: 1, Command: []string{"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"}})
+	job := l.submit(agent.Program{Tasks: 1, Command: []string{"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"}})
 	ready(t, network, job)
 	l.set(func() { l.silent = true })
 	if err := a.Close(); err != nil {
@@ -314,14 +316,14 @@ func TestContextEndsTheAgent(t *testing.T) {
 	l := newLeader(t, network, time.Hour)
 	ctx, cancel := context.WithCancel(context.Background())
 	a, err := nodeagent.Start(ctx, nodeagent.Config{
-		Site: "home", Node: "n1", Slots: []messages.ClassSlots{{Class: "cpu", Slots: 1}},
+		Site: "home", Node: "n1", Slots: []jobmsg.ClassSlots{{Class: "cpu", Slots: 1}},
 		Bus: network.Connect("n1"), Runner: runner.Instant{},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	l.submit(messages.Program{Tasks: 10})
+	l.submit(agent.Program{Tasks: 10})
 	l.until("the work is done", func() bool { return len(l.finished) == 10 })
 	cancel()
 	if err := a.Close(); err != nil {
@@ -341,13 +343,13 @@ func TestGarbageIsIgnored(t *testing.T) {
 			}
 		}
 	}
-	l.submit(messages.Program{Tasks: 10})
+	l.submit(agent.Program{Tasks: 10})
 	l.until("the work is done", func() bool { return len(l.finished) == 10 })
 }
 
 func TestConfigIsChecked(t *testing.T) {
 	good := nodeagent.Config{
-		Site: "home", Node: "n1", Slots: []messages.ClassSlots{{Class: "cpu", Slots: 1}},
+		Site: "home", Node: "n1", Slots: []jobmsg.ClassSlots{{Class: "cpu", Slots: 1}},
 		Bus: bus.NewMemory().Connect("n1"), Runner: runner.Instant{},
 	}
 	if err := good.Validate(); err != nil {
@@ -359,10 +361,10 @@ func TestConfigIsChecked(t *testing.T) {
 		"Bus":                  func(c *nodeagent.Config) { c.Bus = nil },
 		"Dir":                  func(c *nodeagent.Config) { c.Runner = nil },
 		"Slots":                func(c *nodeagent.Config) { c.Slots = nil },
-		"has 0 slots":          func(c *nodeagent.Config) { c.Slots = []messages.ClassSlots{{Class: "cpu"}} },
-		"has 100000000":        func(c *nodeagent.Config) { c.Slots = []messages.ClassSlots{{Class: "cpu", Slots: 1e8}} },
+		"has 0 slots":          func(c *nodeagent.Config) { c.Slots = []jobmsg.ClassSlots{{Class: "cpu"}} },
+		"has 100000000":        func(c *nodeagent.Config) { c.Slots = []jobmsg.ClassSlots{{Class: "cpu", Slots: 1e8}} },
 		"twice":                func(c *nodeagent.Config) { c.Slots = append(c.Slots, c.Slots...) },
-		`class "*"`:            func(c *nodeagent.Config) { c.Slots = []messages.ClassSlots{{Class: "*", Slots: 1}} },
+		`class "*"`:            func(c *nodeagent.Config) { c.Slots = []jobmsg.ClassSlots{{Class: "*", Slots: 1}} },
 		"must not be negative": func(c *nodeagent.Config) { c.Grace = -1 },
 	} {
 		bad := good

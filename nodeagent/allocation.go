@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/state"
 )
@@ -36,7 +37,7 @@ func (a *Agent) startInAllocation(s state.Start) runner.Process {
 // nodesOf asks the leader for the nodes of an allocation, until the leader knows them all.
 func (a *Agent) nodesOf(ctx context.Context, attempt messages.Attempt) (nodes []messages.Name, err error) {
 	for {
-		reply, err := ask[messages.StepReply](ctx, a, messages.VerbStep, messages.StepRequest{Attempt: attempt})
+		reply, err := ask[agent.StepReply](ctx, a, messages.VerbStep, agent.StepRequest{Attempt: attempt})
 		if err == nil {
 			for _, m := range reply.Members {
 				nodes = append(nodes, m.Node)

@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
@@ -18,7 +19,7 @@ func crowd(t testing.TB, network *bus.Network, l *leader, n, slots int) {
 	shared := network.Connect("nodes")
 	for i := range n {
 		a, err := nodeagent.Start(context.Background(), nodeagent.Config{
-			Site: "home", Node: fmt.Sprint("n", i), Slots: []messages.ClassSlots{{Class: "cpu", Slots: slots}},
+			Site: "home", Node: fmt.Sprint("n", i), Slots: []job.ClassSlots{{Class: "cpu", Slots: slots}},
 			Bus: shared, Runner: runner.Instant{}, Seed: uint64(i + 1),
 		})
 		if err != nil {
@@ -37,7 +38,7 @@ func TestWakesInProportion(t *testing.T) {
 	crowd(t, network, l, 1000, 1)
 	for _, c := range []struct{ tasks, most int }{{1, 20}, {1000, 3000}} {
 		done, before := get(l, func() int { return len(l.finished) }), get(l, func() int { return l.claims })
-		l.submit(messages.Program{Tasks: c.tasks})
+		l.submit(agent.Program{Tasks: c.tasks})
 		l.until("the work is done", func() bool { return len(l.finished) == done+c.tasks })
 		if claims := get(l, func() int { return l.claims }) - before; claims > c.most {
 			t.Errorf("%d claims for %d tasks, want at most %d", claims, c.tasks, c.most)
@@ -52,7 +53,7 @@ func BenchmarkDispatch(b *testing.B) {
 	l := newLeader(b, network, time.Hour)
 	crowd(b, network, l, 64, 16)
 	b.ResetTimer()
-	l.submit(messages.Program{Tasks: b.N})
+	l.submit(agent.Program{Tasks: b.N})
 	l.until("the work is done", func() bool { return len(l.finished) == b.N })
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tasks/s")
 }

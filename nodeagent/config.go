@@ -10,7 +10,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/proxy"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
@@ -24,14 +26,14 @@ type Config struct {
 	// Node names this node. It is also the account with which the agent signs its requests.
 	Node messages.Name
 	// Slots are the slots that the node offers.
-	Slots []messages.ClassSlots
+	Slots []job.ClassSlots
 	// MostSuspended is how many suspended tasks the node keeps in addition to running ones, because
 	// suspended tasks still take memory. 0: four for each slot.
 	MostSuspended int
 	// Resources is everything that the node has, for display and for choosing nodes; nil:
 	// unknown. Tasks.Machine is the part that tasks may use. Labels are words that describe the
 	// node, such as infiniband; a stage can require some of them.
-	Resources *messages.Resources
+	Resources *job.Resources
 	Labels    []messages.Name
 	Bus       bus.Bus
 	// Dir is the state directory: output and working directories of tasks.
@@ -77,8 +79,8 @@ func (c *Config) Validate() error {
 		return invalid("Site %q: must be a name of lower-case letters, digits, '-' and '_'", c.Site)
 	case !messages.ValidName(c.Node):
 		return invalid("Node %q: must be a name of lower-case letters, digits, '-' and '_'", c.Node)
-	case c.MostSuspended < 0 || c.MostSuspended > messages.MaxSuspended:
-		return invalid("MostSuspended %d: must be from 0 to %d", c.MostSuspended, messages.MaxSuspended)
+	case c.MostSuspended < 0 || c.MostSuspended > agent.MaxSuspended:
+		return invalid("MostSuspended %d: must be from 0 to %d", c.MostSuspended, agent.MaxSuspended)
 	case c.Bus == nil:
 		return invalid("Bus must be set")
 	case c.Dir == "" && c.Runner == nil:

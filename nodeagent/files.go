@@ -9,7 +9,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/hooks"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/state"
@@ -20,7 +22,7 @@ import (
 const filesWithin = 5 * time.Minute
 
 // hasFiles reports whether the tasks of a program have inputs or outputs.
-func hasFiles(p *messages.Program) bool { return len(p.Inputs)+len(p.Outputs) > 0 }
+func hasFiles(p *agent.Program) bool { return len(p.Inputs)+len(p.Outputs) > 0 }
 
 // files fetches the inputs of tasks from the site's depot, and stores their outputs
 // there.
@@ -39,7 +41,7 @@ func (f *files) subject(verb string) string {
 
 // fetch gets the inputs of a task onto the node, and keeps them until they are released. If it
 // fails, nothing is kept for the task.
-func (f *files) fetch(ctx context.Context, attempt messages.Attempt, p *messages.Program) (kept []*input, err error) {
+func (f *files) fetch(ctx context.Context, attempt messages.Attempt, p *agent.Program) (kept []*input, err error) {
 	if f.dir == "" {
 		return nil, messages.Errorf(messages.Invalid, "and output files need a node with a state directory")
 	}
@@ -50,7 +52,7 @@ func (f *files) fetch(ctx context.Context, attempt messages.Attempt, p *messages
 	defer cancel()
 	for _, file := range p.Inputs {
 		k, err := f.inputs.acquire(ctx, file, func(to *os.File) error {
-			return bus.ReceiveFile(ctx, f.bus, f.subject(messages.VerbTake), attempt, file, to)
+			return bus.ReceiveFile(ctx, f.bus, f.subject(job.VerbTake), attempt, file, to)
 		})
 		if err != nil {
 			f.inputs.release(kept)
@@ -88,11 +90,11 @@ func (a *Agent) startWithFiles(s state.Start) runner.Process {
 }
 
 // run runs the task to its end. If the agent stops before the task ends, the next agent adopts the task.
-func (t *fileTask) run(gone <-chan struct{}, report func(messages.Finished)) {
+func (t *fileTask) run(gone <-chan struct{}, report func(agent.Finished)) {
 	defer t.cancel()
 	if t.hooks != nil {
 		if err := t.hooks.Enter(t.context, t.task.Program); err != nil {
-			report(t.unstarted(messages.Unprepared, messages.Detail(err)))
+			report(t.unstarted(agent.Unprepared, messages.Detail(err)))
 			return
 		}
 		defer func() {
@@ -103,15 +105,15 @@ func (t *fileTask) run(gone <-chan struct{}, report func(messages.Finished)) {
 	}
 	if t.prepare != nil {
 		if err := t.prepare(t.context); err != nil {
-			report(t.unstarted(messages.Unstartable, messages.Detail(err)))
+			report(t.unstarted(agent.Unstartable, messages.Detail(err)))
 			return
 		}
 	}
-	ended, files := make(chan messages.Finished, 1), hasFiles(t.task.Program)
+	ended, files := make(chan agent.Finished, 1), hasFiles(t.task.Program)
 	if files {
 		kept, err := t.files.fetch(t.context, t.task.Attempt, t.task.Program)
 		if err != nil {
-			report(t.unstarted(messages.Unstartable, "input "+messages.Detail(err)))
+			report(t.unstarted(agent.Unstartable, "input "+messages.Detail(err)))
 			return
 		}
 		defer t.files.inputs.release(kept)
@@ -120,7 +122,7 @@ func (t *fileTask) run(gone <-chan struct{}, report func(messages.Finished)) {
 		if files {
 			t.files.manifests.remove(t.task.Program.Job, t.task.Program.Stage)
 		}
-		report(t.unstarted(messages.Unstartable, ""))
+		report(t.unstarted(agent.Unstartable, ""))
 		return
 	}
 	select {
@@ -143,13 +145,13 @@ func isDone(c <-chan struct{}) bool {
 }
 
 // start starts the process, unless the task was stopped before.
-func (t *fileTask) start(ended chan<- messages.Finished) bool {
+func (t *fileTask) start(ended chan<- agent.Finished) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stopped {
 		return false
 	}
-	t.process = t.runner.Start(t.task, func(f messages.Finished) { ended <- f })
+	t.process = t.runner.Start(t.task, func(f agent.Finished) { ended <- f })
 	if t.suspended {
 		t.process.Suspend(true)
 	}
@@ -157,13 +159,13 @@ func (t *fileTask) start(ended chan<- messages.Finished) bool {
 }
 
 // unstarted returns the report of a task that never had a process.
-func (t *fileTask) unstarted(how messages.Outcome, why string) messages.Finished {
+func (t *fileTask) unstarted(how agent.Outcome, why string) agent.Finished {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := messages.TimeOf(time.Now())
-	f := messages.Finished{Attempt: t.task.Attempt, Outcome: how, Detail: why, Started: now, Ended: now}
+	f := agent.Finished{Attempt: t.task.Attempt, Outcome: how, Detail: why, Started: now, Ended: now}
 	if t.stopped {
-		f.Outcome, f.Detail = messages.Stopped, "stopped before it started"
+		f.Outcome, f.Detail = agent.Stopped, "stopped before it started"
 	}
 	return f
 }
@@ -190,6 +192,6 @@ func (t *fileTask) Suspend(suspended bool) {
 }
 
 // report tells the agent's goroutine how a task ended.
-func (a *Agent) report(f messages.Finished) {
+func (a *Agent) report(f agent.Finished) {
 	a.queue.post(func(messages.Time) { a.finish(f) })
 }

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
@@ -21,21 +23,21 @@ type fakeDepot struct {
 	mu        sync.Mutex
 	files     map[string][]byte // by digest
 	taken     int               // pieces that were taken
-	delivered map[messages.TaskRef][]messages.File
+	delivered map[messages.TaskRef][]job.File
 	refuse    error           // the error that deliver returns
 	asked     chan struct{}   // each take sends a token here; nil: none does
 	wait      <-chan struct{} // take waits until this is closed; nil: it does not wait
 }
 
 func newDepot(t *testing.T, network *bus.Network) *fakeDepot {
-	d := &fakeDepot{files: map[string][]byte{}, delivered: map[messages.TaskRef][]messages.File{}}
+	d := &fakeDepot{files: map[string][]byte{}, delivered: map[messages.TaskRef][]job.File{}}
 	at := func(verb string, handle bus.Handler) bus.Endpoint {
 		return bus.Endpoint{Name: verb, Subject: messages.Subject("home", messages.Depot, verb, "n1"), Handle: handle}
 	}
 	_, err := network.Connect("$depot").Serve(bus.Service{Name: "candor-depot", Version: "1.0.0", Endpoints: []bus.Endpoint{
-		at(messages.VerbTake, bus.Handle("take", d.take)),
-		at(messages.VerbGive, bus.Handle("give", d.give)),
-		at(messages.VerbDeliver, bus.Handle("deliver", d.deliver)),
+		at(job.VerbTake, bus.Handle("take", d.take)),
+		at(job.VerbGive, bus.Handle("give", d.give)),
+		at(job.VerbDeliver, bus.Handle("deliver", d.deliver)),
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +45,7 @@ func newDepot(t *testing.T, network *bus.Network) *fakeDepot {
 	return d
 }
 
-func (d *fakeDepot) take(ctx context.Context, _ messages.Name, r messages.GetRequest) (messages.GetReply, error) {
+func (d *fakeDepot) take(ctx context.Context, _ messages.Name, r job.GetRequest) (job.GetReply, error) {
 	if d.asked != nil {
 		d.asked <- struct{}{}
 	}
@@ -55,24 +57,24 @@ func (d *fakeDepot) take(ctx context.Context, _ messages.Name, r messages.GetReq
 	d.taken++
 	content, ok := d.files[r.Digest]
 	if !ok {
-		return messages.GetReply{}, messages.Errorf(messages.NotFound, "no such file")
+		return job.GetReply{}, messages.Errorf(messages.NotFound, "no such file")
 	}
 	rest := content[r.Offset:]
-	return messages.GetReply{Size: int64(len(content)), Data: rest[:min(len(rest), messages.PieceSize)]}, nil
+	return job.GetReply{Size: int64(len(content)), Data: rest[:min(len(rest), job.PieceSize)]}, nil
 }
 
-func (d *fakeDepot) give(_ context.Context, _ messages.Name, r messages.PutRequest) (messages.PutReply, error) {
+func (d *fakeDepot) give(_ context.Context, _ messages.Name, r job.PutRequest) (job.PutReply, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(r.Data) == 0 && r.Size > 0 {
-		return messages.PutReply{}, nil
+		return job.PutReply{}, nil
 	}
 	d.files[r.Digest] = append(d.files[r.Digest][:r.Offset:r.Offset], r.Data...)
 	next := r.Offset + int64(len(r.Data))
-	return messages.PutReply{Next: next, Done: next == r.Size}, nil
+	return job.PutReply{Next: next, Done: next == r.Size}, nil
 }
 
-func (d *fakeDepot) deliver(_ context.Context, _ messages.Name, r messages.DeliverRequest) (messages.Empty, error) {
+func (d *fakeDepot) deliver(_ context.Context, _ messages.Name, r job.DeliverRequest) (messages.Empty, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.refuse == nil {
@@ -82,7 +84,7 @@ func (d *fakeDepot) deliver(_ context.Context, _ messages.Name, r messages.Deliv
 }
 
 // add puts a file into the depot.
-func (d *fakeDepot) add(t *testing.T, name, content string) messages.File {
+func (d *fakeDepot) add(t *testing.T, name, content string) job.File {
 	f, err := bus.Digest(name, strings.NewReader(content))
 	if err != nil {
 		t.Fatal(err)
@@ -98,9 +100,9 @@ func TestFilesAreFetchedOnceAndDelivered(t *testing.T) {
 	l, d := newLeader(t, network, time.Hour), newDepot(t, network)
 	dir := t.TempDir()
 	begin(t, network, func(c *nodeagent.Config) { c.Dir = dir })
-	in := d.add(t, "in/data", strings.Repeat("x", messages.PieceSize+1))
-	job := l.submit(messages.Program{Tasks: 6, Command: []string{"sh", "-c", "wc -c < in/data > out.$CANDOR_TASK; echo >> in/keep"},
-		Inputs: []messages.File{in, {Name: "same", Size: in.Size, Digest: in.Digest}}, Outputs: []string{"out.*", "s*"}})
+	in := d.add(t, "in/data", strings.Repeat("x", job.PieceSize+1))
+	job := l.submit(agent.Program{Tasks: 6, Command: []string{"sh", "-c", "wc -c < in/data > out.$CANDOR_TASK; echo >> in/keep"},
+		Inputs: []job.File{in, {Name: "same", Size: in.Size, Digest: in.Digest}}, Outputs: []string{"out.*", "s*"}})
 	l.until("every task ends", func() bool { return len(l.finished) == 6 })
 	if d.taken != 2 {
 		t.Errorf("%d pieces were taken, want 2", d.taken)
@@ -108,7 +110,7 @@ func TestFilesAreFetchedOnceAndDelivered(t *testing.T) {
 	for i := range uint32(6) {
 		ref := messages.TaskRef{Job: job, Index: i}
 		files := d.delivered[ref]
-		if f := l.finished[ref]; f.Outcome != messages.Exited || f.ExitCode != 0 || len(files) != 1 || !bytes.Equal(d.files[files[0].Digest], []byte("524289\n")) {
+		if f := l.finished[ref]; f.Outcome != agent.Exited || f.ExitCode != 0 || len(files) != 1 || !bytes.Equal(d.files[files[0].Digest], []byte("524289\n")) {
 			t.Errorf("task %v finished as %+v and left %+v", ref, f, files)
 		}
 		kept := runner.KeptDir(dir, "ann", l.finished[ref].Attempt)
@@ -130,23 +132,23 @@ func TestFilesThatAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		what    string
 		refuse  error
-		program messages.Program
-		outcome messages.Outcome
+		program agent.Program
+		outcome agent.Outcome
 		code    int
 		detail  string
 	}{
-		{"full", messages.Errorf(messages.Exhausted, "bucket is full"), messages.Program{Command: []string{"true"}, Outputs: []string{"*"}},
-			messages.Exited, 1, "ended well, but its outputs were not stored: bucket is full"},
-		{"fenced", messages.Errorf(messages.Fenced, "given again"), messages.Program{Command: []string{"true"}, Outputs: []string{"*"}},
-			messages.Stopped, 1, "given again"},
-		{"many", nil, messages.Program{Command: []string{"sh", "-c", "seq 1001 | xargs touch"}, Outputs: []string{"*"}},
-			messages.Exceeded, 1, "limit of 1000 files"},
-		{"bad end", messages.Errorf(messages.Exhausted, "is not asked"), messages.Program{Command: []string{"false"}, Outputs: []string{"*"}},
-			messages.Exited, 1, ""},
-		{"missing", nil, messages.Program{Command: []string{"true"}, Inputs: []messages.File{{Name: "a", Digest: strings.Repeat("0", 64)}}},
-			messages.Unstartable, 0, "input a: no such file"},
-		{"escape", nil, messages.Program{Command: []string{"touch", "a"}, Outputs: []string{"../*"}},
-			messages.Exited, 1, "must be a relative path"},
+		{"full", messages.Errorf(messages.Exhausted, "bucket is full"), agent.Program{Command: []string{"true"}, Outputs: []string{"*"}},
+			agent.Exited, 1, "ended well, but its outputs were not stored: bucket is full"},
+		{"fenced", messages.Errorf(messages.Fenced, "given again"), agent.Program{Command: []string{"true"}, Outputs: []string{"*"}},
+			agent.Stopped, 1, "given again"},
+		{"many", nil, agent.Program{Command: []string{"sh", "-c", "seq 1001 | xargs touch"}, Outputs: []string{"*"}},
+			agent.Exceeded, 1, "limit of 1000 files"},
+		{"bad end", messages.Errorf(messages.Exhausted, "is not asked"), agent.Program{Command: []string{"false"}, Outputs: []string{"*"}},
+			agent.Exited, 1, ""},
+		{"missing", nil, agent.Program{Command: []string{"true"}, Inputs: []job.File{{Name: "a", Digest: strings.Repeat("0", 64)}}},
+			agent.Unstartable, 0, "input a: no such file"},
+		{"escape", nil, agent.Program{Command: []string{"touch", "a"}, Outputs: []string{"../*"}},
+			agent.Exited, 1, "must be a relative path"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			network := bus.NewMemory()
@@ -172,7 +174,7 @@ func TestCloseGivesUpWhatTravels(t *testing.T) {
 	d.asked, d.wait = make(chan struct{}, 100), gate
 	defer close(gate)
 	a := begin(t, network, nil)
-	job := l.submit(messages.Program{Tasks: 1, Command: []string{"true"}, Inputs: []messages.File{d.add(t, "a", "content")}})
+	job := l.submit(agent.Program{Tasks: 1, Command: []string{"true"}, Inputs: []job.File{d.add(t, "a", "content")}})
 	select {
 	case <-d.asked:
 	case <-time.After(patience):
@@ -182,7 +184,7 @@ func TestCloseGivesUpWhatTravels(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.until("the task ends", func() bool { return len(l.finished) == 1 })
-	if f := l.finished[messages.TaskRef{Job: job}]; f.Outcome != messages.Stopped || f.Detail != "stopped before it started" {
+	if f := l.finished[messages.TaskRef{Job: job}]; f.Outcome != agent.Stopped || f.Detail != "stopped before it started" {
 		t.Errorf("finished as %+v", f)
 	}
 }

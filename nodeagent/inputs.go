@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -59,7 +60,7 @@ func openInputs(dir string) *inputs {
 
 // acquire returns a file when it is on the node. The first caller fetches it. If that fails, perhaps because the
 // caller's task was stopped, the waiting callers try in turn.
-func (in *inputs) acquire(ctx context.Context, f messages.File, fetch func(*os.File) error) (*input, error) {
+func (in *inputs) acquire(ctx context.Context, f job.File, fetch func(*os.File) error) (*input, error) {
 	for {
 		k, mine := in.enter(f)
 		if mine {
@@ -86,7 +87,7 @@ func (in *inputs) acquire(ctx context.Context, f messages.File, fetch func(*os.F
 }
 
 // enter adds a user of a file; mine reports whether the caller must fetch it.
-func (in *inputs) enter(f messages.File) (k *input, mine bool) {
+func (in *inputs) enter(f job.File) (k *input, mine bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.turn++
@@ -118,7 +119,7 @@ func (in *inputs) gone(k *input, wanted int64) bool {
 }
 
 // write fetches a file under a temporary name, and renames it when it is complete.
-func (in *inputs) write(f messages.File, fetch func(*os.File) error) error {
+func (in *inputs) write(f job.File, fetch func(*os.File) error) error {
 	path := runner.InputFile(in.dir, f.Digest)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -13,7 +14,7 @@ import (
 // must stay.
 func TestAWrongSizeDropsNoFile(t *testing.T) {
 	in := openInputs(t.TempDir())
-	f := messages.File{Name: "x", Digest: strings.Repeat("a", 64), Size: 4}
+	f := job.File{Name: "x", Digest: strings.Repeat("a", 64), Size: 4}
 	fetches := 0
 	fetch := func(to *os.File) error {
 		fetches++
@@ -42,7 +43,7 @@ func TestAWrongSizeDropsNoFile(t *testing.T) {
 // the file was fetched again.
 func TestACutFileIsFetchedAnew(t *testing.T) {
 	dir := t.TempDir()
-	f := messages.File{Name: "x", Digest: strings.Repeat("a", 64), Size: 4}
+	f := job.File{Name: "x", Digest: strings.Repeat("a", 64), Size: 4}
 	path := runner.InputFile(dir, f.Digest)
 	if err := os.MkdirAll(runner.InputsDir(dir), 0o700); err != nil {
 		t.Fatal(err)

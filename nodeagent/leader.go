@@ -9,6 +9,8 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/wire"
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
@@ -76,11 +78,11 @@ func call[Reply any](ctx context.Context, a *Agent, verb string, r *state.Reques
 	})
 }
 
-func (a *Agent) registered(now messages.Time, id uint64, r *messages.RegisterReply) {
+func (a *Agent) registered(now messages.Time, id uint64, r *agent.RegisterReply) {
 	a.state.Registered(now, id, r)
 }
 
-func (a *Agent) exchanged(now messages.Time, id uint64, r *messages.ExchangeReply) {
+func (a *Agent) exchanged(now messages.Time, id uint64, r *agent.ExchangeReply) {
 	a.metrics.grants.Add(float64(len(r.Grants)))
 	a.state.Answered(now, id, r)
 }
@@ -95,7 +97,7 @@ func levelOf(err error) zapcore.Level {
 
 // ask sends a request to the auctioneer under the node's name.
 func ask[Reply any](ctx context.Context, a *Agent, verb string, body any) (*Reply, error) {
-	payload, err := messages.Marshal(body, messages.Msgpack)
+	payload, err := wire.Marshal(body, wire.Msgpack)
 	if err != nil {
 		return nil, err
 	}
@@ -104,14 +106,14 @@ func ask[Reply any](ctx context.Context, a *Agent, verb string, body any) (*Repl
 		return nil, err
 	}
 	reply := new(Reply)
-	return reply, messages.Unmarshal(data, messages.Detect(data, ""), reply)
+	return reply, wire.Unmarshal(data, wire.Detect(data, ""), reply)
 }
 
 // fetch asks for the whole vector of a market.
 func (a *Agent) fetch(market messages.Name) {
 	ctx, cancel := context.WithTimeout(a.life, fetchWithin)
 	defer cancel()
-	v, err := ask[messages.Vector](ctx, a, messages.VerbVector, messages.VectorRequest{Market: market})
+	v, err := ask[agent.Vector](ctx, a, messages.VerbVector, agent.VectorRequest{Market: market})
 	if err == nil && v.Market != market {
 		err = messages.Errorf(messages.Internal, "asked for the vector of market %q, got the vector of market %q", market, v.Market)
 	}

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/wire"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
@@ -26,11 +28,11 @@ type leader struct {
 
 	mu        sync.Mutex
 	term, seq uint64
-	programs  []messages.Program
+	programs  []agent.Program
 	given     []int // number of tasks given out, for each program
 	pending   int
 	sessions  map[messages.Name]*session
-	finished  map[messages.TaskRef]messages.Finished
+	finished  map[messages.TaskRef]agent.Finished
 	claims    int
 	silent    bool // answer nothing
 	fence     bool // fence the next exchange
@@ -40,7 +42,7 @@ type leader struct {
 type session struct {
 	number uint64
 	seq    uint64
-	reply  messages.ExchangeReply
+	reply  agent.ExchangeReply
 	slots  int
 	used   int
 	can    []messages.Name
@@ -49,7 +51,7 @@ type session struct {
 func newLeader(t testing.TB, network *bus.Network, lease time.Duration) *leader {
 	l := &leader{
 		t: t, bus: network.Connect("$auctioneer"), lease: messages.Duration(lease), term: 1,
-		sessions: map[messages.Name]*session{}, finished: map[messages.TaskRef]messages.Finished{}, changed: make(chan struct{}),
+		sessions: map[messages.Name]*session{}, finished: map[messages.TaskRef]agent.Finished{}, changed: make(chan struct{}),
 	}
 	subject := func(verb string) string { return messages.Subject("home", messages.Auctioneer, verb, "*") }
 	_, err := l.bus.Serve(bus.Service{Name: "candor-auctioneer", Version: "1.0.0", Endpoints: []bus.Endpoint{
@@ -118,11 +120,11 @@ func (l *leader) set(change func()) {
 	l.note()
 }
 
-func (l *leader) register(_ context.Context, node messages.Name, r messages.RegisterRequest) (messages.RegisterReply, error) {
+func (l *leader) register(_ context.Context, node messages.Name, r agent.RegisterRequest) (agent.RegisterReply, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.silent {
-		return messages.RegisterReply{}, messages.Errorf(messages.Unavailable, "not now")
+		return agent.RegisterReply{}, messages.Errorf(messages.Unavailable, "not now")
 	}
 	stop := r.Running
 	if s := l.sessions[node]; s != nil && s.number == r.Session {
@@ -131,9 +133,9 @@ func (l *leader) register(_ context.Context, node messages.Name, r messages.Regi
 		l.sessions[node] = &session{number: r.Session, slots: r.Slots[0].Slots, can: r.Abilities}
 	}
 	l.note()
-	return messages.RegisterReply{
+	return agent.RegisterReply{
 		Lease: l.lease, Term: l.term, Stop: stop,
-		Markets: []messages.NodeMarket{{Name: "main", Classes: []messages.Name{"cpu"}}},
+		Markets: []agent.NodeMarket{{Name: "main", Classes: []messages.Name{"cpu"}}},
 	}, nil
 }
 
@@ -149,17 +151,17 @@ func (l *leader) told(ability messages.Name) bool {
 	return len(l.sessions) > 0
 }
 
-func (l *leader) exchange(_ context.Context, node messages.Name, e messages.Exchange) (messages.ExchangeReply, error) {
+func (l *leader) exchange(_ context.Context, node messages.Name, e agent.Exchange) (agent.ExchangeReply, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.note()
 	s := l.sessions[node]
 	switch {
 	case l.silent:
-		return messages.ExchangeReply{}, messages.Errorf(messages.Unavailable, "not now")
+		return agent.ExchangeReply{}, messages.Errorf(messages.Unavailable, "not now")
 	case s == nil || s.number != e.Session || l.fence:
 		l.fence = false
-		return messages.ExchangeReply{}, messages.Errorf(messages.Fenced, "another session")
+		return agent.ExchangeReply{}, messages.Errorf(messages.Fenced, "another session")
 	case s.seq == e.Seq:
 		return s.reply, nil
 	}
@@ -167,7 +169,7 @@ func (l *leader) exchange(_ context.Context, node messages.Name, e messages.Exch
 		l.finished[f.Attempt.Task] = f
 		s.used--
 	}
-	s.seq, s.reply = e.Seq, messages.ExchangeReply{Seq: e.Seq}
+	s.seq, s.reply = e.Seq, agent.ExchangeReply{Seq: e.Seq}
 	for _, c := range e.Claims {
 		l.claims += c.Slots
 		l.grant(&s.reply, c)
@@ -176,7 +178,7 @@ func (l *leader) exchange(_ context.Context, node messages.Name, e messages.Exch
 	return s.reply, nil
 }
 
-func (l *leader) grant(reply *messages.ExchangeReply, c messages.Claim) {
+func (l *leader) grant(reply *agent.ExchangeReply, c agent.Claim) {
 	for range c.Slots {
 		for i := range l.programs {
 			p := &l.programs[(int(c.Job)-1+i)%len(l.programs)]
@@ -187,34 +189,34 @@ func (l *leader) grant(reply *messages.ExchangeReply, c messages.Claim) {
 			ref := messages.TaskRef{Job: p.Job, Index: uint32(l.given[at])}
 			l.given[at]++
 			l.pending--
-			reply.Grants = append(reply.Grants, messages.Grant{Attempt: messages.Attempt{Task: ref, Number: 1}})
+			reply.Grants = append(reply.Grants, agent.Grant{Attempt: messages.Attempt{Task: ref, Number: 1}})
 			reply.Programs = append(reply.Programs, *p)
 			break
 		}
 	}
 }
 
-func (l *leader) whole(context.Context, messages.Name, messages.VectorRequest) (messages.Vector, error) {
+func (l *leader) whole(context.Context, messages.Name, agent.VectorRequest) (agent.Vector, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.vector(), nil
 }
 
-func (l *leader) vector() messages.Vector {
-	v := messages.Vector{Market: "main", Term: l.term, Seq: l.seq, Classes: []messages.ClassVector{{Class: "cpu", Pending: l.pending}}}
+func (l *leader) vector() agent.Vector {
+	v := agent.Vector{Market: "main", Term: l.term, Seq: l.seq, Classes: []agent.ClassVector{{Class: "cpu", Pending: l.pending}}}
 	for _, s := range l.sessions {
 		v.Classes[0].Idle += s.slots - s.used
 	}
 	for i, p := range l.programs {
 		if l.given[i] < p.Tasks {
-			v.Classes[0].Jobs = append(v.Classes[0].Jobs, messages.JobWeight{Job: p.Job, Weight: 1})
+			v.Classes[0].Jobs = append(v.Classes[0].Jobs, agent.JobWeight{Job: p.Job, Weight: 1})
 		}
 	}
 	return v
 }
 
 // submit adds a job and publishes the vector.
-func (l *leader) submit(p messages.Program) messages.JobID {
+func (l *leader) submit(p agent.Program) messages.JobID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p.Job, p.Class, p.Account = messages.JobID(len(l.programs)+1), "cpu", "ann"
@@ -230,7 +232,7 @@ func (l *leader) publish() {
 }
 
 func (l *leader) send(subject string, message any) {
-	payload, err := messages.Marshal(message, messages.Msgpack)
+	payload, err := wire.Marshal(message, wire.Msgpack)
 	if err == nil {
 		err = l.bus.Publish(subject, payload)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/nodeagent"
@@ -14,7 +15,7 @@ import (
 )
 
 // stubborn is a task that only SIGKILL ends.
-var stubborn = messages.Program{Tasks: 1, Command: []string{"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"}}
+var stubborn = agent.Program{Tasks: 1, Command: []string{"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"}}
 
 // says waits until lease.Alive answers a task with an error of this kind; 0: the attempt is alive.
 func says(t *testing.T, dir string, a messages.Attempt, want messages.Kind) {
@@ -45,7 +46,7 @@ func TestGivenUpAttemptIsNotAlive(t *testing.T) {
 	first, second := messages.Attempt{Task: first(one), Number: 1}, messages.Attempt{Task: first(other), Number: 1}
 	says(t, dir, first, 0)
 	says(t, dir, messages.Attempt{Task: first.Task, Number: 2}, messages.Fenced) // invented
-	l.send(messages.DirectiveSubject("home", "n1"), messages.Directive{Term: 1, Stop: []messages.Attempt{first}})
+	l.send(messages.DirectiveSubject("home", "n1"), agent.Directive{Term: 1, Stop: []messages.Attempt{first}})
 	says(t, dir, first, messages.Fenced)
 	says(t, dir, second, 0)
 	l.set(func() { l.silent = true })

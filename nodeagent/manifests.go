@@ -11,17 +11,19 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
 // manifest lists the input and output files of a stage. The agent needs it when a task ends.
 type manifest struct {
-	Account messages.Name   `json:"account"`
-	Inputs  []messages.File `json:"inputs,omitempty"`
-	Outputs []string        `json:"outputs,omitempty"`
+	Account messages.Name `json:"account"`
+	Inputs  []job.File    `json:"inputs,omitempty"`
+	Outputs []string      `json:"outputs,omitempty"`
 }
 
-func manifestOf(p *messages.Program) *manifest {
+func manifestOf(p *agent.Program) *manifest {
 	return &manifest{Account: p.Account, Inputs: p.Inputs, Outputs: p.Outputs}
 }
 
@@ -57,7 +59,7 @@ func (m *manifests) sweep(running []runner.Adopted) {
 
 // add counts a task of a stage. The first one writes the manifest, which is the same
 // for all.
-func (m *manifests) add(p *messages.Program) error {
+func (m *manifests) add(p *agent.Program) error {
 	path := m.path(p.Job, p.Stage)
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // mostEntries bounds how many directory entries are read to find the outputs of a task.
@@ -32,7 +33,7 @@ type search struct {
 func matching(ctx context.Context, root *os.Root, patterns []string, most int) ([]string, error) {
 	s := &search{ctx: ctx, root: root, most: most, left: most}
 	for _, pattern := range patterns {
-		if err := messages.CheckFileName("output", pattern); err != nil {
+		if err := job.CheckFileName("output", pattern); err != nil {
 			return nil, err
 		}
 		if _, err := path.Match(pattern, ""); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 )
 
 // metrics counts what agents do. Agents that share a registry share its metrics.
@@ -57,7 +58,7 @@ func makeMetrics(r prometheus.Registerer) *metrics {
 		startSeconds:    seconds("start_seconds", "Time from the arrival of a grant to the started process.", 16),
 		exchangeSeconds: seconds("request_seconds", "Time from a request to the leader to its answer.", 18),
 	}
-	for _, outcome := range messages.Outcomes() {
+	for _, outcome := range agent.Outcomes() {
 		m.finishes.WithLabelValues(outcome.String())
 	}
 	for _, kind := range messages.Kinds() {
@@ -78,7 +79,7 @@ func register[C prometheus.Collector](r prometheus.Registerer, c C) C {
 }
 
 // exchange counts one sending of an exchange.
-func (m *metrics) exchange(e *messages.Exchange) {
+func (m *metrics) exchange(e *agent.Exchange) {
 	m.exchanges.Inc()
 	for _, c := range e.Claims {
 		m.claims.Add(float64(c.Slots))
@@ -86,9 +87,9 @@ func (m *metrics) exchange(e *messages.Exchange) {
 }
 
 // finish counts an ended task and, if it was started, the time from its grant to its start.
-func (m *metrics) finish(f *messages.Finished, granted time.Time) {
+func (m *metrics) finish(f *agent.Finished, granted time.Time) {
 	m.finishes.WithLabelValues(f.Outcome.String()).Inc()
-	if f.Outcome != messages.Unstartable {
+	if f.Outcome != agent.Unstartable {
 		took := f.Started.Std().Sub(granted)
 		m.startSeconds.Observe(max(0, took.Seconds()))
 	}

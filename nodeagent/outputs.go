@@ -15,16 +15,18 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
 // settle stores the outputs of a task that ended well, and removes its inputs. A task whose outputs cannot be stored
 // has failed. If only some files have unsuitable names or permissions, settle stores the others. Such a task is not
 // run again, because it would leave the same files.
-func (f *files) settle(ctx context.Context, end messages.Finished, l *manifest) messages.Finished {
+func (f *files) settle(ctx context.Context, end agent.Finished, l *manifest) agent.Finished {
 	dir := runner.KeptDir(f.dir, l.Account, end.Attempt)
-	if end.Outcome == messages.Exited && end.ExitCode == 0 && len(l.Outputs) > 0 {
+	if end.Outcome == agent.Exited && end.ExitCode == 0 && len(l.Outputs) > 0 {
 		ctx, cancel := context.WithTimeout(ctx, filesWithin)
 		defer cancel()
 		if err := f.store(ctx, end.Attempt, dir, l); err != nil {
@@ -40,13 +42,13 @@ func (f *files) settle(ctx context.Context, end messages.Finished, l *manifest) 
 // failedCode is the exit code for a task that ended well but whose outputs could not be stored.
 const failedCode = 1
 
-func unstored(f messages.Finished, err error, ctx context.Context) messages.Finished {
+func unstored(f agent.Finished, err error, ctx context.Context) agent.Finished {
 	f.ExitCode, f.Detail = failedCode, "ended well, but its outputs were not stored: "+messages.Detail(err)
 	switch kind := messages.KindOf(err); {
 	case errors.Is(ctx.Err(), context.Canceled) || kind == messages.Fenced:
-		f.Outcome = messages.Stopped
+		f.Outcome = agent.Stopped
 	case kind == messages.TooLarge:
-		f.Outcome = messages.Exceeded // the task is not run again
+		f.Outcome = agent.Exceeded // the task is not run again
 	}
 	return f
 }
@@ -57,7 +59,7 @@ func (f *files) store(ctx context.Context, attempt messages.Attempt, dir string,
 	if err != nil {
 		return err
 	}
-	if _, err = bus.Call[messages.Empty](ctx, f.bus, f.subject(messages.VerbDeliver), messages.DeliverRequest{Attempt: attempt, Files: stored}); err != nil {
+	if _, err = bus.Call[messages.Empty](ctx, f.bus, f.subject(job.VerbDeliver), job.DeliverRequest{Attempt: attempt, Files: stored}); err != nil {
 		return err
 	}
 	return refusal(refused, len(stored))
@@ -83,7 +85,7 @@ func refusal(refused []error, stored int) error {
 
 // storeAll stores the files of a directory that match. It returns errors for the files that it
 // refuses. All files are checked before the first is sent.
-func (f *files) storeAll(ctx context.Context, attempt messages.Attempt, dir string, l *manifest) (stored []messages.File, refused []error, err error) {
+func (f *files) storeAll(ctx context.Context, attempt messages.Attempt, dir string, l *manifest) (stored []job.File, refused []error, err error) {
 	root, err := runner.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil // the task wrote nothing
@@ -101,7 +103,7 @@ func (f *files) storeAll(ctx context.Context, attempt messages.Attempt, dir stri
 		if err != nil {
 			return nil, nil, err
 		}
-		_, err = bus.SendFile(ctx, f.bus, f.subject(messages.VerbGive), attempt, o, file)
+		_, err = bus.SendFile(ctx, f.bus, f.subject(job.VerbGive), attempt, o, file)
 		file.Close()
 		if err != nil {
 			return nil, nil, messages.Errorf(messages.KindOf(err), "%s: %s", o.Name, messages.Detail(err))
@@ -113,7 +115,7 @@ func (f *files) storeAll(ctx context.Context, attempt messages.Attempt, dir stri
 // collect lists the regular files that match an output pattern, sorted by name. It leaves out
 // unchanged inputs, and links that lead out of the directory. refused has an error for each file
 // that it refuses.
-func collect(ctx context.Context, root *os.Root, l *manifest) (files []messages.File, refused []error, err error) {
+func collect(ctx context.Context, root *os.Root, l *manifest) (files []job.File, refused []error, err error) {
 	names, err := matching(ctx, root, l.Outputs, mostEntries)
 	if err != nil {
 		return nil, nil, err
@@ -131,24 +133,24 @@ func collect(ctx context.Context, root *os.Root, l *manifest) (files []messages.
 		if err != nil {
 			return nil, nil, err
 		}
-		if f == nil || slices.ContainsFunc(l.Inputs, func(in messages.File) bool { return in.Name == name && in.Digest == f.Digest }) {
+		if f == nil || slices.ContainsFunc(l.Inputs, func(in job.File) bool { return in.Name == name && in.Digest == f.Digest }) {
 			continue
 		}
-		if total += f.Size; total > messages.MaxJobFiles {
+		if total += f.Size; total > job.MaxJobFiles {
 			return nil, nil, errTooLarge
 		}
-		if files = append(files, *f); len(files) > messages.MaxOutputs {
-			return nil, nil, messages.Errorf(messages.TooLarge, "they are more than the limit of %d files for a task: put them in an archive", messages.MaxOutputs)
+		if files = append(files, *f); len(files) > job.MaxOutputs {
+			return nil, nil, messages.Errorf(messages.TooLarge, "they are more than the limit of %d files for a task: put them in an archive", job.MaxOutputs)
 		}
 	}
 	return files, refused, nil
 }
 
-var errTooLarge = messages.Errorf(messages.TooLarge, "they are more than the limit of %d MiB for a task: keep large results elsewhere", messages.MaxJobFiles>>20)
+var errTooLarge = messages.Errorf(messages.TooLarge, "they are more than the limit of %d MiB for a task: keep large results elsewhere", job.MaxJobFiles>>20)
 
 // describe returns the description of a file; nil if it must not be stored. Only the task's own
 // regular files are stored, not another user's file to which the task may have made a link.
-func describe(root *os.Root, name string) (*messages.File, error) {
+func describe(root *os.Root, name string) (*job.File, error) {
 	file, err := open(root, name)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil, messages.Errorf(messages.PermissionDenied, "%s: cannot be read: %v", name, err)
@@ -161,7 +163,7 @@ func describe(root *os.Root, name string) (*messages.File, error) {
 	if err != nil || !info.Mode().IsRegular() || !ownedAlike(root, info) {
 		return nil, nil
 	}
-	if info.Size() > messages.MaxJobFiles { // a file with large holes would take long to read
+	if info.Size() > job.MaxJobFiles { // a file with large holes would take long to read
 		return nil, errTooLarge
 	}
 	if !utf8.ValidString(name) {
@@ -182,7 +184,7 @@ func open(root *os.Root, name string) (*os.File, error) {
 
 // removeInputs removes the input files of a task, and its directory if nothing else is there. Files
 // that cannot be removed are removed later, with the job's directory.
-func removeInputs(dir string, inputs []messages.File) {
+func removeInputs(dir string, inputs []job.File) {
 	root, err := runner.OpenRoot(dir)
 	if err != nil {
 		return

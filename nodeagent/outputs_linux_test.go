@@ -14,6 +14,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -21,7 +23,7 @@ import (
 // Its name must still show the earlier content, and the next agent must remove the temporary file.
 func TestHalfAManifestIsNone(t *testing.T) {
 	m := &manifests{state: t.TempDir(), log: zap.NewNop(), life: t.Context(), users: map[string]int{}}
-	p := &messages.Program{Job: 7, Stage: 1, Outputs: []string{"*.csv"}}
+	p := &agent.Program{Job: 7, Stage: 1, Outputs: []string{"*.csv"}}
 	task := messages.TaskRef{Job: 7, Stage: 1}
 	path := m.path(7, 1)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -61,7 +63,7 @@ func TestHalfAManifestIsNone(t *testing.T) {
 // task must fetch it again.
 func TestHalfAnInputIsNone(t *testing.T) {
 	dir := t.TempDir()
-	f := messages.File{Name: "x", Digest: strings.Repeat("a", 64), Size: 4}
+	f := job.File{Name: "x", Digest: strings.Repeat("a", 64), Size: 4}
 	path := runner.InputFile(dir, f.Digest)
 	in := openInputs(dir)
 	half := func(to *os.File) error {
@@ -179,7 +181,7 @@ func TestOutputsThatCannotBeKept(t *testing.T) {
 	if err != nil || len(kept) != 1 || kept[0].Name != "good.csv" || len(refused) != 2 {
 		t.Fatalf("%+v, %v, %v", kept, refused, err)
 	}
-	f := unstored(messages.Finished{}, refusal(refused, len(kept)), t.Context())
+	f := unstored(agent.Finished{}, refusal(refused, len(kept)), t.Context())
 	if !f.Outcome.Limited() || !strings.Contains(f.Detail, `"new\nline.csv": has a control character`) || !strings.Contains(f.Detail, "; stored are 1") {
 		t.Errorf("%+v", f)
 	}

@@ -9,7 +9,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/wire"
 	"github.com/candor-grid/candor/nodeagent/proxy"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
@@ -17,7 +20,7 @@ import (
 // listen subscribes to the node's directives and serves its logs.
 func (a *Agent) listen() error {
 	directives, err := a.c.Bus.Subscribe(messages.DirectiveSubject(a.c.Site, a.c.Node), func(_ string, payload []byte) {
-		receive(a, payload, func(now messages.Time, d *messages.Directive) error {
+		receive(a, payload, func(now messages.Time, d *agent.Directive) error {
 			a.state.Directive(now, d)
 			if len(d.Warn) > 0 && a.real != nil {
 				go a.warn(d.Warn)
@@ -53,9 +56,9 @@ func (a *Agent) listen() error {
 }
 
 // warn sends running tasks signals that the leader asked for. A task that just starts gets its signal a little later.
-func (a *Agent) warn(all []messages.Warning) {
+func (a *Agent) warn(all []agent.Warning) {
 	for _, w := range all {
-		r := messages.StreamRequest{Attempt: w.Attempt, Signal: w.Signal.Name, SignalFirst: w.Signal.First, SignalRest: w.Signal.Rest}
+		r := agent.StreamRequest{Attempt: w.Attempt, Signal: w.Signal.Name, SignalFirst: w.Signal.First, SignalRest: w.Signal.Rest}
 		err := r.Validate()
 		for tries := 0; err == nil && tries < 50; tries++ {
 			if _, err = a.real.Stream(context.Background(), r); messages.KindOf(err) != messages.Unavailable {
@@ -87,15 +90,15 @@ func (a *Agent) proxy(ctx context.Context, of messages.Attempt, verb string, req
 	case <-a.ended:
 		return nil, messages.Errorf(messages.Unavailable, "the node's agent ends")
 	}
-	subject := messages.Subject(a.c.Site, messages.Auctioneer, messages.VerbProxy, a.c.Node)
-	reply, err := bus.Call[messages.ProxyReply](ctx, a.c.Bus, subject, messages.ProxyRequest{Attempt: of, Verb: verb, Request: request})
+	subject := messages.Subject(a.c.Site, messages.Auctioneer, agent.VerbProxy, a.c.Node)
+	reply, err := bus.Call[agent.ProxyReply](ctx, a.c.Bus, subject, agent.ProxyRequest{Attempt: of, Verb: verb, Request: request})
 	return reply.Reply, err
 }
 
 // receive decodes a published message and queues it.
 func receive[T any](a *Agent, payload []byte, do func(messages.Time, *T) error) {
 	message := new(T)
-	if err := messages.Unmarshal(payload, messages.Detect(payload, ""), message); err != nil {
+	if err := wire.Unmarshal(payload, wire.Detect(payload, ""), message); err != nil {
 		a.metrics.refused.Inc()
 		a.c.Log.Warn("a message could not be read", zap.Error(err))
 		return
@@ -113,9 +116,9 @@ func (a *Agent) logEndpoint() bus.Endpoint {
 	return bus.Endpoint{
 		Name:    messages.VerbLogs,
 		Subject: messages.LogsSubject(a.c.Site, a.c.Node, "*"),
-		Handle: bus.Handle(messages.VerbLogs, func(ctx context.Context, caller messages.Name, r messages.LogsRequest) (messages.LogsReply, error) {
+		Handle: bus.Handle(messages.VerbLogs, func(ctx context.Context, caller messages.Name, r agent.LogsRequest) (agent.LogsReply, error) {
 			if err := a.mayRead(ctx, caller, r.Attempt); err != nil {
-				return messages.LogsReply{}, err
+				return agent.LogsReply{}, err
 			}
 			return a.real.ReadLog(ctx, r)
 		}),
@@ -135,17 +138,17 @@ func (a *Agent) streamEndpoint() bus.Endpoint {
 	log := bus.Bounded(a.c.Log, maxReaches)
 	return bus.Endpoint{
 		Name:    messages.VerbStream,
-		Subject: messages.StreamSubject(a.c.Site, a.c.Node, "*"),
-		Handle: bus.Handle(messages.VerbStream, func(ctx context.Context, caller messages.Name, r messages.StreamRequest) (messages.StreamReply, error) {
+		Subject: agent.StreamSubject(a.c.Site, a.c.Node, "*"),
+		Handle: bus.Handle(messages.VerbStream, func(ctx context.Context, caller messages.Name, r agent.StreamRequest) (agent.StreamReply, error) {
 			if err := r.Validate(); err != nil {
-				return messages.StreamReply{}, err
+				return agent.StreamReply{}, err
 			}
 			may := a.mayRead
 			if r.Signals() {
 				may = a.mayReach
 			}
 			if err := may(ctx, caller, r.Attempt); err != nil {
-				return messages.StreamReply{}, err
+				return agent.StreamReply{}, err
 			}
 			if r.Begin != nil || r.Take || r.Signal != "" {
 				log.Info("account "+caller+" reaches a task", zap.Stringer("job", r.Attempt.Task.Job),
@@ -197,13 +200,13 @@ func (r *readable) check(ctx context.Context, a *Agent, job messages.JobID) erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, keptWithin)
 	defer cancel()
-	switch reply, err := ask[messages.KeptReply](ctx, a, messages.VerbKept, messages.JobRequest{Job: job}); {
+	switch reply, err := ask[jobmsg.KeptReply](ctx, a, messages.VerbKept, jobmsg.JobRequest{Job: job}); {
 	case err != nil && (ctx.Err() != nil || messages.Passing(err)):
 		return nil
 	case err != nil:
 		return err
 	case reply.Kept:
-		return messages.ErrKept(job, 0)
+		return jobmsg.ErrKept(job, 0)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/durable"
 )
 
@@ -110,8 +111,8 @@ func (s *steps) serve(conn net.Conn) {
 	if err != nil {
 		return
 	}
-	var r messages.StepCall
-	answer := messages.StepAnswer{}
+	var r agent.StepCall
+	answer := agent.StepAnswer{}
 	if err = json.Unmarshal(line, &r); err != nil {
 		err = messages.Errorf(messages.Invalid, "a step's request cannot be read: %v", err)
 	} else {
@@ -125,13 +126,13 @@ func (s *steps) serve(conn net.Conn) {
 	}
 }
 
-func (s *steps) ask(r *messages.StepCall) (reply messages.StepReply, err error) {
+func (s *steps) ask(r *agent.StepCall) (reply agent.StepReply, err error) {
 	if !hmac.Equal([]byte(r.Token), []byte(s.token(r.Attempt))) {
 		return reply, messages.Errorf(messages.PermissionDenied, "the token is not that of attempt %d of task %v", r.Attempt.Number, r.Attempt.Task)
 	}
 	ctx, cancel := context.WithTimeout(s.agent.life, stepsWithin)
 	defer cancel()
-	answer, err := ask[messages.StepReply](ctx, s.agent, messages.VerbStep, r.StepRequest)
+	answer, err := ask[agent.StepReply](ctx, s.agent, messages.VerbStep, r.StepRequest)
 	if err != nil {
 		s.agent.c.Log.Debug("a step's request failed", zap.Error(err))
 		return reply, err

@@ -14,11 +14,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Record is an ended job, as the archive stores it.
 type Record struct {
-	Summary messages.JobSummary
+	Summary job.JobSummary
 	Body    []byte // the rest of the record, as its writer encoded it
 }
 

@@ -13,10 +13,11 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 func record(id messages.JobID, account messages.Name) *Record {
-	return &Record{Summary: messages.JobSummary{Job: id, Account: account, Submitted: messages.Time(id), Ended: messages.Time(10 * id)},
+	return &Record{Summary: job.JobSummary{Job: id, Account: account, Submitted: messages.Time(id), Ended: messages.Time(10 * id)},
 		Body: []byte(strings.Repeat(fmt.Sprint(id, " "), 30))}
 }
 
@@ -36,7 +37,7 @@ func open(t *testing.T, c Config) *Archive {
 // jobs returns the numbers of an account's jobs, in ascending order.
 func jobs(t *testing.T, a *Archive, account messages.Name) (ids []messages.JobID, unreadable int) {
 	t.Helper()
-	unreadable, err := a.Scan(account, func(Extent) bool { return true }, func(messages.JobID) bool { return true }, func(j *messages.JobSummary) error {
+	unreadable, err := a.Scan(account, func(Extent) bool { return true }, func(messages.JobID) bool { return true }, func(j *job.JobSummary) error {
 		ids = append(ids, j.Job)
 		return nil
 	})

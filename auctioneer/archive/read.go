@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // places has the position of each record of a file.
@@ -251,7 +252,7 @@ func (a *Archive) examine(v *view) (lost bool) {
 // Scan calls yield with the jobs of an account ("" for all accounts) in the files that wanted selects, newest file
 // first. named limits the jobs to those for which it returns true. Scan returns the number of newly found damaged
 // positions.
-func (a *Archive) Scan(account messages.Name, wanted func(Extent) bool, named func(messages.JobID) bool, yield func(*messages.JobSummary) error) (unreadable int, err error) {
+func (a *Archive) Scan(account messages.Name, wanted func(Extent) bool, named func(messages.JobID) bool, yield func(*job.JobSummary) error) (unreadable int, err error) {
 	a.mu.Lock()
 	var views []view
 	for _, s := range a.all() {
@@ -272,7 +273,7 @@ func (a *Archive) Scan(account messages.Name, wanted func(Extent) bool, named fu
 	return unreadable, nil
 }
 
-func (a *Archive) scan(v *view, account messages.Name, named func(messages.JobID) bool, yield func(*messages.JobSummary) error) (unreadable int, err error) {
+func (a *Archive) scan(v *view, account messages.Name, named func(messages.JobID) bool, yield func(*job.JobSummary) error) (unreadable int, err error) {
 	file, failed := v.read()
 	if errors.Is(failed, fs.ErrNotExist) {
 		return 0, nil // its retention is over

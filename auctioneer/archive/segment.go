@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // magic is the first line of a segment's file.
@@ -27,7 +29,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 const mostRecord = 1 << 30
 
 func encode(r *Record) ([]byte, error) {
-	summary, err := messages.Marshal(&r.Summary, messages.Msgpack)
+	summary, err := wire.Marshal(&r.Summary, wire.Msgpack)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +83,7 @@ func split(record []byte) (summary, body []byte) {
 func decode(record []byte) (r Record, err error) {
 	summary, body := split(record)
 	r.Body = body
-	return r, messages.Unmarshal(summary, messages.Msgpack, &r.Summary)
+	return r, wire.Unmarshal(summary, wire.Msgpack, &r.Summary)
 }
 
 // each calls yield for each complete record of a file, with the record's position. It returns the end of the last
@@ -147,7 +149,7 @@ func (s *segment) spanOf(id messages.JobID) int {
 }
 
 // note adds a job to the numbers and times of the file.
-func (s *segment) note(j *messages.JobSummary, size int) {
+func (s *segment) note(j *job.JobSummary, size int) {
 	if s.Records == 0 {
 		s.Submitted, s.Ended, s.Last = j.Submitted, j.Ended, j.Ended
 	}

@@ -5,13 +5,15 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // exchange sends an exchange of the node. It claims slots for a job, and the number ahead of tasks ahead.
-func (s *site) exchange(seq uint64, job messages.JobID, slots, ahead int, finished ...messages.Finished) []messages.Grant {
+func (s *site) exchange(seq uint64, job messages.JobID, slots, ahead int, finished ...agent.Finished) []agent.Grant {
 	s.t.Helper()
 	g, ok := s.apply(Command{Exchange: &Exchange{Node: "n1", Session: 7, Seq: seq, Sent: s.at, Finished: finished,
-		Claims: []Claim{{Class: "map", Slots: slots, Jobs: []messages.JobID{job}, Ahead: ahead}}}}).([]messages.Grant)
+		Claims: []Claim{{Class: "map", Slots: slots, Jobs: []messages.JobID{job}, Ahead: ahead}}}}).([]agent.Grant)
 	if !ok {
 		s.t.Fatal("exchange refused")
 	}
@@ -19,8 +21,8 @@ func (s *site) exchange(seq uint64, job messages.JobID, slots, ahead int, finish
 }
 
 // passed returns the end of a granted attempt. Its slot went to the task next some time ago.
-func (s *site) passed(g, next messages.Grant, ago messages.Time) messages.Finished {
-	return messages.Finished{Attempt: g.Attempt, Next: &messages.Successor{Attempt: next.Attempt, At: s.at - ago}}
+func (s *site) passed(g, next agent.Grant, ago messages.Time) agent.Finished {
+	return agent.Finished{Attempt: g.Attempt, Next: &agent.Successor{Attempt: next.Attempt, At: s.at - ago}}
 }
 
 // TestAheadNeitherRunsNorCosts checks that a task which is claimed ahead counts as pending, and costs nothing, until
@@ -28,7 +30,7 @@ func (s *site) passed(g, next messages.Grant, ago messages.Time) messages.Finish
 func TestAheadNeitherRunsNorCosts(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 1)
-	id, other := s.submit("a", messages.Stage{Class: "map", Tasks: 1}), s.submit("b", messages.Stage{Class: "map", Tasks: 6})
+	id, other := s.submit("a", job.Stage{Class: "map", Tasks: 1}), s.submit("b", job.Stage{Class: "map", Tasks: 6})
 	first := s.exchange(1, id, 1, 0)
 	from := s.at
 	g := s.exchange(2, other, 5, 3)
@@ -36,7 +38,7 @@ func TestAheadNeitherRunsNorCosts(t *testing.T) {
 		t.Fatalf("granted %v beyond a slot that is taken, want 3 ahead", g)
 	}
 	j := s.Job(other)
-	if _, running, _ := j.Count(); running != 0 || j.State != messages.Waiting || j.Began() != 0 || j.StageStatuses()[0].Pending != 6 {
+	if _, running, _ := j.Count(); running != 0 || j.State != job.Waiting || j.Began() != 0 || j.StageStatuses()[0].Pending != 6 {
 		t.Fatalf("%d run, %v, %d began, %d pending", running, j.State, j.Began(), j.StageStatuses()[0].Pending)
 	}
 	if again := s.exchange(3, other, 5, 3); len(again) != 0 {
@@ -49,7 +51,7 @@ func TestAheadNeitherRunsNorCosts(t *testing.T) {
 	if _, had := s.Used(s.Job(id), s.at); had != since.Sub(from) {
 		t.Errorf("the first task had its slot for %v, want %v", had, since.Sub(from))
 	}
-	s.exchange(5, other, 0, 0, messages.Finished{Attempt: g[2].Attempt, Outcome: messages.Stopped})
+	s.exchange(5, other, 0, 0, agent.Finished{Attempt: g[2].Attempt, Outcome: agent.Stopped})
 	if _, had := s.Used(j, s.at); had != s.at.Sub(since) {
 		t.Errorf("the job had slots for %v, want %v", had, s.at.Sub(since))
 	}
@@ -60,7 +62,7 @@ func TestAheadNeitherRunsNorCosts(t *testing.T) {
 			t.Fatalf("%s: %d tasks, not %d; a task that was given back counts as never claimed", what, n[0], n[1])
 		}
 	}
-	if j.State != messages.Running {
+	if j.State != job.Running {
 		t.Fatalf("the job is %v", j.State)
 	}
 	if g = s.exchange(6, other, 1, 1); len(g) != 1 || g[0].Attempt.Number != 2 || j.Omitted != 0 {
@@ -81,7 +83,7 @@ func TestAheadIsUndoneWithItsNode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
 			s.register("n1", 7, 1)
-			id := s.submit("a", messages.Stage{Class: "map", Tasks: 3})
+			id := s.submit("a", job.Stage{Class: "map", Tasks: 3})
 			s.exchange(1, id, 3, 2)
 			end(s, id)
 			j := s.Job(id)
@@ -99,8 +101,8 @@ func TestAheadIsUndoneWithItsNode(t *testing.T) {
 func TestDrainedNodeClaimsNothingAhead(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 1)
-	id := s.submit("a", messages.Stage{Class: "map", Tasks: 3})
-	gang := s.submit("b", messages.Stage{Class: "map", Tasks: 2, Gang: true})
+	id := s.submit("a", job.Stage{Class: "map", Tasks: 3})
+	gang := s.submit("b", job.Stage{Class: "map", Tasks: 2, Gang: true})
 	s.exchange(1, id, 1, 0)
 	if g := s.exchange(2, gang, 2, 2); len(g) != 0 {
 		t.Errorf("a gang has %v ahead", g)
@@ -141,7 +143,7 @@ func TestAheadOnASlotThatIsTaken(t *testing.T) {
 				t.Fatalf("it is to end: %v, %d slots have tasks", stops, n.Used[0])
 			}
 			s.at += 1000
-			s.exchange(seq+1, other, 0, 0, messages.Finished{Attempt: next.Attempt, Outcome: messages.Stopped})
+			s.exchange(seq+1, other, 0, 0, agent.Finished{Attempt: next.Attempt, Outcome: agent.Stopped})
 			if _, had := s.Used(s.Job(other), s.at); had != 0 || st.Running != 0 || len(st.Again) != 1 {
 				t.Errorf("it owes for %v, %d run, %d again", had, st.Running, len(st.Again))
 			}

@@ -5,21 +5,23 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
-func allocationStage(nodes, width int) messages.Stage {
+func allocationStage(nodes, width int) job.Stage {
 	s := wideStage(width, nodes)
 	s.Gang, s.Allocation = true, true
 	return s
 }
 
 // end sends a node's report of the end of an attempt, and returns the grants.
-func (s *site) end(node messages.Name, f messages.Finished) []messages.Grant {
+func (s *site) end(node messages.Name, f agent.Finished) []agent.Grant {
 	n := s.Node(node)
-	return s.apply(Command{Exchange: &Exchange{Node: node, Session: n.Session, Seq: n.Seq + 1, Finished: []messages.Finished{f}}}).([]messages.Grant)
+	return s.apply(Command{Exchange: &Exchange{Node: node, Session: n.Session, Seq: n.Seq + 1, Finished: []agent.Finished{f}}}).([]agent.Grant)
 }
 
-func (s *site) next(node messages.Name, slots int, job messages.JobID) []messages.Grant {
+func (s *site) next(node messages.Name, slots int, job messages.JobID) []agent.Grant {
 	return s.claim(node, s.Node(node).Session, s.Node(node).Seq+1, slots, job)
 }
 
@@ -46,7 +48,7 @@ func TestAnAllocationStartsAsAWhole(t *testing.T) {
 		t.Fatalf("granted %v with two slots free", got)
 	}
 	s.at += 1_000_000
-	second := s.end("n2", messages.Finished{Attempt: busy[0].Attempt})
+	second := s.end("n2", agent.Finished{Attempt: busy[0].Attempt})
 	if len(second) != 1 || second[0].Attempt.Task.Index != 1 {
 		t.Fatalf("granted %v", second)
 	}
@@ -56,12 +58,12 @@ func TestAnAllocationStartsAsAWhole(t *testing.T) {
 	if cost, _ := s.Used(s.Job(id), s.at); cost < messages.Credits(3*s.at.Sub(held)/1000) {
 		t.Errorf("it has paid %v for three slots that it held for %v, and others", cost, s.at.Sub(held))
 	}
-	s.end("n1", messages.Finished{Attempt: first[0].Attempt})
+	s.end("n1", agent.Finished{Attempt: first[0].Attempt})
 	if n := s.Node("n2"); len(n.Stop) != 1 || n.Stop[0] != second[0].Attempt || !s.Job(id).Active() {
 		t.Fatalf("n2 is to stop %v", n.Stop)
 	}
-	s.end("n2", messages.Finished{Attempt: second[0].Attempt, Outcome: messages.Stopped, ExitCode: 143})
-	if j := s.Job(id); j.Outcome != messages.Completed || j.Stages[0].Done != 2 || s.Node("n1").Used[0] != 0 {
+	s.end("n2", agent.Finished{Attempt: second[0].Attempt, Outcome: agent.Stopped, ExitCode: 143})
+	if j := s.Job(id); j.Outcome != job.Completed || j.Stages[0].Done != 2 || s.Node("n1").Used[0] != 0 {
 		t.Errorf("%v, %d done", j.Outcome, j.Stages[0].Done)
 	}
 }
@@ -69,10 +71,10 @@ func TestAnAllocationStartsAsAWhole(t *testing.T) {
 // TestAnAllocationIsLostAsAWhole checks that all tasks of an allocation start again if one of its nodes is lost, or
 // if another task ends before the first one.
 func TestAnAllocationIsLostAsAWhole(t *testing.T) {
-	for name, lose := range map[string]func(*site, messages.Grant){
-		"node": func(s *site, _ messages.Grant) { s.apply(Command{Lost: &Lost{Node: "n2", Session: 7}}) },
-		"task": func(s *site, g messages.Grant) {
-			s.end("n2", messages.Finished{Attempt: g.Attempt, ExitCode: 143})
+	for name, lose := range map[string]func(*site, agent.Grant){
+		"node": func(s *site, _ agent.Grant) { s.apply(Command{Lost: &Lost{Node: "n2", Session: 7}}) },
+		"task": func(s *site, g agent.Grant) {
+			s.end("n2", agent.Finished{Attempt: g.Attempt, ExitCode: 143})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +87,7 @@ func TestAnAllocationIsLostAsAWhole(t *testing.T) {
 			if stop := s.Node("n1").Stop; len(stop) != 1 || stop[0] != first[0].Attempt {
 				t.Fatalf("n1 is to stop %v", stop)
 			}
-			s.end("n1", messages.Finished{Attempt: first[0].Attempt, Outcome: messages.Stopped})
+			s.end("n1", agent.Finished{Attempt: first[0].Attempt, Outcome: agent.Stopped})
 			if j := s.Job(id); !j.Active() || j.Claimable(0) != 2 {
 				t.Errorf("%v, %d tasks can be claimed, want 2", j.Outcome, j.Claimable(0))
 			}

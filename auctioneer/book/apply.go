@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Apply carries out a command and returns its result, or a *messages.Error if the command is
@@ -220,7 +221,7 @@ func (b *Book) decide(c *Decide) {
 		lost = ofMarket
 	}
 	for _, a := range c.Requeue {
-		b.claims.requeue(a, lost, messages.EndPreempted)
+		b.claims.requeue(a, lost, job.EndPreempted)
 	}
 	for _, a := range c.Resume {
 		b.claims.resume(a)

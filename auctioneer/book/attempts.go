@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Each task stores a few bytes about its latest attempt. Earlier attempts, and the texts with which nodes explain how
@@ -24,7 +25,7 @@ const (
 type Kept struct {
 	Stage, Index, Attempt uint32
 	Node                  uint32 // position in Book.Nodes
-	Reason                messages.EndReason
+	Reason                job.EndReason
 	Exit                  int32
 	Claimed, Ended        messages.Time
 	Paused                messages.Duration

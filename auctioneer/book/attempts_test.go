@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // attemptsBook returns a book with one job of some tasks, and two nodes that have claimed one task each.
@@ -25,24 +27,24 @@ func attemptsBook(t *testing.T, tasks int) (*Book, func(at messages.Time, c Comm
 		}
 		return result
 	}
-	spec := &messages.JobSpec{Market: "main", Budget: 1, Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: tasks, Attempts: 100, Command: []string{"x"}}}}
+	spec := &job.JobSpec{Market: "main", Budget: 1, Stages: []job.Stage{{Name: "main", Class: "cpu", Tasks: tasks, Attempts: 100, Command: []string{"x"}}}}
 	do(1, Command{Submit: &Submit{Account: "alice", Payer: "alice", Key: "k", Spec: spec, Hold: "h", Held: 1}})
 	for _, n := range []messages.Name{"n1", "n2"} {
-		do(1, Command{Register: &Register{Node: n, Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 1}}}})
+		do(1, Command{Register: &Register{Node: n, Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: 1}}}})
 	}
 	return b, do
 }
 
 // turnOn claims the next task on a node and, with an end, ends it.
-func turnOn(do func(messages.Time, Command) any, node messages.Name, seq *uint64, at messages.Time, f *messages.Finished) {
+func turnOn(do func(messages.Time, Command) any, node messages.Name, seq *uint64, at messages.Time, f *agent.Finished) {
 	*seq++
-	grants, _ := do(at, Command{Exchange: &Exchange{Node: node, Session: 1, Seq: *seq, Claims: []Claim{{Class: "cpu", Slots: 1, Jobs: []messages.JobID{1}}}}}).([]messages.Grant)
+	grants, _ := do(at, Command{Exchange: &Exchange{Node: node, Session: 1, Seq: *seq, Claims: []Claim{{Class: "cpu", Slots: 1, Jobs: []messages.JobID{1}}}}}).([]agent.Grant)
 	if f == nil || len(grants) == 0 {
 		return
 	}
 	f.Attempt = grants[0].Attempt
 	*seq++
-	do(at+1e6, Command{Exchange: &Exchange{Node: node, Session: 1, Seq: *seq, Finished: []messages.Finished{*f}}})
+	do(at+1e6, Command{Exchange: &Exchange{Node: node, Session: 1, Seq: *seq, Finished: []agent.Finished{*f}}})
 }
 
 // TestEarlierAttemptsAreKept checks that each failed attempt is kept with its node, numbers and reason, also in an
@@ -50,10 +52,10 @@ func turnOn(do func(messages.Time, Command) any, node messages.Name, seq *uint64
 func TestEarlierAttemptsAreKept(t *testing.T) {
 	b, do := attemptsBook(t, 1)
 	var one, two uint64
-	turnOn(do, "n1", &one, 10, &messages.Finished{ExitCode: 3, CPU: 2e9, MaxRSS: 5 << 20})
+	turnOn(do, "n1", &one, 10, &agent.Finished{ExitCode: 3, CPU: 2e9, MaxRSS: 5 << 20})
 	turnOn(do, "n2", &two, 2e6, nil)
 	do(5e6, Command{Lost: &Lost{Node: "n2", Session: 1}})
-	turnOn(do, "n1", &one, 6e6, &messages.Finished{Outcome: messages.TimedOut, ExitCode: 143, Detail: "ended after 1s by its time limit of 1s"})
+	turnOn(do, "n1", &one, 6e6, &agent.Finished{Outcome: agent.TimedOut, ExitCode: 143, Detail: "ended after 1s by its time limit of 1s"})
 	var image bytes.Buffer
 	if _, err := b.Capture().WriteTo(&image); err != nil {
 		t.Fatal(err)
@@ -83,7 +85,7 @@ func TestEarlierAttemptsAreKept(t *testing.T) {
 // TestCauses checks that the book keeps who cancelled a job, and which dependency failed.
 func TestCauses(t *testing.T) {
 	b, do := attemptsBook(t, 1)
-	spec := &messages.JobSpec{Market: "main", Budget: 1, AfterOK: []messages.JobID{1}, Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: 1, Command: []string{"x"}}}}
+	spec := &job.JobSpec{Market: "main", Budget: 1, AfterOK: []messages.JobID{1}, Stages: []job.Stage{{Name: "main", Class: "cpu", Tasks: 1, Command: []string{"x"}}}}
 	do(2, Command{Submit: &Submit{Account: "alice", Payer: "alice", Key: "later", Spec: spec, Hold: "i", Held: 1}})
 	var seq uint64
 	turnOn(do, "n1", &seq, 3, nil)
@@ -95,8 +97,8 @@ func TestCauses(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	seq++
-	do(5, Command{Exchange: &Exchange{Node: "n1", Session: 1, Seq: seq, Finished: []messages.Finished{{Outcome: messages.Stopped, Attempt: messages.Attempt{Task: messages.TaskRef{Job: 1}, Number: 1}}}}})
-	if j := b.Job(1); j.Stages[0].Tasks[0].Reason != messages.EndCancelled || len(j.Kept) != 0 {
+	do(5, Command{Exchange: &Exchange{Node: "n1", Session: 1, Seq: seq, Finished: []agent.Finished{{Outcome: agent.Stopped, Attempt: messages.Attempt{Task: messages.TaskRef{Job: 1}, Number: 1}}}}})
+	if j := b.Job(1); j.Stages[0].Tasks[0].Reason != job.EndCancelled || len(j.Kept) != 0 {
 		t.Errorf("%+v", j.Stages[0].Tasks[0])
 	}
 }
@@ -106,16 +108,16 @@ func TestCauses(t *testing.T) {
 // the waiting job ends.
 func TestAJobWaitsForAStartOrAFailure(t *testing.T) {
 	b, do := attemptsBook(t, 1)
-	enter := func(key string, wait func(*messages.JobSpec)) {
-		spec := &messages.JobSpec{Market: "main", Budget: 1, Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: 1, Command: []string{"x"}}}}
+	enter := func(key string, wait func(*job.JobSpec)) {
+		spec := &job.JobSpec{Market: "main", Budget: 1, Stages: []job.Stage{{Name: "main", Class: "cpu", Tasks: 1, Command: []string{"x"}}}}
 		wait(spec)
 		do(2, Command{Submit: &Submit{Account: "alice", Payer: "alice", Key: key, Spec: spec, Hold: key, Held: 1}})
 	}
 	one := []messages.JobID{1}
-	enter("start", func(s *messages.JobSpec) { s.AfterStart = one })                    // job 2
-	enter("failed", func(s *messages.JobSpec) { s.AfterFailed = one })                  // job 3
-	enter("both", func(s *messages.JobSpec) { s.AfterStart, s.AfterFailed = one, one }) // job 4
-	enter("ok", func(s *messages.JobSpec) { s.AfterOK = one })                          // job 5
+	enter("start", func(s *job.JobSpec) { s.AfterStart = one })                    // job 2
+	enter("failed", func(s *job.JobSpec) { s.AfterFailed = one })                  // job 3
+	enter("both", func(s *job.JobSpec) { s.AfterStart, s.AfterFailed = one, one }) // job 4
+	enter("ok", func(s *job.JobSpec) { s.AfterOK = one })                          // job 5
 	blocked := func(when string, want ...int) {
 		t.Helper()
 		var image bytes.Buffer
@@ -141,21 +143,21 @@ func TestAJobWaitsForAStartOrAFailure(t *testing.T) {
 	var seq uint64
 	turnOn(do, "n1", &seq, 3, nil)
 	blocked("running", 0, 1, 1, 1)
-	ended := messages.Finished{Attempt: messages.Attempt{Task: messages.TaskRef{Job: 1}, Number: 1}}
-	do(4, Command{Exchange: &Exchange{Node: "n1", Session: 1, Seq: seq + 1, Finished: []messages.Finished{ended}}})
+	ended := agent.Finished{Attempt: messages.Attempt{Task: messages.TaskRef{Job: 1}, Number: 1}}
+	do(4, Command{Exchange: &Exchange{Node: "n1", Session: 1, Seq: seq + 1, Finished: []agent.Finished{ended}}})
 	blocked("completed", 0, 0, 0, 0)
 	for id, cause := range map[messages.JobID]string{2: "", 3: "job 1, which was to fail first, is Completed", 4: "job 1, which was to fail first, is Completed", 5: ""} {
 		if j := b.Job(id); j.Cause != cause {
 			t.Errorf("job %d ended by %q, want %q", id, j.Cause, cause)
 		}
 	}
-	spec := messages.JobSpec{AfterFailed: one}
+	spec := job.JobSpec{AfterFailed: one}
 	if err := b.Dependable(&spec); messages.KindOf(err) != messages.Ended {
 		t.Errorf("a job that waits for the failure of a completed one: %v", err)
 	}
-	enter("unstarted", func(s *messages.JobSpec) { s.Hold = true })                      // job 6
-	enter("failure", func(s *messages.JobSpec) { s.AfterFailed = []messages.JobID{6} })  // job 7
-	enter("cancelled", func(s *messages.JobSpec) { s.AfterStart = []messages.JobID{6} }) // job 8
+	enter("unstarted", func(s *job.JobSpec) { s.Hold = true })                      // job 6
+	enter("failure", func(s *job.JobSpec) { s.AfterFailed = []messages.JobID{6} })  // job 7
+	enter("cancelled", func(s *job.JobSpec) { s.AfterStart = []messages.JobID{6} }) // job 8
 	do(5, Command{Cancel: &Cancel{Job: 6, By: "alice"}})
 	if fails, starts := b.Job(7), b.Job(8); fails.Blocked != 0 || !fails.Active() || starts.Blocked != 0 || !starts.Active() {
 		t.Errorf("after a cancel: %d %v, %d %v", fails.Blocked, fails.State, starts.Blocked, starts.State)
@@ -170,8 +172,8 @@ func TestEvictedAttempt(t *testing.T) {
 	do(4, Command{Drain: &Drain{Node: "n1", Until: 4}})
 	do(5, Command{Drain: &Drain{Node: "n1", Until: 4, Evict: true}})
 	seq++
-	do(6, Command{Exchange: &Exchange{Node: "n1", Session: 1, Seq: seq, Finished: []messages.Finished{{Outcome: messages.Stopped, Attempt: messages.Attempt{Task: messages.TaskRef{Job: 1}, Number: 1}}}}})
-	if j := b.Job(1); len(j.Kept) != 1 || j.Kept[0].Reason != messages.EndEvicted {
+	do(6, Command{Exchange: &Exchange{Node: "n1", Session: 1, Seq: seq, Finished: []agent.Finished{{Outcome: agent.Stopped, Attempt: messages.Attempt{Task: messages.TaskRef{Job: 1}, Number: 1}}}}})
+	if j := b.Job(1); len(j.Kept) != 1 || j.Kept[0].Reason != job.EndEvicted {
 		t.Errorf("%+v", j.Kept)
 	}
 }
@@ -181,13 +183,13 @@ func TestEvictedAttempt(t *testing.T) {
 func TestTasksThatLostAProcessSaySo(t *testing.T) {
 	b, do := attemptsBook(t, 3)
 	var seq uint64
-	turnOn(do, "n1", &seq, 10, &messages.Finished{})
-	turnOn(do, "n1", &seq, 2e6, &messages.Finished{MemoryKilled: true, Detail: "lost a process to its memory limit of 32 MiB; it ended with exit code 0"})
-	turnOn(do, "n1", &seq, 4e6, &messages.Finished{MemoryKilled: true})
+	turnOn(do, "n1", &seq, 10, &agent.Finished{})
+	turnOn(do, "n1", &seq, 2e6, &agent.Finished{MemoryKilled: true, Detail: "lost a process to its memory limit of 32 MiB; it ended with exit code 0"})
+	turnOn(do, "n1", &seq, 4e6, &agent.Finished{MemoryKilled: true})
 	j := b.Job(1)
 	name := func(uint32) messages.Name { return "n1" }
 	want := "task main.1 lost a process to its memory limit of 32 MiB on n1; it ended with exit code 0; so did 1 other task"
-	if got := j.MemoryKilled(name); got != want || j.Outcome != messages.Completed || j.Setbacks(math.MaxInt64, name) != "" {
+	if got := j.MemoryKilled(name); got != want || j.Outcome != job.Completed || j.Setbacks(math.MaxInt64, name) != "" {
 		t.Errorf("%v: %q, want %q; setbacks %q", j.Outcome, got, want, j.Setbacks(math.MaxInt64, name))
 	}
 }
@@ -199,7 +201,7 @@ func TestKeptAttemptsAreBounded(t *testing.T) {
 	var seq uint64
 	const attempts = 90
 	for i := range attempts {
-		turnOn(do, "n1", &seq, messages.Time(i+1)*10e6, &messages.Finished{ExitCode: 1, Detail: strings.Repeat(fmt.Sprint(i%10), MaxDetail-i%7)})
+		turnOn(do, "n1", &seq, messages.Time(i+1)*10e6, &agent.Finished{ExitCode: 1, Detail: strings.Repeat(fmt.Sprint(i%10), MaxDetail-i%7)})
 	}
 	j := b.Job(1)
 	bytes := map[string]int{}
@@ -225,21 +227,21 @@ func TestMillionTasks(t *testing.T) {
 	}
 	const tasks = 1_000_000
 	b, do := attemptsBook(t, tasks)
-	do(1, Command{Register: &Register{Node: "big", Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 1 << 16}}}})
+	do(1, Command{Register: &Register{Node: "big", Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: 1 << 16}}}})
 	before, seq := memory(), uint64(0)
 	for done := 0; done < tasks; {
 		seq++
 		grants := do(messages.Time(seq), Command{Exchange: &Exchange{Node: "big", Session: 1, Seq: seq,
-			Claims: []Claim{{Class: "cpu", Slots: 1 << 15, Jobs: []messages.JobID{1}}}}}).([]messages.Grant)
-		ends := make([]messages.Finished, len(grants))
+			Claims: []Claim{{Class: "cpu", Slots: 1 << 15, Jobs: []messages.JobID{1}}}}}).([]agent.Grant)
+		ends := make([]agent.Finished, len(grants))
 		for i, g := range grants {
-			ends[i] = messages.Finished{Attempt: g.Attempt, CPU: 1e9, MaxRSS: 100 << 20}
+			ends[i] = agent.Finished{Attempt: g.Attempt, CPU: 1e9, MaxRSS: 100 << 20}
 		}
 		seq++
 		do(messages.Time(seq), Command{Exchange: &Exchange{Node: "big", Session: 1, Seq: seq, Finished: ends}})
 		done += len(grants)
 	}
-	if j := b.Job(1); j.Outcome != messages.Completed {
+	if j := b.Job(1); j.Outcome != job.Completed {
 		t.Fatalf("%v", j.State)
 	}
 	t.Logf("%d bytes a task in memory, %d in an array of tasks", (memory()-before)/tasks, unsafe.Sizeof(Task{}))

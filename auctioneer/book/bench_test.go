@@ -6,24 +6,26 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // busy returns a book in which nodes run tasks of jobs, and the grants of each node.
-func busy(b *testing.B, nodes, jobs, tasks int) (*Book, [][]messages.Grant) {
+func busy(b *testing.B, nodes, jobs, tasks int) (*Book, [][]agent.Grant) {
 	b.Helper()
 	out, ids := New(), []messages.JobID{}
 	for i := range jobs {
 		s := &Submit{Account: fmt.Sprint("user", i%50), Key: fmt.Sprint(i), Payer: "p", Hold: "h", Held: 1000,
-			Spec: &messages.JobSpec{Market: "main", Budget: 1000, Stages: []messages.Stage{{Name: "map", Class: "map", Tasks: tasks}}}}
+			Spec: &job.JobSpec{Market: "main", Budget: 1000, Stages: []job.Stage{{Name: "map", Class: "map", Tasks: tasks}}}}
 		ids = append(ids, out.Apply(&Command{At: 1, Submit: s}).(Receipt).Job)
 	}
 	out.Apply(&Command{At: 1, Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: 3}}}})
-	grants := make([][]messages.Grant, nodes)
+	grants := make([][]agent.Grant, nodes)
 	for i := range nodes {
 		name := fmt.Sprint("n", i)
-		out.Apply(&Command{At: 1, Register: &Register{Node: name, Session: 1, Slots: []messages.ClassSlots{{Class: "map", Slots: 8}}}})
+		out.Apply(&Command{At: 1, Register: &Register{Node: name, Session: 1, Slots: []job.ClassSlots{{Class: "map", Slots: 8}}}})
 		claim := []Claim{{Class: "map", Slots: 8, Jobs: []messages.JobID{ids[i%jobs]}}}
-		grants[i] = out.Apply(&Command{At: 2, Exchange: &Exchange{Node: name, Session: 1, Seq: 1, Claims: claim}}).([]messages.Grant)
+		grants[i] = out.Apply(&Command{At: 2, Exchange: &Exchange{Node: name, Session: 1, Seq: 1, Claims: claim}}).([]agent.Grant)
 	}
 	return out, grants
 }
@@ -43,9 +45,9 @@ func BenchmarkExchange(b *testing.B) {
 		x := &Exchange{Node: names[i], Session: 1, Seq: uint64(k/nodes) + 2,
 			Claims: []Claim{{Class: "map", Slots: 8, Jobs: []messages.JobID{messages.JobID(i%100 + 1)}}}}
 		for _, g := range grants[i] {
-			x.Finished = append(x.Finished, messages.Finished{Attempt: g.Attempt, Outcome: messages.Exited})
+			x.Finished = append(x.Finished, agent.Finished{Attempt: g.Attempt, Outcome: agent.Exited})
 		}
-		grants[i] = book.Apply(&Command{At: messages.Time(k + 3), Exchange: x}).([]messages.Grant)
+		grants[i] = book.Apply(&Command{At: messages.Time(k + 3), Exchange: x}).([]agent.Grant)
 		k++
 	}
 }
@@ -53,7 +55,7 @@ func BenchmarkExchange(b *testing.B) {
 // BenchmarkJob measures a job of one task from its submission to its end.
 func BenchmarkJob(b *testing.B) {
 	book, _ := busy(b, 1, 10_000, 1)
-	spec := &messages.JobSpec{Market: "main", Budget: 1000, Stages: []messages.Stage{{Name: "map", Class: "map", Tasks: 1}}}
+	spec := &job.JobSpec{Market: "main", Budget: 1000, Stages: []job.Stage{{Name: "map", Class: "map", Tasks: 1}}}
 	b.ReportAllocs()
 	k := uint64(0)
 	for b.Loop() {

@@ -1,6 +1,10 @@
 package book
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+)
 
 // Book is the replicated state. It is not safe for concurrent use.
 //
@@ -46,7 +50,7 @@ func (b *Book) clear() {
 		archive:  archive,
 		index:    index{keys: map[string]messages.JobID{}, pending: map[messages.Name]int{}, listed: map[messages.Name]*Numbers{}},
 		jobs:     jobs{byID: table{chunks: map[messages.JobID]*chunk{}}, past: map[messages.JobID]*Past{}, ordered: map[messages.JobID]bool{}, alive: map[messages.Name]int{}, behind: behind},
-		visitors: visitors{byVisit: map[messages.Visit]messages.JobID{}, guests: map[messages.Name]VisitingCount{}},
+		visitors: visitors{byVisit: map[job.Visit]messages.JobID{}, guests: map[messages.Name]VisitingCount{}},
 		nodes:    nodes{names: map[messages.Name]uint32{}, taking: map[messages.Name]int{}},
 		windows:  windows{nodes: &b.nodes, watch: &b.watch, clock: &b.clock},
 		quotes:   newQuotes(),
@@ -56,8 +60,8 @@ func (b *Book) clear() {
 		meters: meters{tariffs: map[messages.Name][]Tariff{}, spells: map[messages.Name][]spell{}, metered: map[messages.Name]map[messages.JobID]bool{},
 			changes: 1, unread: behind, jobs: &b.jobs, clock: &b.clock},
 		dependencies: dependencies{waiters: waiters{}, starts: waiters{}, pairs: waiters{}, delayed: sorted[delayed]{compare: delayed.compare}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
-		bounds:       bounds{byMarket: map[messages.Name]messages.AtOnce{}, used: map[Owner]messages.Bound{}, watch: &b.watch},
-		licenses:     licenses{byName: map[messages.Name]*messages.LicenseStatus{}, bounds: &b.bounds, jobs: &b.jobs, watch: &b.watch},
+		bounds:       bounds{byMarket: map[messages.Name]market.AtOnce{}, used: map[Owner]market.Bound{}, watch: &b.watch},
+		licenses:     licenses{byName: map[messages.Name]*job.LicenseStatus{}, bounds: &b.bounds, jobs: &b.jobs, watch: &b.watch},
 		claims:       claims{licenses: &b.licenses, notices: &b.notices, jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, watch: &b.watch, clock: &b.clock, dependencies: &b.dependencies},
 		effects:      effects{waiting: sorted[Effect]{compare: Effect.compare}, spoken: map[messages.JobID]int{}, frees: map[string]bool{}, jobs: &b.jobs, watch: &b.watch},
 		changes:      changes{jobs: &b.jobs, dependencies: &b.dependencies, effects: &b.effects, watch: &b.watch},

@@ -11,6 +11,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // site is a book under test with one node, and a clock that only the test moves.
@@ -43,9 +46,9 @@ func (s *site) apply(c Command) any {
 	return result
 }
 
-func (s *site) submit(key string, stages ...messages.Stage) messages.JobID {
+func (s *site) submit(key string, stages ...jobmsg.Stage) messages.JobID {
 	s.t.Helper()
-	r, ok := s.apply(Command{Submit: &Submit{Account: "alice", Key: key, Payer: "alice", Hold: key, Held: 100, Spec: &messages.JobSpec{
+	r, ok := s.apply(Command{Submit: &Submit{Account: "alice", Key: key, Payer: "alice", Hold: key, Held: 100, Spec: &jobmsg.JobSpec{
 		Market: "main", Budget: 100, Stages: stages, Project: s.project}}}).(Receipt)
 	if !ok {
 		s.t.Fatal("submission refused")
@@ -55,29 +58,29 @@ func (s *site) submit(key string, stages ...messages.Stage) messages.JobID {
 
 func (s *site) register(node string, session uint64, slots int, running ...messages.Attempt) []messages.Attempt {
 	return s.apply(Command{Register: &Register{Node: node, Session: session, Running: running,
-		Slots: []messages.ClassSlots{{Class: "map", Slots: slots}}}}).([]messages.Attempt)
+		Slots: []jobmsg.ClassSlots{{Class: "map", Slots: slots}}}}).([]messages.Attempt)
 }
 
-func (s *site) claim(node string, session, seq uint64, slots int, jobs ...messages.JobID) []messages.Grant {
+func (s *site) claim(node string, session, seq uint64, slots int, jobs ...messages.JobID) []agent.Grant {
 	s.t.Helper()
 	g, ok := s.apply(Command{Exchange: &Exchange{Node: node, Session: session, Seq: seq,
-		Claims: []Claim{{Class: "map", Slots: slots, Jobs: jobs}}}}).([]messages.Grant)
+		Claims: []Claim{{Class: "map", Slots: slots, Jobs: jobs}}}}).([]agent.Grant)
 	if !ok {
 		s.t.Fatal("claim refused")
 	}
 	return g
 }
 
-func (s *site) finish(node string, session, seq uint64, outcome messages.Outcome, exit int, attempts ...messages.Attempt) {
+func (s *site) finish(node string, session, seq uint64, outcome agent.Outcome, exit int, attempts ...messages.Attempt) {
 	x := &Exchange{Node: node, Session: session, Seq: seq}
 	for _, a := range attempts {
-		x.Finished = append(x.Finished, messages.Finished{Attempt: a, Outcome: outcome, ExitCode: exit})
+		x.Finished = append(x.Finished, agent.Finished{Attempt: a, Outcome: outcome, ExitCode: exit})
 	}
 	s.apply(Command{Exchange: x})
 }
 
-func mapStage(tasks int) messages.Stage {
-	return messages.Stage{Name: "map", Class: "map", Tasks: tasks, Attempts: 3, Command: []string{"true"}}
+func mapStage(tasks int) jobmsg.Stage {
+	return jobmsg.Stage{Name: "map", Class: "map", Tasks: tasks, Attempts: 3, Command: []string{"true"}}
 }
 
 // invariant returns what is wrong with a book; nil: nothing.
@@ -196,7 +199,7 @@ func licensed(b *Book) error {
 
 // bounded returns an error if the counts of owners differ from their claims.
 func bounded(b *Book) error {
-	used := map[Owner]messages.Bound{}
+	used := map[Owner]market.Bound{}
 	gangs := map[messages.TaskRef]bool{}
 	for _, n := range b.nodes.inOrder {
 		for r, h := range n.Claims {
@@ -212,7 +215,7 @@ func bounded(b *Book) error {
 			}
 			for _, o := range j.Owners() {
 				u, need := used[o], needs(of)
-				used[o] = messages.Bound{Slots: u.Slots + need.Slots, GPUs: u.GPUs + need.GPUs, Tasks: u.Tasks + need.Tasks}
+				used[o] = market.Bound{Slots: u.Slots + need.Slots, GPUs: u.GPUs + need.GPUs, Tasks: u.Tasks + need.Tasks}
 			}
 		}
 	}
@@ -273,24 +276,24 @@ func refusal(t *testing.T, result any, kind messages.Kind) {
 
 func TestTwoStagesRunInOrder(t *testing.T) {
 	s := newSite(t)
-	reduce := messages.Stage{Name: "reduce", Class: "map", Tasks: 1, After: []string{"map"}}
+	reduce := jobmsg.Stage{Name: "reduce", Class: "map", Tasks: 1, After: []string{"map"}}
 	id := s.submit("k", mapStage(2), reduce)
 	s.register("n1", 7, 3)
 	g := s.claim("n1", 7, 1, 3, id)
 	if len(g) != 2 {
 		t.Fatalf("granted %d tasks, want the 2 of the first stage", len(g))
 	}
-	s.finish("n1", 7, 2, messages.Exited, 0, g[0].Attempt)
+	s.finish("n1", 7, 2, agent.Exited, 0, g[0].Attempt)
 	if got := s.claim("n1", 7, 3, 3, id); len(got) != 0 {
 		t.Fatalf("granted %v before the first stage was done", got)
 	}
-	s.finish("n1", 7, 4, messages.Exited, 0, g[1].Attempt)
+	s.finish("n1", 7, 4, agent.Exited, 0, g[1].Attempt)
 	last := s.claim("n1", 7, 5, 3, id)
 	if len(last) != 1 || last[0].Attempt.Task.Stage != 1 {
 		t.Fatalf("granted %v, want the task of the second stage", last)
 	}
-	s.finish("n1", 7, 6, messages.Exited, 0, last[0].Attempt)
-	if j := s.Job(id); j.State != messages.Settling || j.Outcome != messages.Completed {
+	s.finish("n1", 7, 6, agent.Exited, 0, last[0].Attempt)
+	if j := s.Job(id); j.State != jobmsg.Settling || j.Outcome != jobmsg.Completed {
 		t.Fatalf("job is %v, to be %v", j.State, j.Outcome)
 	}
 }
@@ -349,12 +352,12 @@ func TestLostNodeGivesBackWithoutCountingTheAttempt(t *testing.T) {
 		t.Fatalf("attempt %d after %d", next.Number, old.Number)
 	}
 	s.register("n1", 9, 1)
-	s.finish("n1", 9, 1, messages.Exited, 0, old)
+	s.finish("n1", 9, 1, agent.Exited, 0, old)
 	if j := s.Job(id); j.Stages[0].Done != 0 {
 		t.Fatal("a fenced attempt was accepted")
 	}
-	s.finish("n2", 8, 2, messages.Exited, 0, next)
-	if j := s.Job(id); j.Outcome != messages.Completed {
+	s.finish("n2", 8, 2, agent.Exited, 0, next)
+	if j := s.Job(id); j.Outcome != jobmsg.Completed {
 		t.Fatalf("job is to be %v", j.Outcome)
 	}
 }
@@ -377,15 +380,15 @@ func TestTaskFailsAfterItsAttempts(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		attempts int // allowed attempts of the stage; 0: not set
-		outcome  messages.Outcome
+		outcome  agent.Outcome
 		tries    int
 		reason   string
 	}{
-		{"exit code", 0, messages.Exited, 1, "TaskFailed"},
-		{"exit code, with attempts", 3, messages.Exited, 3, "TaskFailed"},
-		{"cannot start", 0, messages.Unstartable, 3, "CannotStart"},
-		{"cannot start, with attempts", 2, messages.Unstartable, 2, "CannotStart"},
-		{"time limit is not tried again", 3, messages.TimedOut, 1, "TimeLimit"},
+		{"exit code", 0, agent.Exited, 1, "TaskFailed"},
+		{"exit code, with attempts", 3, agent.Exited, 3, "TaskFailed"},
+		{"cannot start", 0, agent.Unstartable, 3, "CannotStart"},
+		{"cannot start, with attempts", 2, agent.Unstartable, 2, "CannotStart"},
+		{"time limit is not tried again", 3, agent.TimedOut, 1, "TimeLimit"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newSite(t)
@@ -400,7 +403,7 @@ func TestTaskFailsAfterItsAttempts(t *testing.T) {
 				tries++
 			}
 			j := s.Job(id)
-			if tries != c.tries || j.Outcome != messages.Failed || j.Reason != c.reason || j.ExitCode != 5 {
+			if tries != c.tries || j.Outcome != jobmsg.Failed || j.Reason != c.reason || j.ExitCode != 5 {
 				t.Fatalf("after %d tries the job is to be %v (%s), exit code %d", tries, j.Outcome, j.Reason, j.ExitCode)
 			}
 		})
@@ -412,13 +415,13 @@ func TestCancelStopsWhatRuns(t *testing.T) {
 	id := s.submit("k", mapStage(3))
 	s.register("n1", 7, 2)
 	g := s.claim("n1", 7, 1, 2, id)
-	if was := s.apply(Command{Cancel: &Cancel{Job: id, By: "alice"}}); was != messages.Running {
+	if was := s.apply(Command{Cancel: &Cancel{Job: id, By: "alice"}}); was != jobmsg.Running {
 		t.Fatalf("was %v", was)
 	}
 	if stop := s.Node("n1").Stop; len(stop) != 2 {
 		t.Fatalf("to stop: %v", stop)
 	}
-	s.finish("n1", 7, 2, messages.Stopped, 143, g[0].Attempt, g[1].Attempt)
+	s.finish("n1", 7, 2, agent.Stopped, 143, g[0].Attempt, g[1].Attempt)
 	if n := s.Node("n1"); len(n.Stop) != 0 || n.Used[0] != 0 {
 		t.Fatalf("still to stop %v, %d slots used", n.Stop, n.Used[0])
 	}
@@ -432,8 +435,8 @@ func TestSubmissionKeyNamesOneJob(t *testing.T) {
 	if again := s.submit("k", mapStage(1)); again != id {
 		t.Fatalf("the same submission became jobs %d and %d", id, again)
 	}
-	refusal(t, s.apply(Command{Submit: &Submit{Account: "alice", Key: "k", Digest: []byte{1}, Spec: &messages.JobSpec{}}}), messages.Conflict)
-	if other := s.apply(Command{Submit: &Submit{Account: "bob", Key: "k", Spec: &messages.JobSpec{}}}).(Receipt); other.Job == id {
+	refusal(t, s.apply(Command{Submit: &Submit{Account: "alice", Key: "k", Digest: []byte{1}, Spec: &jobmsg.JobSpec{}}}), messages.Conflict)
+	if other := s.apply(Command{Submit: &Submit{Account: "bob", Key: "k", Spec: &jobmsg.JobSpec{}}}).(Receipt); other.Job == id {
 		t.Fatal("two accounts share a key")
 	}
 }
@@ -461,7 +464,7 @@ func TestSettledOnceAndWithinTheHold(t *testing.T) {
 	}
 	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: e[0].ID, Amount: 60}}}})
 	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: e[0].ID, Amount: 60}}}})
-	if j := s.Job(id); j.State != messages.Cancelled || j.Charged != 60 || s.Active() != 0 {
+	if j := s.Job(id); j.State != jobmsg.Cancelled || j.Charged != 60 || s.Active() != 0 {
 		t.Fatalf("job is %v, charged %v, %d active", j.State, j.Charged, s.Active())
 	}
 	if e := slices.Collect(s.EachEffect); len(e) != 1 || e[0].Kind != Observe {
@@ -491,7 +494,7 @@ func TestALateRegistrationChangesNothing(t *testing.T) {
 	s.claim("n1", 3, 1, 2, id)
 	late := func(b *site, session uint64) {
 		t.Helper()
-		err, refused := b.apply(Command{Register: &Register{Node: "n1", Session: session, Slots: []messages.ClassSlots{{Class: "map", Slots: 2}}}}).(error)
+		err, refused := b.apply(Command{Register: &Register{Node: "n1", Session: session, Slots: []jobmsg.ClassSlots{{Class: "map", Slots: 2}}}}).(error)
 		if n := b.Node("n1"); !refused || messages.KindOf(err) != messages.Fenced || n.Session != 3 || len(n.Claims) != 2 {
 			t.Errorf("session %d: %v; the node has session %d and claims %v", session, err, n.Session, n.Claims)
 		}
@@ -535,7 +538,7 @@ func TestRandomHistories(t *testing.T) {
 				c.At = s.at
 				other.Apply(&c)
 			}
-			if grants, ok := result.([]messages.Grant); ok {
+			if grants, ok := result.([]agent.Grant); ok {
 				for _, g := range grants {
 					attempts = append(attempts, g.Attempt)
 				}
@@ -582,9 +585,9 @@ func command(rt *rapid.T, attempts []messages.Attempt, seqs map[string]uint64) C
 	case 0:
 		stage := mapStage(rapid.IntRange(1, 5).Draw(rt, "tasks"))
 		stage.Gang = rapid.Bool().Draw(rt, "gang")
-		last := messages.Stage{Name: "last", Class: "map", Tasks: 1, After: []string{"map"}}
-		return Command{Submit: &Submit{Account: "alice", Key: fmt.Sprint(job), Held: 100, Spec: &messages.JobSpec{
-			Market: "main", Rate: 3, Length: 7, Stages: []messages.Stage{stage, last}, AfterJobs: waits(rt, "after", job), AfterOK: waits(rt, "ok", job), AfterFailed: waits(rt, "failed", job), AfterStart: waits(rt, "start", job)}}}
+		last := jobmsg.Stage{Name: "last", Class: "map", Tasks: 1, After: []string{"map"}}
+		return Command{Submit: &Submit{Account: "alice", Key: fmt.Sprint(job), Held: 100, Spec: &jobmsg.JobSpec{
+			Market: "main", Rate: 3, Length: 7, Stages: []jobmsg.Stage{stage, last}, AfterJobs: waits(rt, "after", job), AfterOK: waits(rt, "ok", job), AfterFailed: waits(rt, "failed", job), AfterStart: waits(rt, "start", job)}}}
 	case 1:
 		var running []messages.Attempt
 		if len(attempts) > 0 {
@@ -594,7 +597,7 @@ func command(rt *rapid.T, attempts []messages.Attempt, seqs map[string]uint64) C
 			session++
 		}
 		seqs[node+"/session"] = max(session, seqs[node+"/session"])
-		return Command{Register: &Register{Node: node, Session: session, Slots: []messages.ClassSlots{{Class: "map", Slots: 3}}, Running: running}}
+		return Command{Register: &Register{Node: node, Session: session, Slots: []jobmsg.ClassSlots{{Class: "map", Slots: 3}}, Running: running}}
 	case 2:
 		return Command{Lost: &Lost{Node: node, Session: session}}
 	case 3:
@@ -611,13 +614,13 @@ func command(rt *rapid.T, attempts []messages.Attempt, seqs map[string]uint64) C
 	x := &Exchange{Node: node, Session: session, Seq: seqs[node], Claims: []Claim{{Class: "map", Slots: 2, Jobs: []messages.JobID{job, job%4 + 1}, Ahead: rapid.IntRange(0, 3).Draw(rt, "ahead")}}}
 	x.Sent = messages.Time(rapid.Int64().Draw(rt, "sent"))
 	for range min(2, len(attempts)) {
-		x.Finished = append(x.Finished, messages.Finished{
+		x.Finished = append(x.Finished, agent.Finished{
 			Attempt:  rapid.SampledFrom(attempts).Draw(rt, "attempt"),
-			Outcome:  messages.Outcome(rapid.IntRange(0, 3).Draw(rt, "outcome")),
+			Outcome:  agent.Outcome(rapid.IntRange(0, 3).Draw(rt, "outcome")),
 			ExitCode: rapid.IntRange(0, 1).Draw(rt, "exit"),
 		})
 		if rapid.Bool().Draw(rt, "passes") {
-			next := &messages.Successor{Attempt: rapid.SampledFrom(attempts).Draw(rt, "next"), At: messages.Time(rapid.Int64().Draw(rt, "at"))}
+			next := &agent.Successor{Attempt: rapid.SampledFrom(attempts).Draw(rt, "next"), At: messages.Time(rapid.Int64().Draw(rt, "at"))}
 			x.Finished[len(x.Finished)-1].Next = next
 		}
 	}
@@ -665,9 +668,9 @@ func decision(rt *rapid.T, attempts []messages.Attempt) *Decide {
 func TestElementsOfArraysHaveNumbers(t *testing.T) {
 	s := newSite(t)
 	array := mapStage(0)
-	array.Tasks, array.Array = 0, messages.Array{{First: 5, Last: 11, Step: 2}}
-	r := s.apply(Command{Submit: &Submit{Account: "alice", Key: "a", Payer: "alice", Hold: "a", Held: 100, Spec: &messages.JobSpec{
-		Market: "main", Budget: 100, Numbered: true, Stages: []messages.Stage{array}}}}).(Receipt)
+	array.Tasks, array.Array = 0, jobmsg.Array{{First: 5, Last: 11, Step: 2}}
+	r := s.apply(Command{Submit: &Submit{Account: "alice", Key: "a", Payer: "alice", Hold: "a", Held: 100, Spec: &jobmsg.JobSpec{
+		Market: "main", Budget: 100, Numbered: true, Stages: []jobmsg.Stage{array}}}}).(Receipt)
 	if !s.Job(r.Job).Summary().Numbered || s.Job(r.Job+1) != nil {
 		t.Errorf("%+v", s.Job(r.Job).Summary())
 	}

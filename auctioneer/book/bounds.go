@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // bounds limit how many tasks accounts and projects run at the same time in each market. A task counts from the time
@@ -14,14 +16,14 @@ import (
 // A gang counts as a whole, from its first claim to the end of its last one. Otherwise two gangs of an account could
 // each get a part of the bound, and both would wait for the rest.
 type bounds struct {
-	byMarket map[messages.Name]messages.AtOnce // bounds of the markets that have some
-	used     map[Owner]messages.Bound
+	byMarket map[messages.Name]market.AtOnce // bounds of the markets that have some
+	used     map[Owner]market.Bound
 	watch    *watch
 }
 
 // set replaces the bounds of all markets. If a bound becomes lower, running tasks keep what they have.
 func (b *bounds) set(all []MarketBounds) {
-	b.byMarket = map[messages.Name]messages.AtOnce{}
+	b.byMarket = map[messages.Name]market.AtOnce{}
 	for _, m := range all {
 		b.byMarket[m.Market] = m.AtOnce
 	}
@@ -38,12 +40,12 @@ func (b *bounds) list() (out []MarketBounds) {
 }
 
 // needs returns what one task of a stage counts for. For a gang, it returns what all its tasks count for.
-func needs(s *messages.Stage) messages.Bound {
+func needs(s *job.Stage) market.Bound {
 	n := 1
 	if s.Gang {
 		n = s.TaskCount()
 	}
-	return messages.Bound{Slots: n * s.Slots(), GPUs: n * s.GPUs, Tasks: n}
+	return market.Bound{Slots: n * s.Slots(), GPUs: n * s.GPUs, Tasks: n}
 }
 
 // count adds a task that has just got its slot; with by = -1 it subtracts a task whose claim ends.
@@ -55,8 +57,8 @@ func (b *bounds) count(j *Job, stage, by int) {
 	need := needs(of)
 	for _, o := range ownersOf(j.Account, j.Spec) {
 		u := b.used[o]
-		u = messages.Bound{Slots: u.Slots + by*need.Slots, GPUs: u.GPUs + by*need.GPUs, Tasks: u.Tasks + by*need.Tasks}
-		if b.used[o] = u; u == (messages.Bound{}) {
+		u = market.Bound{Slots: u.Slots + by*need.Slots, GPUs: u.GPUs + by*need.GPUs, Tasks: u.Tasks + by*need.Tasks}
+		if b.used[o] = u; u == (market.Bound{}) {
 			delete(b.used, o)
 		}
 		if _, bound := b.byMarket[o.Market]; bound {
@@ -74,7 +76,7 @@ func (b *bounds) recount(j *Job, n *Node, r messages.TaskRef) {
 	need := needs(of)
 	for _, o := range ownersOf(j.Account, j.Spec) {
 		u := b.used[o]
-		b.used[o] = messages.Bound{Slots: u.Slots + need.Slots, GPUs: u.GPUs + need.GPUs, Tasks: u.Tasks + need.Tasks}
+		b.used[o] = market.Bound{Slots: u.Slots + need.Slots, GPUs: u.GPUs + need.GPUs, Tasks: u.Tasks + need.Tasks}
 	}
 }
 
@@ -101,7 +103,7 @@ func (b *bounds) permits(j *Job, stage int) int {
 }
 
 // room returns how many more tasks of a stage, or gangs, fit in the bounds of the job's owners.
-func (b *bounds) room(account messages.Name, spec *messages.JobSpec, of *messages.Stage) int {
+func (b *bounds) room(account messages.Name, spec *job.JobSpec, of *job.Stage) int {
 	a, n := b.byMarket[spec.Market], math.MaxInt
 	for _, o := range ownersOf(account, spec) {
 		for _, d := range dimensions(a.Find(o.Name, o.Project), b.used[o], needs(of)) {
@@ -121,7 +123,7 @@ type Reached struct {
 	Most, Used, Needs int
 }
 
-func dimensions(most, used, needs messages.Bound) [3]Reached {
+func dimensions(most, used, needs market.Bound) [3]Reached {
 	return [...]Reached{{What: "slots", Most: most.Slots, Used: used.Slots, Needs: needs.Slots},
 		{What: "gpus", Most: most.GPUs, Used: used.GPUs, Needs: needs.GPUs}, {What: "tasks", Most: most.Tasks, Used: used.Tasks, Needs: needs.Tasks}}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // cancelTasks cancels tasks of a stage; the job continues with its other tasks. Tasks that have ended do not change.
@@ -28,8 +29,8 @@ func (x *exchanges) cancelTasks(c *CancelTasks) (n int, err error) {
 		return 0, err
 	}
 	skipped := s.with(rest)
-	if len(skipped) > messages.MaxRanges {
-		return 0, messages.Errorf(messages.TooLarge, "tasks: the cancelled tasks of job %d are in more than %d ranges; cancel longer runs", j.ID, messages.MaxRanges)
+	if len(skipped) > job.MaxRanges {
+		return 0, messages.Errorf(messages.TooLarge, "tasks: the cancelled tasks of job %d are in more than %d ranges; cancel longer runs", j.ID, job.MaxRanges)
 	}
 	n = int(skipped.Count() - s.Skipped.Count())
 	s.Cancelled, s.Skipped = s.Cancelled+n, skipped
@@ -72,11 +73,11 @@ func (x *exchanges) cancelTask(j *Job, r messages.TaskRef) bool {
 	case Claimed:
 		a := messages.Attempt{Task: r, Number: t.Attempt}
 		node, h, ok := x.claims.claimOf(a)
-		if !ok || h.Why == messages.EndTaskCancelled {
+		if !ok || h.Why == job.EndTaskCancelled {
 			return false
 		}
 		x.claims.complete(a.Task, h, ByOwner)
-		h.Leaving, h.Why = true, messages.EndTaskCancelled
+		h.Leaving, h.Why = true, job.EndTaskCancelled
 		x.claims.turn(node, r, h)
 		x.claims.stop(a)
 		return true

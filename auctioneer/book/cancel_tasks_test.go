@@ -7,12 +7,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // cancelTasks cancels tasks of the first stage of a job; tasks is an array such as "0-3".
 func (s *site) cancelTasks(id messages.JobID, tasks string) any {
 	s.t.Helper()
-	array, _, err := messages.ParseArray(tasks)
+	array, _, err := job.ParseArray(tasks)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -26,7 +28,7 @@ func TestTasksAreCancelledAlone(t *testing.T) {
 	id := s.submit("k", mapStage(5))
 	s.register("n", 1, 2)
 	g := s.claim("n", 1, 1, 2, id)
-	s.finish("n", 1, 2, messages.Exited, 0, g[0].Attempt)
+	s.finish("n", 1, 2, agent.Exited, 0, g[0].Attempt)
 	if n := s.cancelTasks(id, "0-3"); n != 3 {
 		t.Fatalf("cancelled %v, not 3 tasks", n)
 	}
@@ -39,13 +41,13 @@ func TestTasksAreCancelledAlone(t *testing.T) {
 	if len(last) != 1 || last[0].Attempt.Task.Index != 4 {
 		t.Fatalf("granted %v, not the last task alone", last)
 	}
-	s.finish("n", 1, 4, messages.Exited, 0, last[0].Attempt)
+	s.finish("n", 1, 4, agent.Exited, 0, last[0].Attempt)
 	if j := s.Job(id); !j.Active() {
 		t.Fatalf("the job is %v before the cancelled task has left its node", j.State)
 	}
-	s.finish("n", 1, 5, messages.Stopped, -1, g[1].Attempt)
+	s.finish("n", 1, 5, agent.Stopped, -1, g[1].Attempt)
 	j := s.Job(id)
-	if j.Outcome != messages.Cancelled || j.Reason != "CancelledByUser" || j.Stages[0].Done != 2 || j.CancelledTasks() != 3 || j.Failures() != 0 {
+	if j.Outcome != job.Cancelled || j.Reason != "CancelledByUser" || j.Stages[0].Done != 2 || j.CancelledTasks() != 3 || j.Failures() != 0 {
 		t.Errorf("the job is %v by %s: %d done, %d cancelled, %d failed", j.Outcome, j.Reason, j.Stages[0].Done, j.CancelledTasks(), j.Failures())
 	}
 }
@@ -58,7 +60,7 @@ func TestCancelledTaskOfALostNode(t *testing.T) {
 	s.claim("n", 1, 1, 1, id)
 	s.cancelTasks(id, "0")
 	s.apply(Command{Lost: &Lost{Node: "n", Session: 1}})
-	if j := s.Job(id); j.Outcome != messages.Cancelled || j.CancelledTasks() != 1 {
+	if j := s.Job(id); j.Outcome != job.Cancelled || j.CancelledTasks() != 1 {
 		t.Errorf("the job is %v with %d cancelled tasks", j.State, j.CancelledTasks())
 	}
 }
@@ -71,7 +73,7 @@ func TestAllTasksCancelled(t *testing.T) {
 	if n := s.cancelTasks(id, "0"); n != 1 {
 		t.Fatalf("cancelled %v", n)
 	}
-	if j := s.Job(id); j.Outcome != messages.Cancelled || j.State != messages.Settling || !j.Deposit.Kept {
+	if j := s.Job(id); j.Outcome != job.Cancelled || j.State != job.Settling || !j.Deposit.Kept {
 		t.Errorf("the job is %v, deposit %+v", j.State, j.Deposit)
 	}
 	gang := alone("gang", 2)
@@ -90,9 +92,9 @@ func TestCancelledTasksNeverRun(t *testing.T) {
 		cancelled := map[int64]bool{}
 		for seq := uint64(1); s.Job(id).Active(); {
 			if first := rapid.Int64Range(0, int64(total)-1).Draw(rt, "first"); rapid.Bool().Draw(rt, "cancel") {
-				r := messages.Range{First: first, Last: rapid.Int64Range(first, int64(total)-1).Draw(rt, "last"), Step: rapid.Int64Range(1, 3).Draw(rt, "step")}
-				s.apply(Command{CancelTasks: &CancelTasks{Job: id, Tasks: messages.Array{r}, By: "alice"}})
-				for at := range (messages.Array{r}).Indices {
+				r := job.Range{First: first, Last: rapid.Int64Range(first, int64(total)-1).Draw(rt, "last"), Step: rapid.Int64Range(1, 3).Draw(rt, "step")}
+				s.apply(Command{CancelTasks: &CancelTasks{Job: id, Tasks: job.Array{r}, By: "alice"}})
+				for at := range (job.Array{r}).Indices {
 					cancelled[at] = true
 				}
 			}
@@ -103,9 +105,9 @@ func TestCancelledTasksNeverRun(t *testing.T) {
 			}
 			seq++
 			for ref, h := range s.Node("n").Claims {
-				outcome := messages.Exited
+				outcome := agent.Exited
 				if h.Leaving {
-					outcome = messages.Stopped
+					outcome = agent.Stopped
 				}
 				s.finish("n", 1, seq, outcome, 0, messages.Attempt{Task: ref, Number: h.Attempt})
 				seq++
@@ -113,7 +115,7 @@ func TestCancelledTasksNeverRun(t *testing.T) {
 			}
 		}
 		j := s.Job(id)
-		if j.Stages[0].Done+j.CancelledTasks() != total || (j.Outcome == messages.Completed) != (j.CancelledTasks() == 0) {
+		if j.Stages[0].Done+j.CancelledTasks() != total || (j.Outcome == job.Completed) != (j.CancelledTasks() == 0) {
 			rt.Fatalf("the job is %v: %d of %d done, %d cancelled", j.Outcome, j.Stages[0].Done, total, j.CancelledTasks())
 		}
 	})

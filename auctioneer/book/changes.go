@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // changes carries out the changes that users make to the description and the budget of a job.
@@ -68,7 +69,7 @@ func (j *Job) raisable(budget messages.Credits) error {
 
 // describe copies the fields that may change into a new description. The old description stays unchanged, because
 // images and readers may still use it.
-func (j *Job) describe(to *messages.JobSpec) {
+func (j *Job) describe(to *job.JobSpec) {
 	spec := *j.Spec
 	spec.Name, spec.Comment, spec.Rate, spec.Stages = to.Name, to.Comment, to.Rate, slices.Clone(spec.Stages)
 	for i := range min(len(spec.Stages), len(to.Stages)) {

@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // claims are the tasks that nodes have claimed. A claim is running, gathering, suspended, leaving or waiting for a
@@ -88,13 +90,13 @@ func (c *claims) started(j *Job, r messages.TaskRef, at messages.Time) {
 	s := &j.Stages[r.Stage]
 	s.Tasks[r.Index].Claimed = at
 	s.Started = cmp.Or(s.Started, at)
-	if j.State == messages.Waiting {
-		j.State, j.Started = messages.Running, at
+	if j.State == job.Waiting {
+		j.State, j.Started = job.Running, at
 		c.dependencies.started(j.ID)
 		if c.meters.tariffs[j.Spec.Market] != nil {
 			c.meters.enlist(j)
 		}
-		c.notices.event(j, messages.NotifyStart)
+		c.notices.event(j, job.NotifyStart)
 	}
 }
 
@@ -224,7 +226,7 @@ func (c *claims) stopAll(j *Job) {
 const maxCPU = messages.Duration(1e15)
 
 // attemptEnded records how the latest attempt of a task ended. f is nil if no agent reported the end.
-func (c *claims) attemptEnded(r messages.TaskRef, h NodeClaim, why messages.EndReason, f *messages.Finished) {
+func (c *claims) attemptEnded(r messages.TaskRef, h NodeClaim, why job.EndReason, f *agent.Finished) {
 	j := c.jobs.own(r.Job)
 	t := &j.Stages[r.Stage].Tasks[r.Index]
 	paused := h.PausedBy(c.clock.now)
@@ -234,7 +236,7 @@ func (c *claims) attemptEnded(r messages.TaskRef, h NodeClaim, why messages.EndR
 		k.Exit, k.CPU, k.MaxRSS, k.Detail = int32(f.ExitCode), min(max(f.CPU, 0), maxCPU), max(f.MaxRSS, 0), f.Detail
 		t.CPU, t.Memory = ticks(k.CPU), uint32(min(k.MaxRSS>>10, math.MaxUint32))
 	}
-	if why != messages.NoReason && why != messages.EndCancelled && why != messages.EndTaskCancelled && why != messages.EndJobOver { // the task record has all the rest
+	if why != job.NoReason && why != job.EndCancelled && why != job.EndTaskCancelled && why != job.EndJobOver { // the task record has all the rest
 		j.Kept.add(k, max(1, MaxKept/len(j.Stages)))
 	}
 }

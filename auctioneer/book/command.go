@@ -5,6 +5,11 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // Command is one change of the book. At is the proposer's time. Exactly one of the commands below is set.
@@ -56,7 +61,7 @@ type Restored struct {
 
 // SetLicenses says how many licences the site has. Result: nil.
 type SetLicenses struct {
-	Totals messages.Licenses
+	Totals job.Licenses
 }
 
 // SetBounds sets how much the tasks of accounts and projects may use at the same time. A market that is not listed
@@ -68,13 +73,13 @@ type SetBounds struct {
 // MarketBounds are the bounds of a market.
 type MarketBounds struct {
 	Market messages.Name
-	AtOnce messages.AtOnce
+	AtOnce market.AtOnce
 }
 
 func (m MarketBounds) compare(o MarketBounds) int { return strings.Compare(m.Market, o.Market) }
 
 // BoundsOf returns the bounds of the markets, ordered by market name.
-func BoundsOf(markets []messages.Market) (out []MarketBounds) {
+func BoundsOf(markets []market.Market) (out []MarketBounds) {
 	for i := range markets {
 		if markets[i].AtOnce.Bounds() {
 			out = append(out, MarketBounds{markets[i].Name, markets[i].AtOnce})
@@ -94,12 +99,12 @@ type Submit struct {
 	Key     string
 	Digest  []byte // digest of the spec as the client sent it: the same key must have the same digest
 	Payer   messages.Name
-	Spec    *messages.JobSpec // complete: every default filled in
-	Assumed string            // source of the utility function, if the user gave none
+	Spec    *job.JobSpec // complete: every default filled in
+	Assumed string       // source of the utility function, if the user gave none
 	Hold    string
 	Held    messages.Credits
 	// Contract is the contract that Spec.Contract names. It was offered in the quote Quote.
-	Contract *messages.Contract
+	Contract *job.Contract
 	Quote    uint64
 	Visit    *Visit // set if the job comes from another site
 	// MarketsVersion is 1 + the number of times that markets had been applied when the job was checked. If markets
@@ -117,7 +122,7 @@ type Submit struct {
 // ApplyMarkets replaces the markets of the site. Before its first use, the markets of the configuration apply.
 // Result: Applied.
 type ApplyMarkets struct {
-	Markets []messages.Market
+	Markets []market.Market
 	Idle    []messages.Name // these markets must have no jobs, otherwise nothing changes
 	// MarketsVersion is 1 + the number of times that markets had been applied when this command was checked. If
 	// markets were applied since then, nothing changes. 0: unknown.
@@ -127,7 +132,7 @@ type ApplyMarkets struct {
 	Applied *Applied
 }
 
-// Cancel ends a job. Result: the messages.State before the command.
+// Cancel ends a job. Result: the job.State before the command.
 type Cancel struct {
 	Job messages.JobID
 	By  messages.Name
@@ -144,7 +149,7 @@ type CancelJobs struct {
 
 // CancelledJob is the state of a job before it was cancelled, or the reason why it was not cancelled.
 type CancelledJob struct {
-	State messages.State
+	State job.State
 	Err   *messages.Error
 }
 
@@ -152,7 +157,7 @@ type CancelledJob struct {
 type CancelTasks struct {
 	Job    messages.JobID
 	Stage  int
-	Tasks  messages.Array // positions in the stage
+	Tasks  job.Array // positions in the stage
 	By     messages.Name
 	Window messages.Duration // as in Cancel
 }
@@ -161,27 +166,27 @@ type CancelTasks struct {
 type Register struct {
 	Node    messages.Name
 	Session uint64
-	Slots   []messages.ClassSlots
+	Slots   []job.ClassSlots
 	Running []messages.Attempt
 	// Abilities says what the node can do with a task.
 	Abilities []messages.Name
-	Resources *messages.Resources // resources of the whole node; nil: unknown
+	Resources *job.Resources // resources of the whole node; nil: unknown
 	// Units are the resources of one slot, in the order of Slots. Empty: the slots have no sizes.
-	Units  []messages.Resources
+	Units  []job.Resources
 	Labels []messages.Name
 	// MostSuspended is how many suspended tasks the node should keep at most; 0: the default.
 	MostSuspended int
 }
 
 // Exchange carries the finishes of an agent, and its claims, for which the leader has chosen jobs. Result:
-// []messages.Grant. If this exchange number was applied before, it is the first answer.
+// []agent.Grant. If this exchange number was applied before, it is the first answer.
 type Exchange struct {
 	Node     messages.Name
 	Session  uint64
 	Seq      uint64
-	Finished []messages.Finished
+	Finished []agent.Finished
 	Claims   []Claim
-	// Sent has the meaning of Sent in [messages.Exchange].
+	// Sent has the meaning of Sent in [agent.Exchange].
 	Sent messages.Time
 }
 
@@ -255,7 +260,7 @@ type Requeue struct {
 
 // Parking is the result of a Park.
 type Parking struct {
-	State   messages.State
+	State   job.State
 	Running int  // number of tasks that still run
 	Changed bool // false: the job was already in this state
 }
@@ -272,10 +277,10 @@ type Drain struct {
 	Remove bool
 }
 
-// ChangeWindows adds a window, or removes the window with the number Remove. Result: the messages.Window. A window
+// ChangeWindows adds a window, or removes the window with the number Remove. Result: the market.Window. A window
 // that is added twice is added once.
 type ChangeWindows struct {
-	Add    *messages.Window
+	Add    *market.Window
 	Remove uint32
 }
 
@@ -324,14 +329,14 @@ func Decode(data []byte) (*Command, error) {
 	if len(data) == 0 {
 		return nil, messages.Errorf(messages.Invalid, "a command of the book has no bytes")
 	}
-	if err := messages.Unmarshal(data, messages.Msgpack, c); err != nil {
+	if err := wire.Unmarshal(data, wire.Msgpack, c); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
 // Encode encodes a command.
-func (c *Command) Encode() ([]byte, error) { return messages.Marshal(c, messages.Msgpack) }
+func (c *Command) Encode() ([]byte, error) { return wire.Marshal(c, wire.Msgpack) }
 
 // Change changes the description of a job that has not ended. Before, the leader checks that the job's market allows
 // the change of the bid. Result: Changed.
@@ -340,7 +345,7 @@ type Change struct {
 	Key string // a repeat of the last change with its key changes nothing
 	// To is the new description without the budget; nil: the description does not change. To may differ only in the
 	// job's name, comment and rate, in the conditions of its start, and in the time limits and bounds of its stages.
-	To *messages.JobSpec
+	To *job.JobSpec
 	// Budget is the new budget; 0: no change. The bank is asked to set the difference aside. Until it has done so,
 	// the old budget applies.
 	Budget messages.Credits
@@ -351,7 +356,7 @@ type Change struct {
 
 // Changed is the result of a Change.
 type Changed struct {
-	State  messages.State
+	State  job.State
 	Effect uint64 // the effect that raises the budget; 0: the budget is not raised
 }
 
@@ -377,7 +382,7 @@ type EnterRemote struct {
 	Key     string
 	Digest  []byte
 	Payer   messages.Name
-	Spec    *messages.JobSpec
+	Spec    *job.JobSpec
 	Peer    messages.Name
 	Chosen  string
 }
@@ -393,7 +398,7 @@ type RemoteReceipt struct {
 }
 
 // Advance moves remote jobs to their next phases. A step that does not fit the phase of its job is out of date, and
-// is ignored. Result: nil. For a step that cancels: the messages.State before, or why the job cannot be cancelled.
+// is ignored. Result: nil. For a step that cancels: the job.State before, or why the job cannot be cancelled.
 type Advance struct {
 	Steps []Step
 }
@@ -401,14 +406,14 @@ type Advance struct {
 // Step is one new fact about a remote job. Exactly one field is set; Job and Conclude do not count.
 type Step struct {
 	Job        messages.JobID
-	Authorised *messages.SignedAuthorisation // the bank set the budget aside
-	Arrived    *messages.JobSummary          // the other site accepted the job, and this is its first status
-	Status     *messages.JobSummary          // a later status from the other site
+	Authorised *clearing.SignedAuthorisation // the bank set the budget aside
+	Arrived    *job.JobSummary               // the other site accepted the job, and this is its first status
+	Status     *job.JobSummary               // a later status from the other site
 	Refused    *messages.Error               // the other site refused the job
 	Cancel     messages.Name                 // the account that asks to cancel the job
 	Told       bool                          // the other site was told to end the job
 	Released   bool                          // the credits of the job are no longer set aside
-	Forgotten  *messages.JobSummary          // the other site no longer knows the job
+	Forgotten  *job.JobSummary               // the other site no longer knows the job
 	Concluded  bool                          // the bank knows from the other site's message that the job is over
 
 	// Conclude, with Arrived or Status: if the job has ended, tell the bank.

@@ -1,6 +1,9 @@
 package book
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+)
 
 // Prices depend on what the site delivered. A task is complete for prices once its program has ended an attempt, with
 // any exit code, or its owner has cancelled or requeued it. Later attempts do not change that. An attempt that the
@@ -24,7 +27,7 @@ func (j *Job) Completion() (c Completion) {
 	switch {
 	case c.Tasks == total:
 		c.At = last
-	case c.Tasks > 0 && !j.Active() && j.Outcome != messages.Discarded:
+	case c.Tasks > 0 && !j.Active() && j.Outcome != job.Discarded:
 		c.At = j.Ended
 	}
 	return c

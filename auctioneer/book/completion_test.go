@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // TestCompletionForPrices checks that a task is complete with the first attempt that its program or its owner ended,
@@ -15,44 +17,44 @@ func TestCompletionForPrices(t *testing.T) {
 		at   messages.Time // when the job is complete, in seconds; 0: never
 		had  messages.Duration
 	}{
-		"exit code 0": {func(w *timed, id messages.JobID, a messages.Attempt) { w.end(10, messages.Exited, 0, a) }, 10, 9e9},
+		"exit code 0": {func(w *timed, id messages.JobID, a messages.Attempt) { w.end(10, agent.Exited, 0, a) }, 10, 9e9},
 		"exit code 1": {func(w *timed, id messages.JobID, a messages.Attempt) {
-			w.end(10, messages.Exited, 1, a)
+			w.end(10, agent.Exited, 1, a)
 			w.again(12, id, 20)
 		}, 10, 9e9},
-		"its own limit": {func(w *timed, id messages.JobID, a messages.Attempt) { w.end(10, messages.TimedOut, 0, a) }, 10, 9e9},
+		"its own limit": {func(w *timed, id messages.JobID, a messages.Attempt) { w.end(10, agent.TimedOut, 0, a) }, 10, 9e9},
 		"requeue": {func(w *timed, id messages.JobID, a messages.Attempt) {
 			w.do(10, Command{Requeue: &Requeue{Job: id}})
-			w.end(11, messages.Stopped, 0, a)
+			w.end(11, agent.Stopped, 0, a)
 			w.again(12, id, 20)
 		}, 10, 9e9},
 		"cancel": {func(w *timed, id messages.JobID, a messages.Attempt) {
 			w.do(10, Command{Cancel: &Cancel{Job: id, By: "alice"}})
 		}, 10, 9e9},
 		"exit code 1, then cancel": {func(w *timed, id messages.JobID, a messages.Attempt) {
-			w.end(10, messages.Exited, 1, a)
+			w.end(10, agent.Exited, 1, a)
 			w.do(20, Command{Cancel: &Cancel{Job: id, By: "alice"}})
 		}, 10, 9e9},
 		"exit code 1, then discarded": {func(w *timed, id messages.JobID, a messages.Attempt) {
-			w.end(10, messages.Exited, 1, a)
+			w.end(10, agent.Exited, 1, a)
 			w.do(20, Command{Decide: &Decide{Market: "main", Discard: []Discarding{{Job: id}}}})
 		}, 10, 9e9},
 		"discarded": {func(w *timed, id messages.JobID, a messages.Attempt) {
 			w.do(20, Command{Decide: &Decide{Market: "main", Discard: []Discarding{{Job: id}}}})
-			w.end(21, messages.Stopped, 0, a)
+			w.end(21, agent.Stopped, 0, a)
 		}, 0, 0},
 		"a lost node": {func(w *timed, id messages.JobID, a messages.Attempt) {
 			w.do(10, Command{Lost: &Lost{Node: "n1", Session: 7}})
 		}, 0, 0},
-		"a drain":       {func(w *timed, id messages.JobID, a messages.Attempt) { w.drain(10); w.end(11, messages.Stopped, 0, a) }, 0, 0},
-		"a late answer": {func(w *timed, id messages.JobID, a messages.Attempt) { w.drain(10); w.end(11, messages.Exited, 1, a) }, 0, 0},
+		"a drain":       {func(w *timed, id messages.JobID, a messages.Attempt) { w.drain(10); w.end(11, agent.Stopped, 0, a) }, 0, 0},
+		"a late answer": {func(w *timed, id messages.JobID, a messages.Attempt) { w.drain(10); w.end(11, agent.Exited, 1, a) }, 0, 0},
 		"a preemption": {func(w *timed, id messages.JobID, a messages.Attempt) {
 			w.do(10, Command{Decide: &Decide{Market: "main", Requeue: []messages.Attempt{a}}})
-			w.end(11, messages.Stopped, 0, a)
+			w.end(11, agent.Stopped, 0, a)
 		}, 0, 0},
 		"a lost node, then exit code 1": {func(w *timed, id messages.JobID, a messages.Attempt) {
 			w.do(10, Command{Lost: &Lost{Node: "n1", Session: 7}})
-			w.do(11, Command{Register: &Register{Node: "n1", Session: 8, Slots: []messages.ClassSlots{{Class: "map", Slots: 1}}}})
+			w.do(11, Command{Register: &Register{Node: "n1", Session: 8, Slots: []job.ClassSlots{{Class: "map", Slots: 1}}}})
 			w.session, w.seq = 8, 0
 			w.again(12, id, 20)
 		}, 20, 8e9},
@@ -93,7 +95,7 @@ func (w *timed) claims(id messages.JobID) messages.Attempt {
 }
 
 // end ends an attempt at the second at.
-func (w *timed) end(at messages.Time, outcome messages.Outcome, exit int, a messages.Attempt) {
+func (w *timed) end(at messages.Time, outcome agent.Outcome, exit int, a messages.Attempt) {
 	w.t.Helper()
 	w.passTo(at * 1_000_000)
 	w.seq++
@@ -104,7 +106,7 @@ func (w *timed) end(at messages.Time, outcome messages.Outcome, exit int, a mess
 func (w *timed) again(from messages.Time, id messages.JobID, to messages.Time) {
 	w.t.Helper()
 	w.passTo(from * 1_000_000)
-	w.end(to, messages.Exited, 1, w.claims(id))
+	w.end(to, agent.Exited, 1, w.claims(id))
 }
 
 func (w *timed) drain(at messages.Time) {

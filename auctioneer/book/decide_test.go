@@ -7,9 +7,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
-func gang(tasks int) messages.Stage {
+func gang(tasks int) job.Stage {
 	s := mapStage(tasks)
 	s.Gang = true
 	return s
@@ -36,7 +38,7 @@ func TestSuspendedClaimLeavesItsSlotAndTakesItAgain(t *testing.T) {
 	if n := s.Node("n1"); len(n.Halted()) != 1 {
 		t.Fatal("a task was resumed on a slot that another has")
 	}
-	s.finish("n1", 7, 3, messages.Exited, 0, other[0].Attempt)
+	s.finish("n1", 7, 3, agent.Exited, 0, other[0].Attempt)
 	s.apply(resume)
 	if n := s.Node("n1"); len(n.Halted()) != 0 || n.Version <= version || n.Idle("map") != 0 {
 		t.Fatalf("node %+v", n)
@@ -52,7 +54,7 @@ func TestSuspendedClaimLeavesItsSlotAndTakesItAgain(t *testing.T) {
 func TestMeterCountsAtTheTariffsThatHeld(t *testing.T) {
 	s := newSite(t)
 	s.apply(Command{Submit: &Submit{Account: "alice", Key: "k", Hold: "k", Held: 100,
-		Spec: &messages.JobSpec{Market: "main", Rate: 4_000_000, Length: 2, Stages: []messages.Stage{mapStage(2)}}}})
+		Spec: &job.JobSpec{Market: "main", Rate: 4_000_000, Length: 2, Stages: []job.Stage{mapStage(2)}}}})
 	tariff := func(x Tariff) Command {
 		x.Class = "map"
 		return Command{Decide: &Decide{Market: "main", Tariffs: []Tariff{x}}}
@@ -75,7 +77,7 @@ func TestMeterCountsAtTheTariffsThatHeld(t *testing.T) {
 		t.Fatalf("cost %d microcredits for %v, want %d for 40µs", cost, used, want)
 	}
 	s.passTo(1006)
-	s.finish("n1", 7, 2, messages.Exited, 0, g[0].Attempt, g[1].Attempt)
+	s.finish("n1", 7, 2, agent.Exited, 0, g[0].Attempt, g[1].Attempt)
 	if again, _ := s.Used(s.Job(1), 5000); again != cost {
 		t.Fatalf("an ended job owes %d, then %d", cost, again)
 	}
@@ -113,8 +115,8 @@ func TestMeterDoesNotDependOnHowTimeIsCut(t *testing.T) {
 func TestMeterOfManySpellsAtOnce(t *testing.T) {
 	together := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		stages := []messages.Stage{mapStage(9), {Class: "reduce"}}
-		spec := &messages.JobSpec{Rate: messages.Credits(rapid.Int64Range(0, 1<<44).Draw(rt, "rate")), Length: 3, Stages: stages}
+		stages := []job.Stage{mapStage(9), {Class: "reduce"}}
+		spec := &job.JobSpec{Rate: messages.Credits(rapid.Int64Range(0, 1<<44).Draw(rt, "rate")), Length: 3, Stages: stages}
 		uneven, lengths := rapid.Bool().Draw(rt, "some uneven"), 0
 		if uneven {
 			lengths = 1
@@ -167,7 +169,7 @@ func TestGangStartsWithItsLastTaskAndBreaksWithItsFirstLoss(t *testing.T) {
 	if a, b := s.Node("n1").Halted(), s.Node("n2").Halted(); len(a)+len(b) != 0 {
 		t.Fatalf("the gang is complete, but %v and %v wait", a, b)
 	}
-	s.finish("n1", 7, 2, messages.Exited, 0, first[0].Attempt)
+	s.finish("n1", 7, 2, agent.Exited, 0, first[0].Attempt)
 	s.apply(Command{Lost: &Lost{Node: "n2", Session: 7}})
 	if n := s.Node("n1"); !slices.Equal(n.Stop, []messages.Attempt{first[1].Attempt}) {
 		t.Fatalf("to be stopped: %v", n.Stop)
@@ -175,7 +177,7 @@ func TestGangStartsWithItsLastTaskAndBreaksWithItsFirstLoss(t *testing.T) {
 	if s.Job(id).Claimable(0) != 0 {
 		t.Fatal("a gang starts anew before the old one has ended")
 	}
-	s.finish("n1", 7, 3, messages.Exited, 0, first[1].Attempt)
+	s.finish("n1", 7, 3, agent.Exited, 0, first[1].Attempt)
 	if j := s.Job(id); j.Claimable(0) != 3 || j.Stages[0].Done != 0 || j.Stages[0].Tasks[0].Tries != 0 {
 		t.Fatalf("stage %+v", j.Stages[0])
 	}
@@ -194,7 +196,7 @@ func TestRoundMovesOnlyWhatHoldsCover(t *testing.T) {
 	c := s.submit("c", mapStage(1))
 	s.apply(Command{Decide: &Decide{Discard: []Discarding{{Job: c, Reason: "Discarded", Message: "m", Change: []string{"x"}, Legs: []Leg{{From: c, To: b, Amount: 30}}}}}})
 	e := slices.Collect(s.EachEffect)
-	if len(e) != 1 || e[0].Kind != Round || s.Job(c).Paid != 30 || s.Job(b).Gained != 30 || s.Job(c).Outcome != messages.Discarded {
+	if len(e) != 1 || e[0].Kind != Round || s.Job(c).Paid != 30 || s.Job(b).Gained != 30 || s.Job(c).Outcome != job.Discarded {
 		t.Fatalf("effects %v, job %+v", e, s.Job(c))
 	}
 	refusal(t, s.apply(Command{Settle: &Settle{Job: c, Charge: 71}}), messages.Invalid)
@@ -219,7 +221,7 @@ func TestRefusedRoundIsTakenBack(t *testing.T) {
 func TestLongChainOfDependents(t *testing.T) {
 	b := New()
 	for i := range 10_000 {
-		spec := &messages.JobSpec{Market: "main", Stages: []messages.Stage{mapStage(1)}}
+		spec := &job.JobSpec{Market: "main", Stages: []job.Stage{mapStage(1)}}
 		if i > 0 {
 			spec.AfterOK = []messages.JobID{messages.JobID(i)}
 		}
@@ -238,10 +240,10 @@ func TestLongChainOfDependents(t *testing.T) {
 func TestQuoteIsTakenOnceByItsAccountInTime(t *testing.T) {
 	s := newSite(t)
 	quote := func() uint64 {
-		return s.apply(Command{Quote: &Quote{Account: "alice", Market: "main", Contracts: make([]messages.Contract, 2), Expires: 50}}).(uint64)
+		return s.apply(Command{Quote: &Quote{Account: "alice", Market: "main", Contracts: make([]job.Contract, 2), Expires: 50}}).(uint64)
 	}
 	take := func(who, key string, id uint64) any {
-		return s.apply(Command{Submit: &Submit{Account: who, Key: key, Quote: id, Spec: &messages.JobSpec{Market: "main", Stages: []messages.Stage{mapStage(1)}}}})
+		return s.apply(Command{Submit: &Submit{Account: who, Key: key, Quote: id, Spec: &job.JobSpec{Market: "main", Stages: []job.Stage{mapStage(1)}}}})
 	}
 	first := quote()
 	refusal(t, take("bob", "b", first), messages.Expired) // names a quote that does not exist
@@ -278,8 +280,8 @@ func TestWhatTheSiteBrokeIsNotPaid(t *testing.T) {
 			s.apply(Command{Drain: &Drain{Node: "n2", Until: 1}})
 			s.apply(Command{Drain: &Drain{Node: "n2", Until: 1, Evict: true}})
 		}, 2, false}, // the task has its slot until its agent has ended it
-		{"given up by its agent", func(s *site, a messages.Attempt) { s.finish("n2", 8, 2, messages.Stopped, 0, a) }, 1, false},
-		{"failed", func(s *site, a messages.Attempt) { s.finish("n2", 8, 2, messages.Exited, 1, a) }, 2, true},
+		{"given up by its agent", func(s *site, a messages.Attempt) { s.finish("n2", 8, 2, agent.Stopped, 0, a) }, 1, false},
+		{"failed", func(s *site, a messages.Attempt) { s.finish("n2", 8, 2, agent.Exited, 1, a) }, 2, true},
 	} {
 		s := newSite(t)
 		stage := mapStage(2)

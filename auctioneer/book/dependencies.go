@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // dependencies record which jobs wait for the end or the start of other jobs, or for a time.
@@ -88,7 +89,7 @@ func (d *dependencies) enter(j *Job) {
 
 // happened reports whether the job id has already done what a job with description s waits for: its end with the
 // right outcome, or its start.
-func (d *dependencies) happened(s *messages.JobSpec, id messages.JobID) bool {
+func (d *dependencies) happened(s *job.JobSpec, id messages.JobID) bool {
 	o, p := d.jobs.get(id), d.jobs.past[id]
 	if o != nil && !o.Active() {
 		p = o.brief()
@@ -153,7 +154,7 @@ func (d *dependencies) beginAfter(j *Job) {
 }
 
 // replace replaces what a job waits for, which has not started a task.
-func (d *dependencies) replace(j *Job, w *messages.Conditions) {
+func (d *dependencies) replace(j *Job, w *job.Conditions) {
 	d.delayed.remove(delayed{j.Spec.Begin, j.ID})
 	d.forgetAwaited(j)
 	waited, spec := j.Blocked > 0, *j.Spec
@@ -232,8 +233,8 @@ func (d *dependencies) awaits(j *Job) bool {
 }
 
 // never reports whether a job can never start because the job ended has this outcome.
-func never(s *messages.JobSpec, ended messages.JobID, outcome messages.State) bool {
-	if outcome == messages.Completed {
+func never(s *job.JobSpec, ended messages.JobID, outcome job.State) bool {
+	if outcome == job.Completed {
 		return slices.Contains(s.AfterFailed, ended)
 	}
 	return slices.Contains(s.AfterOK, ended)
@@ -325,7 +326,7 @@ func (d *dependencies) pairOver(j *Job, ended *Job) (ends bool) {
 	}
 	if rest := s.Total - len(s.Tasks); rest > 0 {
 		s.Cancelled += rest - int(s.Skipped.Count())
-		s.Skipped = messages.Array{{First: int64(len(s.Tasks)), Last: int64(s.Total - 1), Step: 1}}
+		s.Skipped = job.Array{{First: int64(len(s.Tasks)), Last: int64(s.Total - 1), Step: 1}}
 		s.pass(d.clock.now)
 	}
 	if s.Cancelled > n && j.Failures() == 0 {

@@ -8,13 +8,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // secured submits a job with a budget of 100 and a deposit of 7.
 func (s *site) secured(key string, most int) any {
 	s.t.Helper()
 	return s.apply(Command{Submit: &Submit{Account: "alice", Key: key, Payer: "alice", Hold: key, Held: 107, Deposit: 7, Most: most,
-		Spec: &messages.JobSpec{Market: "main", Budget: 100, Stages: []messages.Stage{mapStage(1)}}}})
+		Spec: &jobmsg.JobSpec{Market: "main", Budget: 100, Stages: []jobmsg.Stage{mapStage(1)}}}})
 }
 
 // accounted returns an error if pending jobs are counted wrong, or if a job owes more than its hold.
@@ -111,7 +112,7 @@ func TestDepositsInRandomHistories(t *testing.T) {
 			switch rapid.IntRange(0, 4).Draw(rt, "kind") {
 			case 0, 1:
 				c.Submit = &Submit{Account: by, Key: fmt.Sprint(job), Held: 107, Deposit: messages.Credits(rapid.IntRange(0, 7).Draw(rt, "deposit")), Most: rapid.IntRange(0, 3).Draw(rt, "most"),
-					Spec: &messages.JobSpec{Market: "main", Budget: 100, Stages: []messages.Stage{mapStage(1)}}}
+					Spec: &jobmsg.JobSpec{Market: "main", Budget: 100, Stages: []jobmsg.Stage{mapStage(1)}}}
 			case 2:
 				c.Cancel = &Cancel{Job: job, By: by, Window: messages.Duration(rapid.IntRange(0, 20_000).Draw(rt, "window"))}
 			case 3:

@@ -6,13 +6,15 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // Summary returns the job's line in a list of jobs.
-func (j *Job) Summary() messages.JobSummary {
+func (j *Job) Summary() job.JobSummary {
 	total, running, done := j.Count()
-	s := messages.JobSummary{
+	s := job.JobSummary{
 		Job: j.ID, Name: j.Spec.Name, Account: j.Account, Payer: j.Payer, Market: j.Spec.Market, State: j.State, Reason: j.Reason,
 		Budget: j.Spec.Budget, Charged: j.Cost(), Tasks: total, Running: running, Done: done,
 		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, ExitCode: j.exitCode(), Failed: j.Failures(), Labels: j.Spec.Labels,
@@ -36,15 +38,15 @@ func (j *Job) Summary() messages.JobSummary {
 }
 
 // Use returns what an ended job used of each class, in the order of its stages.
-func (j *Job) Use() (out []messages.ClassUse) {
+func (j *Job) Use() (out []job.ClassUse) {
 	for i := range j.Stages {
 		s, had := &j.Spec.Stages[i], float64(j.Stages[i].Meter.Micros)/3600e6
 		if had == 0 {
 			continue
 		}
-		k := slices.IndexFunc(out, func(u messages.ClassUse) bool { return u.Class == s.Class })
+		k := slices.IndexFunc(out, func(u job.ClassUse) bool { return u.Class == s.Class })
 		if k < 0 {
-			k, out = len(out), append(out, messages.ClassUse{Class: s.Class})
+			k, out = len(out), append(out, job.ClassUse{Class: s.Class})
 		}
 		each := had / float64(s.Slots())
 		out[k].SlotHours, out[k].CPUHours, out[k].GPUHours = out[k].SlotHours+had, out[k].CPUHours+each*float64(s.CPUs), out[k].GPUHours+each*float64(s.GPUs)
@@ -53,19 +55,19 @@ func (j *Job) Use() (out []messages.ClassUse) {
 }
 
 // exitCode returns the exit code of a job that completed or failed. A task that could not start had no process.
-func (j *Job) exitCode() messages.Exit {
-	if j.Outcome == messages.Completed || j.Failures() > 0 && j.ExitCode > 0 {
-		return messages.Exit(j.ExitCode)
+func (j *Job) exitCode() job.Exit {
+	if j.Outcome == job.Completed || j.Failures() > 0 && j.ExitCode > 0 {
+		return job.Exit(j.ExitCode)
 	}
-	return messages.NoExit
+	return job.NoExit
 }
 
 // StageStatuses returns the status of each stage, as the job's owner sees it.
-func (j *Job) StageStatuses() []messages.StageStatus {
-	out := make([]messages.StageStatus, len(j.Stages))
+func (j *Job) StageStatuses() []job.StageStatus {
+	out := make([]job.StageStatus, len(j.Stages))
 	for i := range j.Stages {
 		s, spec := &j.Stages[i], &j.Spec.Stages[i]
-		out[i] = messages.StageStatus{Name: spec.Name, Class: spec.Class, Tasks: s.Total, Pending: j.Claimable(i) + s.Ahead + s.Nodes, Running: s.Running - s.Ahead,
+		out[i] = job.StageStatus{Name: spec.Name, Class: spec.Class, Tasks: s.Total, Pending: j.Claimable(i) + s.Ahead + s.Nodes, Running: s.Running - s.Ahead,
 			Done: s.Done, Retried: s.Retried, Started: s.Started, Ended: s.Ended, SlotTime: s.SlotTime, Suspended: s.Suspended, CPU: s.CPU, MaxRSS: s.MaxRSS,
 			Failed: s.Failed, Requeued: s.Requeued, Lost: s.Lost, Cut: s.Cut, Cancelled: s.Cancelled}
 	}
@@ -73,10 +75,10 @@ func (j *Job) StageStatuses() []messages.StageStatus {
 }
 
 // PastShares returns the shares from which the job's charge was computed; nil: the job is not settled yet.
-func (j *Job) PastShares() []messages.ClassShare {
-	var out []messages.ClassShare
+func (j *Job) PastShares() []job.ClassShare {
+	var out []job.ClassShare
 	for _, s := range j.Shares {
-		out = append(out, messages.ClassShare{Class: s.Class, Allocated: float64(s.Allocated) / 1e6, Received: float64(s.Received) / 1e6, Over: s.Over})
+		out = append(out, job.ClassShare{Class: s.Class, Allocated: float64(s.Allocated) / 1e6, Received: float64(s.Received) / 1e6, Over: s.Over})
 	}
 	return out
 }
@@ -97,7 +99,7 @@ func (j *Job) Setbacks(before messages.Time, name func(node uint32) messages.Nam
 	if last == nil {
 		return ""
 	}
-	e := messages.Ending{Reason: last.Reason, ExitCode: int(last.Exit), Detail: last.Detail, Node: name(last.Node)}
+	e := job.Ending{Reason: last.Reason, ExitCode: int(last.Exit), Detail: last.Detail, Node: name(last.Node)}
 	text := fmt.Sprintf("attempt %d of task %s.%d %v", last.Attempt, j.Spec.Stages[last.Stage].Name, last.Index, e)
 	if n += j.Omitted; n > 1 {
 		return spelling.Number(n, "", "attempts came to nothing") + ": " + text
@@ -111,11 +113,11 @@ func (j *Job) MemoryKilled(name func(node uint32) messages.Name) string {
 	text, n := "", 0
 	for i := range j.Kept {
 		k := &j.Kept[i]
-		if k.Reason != messages.EndMemoryKilled {
+		if k.Reason != job.EndMemoryKilled {
 			continue
 		}
 		if n++; n == 1 {
-			e := messages.Ending{Reason: k.Reason, ExitCode: int(k.Exit), Detail: k.Detail, Node: name(k.Node)}
+			e := job.Ending{Reason: k.Reason, ExitCode: int(k.Exit), Detail: k.Detail, Node: name(k.Node)}
 			text = fmt.Sprintf("task %s.%d %v", j.Spec.Stages[k.Stage].Name, k.Index, e)
 		}
 	}
@@ -128,7 +130,7 @@ func (j *Job) MemoryKilled(name func(node uint32) messages.Name) string {
 // Limit returns the limit that the job's task exceeded, for a job that ended because of it.
 func (j *Job) Limit() string {
 	for i := range j.Kept {
-		if r := j.Kept[i].Reason; r == messages.EndMemoryLimit || r == messages.EndDiskLimit {
+		if r := j.Kept[i].Reason; r == job.EndMemoryLimit || r == job.EndDiskLimit {
 			return r.String()
 		}
 	}
@@ -136,29 +138,29 @@ func (j *Job) Limit() string {
 }
 
 // OfTask reports whether the task itself caused an end with this reason.
-func OfTask(r messages.EndReason) bool {
-	return r >= messages.EndExitCode && r <= messages.EndCannotStart
+func OfTask(r job.EndReason) bool {
+	return r >= job.EndExitCode && r <= job.EndCannotStart
 }
 
 // stopping returns the reason why a node was told to end an attempt.
-func (j *Job) stopping(h NodeClaim) messages.EndReason {
+func (j *Job) stopping(h NodeClaim) job.EndReason {
 	switch {
-	case h.Why != messages.NoReason:
+	case h.Why != job.NoReason:
 		return h.Why
 	case j.Active():
-		return messages.EndAgentStops
-	case j.Outcome == messages.Cancelled:
-		return messages.EndCancelled
+		return job.EndAgentStops
+	case j.Outcome == job.Cancelled:
+		return job.EndCancelled
 	}
-	return messages.EndJobOver
+	return job.EndJobOver
 }
 
 // why returns the reason for the end of an attempt, from its node's report.
-func (j *Job) why(f *messages.Finished, h NodeClaim, broken bool) messages.EndReason {
+func (j *Job) why(f *agent.Finished, h NodeClaim, broken bool) job.EndReason {
 	switch {
 	case broken && j.Active():
-		return cmp.Or(h.Why, messages.EndGang)
-	case f.Outcome == messages.Stopped:
+		return cmp.Or(h.Why, job.EndGang)
+	case f.Outcome == agent.Stopped:
 		return j.stopping(h)
 	}
 	return f.Reason()

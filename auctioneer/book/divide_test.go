@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // turns is a book with one node whose slots go from task to task, and the slot time that the tasks really had.
@@ -16,15 +18,15 @@ type turns struct {
 	seq   uint64
 	jobs  []messages.JobID
 	runs  []turn // by slot: its tasks; empty: idle
-	ahead []messages.Grant
-	ended []messages.Finished
+	ahead []agent.Grant
+	ended []agent.Finished
 	had   map[messages.JobID]messages.Time // by job: slot time that its tasks had
 	owes  map[messages.JobID]int64         // by job: cost of this time at the price of each moment
 	price int64
 }
 
 type turn struct {
-	grant messages.Grant
+	grant agent.Grant
 	since messages.Time
 }
 
@@ -34,7 +36,7 @@ func newTurns(t *testing.T, seed uint64, slots, jobs int) *turns {
 	w.at = 1000
 	w.register("n1", 7, slots)
 	for i := range jobs {
-		w.jobs = append(w.jobs, w.submit(fmt.Sprint(i), messages.Stage{Class: "map", Tasks: 100_000}))
+		w.jobs = append(w.jobs, w.submit(fmt.Sprint(i), job.Stage{Class: "map", Tasks: 100_000}))
 	}
 	return w
 }
@@ -63,13 +65,13 @@ func (w *turns) leap(micros messages.Time) {
 
 // end ends the task on a slot, and gives the slot to the first task that was claimed ahead.
 func (w *turns) end(slot int) {
-	f := messages.Finished{Attempt: w.runs[slot].grant.Attempt}
+	f := agent.Finished{Attempt: w.runs[slot].grant.Attempt}
 	w.runs[slot] = turn{}
 	if len(w.ahead) > 0 {
 		next := w.ahead[0]
 		w.ahead = w.ahead[1:]
 		w.runs[slot] = turn{next, w.at}
-		f.Next = &messages.Successor{Attempt: next.Attempt, At: w.at}
+		f.Next = &agent.Successor{Attempt: next.Attempt, At: w.at}
 	}
 	w.ended = append(w.ended, f)
 }
@@ -84,7 +86,7 @@ func (w *turns) say(sent messages.Time, jobs ...messages.JobID) {
 		x.Claims = append(x.Claims, Claim{Class: "map", Slots: 1, Jobs: []messages.JobID{id}, Ahead: 8})
 	}
 	w.at-- // because apply adds 1
-	grants := w.apply(Command{Exchange: x}).([]messages.Grant)
+	grants := w.apply(Command{Exchange: x}).([]agent.Grant)
 	for _, g := range grants {
 		if g.Ahead {
 			w.ahead = append(w.ahead, g)

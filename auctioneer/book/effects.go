@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // Effect is an action outside the book that a commit causes. It must happen at least once, so the effect stays in the
@@ -154,7 +156,7 @@ func (s *effects) due(legs []Leg) []Leg {
 }
 
 // considered reports whether the job's market has decided about the job: to start it, or not to run it.
-func (j *Job) considered() bool { return j.Order != nil || j.Outcome == messages.Discarded }
+func (j *Job) considered() bool { return j.Order != nil || j.Outcome == job.Discarded }
 
 // moves asks the bank to make payments.
 func (s *effects) moves(of *Job, legs []Leg) {
@@ -191,7 +193,7 @@ func (s *effects) dropPromises(j *Job) {
 
 // mostLegs is how many legs one request to the bank has. Each leg is at most three transfers, and
 // the bank limits the length of a chain. The holds cover all legs, so the legs may be split.
-const mostLegs = messages.MaxLegs / 3
+const mostLegs = money.MaxLegs / 3
 
 // payable reports whether each payer's hold covers its payments. Visiting jobs pay only the site, and nobody pays
 // them.

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // retaining makes books remember at most n ended jobs, for one test.
@@ -66,7 +67,7 @@ func TestEffectsOfJobsThatAreGone(t *testing.T) {
 		c.Effects = append(c.Effects, Confirmation{Effect: e.ID, Refused: "its job is gone"})
 	}
 	b.must(t, &Command{Confirm: c})
-	if j = b.Job(1); len(slices.Collect(b.EachEffect)) != 0 || j.Paid != 0 || j.Gained != 0 || j.State != messages.Waiting {
+	if j = b.Job(1); len(slices.Collect(b.EachEffect)) != 0 || j.Paid != 0 || j.Gained != 0 || j.State != job.Waiting {
 		t.Errorf("left are %v; %+v", slices.Collect(b.EachEffect), j)
 	}
 }
@@ -110,7 +111,7 @@ func TestNumbersAreASet(t *testing.T) {
 // its one charge, also if it is cancelled. No job pays a visiting job.
 func TestVisitorsPayAtTheirEnd(t *testing.T) {
 	b := New()
-	visit := &Visit{messages.Visit{Home: "west", Job: 17}, "a", 1000}
+	visit := &Visit{job.Visit{Home: "west", Job: 17}, "a", 1000}
 	b.must(t, &Command{Submit: &Submit{Account: "ada@west", Key: "17", Payer: "ada@west", Spec: roamSpec(), Held: 9, Visit: visit}})
 	for _, key := range []string{"own", "other"} {
 		b.must(t, &Command{Submit: &Submit{Account: "bob", Key: key, Payer: "bob", Spec: roamSpec(), Hold: key, Held: 9}})

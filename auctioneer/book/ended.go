@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // Encode returns a record in the encoding of an image. [DecodeEnded] decodes it.
@@ -19,7 +19,7 @@ func (e Ended) Encode() (out []byte, err error) {
 	}
 	im.elements(func(one Image) bool {
 		var data []byte
-		if data, err = messages.Marshal(&one, messages.Msgpack); err == nil {
+		if data, err = wire.Marshal(&one, wire.Msgpack); err == nil {
 			out = append(binary.AppendUvarint(out, uint64(len(data))), data...)
 		}
 		return err == nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // endings ends jobs, settles them, and later forgets them.
@@ -24,7 +25,7 @@ type endings struct {
 }
 
 // cancel ends a job on behalf of its owner or an operator. It returns the job's state before.
-func (s *endings) cancel(c *Cancel) (messages.State, error) {
+func (s *endings) cancel(c *Cancel) (job.State, error) {
 	j := s.jobs.own(c.Job)
 	if p := s.jobs.past[c.Job]; p != nil {
 		return 0, messages.Errorf(messages.Ended, "job %d is %v already", p.ID, p.Outcome)
@@ -38,7 +39,7 @@ func (s *endings) cancel(c *Cancel) (messages.State, error) {
 	was := j.State
 	s.forfeit(j, c)
 	who := by(c.By, j.Account)
-	s.end(j, messages.Cancelled, "CancelledBy"+who, fmt.Sprintf("cancelled by %s, %s", c.By, cancellers[who]))
+	s.end(j, job.Cancelled, "CancelledBy"+who, fmt.Sprintf("cancelled by %s, %s", c.By, cancellers[who]))
 	return was, nil
 }
 
@@ -63,26 +64,26 @@ func (s *endings) discard(d *Discarding) {
 	j.Message, j.Change = d.Message, d.Change
 	s.effects.round(j, d.Legs)
 	s.effects.keepPromises(j)
-	s.end(j, messages.Discarded, d.Reason, d.Message)
+	s.end(j, job.Discarded, d.Reason, d.Message)
 }
 
 // end ends a job. Its tasks can no longer be claimed, its running tasks are stopped, and its charge
 // is decided. Jobs that wait for this job start, or end with it.
-func (s *endings) end(j *Job, outcome messages.State, reason, cause string) {
+func (s *endings) end(j *Job, outcome job.State, reason, cause string) {
 	s.endAlone(j, outcome, reason, cause)
 	for ended := []*Job{j}; len(ended) > 0; ended = ended[1:] {
 		for _, waiter := range s.dependencies.release(ended[0]) {
 			was := "complete"
-			if ended[0].Outcome == messages.Completed {
+			if ended[0].Outcome == job.Completed {
 				was = "fail"
 			}
 			switch {
 			case waiter.Failures() > 0:
-				s.endAlone(waiter, messages.Failed, waiter.Reason, waiter.Cause)
+				s.endAlone(waiter, job.Failed, waiter.Reason, waiter.Cause)
 			case waiter.Spec.AfterEach != 0 && waiter.Stages[0].over():
-				s.endAlone(waiter, messages.Cancelled, waiter.Reason, waiter.Cause)
+				s.endAlone(waiter, job.Cancelled, waiter.Reason, waiter.Cause)
 			default:
-				s.endAlone(waiter, messages.Cancelled, "DependencyFailed", fmt.Sprintf("job %d, which was to %s first, is %v", ended[0].ID, was, ended[0].Outcome))
+				s.endAlone(waiter, job.Cancelled, "DependencyFailed", fmt.Sprintf("job %d, which was to %s first, is %v", ended[0].ID, was, ended[0].Outcome))
 			}
 			ended = append(ended, waiter)
 		}
@@ -90,16 +91,16 @@ func (s *endings) end(j *Job, outcome messages.State, reason, cause string) {
 }
 
 // endAlone ends a job. The jobs that wait for it are not told.
-func (s *endings) endAlone(j *Job, outcome messages.State, reason, cause string) {
+func (s *endings) endAlone(j *Job, outcome job.State, reason, cause string) {
 	s.meters.stop(j)
-	if outcome != messages.Discarded {
+	if outcome != job.Discarded {
 		s.claims.completeAll(j)
 	}
 	j.Doubts = nil
 	s.effects.dropPromises(j)
 	delete(s.jobs.ordered, j.ID)
 	s.dependencies.forget(j)
-	j.State, j.Outcome, j.Reason, j.Cause, j.Ended = messages.Settling, outcome, reason, cause, s.clock.now
+	j.State, j.Outcome, j.Reason, j.Cause, j.Ended = job.Settling, outcome, reason, cause, s.clock.now
 	s.watch.touch(j.ID)
 	s.claims.stopAll(j)
 }
@@ -120,7 +121,7 @@ func (s *endings) settle(c *Settle) error {
 		return messages.Errorf(messages.NotFound, "there is no job %d", c.Job)
 	case j.Settled:
 		return nil
-	case j.State != messages.Settling:
+	case j.State != job.Settling:
 		return messages.Errorf(messages.Invalid, "job %d has not ended", j.ID)
 	case c.Charge < 0 || c.Charge > j.Left():
 		return messages.Errorf(messages.Invalid, "a charge of %v for job %d is not between 0 and what is left of its budget, %v", c.Charge, j.ID, j.Left())
@@ -183,10 +184,10 @@ func (s *endings) charged(j *Job, o *Confirmation) {
 	s.index.count(j.Account, -1)
 	s.visitors.countGuest(j, -1, 0)
 	s.effects.effect(Observe, j.ID)
-	if j.State == messages.Failed || j.State == messages.Discarded {
-		s.notices.event(j, messages.NotifyFailure, messages.NotifyEnd)
+	if j.State == job.Failed || j.State == job.Discarded {
+		s.notices.event(j, job.NotifyFailure, job.NotifyEnd)
 	} else {
-		s.notices.event(j, messages.NotifyEnd)
+		s.notices.event(j, job.NotifyEnd)
 	}
 	s.watch.touch(j.ID)
 }

@@ -7,11 +7,13 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // exchange carries out the finishes and claims of an agent, and returns the tasks that the node gets.
-func (x *exchanges) exchange(c *Exchange) ([]messages.Grant, error) {
+func (x *exchanges) exchange(c *Exchange) ([]agent.Grant, error) {
 	i, n := x.nodes.find(c.Node)
 	if n == nil || !n.Up || n.Session != c.Session {
 		return nil, messages.Errorf(messages.Fenced, "session %x of node %s is over; stop its tasks and register again", c.Session, c.Node)
@@ -27,7 +29,7 @@ func (x *exchanges) exchange(c *Exchange) ([]messages.Grant, error) {
 		x.finish(n, i, &c.Finished[k], c.Sent)
 	}
 	n.forgetStops(c.Finished)
-	var grants []messages.Grant
+	var grants []agent.Grant
 	if !n.Examines(x.clock.now) { // a node claims nothing while a probe examines it
 		grants = x.gathered(n, i, grants)
 		for k := range c.Claims {
@@ -41,7 +43,7 @@ func (x *exchanges) exchange(c *Exchange) ([]messages.Grant, error) {
 
 // finish ends an attempt that the node has a claim for. If the node does not have the claim, nothing changes: the
 // task was claimed again since.
-func (x *exchanges) finish(n *Node, node uint32, f *messages.Finished, sent messages.Time) {
+func (x *exchanges) finish(n *Node, node uint32, f *agent.Finished, sent messages.Time) {
 	r := f.Attempt.Task
 	if r.Job == 0 {
 		x.health.probed(node, f)
@@ -53,7 +55,7 @@ func (x *exchanges) finish(n *Node, node uint32, f *messages.Finished, sent mess
 		return
 	}
 	if h.Halt == Ahead {
-		if f.Outcome == messages.Stopped {
+		if f.Outcome == agent.Stopped {
 			x.putBack(n, r, h)
 			x.watch.touchNode(node)
 			return
@@ -80,7 +82,7 @@ func (x *exchanges) finish(n *Node, node uint32, f *messages.Finished, sent mess
 // slot after that end, because nobody pays for the time before the end was reported. If the tariffs of that time are
 // no longer known, or the attempt was suspended and resumed after its end, worked subtracts the mean cost of the
 // stage instead.
-func (x *exchanges) worked(j *Job, r messages.TaskRef, f *messages.Finished, h NodeClaim, until messages.Time) NodeClaim {
+func (x *exchanges) worked(j *Job, r messages.TaskRef, f *agent.Finished, h NodeClaim, until messages.Time) NodeClaim {
 	claimed, ran := j.Stages[r.Stage].Tasks[r.Index].Claimed, max(0, f.Ended.Sub(f.Started))
 	end, first := claimed.Add(ran), h.Since // the time before its last resumption was not charged
 	if j.Spec.Stages[r.Stage].Gang {        // a gang starts when all its members have slots
@@ -110,7 +112,7 @@ func (x *exchanges) worked(j *Job, r messages.TaskRef, f *messages.Finished, h N
 // ahead. It returns the time until which the first attempt had the slot. Only the agent knows this time, so the book
 // bounds it: it is not before the first attempt got the slot, not before the agent's last exchange, and it counts
 // only for a claim that runs. Together the two attempts always pay for the whole time of the slot.
-func (x *exchanges) passOn(n *Node, f *messages.Finished, sent messages.Time) (until messages.Time) {
+func (x *exchanges) passOn(n *Node, f *agent.Finished, sent messages.Time) (until messages.Time) {
 	until = x.clock.now
 	if f.Next == nil {
 		return until
@@ -122,7 +124,7 @@ func (x *exchanges) passOn(n *Node, f *messages.Finished, sent messages.Time) (u
 	}
 	held := h.Attempt == f.Attempt.Number && h.Class == next.Class && (h.Halt == Goes || h.Halt == Gathers)
 	if !held && n.freeSlots(next.Class) == 0 { // the agent did not yet know that the slot has another task
-		x.claims.requeue(f.Next.Attempt, ofSite, messages.EndPreempted)
+		x.claims.requeue(f.Next.Attempt, ofSite, job.EndPreempted)
 		return until
 	}
 	from, by := x.jobs.own(r.Job), x.jobs.own(to.Job)
@@ -147,12 +149,12 @@ func (x *exchanges) passOn(n *Node, f *messages.Finished, sent messages.Time) (u
 	return until
 }
 
-func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messages.Finished, h NodeClaim) {
+func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *agent.Finished, h NodeClaim) {
 	stage, index := int(r.Stage), r.Index
 	s := &j.Stages[stage]
 	t := &s.Tasks[index]
 	if j.Spec.Stages[stage].Allocation && index > 0 && s.Tasks[0].Phase == Done && j.Active() { // the first task held its slots
-		f = &messages.Finished{Attempt: f.Attempt, Started: f.Started, Ended: f.Ended, CPU: f.CPU, MaxRSS: f.MaxRSS}
+		f = &agent.Finished{Attempt: f.Attempt, Started: f.Started, Ended: f.Ended, CPU: f.CPU, MaxRSS: f.MaxRSS}
 	}
 	t.Exit = int32(f.ExitCode)
 	if f.Lost > 0 {
@@ -163,16 +165,16 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messa
 	switch {
 	case s.Broken && j.Active():
 		x.claims.again(j, s, index)
-	case f.Outcome == messages.Exited && f.ExitCode == 0:
+	case f.Outcome == agent.Exited && f.ExitCode == 0:
 		x.health.vouch(j, r, node)
 		x.accept(j, r, f, h)
-	case h.Why == messages.EndTaskCancelled && j.Active():
+	case h.Why == job.EndTaskCancelled && j.Active():
 		s.Running--
 		s.cancelled(t, x.clock.now)
 		x.conclude(j, stage)
-	case f.Outcome == messages.Stopped && j.Active():
+	case f.Outcome == agent.Stopped && j.Active():
 		x.claims.lose(r, h, ofSite) // the agent stops, or the attempt was to end anyway
-	case f.Outcome == messages.Unprepared && j.Active():
+	case f.Outcome == agent.Unprepared && j.Active():
 		x.claims.lose(r, h, ofSite)
 		x.health.quarantine(node, cmp.Or(f.Detail, "a program of the site's failed before a task"))
 	case x.health.suspect(j, r, node, f, x.claims.owes(r, h)):
@@ -185,7 +187,7 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messa
 // maxLost is the maximum of lost output that an agent can report for one attempt, in bytes.
 const maxLost = 1 << 40
 
-func (x *exchanges) accept(j *Job, r messages.TaskRef, f *messages.Finished, h NodeClaim) {
+func (x *exchanges) accept(j *Job, r messages.TaskRef, f *agent.Finished, h NodeClaim) {
 	s := &j.Stages[r.Stage]
 	t := &s.Tasks[r.Index]
 	x.claims.complete(r, h, ByProgram)
@@ -208,7 +210,7 @@ func (x *exchanges) accept(j *Job, r messages.TaskRef, f *messages.Finished, h N
 
 // fail counts a failed attempt. The task runs again, unless it has used up its attempts or has exceeded a limit that
 // its user set.
-func (x *exchanges) fail(j *Job, r messages.TaskRef, f *messages.Finished, h NodeClaim) {
+func (x *exchanges) fail(j *Job, r messages.TaskRef, f *agent.Finished, h NodeClaim) {
 	s := &j.Stages[r.Stage]
 	t := &s.Tasks[r.Index]
 	t.Tries++
@@ -216,7 +218,7 @@ func (x *exchanges) fail(j *Job, r messages.TaskRef, f *messages.Finished, h Nod
 		x.claims.complete(r, h, ByProgram)
 	}
 	limit := cmp.Or(j.Spec.Stages[r.Stage].Attempts, defaultAttempts)
-	if f.Outcome == messages.Unstartable {
+	if f.Outcome == agent.Unstartable {
 		limit = cmp.Or(j.Spec.Stages[r.Stage].Attempts, defaultStarts)
 	}
 	if j.Active() && int(t.Tries) < limit && !f.Outcome.Limited() {
@@ -231,8 +233,8 @@ func (x *exchanges) fail(j *Job, r messages.TaskRef, f *messages.Finished, h Nod
 	if s.Failed++; j.Failures() == 1 {
 		j.ExitCode, j.Reason, j.Cause = f.ExitCode, failure(f.Outcome), x.failing(j, r, f, x.nodes.inOrder[t.Node].Name)
 	}
-	if j.Spec.Stages[r.Stage].OnFailure != messages.GoOn {
-		x.endings.end(j, messages.Failed, j.Reason, j.Cause)
+	if j.Spec.Stages[r.Stage].OnFailure != job.GoOn {
+		x.endings.end(j, job.Failed, j.Reason, j.Cause)
 		return
 	}
 	x.conclude(j, int(r.Stage))
@@ -255,21 +257,21 @@ func (x *exchanges) conclude(j *Job, stage int) {
 	switch {
 	case j.live():
 	case j.Failures() == 0 && j.CancelledTasks() == 0:
-		x.endings.end(j, messages.Completed, "Completed", "")
+		x.endings.end(j, job.Completed, "Completed", "")
 	case j.Failures() == 0:
-		x.endings.end(j, messages.Cancelled, j.Reason, j.Cause)
+		x.endings.end(j, job.Cancelled, j.Reason, j.Cause)
 	default:
-		x.endings.end(j, messages.Failed, j.Reason, j.Cause)
+		x.endings.end(j, job.Failed, j.Reason, j.Cause)
 	}
 }
 
-func failure(o messages.Outcome) string {
+func failure(o agent.Outcome) string {
 	switch o {
-	case messages.TimedOut:
+	case agent.TimedOut:
 		return "TimeLimit"
-	case messages.Exceeded, messages.OutOfMemory, messages.OutOfDisk:
+	case agent.Exceeded, agent.OutOfMemory, agent.OutOfDisk:
 		return "LimitExceeded"
-	case messages.Unstartable:
+	case agent.Unstartable:
 		return "CannotStart"
 	}
 	return "TaskFailed"
@@ -277,7 +279,7 @@ func failure(o messages.Outcome) string {
 
 // claim gives the node tasks of a class, from the jobs of the claim in their order. It stops when the node's idle
 // slots are used and it has enough tasks ahead.
-func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []messages.Grant) []messages.Grant {
+func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []agent.Grant) []agent.Grant {
 	want := min(c.Slots, on.Idle(c.Class)+on.ahead(c.Class, c.Ahead))
 	for at, id := range c.Jobs {
 		if want <= 0 {
@@ -372,7 +374,7 @@ func (x *exchanges) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
 			x.putBack(n, r, h)
 		default:
 			x.claims.uncount(r, h)
-			x.giveBack(r, h, messages.EndAgentLost)
+			x.giveBack(r, h, job.EndAgentLost)
 			n.drop(r)
 		}
 	}
@@ -410,7 +412,7 @@ func (x *exchanges) lost(c *Lost) int {
 			x.putBack(n, r, h)
 		} else {
 			x.claims.uncount(r, h)
-			x.giveBack(r, h, messages.EndNodeLost)
+			x.giveBack(r, h, job.EndNodeLost)
 		}
 	}
 	n.Up, n.Since, n.Claims, n.halted, n.Stop, n.Grants, n.Ahead = false, x.clock.now, nil, nil, nil, nil, nil
@@ -446,14 +448,14 @@ func (x *exchanges) drain(c *Drain) (int, error) {
 		return len(n.Claims), nil
 	}
 	for _, r := range n.claimed() {
-		x.claims.requeue(messages.Attempt{Task: r, Number: n.Claims[r].Attempt}, ofSite, messages.EndEvicted)
+		x.claims.requeue(messages.Attempt{Task: r, Number: n.Claims[r].Attempt}, ofSite, job.EndEvicted)
 	}
 	return len(n.Claims), nil
 }
 
 // failing returns a sentence about the attempt whose failure ended a job.
-func (x *exchanges) failing(j *Job, r messages.TaskRef, f *messages.Finished, node messages.Name) string {
-	e := messages.Ending{Reason: f.Reason(), ExitCode: f.ExitCode, Detail: f.Detail, Node: node}
+func (x *exchanges) failing(j *Job, r messages.TaskRef, f *agent.Finished, node messages.Name) string {
+	e := job.Ending{Reason: f.Reason(), ExitCode: f.ExitCode, Detail: f.Detail, Node: node}
 	text := fmt.Sprintf("task %s.%d %v", j.Spec.Stages[r.Stage].Name, r.Index, e)
 	tried, counted := int(f.Attempt.Number), int(j.Stages[r.Stage].Tasks[r.Index].Tries)
 	if tried > 1 {
@@ -466,9 +468,9 @@ func (x *exchanges) failing(j *Job, r messages.TaskRef, f *messages.Finished, no
 }
 
 // giveBack ends an attempt that its node lost. The task runs again, unless it was cancelled.
-func (x *exchanges) giveBack(r messages.TaskRef, h NodeClaim, why messages.EndReason) {
+func (x *exchanges) giveBack(r messages.TaskRef, h NodeClaim, why job.EndReason) {
 	j := x.jobs.own(r.Job)
-	if h.Why != messages.EndTaskCancelled || j == nil || !j.Active() {
+	if h.Why != job.EndTaskCancelled || j == nil || !j.Active() {
 		x.claims.giveBack(r, h, why)
 		return
 	}
@@ -494,7 +496,7 @@ func (x *exchanges) putBack(n *Node, r messages.TaskRef, h NodeClaim) {
 	t := &s.Tasks[r.Index]
 	x.watch.touch(j.ID)
 	s.Running--
-	if h.Why == messages.EndTaskCancelled && j.Active() {
+	if h.Why == job.EndTaskCancelled && j.Active() {
 		s.cancelled(t, x.clock.now)
 		x.conclude(j, int(r.Stage))
 		return

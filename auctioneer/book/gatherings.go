@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // A task of several slots rarely finds them free together on one node by chance. So a node that drew such a task
@@ -31,7 +33,7 @@ func (n *Node) holdOn(now messages.Time) {
 }
 
 // Suits reports whether the node meets a stage's requirements on nodes.
-func (n *Node) Suits(s *messages.Stage) bool {
+func (n *Node) Suits(s *job.Stage) bool {
 	switch {
 	case len(s.Nodes) > 0 && !slices.Contains(s.Nodes, n.Name), slices.Contains(s.Exclude, n.Name):
 		return false
@@ -40,14 +42,14 @@ func (n *Node) Suits(s *messages.Stage) bool {
 	case s.Constraint == "":
 		return true
 	}
-	c, err := messages.ParseConstraint(s.Constraint)
+	c, err := job.ParseConstraint(s.Constraint)
 	return err == nil && c.Satisfied(n.Labels)
 }
 
 // claimWide gives the node tasks of several slots each, while the node has enough free slots. It stops when the slots
 // that were asked for are used; the last task may use a few more. If a task needs more slots than are free, the node
 // begins to gather slots for it, unless tasks must fit.
-func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most int, fits bool, grants []messages.Grant) []messages.Grant {
+func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most int, fits bool, grants []agent.Grant) []agent.Grant {
 	of := &j.Spec.Stages[stage]
 	width, class := of.Slots(), of.Class
 	if of.Allocation {
@@ -124,7 +126,7 @@ func (x *exchanges) gatherSlots(n *Node, node uint32, j *Job, stage int) {
 
 // gathered grants the tasks for which a node has gathered enough slots. It ends gatherings that
 // lasted too long, or whose task cannot start any more.
-func (x *exchanges) gathered(n *Node, node uint32, grants []messages.Grant) []messages.Grant {
+func (x *exchanges) gathered(n *Node, node uint32, grants []agent.Grant) []agent.Grant {
 	if len(n.Gatherings) == 0 {
 		return grants
 	}

@@ -5,9 +5,11 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
-func wideStage(width, tasks int) messages.Stage {
+func wideStage(width, tasks int) job.Stage {
 	s := mapStage(tasks)
 	s.Width = width
 	return s
@@ -32,12 +34,12 @@ func TestANodeGathersSlotsForAWideTask(t *testing.T) {
 	}
 	began := s.at - 1 // when the gathering began
 	s.at += 1_000_000
-	ends := func(seq uint64, ended ...messages.Grant) []messages.Grant {
+	ends := func(seq uint64, ended ...agent.Grant) []agent.Grant {
 		x := &Exchange{Node: "n1", Session: 7, Seq: seq}
 		for _, e := range ended {
-			x.Finished = append(x.Finished, messages.Finished{Attempt: e.Attempt})
+			x.Finished = append(x.Finished, agent.Finished{Attempt: e.Attempt})
 		}
-		return s.apply(Command{Exchange: x}).([]messages.Grant)
+		return s.apply(Command{Exchange: x}).([]agent.Grant)
 	}
 	if got := ends(4, g[0]); len(got) != 0 {
 		t.Fatalf("granted %v with two slots free", got)
@@ -60,7 +62,7 @@ func TestANodeGathersSlotsForAWideTask(t *testing.T) {
 		t.Errorf("it had %v for %v, want %v for a credit a second", had, cost, want)
 	}
 	ends(6, got[0])
-	if j := s.Job(wide); j.Outcome != messages.Completed || j.Stages[0].SlotTime != 3*(s.at.Sub(start)) || s.Node("n1").Used[0] != 1 {
+	if j := s.Job(wide); j.Outcome != job.Completed || j.Stages[0].SlotTime != 3*(s.at.Sub(start)) || s.Node("n1").Used[0] != 1 {
 		t.Errorf("%v after %v, %v used", j.Outcome, j.Stages[0].SlotTime, s.Node("n1").Used)
 	}
 }
@@ -98,12 +100,12 @@ func TestAGatheringEnds(t *testing.T) {
 // TestConstraintsBindClaims checks that a node gets only tasks whose requirements it meets.
 func TestConstraintsBindClaims(t *testing.T) {
 	s := newSite(t)
-	s.apply(Command{Register: &Register{Node: "n1", Session: 7, Slots: []messages.ClassSlots{{Class: "map", Slots: 9}}, Labels: []messages.Name{"a100", "ib"}}})
-	for want, change := range map[bool][]func(*messages.Stage){
-		true: {func(s *messages.Stage) { s.Constraint = "v100|a100&ib" }, func(s *messages.Stage) { s.Nodes = []messages.Name{"n1"} },
-			func(s *messages.Stage) { s.Exclude = []messages.Name{"n2"} }},
-		false: {func(s *messages.Stage) { s.Constraint = "v100&ib" }, func(s *messages.Stage) { s.Nodes = []messages.Name{"n2"} },
-			func(s *messages.Stage) { s.Exclude = []messages.Name{"n1"} }},
+	s.apply(Command{Register: &Register{Node: "n1", Session: 7, Slots: []job.ClassSlots{{Class: "map", Slots: 9}}, Labels: []messages.Name{"a100", "ib"}}})
+	for want, change := range map[bool][]func(*job.Stage){
+		true: {func(s *job.Stage) { s.Constraint = "v100|a100&ib" }, func(s *job.Stage) { s.Nodes = []messages.Name{"n1"} },
+			func(s *job.Stage) { s.Exclude = []messages.Name{"n2"} }},
+		false: {func(s *job.Stage) { s.Constraint = "v100&ib" }, func(s *job.Stage) { s.Nodes = []messages.Name{"n2"} },
+			func(s *job.Stage) { s.Exclude = []messages.Name{"n1"} }},
 	} {
 		for _, c := range change {
 			stage := mapStage(1)
@@ -120,8 +122,8 @@ func TestConstraintsBindClaims(t *testing.T) {
 // other class cannot have.
 func TestClassesShareANode(t *testing.T) {
 	s := newSite(t)
-	s.apply(Command{Register: &Register{Node: "n1", Session: 7, Resources: &messages.Resources{CPUs: 8, GPUs: 2},
-		Slots: []messages.ClassSlots{{Class: "map", Slots: 8}, {Class: "reduce", Slots: 2}}, Units: []messages.Resources{{CPUs: 1, Memory: 4}, {CPUs: 3, GPUs: 1}}}})
+	s.apply(Command{Register: &Register{Node: "n1", Session: 7, Resources: &job.Resources{CPUs: 8, GPUs: 2},
+		Slots: []job.ClassSlots{{Class: "map", Slots: 8}, {Class: "reduce", Slots: 2}}, Units: []job.Resources{{CPUs: 1, Memory: 4}, {CPUs: 3, GPUs: 1}}}})
 	n := s.Node("n1")
 	check := func(when string, idle, other, offers int) {
 		t.Helper()

@@ -1,6 +1,9 @@
 package book
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+)
 
 // exchanges carries out what agents ask for: it registers nodes, ends tasks, and claims others.
 type exchanges struct {
@@ -20,7 +23,7 @@ type exchanges struct {
 
 // grant claims a task for the node. at is a position in the list of tasks to be claimed again; −1: a task that was
 // never claimed. With ahead, the task waits on the node for a slot.
-func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int, ahead bool) messages.Grant {
+func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int, ahead bool) agent.Grant {
 	s, class := &j.Stages[stage], j.Spec.Stages[stage].Class
 	x.meters.meter(j, stage)
 	var index uint32
@@ -58,7 +61,7 @@ func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int, ahead boo
 	x.watch.touch(j.ID)
 	x.watch.touchNode(node)
 	of := &j.Spec.Stages[stage]
-	g := messages.Grant{Attempt: messages.Attempt{Task: ref, Number: t.Attempt}, Array: of.Array.At(int64(index)), Ahead: ahead}
+	g := agent.Grant{Attempt: messages.Attempt{Task: ref, Number: t.Attempt}, Array: of.Array.At(int64(index)), Ahead: ahead}
 	if of.Repeats != nil {
 		g.Position = 1 + uint32(of.Repeats.Positions.At(int64(index)))
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // measured builds a book with n things, and returns the time of one command in it.
@@ -55,7 +57,7 @@ func TestCommandsCostNoMoreAmongMore(t *testing.T) {
 			id := s.submit("k", mapStage(n))
 			x := &Exchange{Node: "n", Session: 1, Seq: 2}
 			for _, g := range s.claim("n", 1, 1, n, id)[:1000] {
-				x.Finished = append(x.Finished, messages.Finished{Attempt: g.Attempt, Outcome: messages.Stopped})
+				x.Finished = append(x.Finished, agent.Finished{Attempt: g.Attempt, Outcome: agent.Stopped})
 			}
 			s.apply(Command{Cancel: &Cancel{Job: id, By: "alice"}})
 			began := time.Now()
@@ -70,7 +72,7 @@ func TestCommandsCostNoMoreAmongMore(t *testing.T) {
 			s := newSite(t)
 			for i := range n {
 				name := fmt.Sprint("gone", i)
-				s.Apply(&Command{Register: &Register{Node: name, Session: 1, Slots: []messages.ClassSlots{{Class: "map", Slots: 1}}}})
+				s.Apply(&Command{Register: &Register{Node: name, Session: 1, Slots: []job.ClassSlots{{Class: "map", Slots: 1}}}})
 				s.Apply(&Command{Lost: &Lost{Node: name, Session: 1}})
 				s.Apply(&Command{Drain: &Drain{Node: name, Remove: true}})
 			}
@@ -78,7 +80,7 @@ func TestCommandsCostNoMoreAmongMore(t *testing.T) {
 			s.register("n", 1, tasks)
 			x := &Exchange{Node: "n", Session: 1, Seq: 2}
 			for _, g := range s.claim("n", 1, 1, tasks, s.submit("k", mapStage(tasks))) {
-				x.Finished = append(x.Finished, messages.Finished{Attempt: g.Attempt, Outcome: messages.Unstartable})
+				x.Finished = append(x.Finished, agent.Finished{Attempt: g.Attempt, Outcome: agent.Unstartable})
 			}
 			began := time.Now()
 			s.Apply(&Command{At: s.at, Exchange: x})
@@ -90,7 +92,7 @@ func TestCommandsCostNoMoreAmongMore(t *testing.T) {
 			submit := func() messages.JobID {
 				key++
 				return b.Apply(&Command{At: 1, Submit: &Submit{Account: "alice", Key: fmt.Sprint(key), Payer: "alice", Hold: "h", Held: 100,
-					Spec: &messages.JobSpec{Market: "main", Budget: 100, Stages: []messages.Stage{mapStage(1)}}}}).(Receipt).Job
+					Spec: &job.JobSpec{Market: "main", Budget: 100, Stages: []job.Stage{mapStage(1)}}}}).(Receipt).Job
 			}
 			for range 4 * n {
 				submit()

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // probeAttempt returns the name of a probe: an attempt of the site, not of a job, as no job has number 0.
@@ -12,8 +14,8 @@ func probeAttempt(number uint32) messages.Attempt { return messages.Attempt{Numb
 
 // ProbeProgram returns the program of a probe. It is a script, so that a probe tests everything that a task needs to
 // start.
-func ProbeProgram(class messages.Name) messages.Program {
-	return messages.Program{StageName: "probe", JobName: "probe", Account: messages.SiteAccount, Class: class, Tasks: 1, Script: ":\n",
+func ProbeProgram(class messages.Name) agent.Program {
+	return agent.Program{StageName: "probe", JobName: "probe", Account: money.SiteAccount, Class: class, Tasks: 1, Script: ":\n",
 		TimeLimit: ProbeWithin}
 }
 
@@ -28,7 +30,7 @@ type health struct {
 }
 
 // examine ends a probe that has taken too long, and returns a new probe if one is due.
-func (s *health) examine(i uint32) []messages.Grant {
+func (s *health) examine(i uint32) []agent.Grant {
 	n := s.nodes.inOrder[i]
 	if !n.Examines(s.clock.now) || len(n.Slots) == 0 {
 		return nil
@@ -43,11 +45,11 @@ func (s *health) examine(i uint32) []messages.Grant {
 	}
 	h.Probes++
 	h.Probe, h.Probed = Probe{h.Probes, s.clock.now}, s.clock.now
-	return []messages.Grant{{Attempt: probeAttempt(h.Probes)}}
+	return []agent.Grant{{Attempt: probeAttempt(h.Probes)}}
 }
 
 // probed records the end of a probe.
-func (s *health) probed(i uint32, f *messages.Finished) {
+func (s *health) probed(i uint32, f *agent.Finished) {
 	n := s.nodes.inOrder[i]
 	h := &n.Health
 	if h.Probe.Number == 0 || h.Probe.Number != f.Attempt.Number {
@@ -56,9 +58,9 @@ func (s *health) probed(i uint32, f *messages.Finished) {
 	h.Probe = Probe{}
 	s.watch.touchNode(i)
 	switch {
-	case f.Outcome == messages.Stopped: // a stopped attempt says nothing about the node
+	case f.Outcome == agent.Stopped: // a stopped attempt says nothing about the node
 		h.Retry = s.clock.now.Add(firstRetry)
-	case f.Outcome == messages.Exited && f.ExitCode == 0:
+	case f.Outcome == agent.Exited && f.ExitCode == 0:
 		h.Cleared = s.clock.now
 		h.Passed++
 		if h.Quarantined != 0 {
@@ -71,12 +73,12 @@ func (s *health) probed(i uint32, f *messages.Finished) {
 }
 
 // ending returns a phrase that says how a probe failed.
-func ending(f *messages.Finished) string {
+func ending(f *agent.Finished) string {
 	text := "ended as " + f.Outcome.String()
 	switch f.Outcome {
-	case messages.Exited:
+	case agent.Exited:
 		text = fmt.Sprintf("ended with exit code %d", f.ExitCode)
-	case messages.Unstartable:
+	case agent.Unstartable:
 		text = "could not be started"
 	}
 	if f.Detail == "" {
@@ -149,11 +151,11 @@ func (s *health) refund(j *Job, f *Failure) {
 }
 
 // quick reports whether an attempt failed at once.
-func quick(f *messages.Finished) bool {
+func quick(f *agent.Finished) bool {
 	switch f.Outcome {
-	case messages.Unstartable:
+	case agent.Unstartable:
 		return true
-	case messages.Exited:
+	case agent.Exited:
 		return f.ExitCode != 0 && f.Started != 0 && f.Ended >= f.Started && f.Ended.Sub(f.Started) <= QuickEnd
 	}
 	return false
@@ -162,7 +164,7 @@ func quick(f *messages.Finished) bool {
 // suspect records that a task failed at once on a node, and reports whether the attempt is spared. A spared attempt
 // does not count against the task's limit of attempts. It is spared if another node can run the task, and the node is
 // in doubt or the task never began. The job pays for an attempt that is not spared, until the node is in quarantine.
-func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *messages.Finished, had messages.Duration) (spared bool) {
+func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *agent.Finished, had messages.Duration) (spared bool) {
 	if !quick(f) || !j.Active() {
 		return false
 	}
@@ -183,7 +185,7 @@ func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *messages.Finis
 	if at, known := slices.BinarySearch(d.Nodes, i); !known {
 		d.Nodes = slices.Insert(d.Nodes, at, i)
 	}
-	if d.Spared >= mostSpared || !s.nodes.elsewhere(class, d.Nodes) || f.Outcome != messages.Unstartable && !n.barred() {
+	if d.Spared >= mostSpared || !s.nodes.elsewhere(class, d.Nodes) || f.Outcome != agent.Unstartable && !n.barred() {
 		if h.Quarantined != 0 { // the node's earlier failures were forgiven
 			s.meters.meter(j, int(r.Stage))
 			s.meters.forgive(j, int(r.Stage), had)

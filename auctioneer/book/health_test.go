@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 const seconds = messages.Duration(1e9)
@@ -27,7 +29,7 @@ type patient struct {
 	broken  bool // every task fails at once on it, probes too
 	silent  bool // probes on it never end
 	probes  int
-	pending []messages.Grant
+	pending []agent.Grant
 }
 
 func newWard(t testing.TB, nodes int) *ward {
@@ -45,7 +47,7 @@ func (w *ward) enter(account messages.Name, tasks, attempts int) messages.JobID 
 	stage := mapStage(tasks)
 	stage.Attempts = attempts
 	r, ok := w.apply(Command{Submit: &Submit{Account: account, Payer: account, Key: fmt.Sprint(w.at), Hold: fmt.Sprint(w.at), Held: 100,
-		Spec: &messages.JobSpec{Market: "main", Budget: 100, Stages: []messages.Stage{stage}}}}).(Receipt)
+		Spec: &job.JobSpec{Market: "main", Budget: 100, Stages: []job.Stage{stage}}}}).(Receipt)
 	if !ok {
 		w.t.Fatal("submission refused")
 	}
@@ -62,7 +64,7 @@ func (w *ward) turn() {
 	for _, p := range w.nodes {
 		x := &Exchange{Node: p.name, Session: 7, Claims: []Claim{{Class: "map", Slots: p.slots, Jobs: jobs}}}
 		for _, g := range p.pending {
-			f := messages.Finished{Attempt: g.Attempt, Started: w.at, Ended: w.at.Add(seconds / 10)}
+			f := agent.Finished{Attempt: g.Attempt, Started: w.at, Ended: w.at.Add(seconds / 10)}
 			if g.Attempt.Task.Job == 0 {
 				p.probes++
 				if p.silent {
@@ -79,7 +81,7 @@ func (w *ward) turn() {
 		}
 		p.seq++
 		x.Seq = p.seq
-		p.pending, _ = w.apply(Command{Exchange: x}).([]messages.Grant)
+		p.pending, _ = w.apply(Command{Exchange: x}).([]agent.Grant)
 	}
 }
 
@@ -103,7 +105,7 @@ func (w *ward) ended(ids ...messages.JobID) func() bool {
 	}
 }
 
-func (w *ward) outcome(want messages.State, ids ...messages.JobID) {
+func (w *ward) outcome(want job.State, ids ...messages.JobID) {
 	w.t.Helper()
 	for _, id := range ids {
 		if j := w.Job(id); j.Outcome != want {
@@ -128,7 +130,7 @@ func TestNodeThatFailsEverythingIsQuarantined(t *testing.T) {
 	w.nodes[0].broken = true
 	a, b := w.enter("alice", 20, 2), w.enter("bob", 20, 2)
 	w.turns(60, "the jobs end", w.ended(a, b))
-	w.outcome(messages.Completed, a, b)
+	w.outcome(job.Completed, a, b)
 	n := w.Node("n1")
 	if n.Health.Quarantined == 0 || !strings.Contains(n.Health.Reason, "exit code 137") {
 		t.Fatalf("health of n1: %+v", n.Health)
@@ -144,7 +146,7 @@ func TestNodeThatFailsEverythingIsQuarantined(t *testing.T) {
 	w.turns(700, "the node comes back", func() bool { return len(w.quarantined()) == 0 })
 	c := w.enter("carol", 4, 1)
 	w.turns(20, "the next job ends", w.ended(c))
-	w.outcome(messages.Completed, c)
+	w.outcome(job.Completed, c)
 	if n.Health.Back == 0 || n.Health.Reason != "" {
 		t.Errorf("health of n1: %+v", n.Health)
 	}
@@ -245,7 +247,7 @@ func TestBadJobQuarantinesNobody(t *testing.T) {
 	w.bad = func(account messages.Name, _ string) bool { return account == "mallory" || account == "trudy" }
 	m, tr := w.enter("mallory", 50, 3), w.enter("trudy", 50, 3)
 	w.turns(300, "the bad jobs end", w.ended(m, tr))
-	w.outcome(messages.Failed, m, tr)
+	w.outcome(job.Failed, m, tr)
 	if q := w.quarantined(); q != nil {
 		t.Errorf("in quarantine: %v", q)
 	}
@@ -330,7 +332,7 @@ func TestNodeOnWhichOnlyTasksOfUsersFailIsFoundOut(t *testing.T) {
 		t.Errorf("in quarantine for %v, then for %v", first, second)
 	}
 	for j := range w.Jobs {
-		if j.Outcome == messages.Failed {
+		if j.Outcome == job.Failed {
 			t.Errorf("job %d failed (%s)", j.ID, j.Reason)
 		}
 	}
@@ -348,7 +350,7 @@ func TestLastNodeIsNotQuarantinedInSilence(t *testing.T) {
 	}
 	w.nodes[0].broken = false
 	w.turns(100, "the job ends", w.ended(id))
-	w.outcome(messages.Completed, id) // the attempts that failed there are given back
+	w.outcome(job.Completed, id) // the attempts that failed there are given back
 
 	w = newWard(t, 2)
 	w.bad = func(_ messages.Name, node string) bool { return node == "n1" }
@@ -377,7 +379,7 @@ func TestProbeThatNeverEnds(t *testing.T) {
 		t.Errorf("health %+v, to stop %v", n.Health, n.Stop)
 	}
 	w.turns(60, "the job ends", w.ended(id))
-	w.outcome(messages.Completed, id)
+	w.outcome(job.Completed, id)
 }
 
 // TestUnstartableIsTriedElsewhere checks that a task which cannot start runs on another node, and that the attempt
@@ -389,13 +391,13 @@ func TestUnstartableIsTriedElsewhere(t *testing.T) {
 	id := s.submit("k", stage)
 	s.register("n1", 7, 1)
 	s.register("n2", 7, 1)
-	exchange := func(node string, seq uint64, f ...messages.Finished) []messages.Grant {
+	exchange := func(node string, seq uint64, f ...agent.Finished) []agent.Grant {
 		t.Helper()
 		return s.apply(Command{Exchange: &Exchange{Node: node, Session: 7, Seq: seq, Finished: f,
-			Claims: []Claim{{Class: "map", Slots: 1, Jobs: []messages.JobID{id}}}}}).([]messages.Grant)
+			Claims: []Claim{{Class: "map", Slots: 1, Jobs: []messages.JobID{id}}}}}).([]agent.Grant)
 	}
 	g := exchange("n1", 1)
-	if again := exchange("n1", 2, messages.Finished{Attempt: g[0].Attempt, Outcome: messages.Unstartable}); slices.ContainsFunc(again, func(g messages.Grant) bool { return g.Attempt.Task.Job == id }) {
+	if again := exchange("n1", 2, agent.Finished{Attempt: g[0].Attempt, Outcome: agent.Unstartable}); slices.ContainsFunc(again, func(g agent.Grant) bool { return g.Attempt.Task.Job == id }) {
 		t.Fatalf("the same node got %v", again)
 	}
 	if j := s.Job(id); !j.Active() || j.Stages[0].Tasks[0].Tries != 0 {
@@ -405,7 +407,7 @@ func TestUnstartableIsTriedElsewhere(t *testing.T) {
 	if len(g) != 1 {
 		t.Fatal("the other node got nothing")
 	}
-	exchange("n2", 2, messages.Finished{Attempt: g[0].Attempt, Outcome: messages.Unstartable})
+	exchange("n2", 2, agent.Finished{Attempt: g[0].Attempt, Outcome: agent.Unstartable})
 	if j := s.Job(id); j.Active() || j.Reason != "CannotStart" { // there is no third node
 		t.Errorf("job %v %s", j.State, j.Reason)
 	}
@@ -434,7 +436,7 @@ func TestOperatorLiftsAQuarantine(t *testing.T) {
 	w.nodes[0].broken = true
 	w.enter("alice", 9, 3)
 	w.turns(20, "the node is found out", func() bool { return w.quarantined() != nil })
-	w.apply(Command{Register: &Register{Node: "n1", Session: 8, Slots: []messages.ClassSlots{{Class: "map", Slots: 2}}}})
+	w.apply(Command{Register: &Register{Node: "n1", Session: 8, Slots: []job.ClassSlots{{Class: "map", Slots: 2}}}})
 	if n := w.Node("n1"); n.Health.Quarantined == 0 || !n.Examines(w.at) {
 		t.Errorf("after a restart: %+v", n.Health)
 	}
@@ -479,7 +481,7 @@ func TestANodeWhosePrologFailsIsQuarantined(t *testing.T) {
 	id := s.submit("a", stage)
 	g := s.claim("n1", 7, 1, 1, id)
 	s.at += 100
-	s.apply(Command{Exchange: &Exchange{Node: "n1", Session: 7, Seq: 2, Finished: []messages.Finished{{Attempt: g[0].Attempt, Outcome: messages.Unprepared, Detail: "the prolog of node n1 failed"}}}})
+	s.apply(Command{Exchange: &Exchange{Node: "n1", Session: 7, Seq: 2, Finished: []agent.Finished{{Attempt: g[0].Attempt, Outcome: agent.Unprepared, Detail: "the prolog of node n1 failed"}}}})
 	if h := s.Node("n1").Health; h.Quarantined == 0 || !strings.HasPrefix(h.Reason, "the prolog of node n1 failed") {
 		t.Errorf("health of n1: %+v", h)
 	}
@@ -490,8 +492,8 @@ func TestANodeWhosePrologFailsIsQuarantined(t *testing.T) {
 	if len(again) != 1 {
 		t.Fatalf("granted %v elsewhere", again)
 	}
-	s.finish("n2", 8, 2, messages.Exited, 0, again[0].Attempt)
-	if j := s.Job(id); j.Outcome != messages.Completed {
+	s.finish("n2", 8, 2, agent.Exited, 0, again[0].Attempt)
+	if j := s.Job(id); j.Outcome != job.Completed {
 		t.Errorf("the job is %v", j.Outcome)
 	}
 }

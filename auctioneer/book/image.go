@@ -14,6 +14,9 @@ import (
 	"sync"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // imageVersion is the first byte of an image. Records follow, each after its length, in the encoding of commands.
@@ -47,7 +50,7 @@ type Image struct {
 
 	Notices []Notice
 	Past    []Past
-	Windows []messages.Window
+	Windows []market.Window
 
 	chunks []*chunk // only in a captured image: its jobs
 	unread unread   // changes of tariffs that some jobs are not metered for yet
@@ -72,14 +75,14 @@ type imageHead struct {
 	LastJob        messages.JobID
 	LastEffect     uint64
 	LastQuote      uint64
-	Markets        []messages.Market
+	Markets        []market.Market
 	MarketsVersion uint64
 	LastNotice     uint64
 	LastRelease    uint64
 	Applied        []Applied
 	Backup         messages.Time
 	Promises       []Promises
-	Licenses       []messages.LicenseStatus
+	Licenses       []job.LicenseStatus
 	Bounds         []MarketBounds
 	LastWindow     uint32
 }
@@ -191,7 +194,7 @@ func (im *Image) encode(w io.Writer) (size int64, err error) {
 		}
 	}
 	emit := func(r Image) bool {
-		data, failed := messages.Marshal(&r, messages.Msgpack)
+		data, failed := wire.Marshal(&r, wire.Msgpack)
 		if err = cmp.Or(err, failed); err == nil {
 			write(binary.AppendUvarint(nil, uint64(len(data))))
 			write(data)
@@ -226,7 +229,7 @@ func (im *Image) elements(yield func(Image) bool) bool {
 		eachOf(im.Tariffs, 1, func(t []tariffImage) bool { return yield(Image{Tariffs: t}) }) &&
 		eachOf(im.Notes, 1, func(n []noteImage) bool { return yield(Image{Notes: n}) }) &&
 		eachOf(im.Quotes, 1, func(q []Quote) bool { return yield(Image{Quotes: q}) }) &&
-		eachOf(im.Windows, 1, func(w []messages.Window) bool { return yield(Image{Windows: w}) }) &&
+		eachOf(im.Windows, 1, func(w []market.Window) bool { return yield(Image{Windows: w}) }) &&
 		eachOf(im.Tokens, 1, func(t []messages.TokenState) bool { return yield(Image{Tokens: t}) }) &&
 		eachOf(im.RemoteJobs, 1, func(r []RemoteJob) bool { return yield(Image{RemoteJobs: r}) }) &&
 		eachOf(im.Ended, mostTasks, func(ids []messages.JobID) bool { return yield(Image{Ended: ids}) }) &&
@@ -312,14 +315,14 @@ func readRecord(r *bufio.Reader, into *Image) error {
 	if err != nil {
 		return noEnd(err)
 	}
-	if length > messages.MaxPayload {
+	if length > wire.MaxPayload {
 		return fmt.Errorf("a record of %d bytes", length)
 	}
 	data := make([]byte, length)
 	if _, err := io.ReadFull(r, data); err != nil {
 		return noEnd(err)
 	}
-	return messages.Unmarshal(data, messages.Msgpack, into)
+	return wire.Unmarshal(data, wire.Msgpack, into)
 }
 
 // noEnd returns the error for an image that stops before its end record.
@@ -510,8 +513,8 @@ func (b *Book) loadPast(p *Past) {
 
 // around returns the bytes before and after the job in an image record that has only this job.
 var around = sync.OnceValue(func() (out [2][]byte) {
-	record, err := messages.Marshal(&Image{Jobs: []*Job{{}}}, messages.Msgpack)
-	job, failed := messages.Marshal(&Job{}, messages.Msgpack)
+	record, err := wire.Marshal(&Image{Jobs: []*Job{{}}}, wire.Msgpack)
+	job, failed := wire.Marshal(&Job{}, wire.Msgpack)
 	if err != nil || failed != nil {
 		panic("an image has no encoding")
 	}

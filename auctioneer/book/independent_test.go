@@ -9,12 +9,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // alone returns a stage whose tasks fail independently of one another, at the first attempt.
-func alone(name messages.Name, tasks int, after ...messages.Name) messages.Stage {
+func alone(name messages.Name, tasks int, after ...messages.Name) job.Stage {
 	s := mapStage(tasks)
-	s.Name, s.After, s.Attempts, s.OnFailure = name, after, 1, messages.GoOn
+	s.Name, s.After, s.Attempts, s.OnFailure = name, after, 1, job.GoOn
 	return s
 }
 
@@ -25,15 +27,15 @@ func TestTaskFailsAlone(t *testing.T) {
 	id := s.submit("k", alone("map", 3))
 	s.register("n", 1, 2)
 	g := s.claim("n", 1, 1, 2, id)
-	s.finish("n", 1, 2, messages.Exited, 7, g[0].Attempt)
-	if j := s.Job(id); j.State != messages.Running || j.Claimable(0) != 1 || len(s.Node("n").Stop) != 0 {
+	s.finish("n", 1, 2, agent.Exited, 7, g[0].Attempt)
+	if j := s.Job(id); j.State != job.Running || j.Claimable(0) != 1 || len(s.Node("n").Stop) != 0 {
 		t.Fatalf("after a failure the job is %v with %d tasks to claim, and %v are stopped", j.State, j.Claimable(0), s.Node("n").Stop)
 	}
 	g = append(g, s.claim("n", 1, 3, 2, id)...)
-	s.finish("n", 1, 4, messages.Exited, 0, g[1].Attempt)
-	s.finish("n", 1, 5, messages.TimedOut, 9, g[2].Attempt)
+	s.finish("n", 1, 4, agent.Exited, 0, g[1].Attempt)
+	s.finish("n", 1, 5, agent.TimedOut, 9, g[2].Attempt)
 	j := s.Job(id)
-	if j.Outcome != messages.Failed || j.Reason != "TaskFailed" || j.ExitCode != 7 || j.Failures() != 2 || j.Stages[0].Done != 1 {
+	if j.Outcome != job.Failed || j.Reason != "TaskFailed" || j.ExitCode != 7 || j.Failures() != 2 || j.Stages[0].Done != 1 {
 		t.Errorf("the job is %v for %s with exit code %d: %d failed, %d done", j.Outcome, j.Reason, j.ExitCode, j.Failures(), j.Stages[0].Done)
 	}
 }
@@ -47,8 +49,8 @@ func TestStopIsTheDefault(t *testing.T) {
 	id := s.submit("k", stage)
 	s.register("n", 1, 2)
 	g := s.claim("n", 1, 1, 2, id)
-	s.finish("n", 1, 2, messages.Exited, 7, g[0].Attempt)
-	if j := s.Job(id); j.Outcome != messages.Failed || j.Failures() != 1 || !slices.Equal(s.Node("n").Stop, []messages.Attempt{g[1].Attempt}) {
+	s.finish("n", 1, 2, agent.Exited, 7, g[0].Attempt)
+	if j := s.Job(id); j.Outcome != job.Failed || j.Failures() != 1 || !slices.Equal(s.Node("n").Stop, []messages.Attempt{g[1].Attempt}) {
 		t.Errorf("the job is %v with %d failures, and %v are stopped", j.Outcome, j.Failures(), s.Node("n").Stop)
 	}
 }
@@ -60,13 +62,13 @@ func TestStagesAfterAFailedStage(t *testing.T) {
 	id := s.submit("k", alone("last", 1, "next"), alone("next", 1, "map"), alone("map", 2), alone("other", 2))
 	s.register("n", 1, 4)
 	g := s.claim("n", 1, 1, 4, id)
-	s.finish("n", 1, 2, messages.Exited, 1, g[0].Attempt)
-	s.finish("n", 1, 3, messages.Exited, 0, g[1].Attempt, g[2].Attempt)
+	s.finish("n", 1, 2, agent.Exited, 1, g[0].Attempt)
+	s.finish("n", 1, 3, agent.Exited, 0, g[1].Attempt, g[2].Attempt)
 	if j := s.Job(id); !j.Active() || j.Claimable(0)+j.Claimable(1) != 0 {
 		t.Fatalf("with a stage still running the job is %v, with %d tasks of later stages to claim", j.State, j.Claimable(0)+j.Claimable(1))
 	}
-	s.finish("n", 1, 4, messages.Exited, 0, g[3].Attempt)
-	if j := s.Job(id); j.Outcome != messages.Failed || j.Stages[1].Started != 0 {
+	s.finish("n", 1, 4, agent.Exited, 0, g[3].Attempt)
+	if j := s.Job(id); j.Outcome != job.Failed || j.Stages[1].Started != 0 {
 		t.Errorf("at last the job is %v, and the later stage was started at %v", j.Outcome, j.Stages[1].Started)
 	}
 }
@@ -76,7 +78,7 @@ func TestStagesAfterAFailedStage(t *testing.T) {
 func TestFailuresEndTheJob(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := newSite(t)
-		var stages []messages.Stage
+		var stages []job.Stage
 		for i := range rapid.IntRange(1, 5).Draw(rt, "stages") {
 			stage := alone(string(rune('a'+i)), rapid.IntRange(1, 3).Draw(rt, "tasks"))
 			for k := range i {
@@ -85,7 +87,7 @@ func TestFailuresEndTheJob(t *testing.T) {
 				}
 			}
 			if rapid.IntRange(0, 4).Draw(rt, "stop") == 0 {
-				stage.OnFailure = messages.Stop
+				stage.OnFailure = job.Stop
 			}
 			stages = append(stages, stage)
 		}
@@ -101,11 +103,11 @@ func TestFailuresEndTheJob(t *testing.T) {
 				exit := rapid.IntRange(0, 5).Draw(rt, "exit") / 5
 				failed = failed || exit > 0 && s.Job(id).Active()
 				seq++
-				s.finish("n", 1, seq, messages.Exited, exit, g.Attempt)
+				s.finish("n", 1, seq, agent.Exited, exit, g.Attempt)
 			}
 		}
 		j := s.Job(id)
-		if j.Active() || (j.Outcome == messages.Failed) != failed || failed != (j.Failures() > 0) {
+		if j.Active() || (j.Outcome == job.Failed) != failed || failed != (j.Failures() > 0) {
 			rt.Fatalf("the job is %v, %v; a task failed: %v, and %d are counted", j.State, j.Outcome, failed, j.Failures())
 		}
 		for i := range stages {
@@ -136,14 +138,14 @@ func TestRequeue(t *testing.T) {
 	refusal(t, s.apply(Command{Requeue: &Requeue{Job: id, Tasks: []messages.TaskRef{{Job: id, Index: 2}}}}), messages.NotFound)
 	refusal(t, s.apply(Command{Requeue: &Requeue{Job: 99}}), messages.NotFound)
 	_, before := s.Used(s.Job(id), s.Now())
-	s.finish("n", 1, 2, messages.Stopped, -1, g[0].Attempt)
+	s.finish("n", 1, 2, agent.Stopped, -1, g[0].Attempt)
 	again := s.claim("n", 1, 3, 2, id)
 	if len(again) != 1 || again[0].Attempt.Number != 2 || before == 0 {
 		t.Fatalf("granted %v after the requeue, with %v paid for before", again, before)
 	}
-	s.finish("n", 1, 4, messages.Exited, 0, again[0].Attempt, g[1].Attempt)
+	s.finish("n", 1, 4, agent.Exited, 0, again[0].Attempt, g[1].Attempt)
 	j := s.Job(id)
-	if st := &j.Stages[0]; j.Outcome != messages.Completed || st.Requeued != 1 || st.Retried != 1 || st.Tasks[0].Tries != 0 {
+	if st := &j.Stages[0]; j.Outcome != job.Completed || st.Requeued != 1 || st.Retried != 1 || st.Tasks[0].Tries != 0 {
 		t.Errorf("the job is %v, %d requeued, %d retried", j.Outcome, st.Requeued, st.Retried)
 	}
 	refusal(t, s.apply(Command{Requeue: &Requeue{Job: id}}), messages.Ended)
@@ -161,7 +163,7 @@ func TestRequeueAll(t *testing.T) {
 	if n, is := s.apply(Command{Requeue: &Requeue{Job: id}}).(int); !is || n != 2 {
 		t.Errorf("%d tasks were requeued, not the gang of 2", n)
 	}
-	s.finish("n", 1, 2, messages.Stopped, -1, g[0].Attempt, g[1].Attempt)
+	s.finish("n", 1, 2, agent.Stopped, -1, g[0].Attempt, g[1].Attempt)
 	if again := s.claim("n", 1, 3, 2, id); len(again) != 2 {
 		t.Errorf("granted %v, not the whole gang", again)
 	}
@@ -172,8 +174,8 @@ func TestRequeueAll(t *testing.T) {
 func TestRepeatedTasksKeepTheirPlaces(t *testing.T) {
 	s := newSite(t)
 	stage := mapStage(0)
-	stage.Array = messages.Array{{First: 13, Last: 17, Step: 4}}
-	stage.Repeats = &messages.Repeats{Tasks: 10, Positions: messages.Array{{First: 3, Last: 7, Step: 4}}}
+	stage.Array = job.Array{{First: 13, Last: 17, Step: 4}}
+	stage.Repeats = &job.Repeats{Tasks: 10, Positions: job.Array{{First: 3, Last: 7, Step: 4}}}
 	id := s.submit("k", stage)
 	s.register("n", 1, 2)
 	for k, g := range s.claim("n", 1, 1, 2, id) {
@@ -181,7 +183,7 @@ func TestRepeatedTasksKeepTheirPlaces(t *testing.T) {
 			t.Errorf("task %d goes by position %d and index %d", k, g.Place(), g.Array)
 		}
 	}
-	if g := (messages.Grant{Attempt: messages.Attempt{Task: messages.TaskRef{Index: 5}}}); g.Place() != 5 {
+	if g := (agent.Grant{Attempt: messages.Attempt{Task: messages.TaskRef{Index: 5}}}); g.Place() != 5 {
 		t.Errorf("a task that repeats none goes by position %d", g.Place())
 	}
 }
@@ -189,12 +191,12 @@ func TestRepeatedTasksKeepTheirPlaces(t *testing.T) {
 // TestExitCodeOfAJob checks that the exit code is null in JSON if there is none: for a running job, and for a job
 // whose task could not start.
 func TestExitCodeOfAJob(t *testing.T) {
-	for outcome, want := range map[messages.Outcome]messages.Exit{messages.Unstartable: messages.NoExit, messages.Exited: 7} {
+	for outcome, want := range map[agent.Outcome]job.Exit{agent.Unstartable: job.NoExit, agent.Exited: 7} {
 		s := newSite(t)
 		id := s.submit("k", alone("map", 1))
 		s.register("n", 1, 1)
 		g := s.claim("n", 1, 1, 1, id)
-		if code := s.Job(id).Summary().ExitCode; code != messages.NoExit {
+		if code := s.Job(id).Summary().ExitCode; code != job.NoExit {
 			t.Errorf("a job that runs has exit code %d", code)
 		}
 		s.finish("n", 1, 2, outcome, max(0, int(want)), g[0].Attempt)
@@ -203,7 +205,7 @@ func TestExitCodeOfAJob(t *testing.T) {
 		if null := strings.Contains(string(data), `"exit_code":null`); err != nil || got.ExitCode != want || null != (want < 0) {
 			t.Errorf("%v: exit code %v in %s", outcome, got.ExitCode, data)
 		}
-		var back messages.JobSummary
+		var back job.JobSummary
 		if err := json.Unmarshal(data, &back); err != nil || back.ExitCode != want {
 			t.Errorf("read again: %v, %v", back.ExitCode, err)
 		}

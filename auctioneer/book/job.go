@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Job is a job in the book. The description at Spec never changes: a change sets Spec to a new one.
@@ -15,14 +16,14 @@ type Job struct {
 	Key     string
 	Digest  []byte
 	Payer   messages.Name
-	Spec    *messages.JobSpec
+	Spec    *job.JobSpec
 	Assumed string
 	Hold    string
 	Held    messages.Credits
 
-	State     messages.State
-	Outcome   messages.State // the final state after Settling
-	Reason    string         // stable CamelCase, set when the job is ending
+	State     job.State
+	Outcome   job.State // the final state after Settling
+	Reason    string    // stable CamelCase, set when the job is ending
 	Submitted messages.Time
 	Started   messages.Time // first claim
 	Ended     messages.Time // time of the last accepted finish, failure or cancellation
@@ -38,20 +39,20 @@ type Job struct {
 
 	// The following fields are for markets that order and charge by decisions.
 
-	Contract *messages.Contract // the contract that it accepted; nil: none
-	Blocked  int                // number of jobs that it waits for; a begin time in the future counts as one more
-	Met      bool               // one of the awaited jobs has ended as required, and one is enough (Spec.AfterAny)
-	Paired   bool               // each of its tasks waits for a task of the array Spec.AfterEach, which has not ended
-	Admitted bool               // it is Paired and a task of the array has completed; then Blocked does not count the array
-	Order    *Order             // when it may start, and on how many slots; nil: the market decides each time
-	Fixed    *Fixed             // the amount that it owes, if that was decided in advance
-	Paid     messages.Credits   // paid to other jobs in rounds
-	Gained   messages.Credits   // received from other jobs and from the site
-	Back     messages.Credits   // part of Gained: returned by the site from Charged
-	Drawn    messages.Credits   // part of Paid: confirmed by the bank
-	LastDraw uint64             // the last round that the bank confirmed; 0: none
-	Message  string             // the market's explanation of its end
-	Change   []string           // changes to the bid that would have prevented its end
+	Contract *job.Contract    // the contract that it accepted; nil: none
+	Blocked  int              // number of jobs that it waits for; a begin time in the future counts as one more
+	Met      bool             // one of the awaited jobs has ended as required, and one is enough (Spec.AfterAny)
+	Paired   bool             // each of its tasks waits for a task of the array Spec.AfterEach, which has not ended
+	Admitted bool             // it is Paired and a task of the array has completed; then Blocked does not count the array
+	Order    *Order           // when it may start, and on how many slots; nil: the market decides each time
+	Fixed    *Fixed           // the amount that it owes, if that was decided in advance
+	Paid     messages.Credits // paid to other jobs in rounds
+	Gained   messages.Credits // received from other jobs and from the site
+	Back     messages.Credits // part of Gained: returned by the site from Charged
+	Drawn    messages.Credits // part of Paid: confirmed by the bank
+	LastDraw uint64           // the last round that the bank confirmed; 0: none
+	Message  string           // the market's explanation of its end
+	Change   []string         // changes to the bid that would have prevented its end
 
 	Visit   *Visit // for a job of another site: what that site sent; nil: a job of this site
 	Deposit Deposit
@@ -61,10 +62,10 @@ type Job struct {
 	Parked   *Parked       // the job is on hold and gets no tasks; nil: it is not
 	Released messages.Time // when it was last released from a hold or stopped waiting for another job; 0: never
 
-	Changes   int                     // number of changes of its description
-	ChangeKey string                  // key of the last change
-	Raise     Raise                   // the last change of its budget
-	Notices   []messages.NoticeStatus // notifications about it
+	Changes   int                // number of changes of its description
+	ChangeKey string             // key of the last change
+	Raise     Raise              // the last change of its budget
+	Notices   []job.NoticeStatus // notifications about it
 	// Kept are some of the attempts that failed. Omitted is how many earlier attempts are not in Kept.
 	Kept    Attempts
 	Omitted int
@@ -97,7 +98,7 @@ type Fixed struct {
 }
 
 // Active reports whether tasks of the job may be claimed.
-func (j *Job) Active() bool { return j.State <= messages.Running }
+func (j *Job) Active() bool { return j.State <= job.Running }
 
 // Claimable returns the number of tasks of stage i that could be claimed now, without those for which nodes gather.
 func (j *Job) Claimable(i int) int { return j.claimable(i, j.Stages[i].Nodes) }
@@ -240,7 +241,7 @@ func place(r messages.TaskRef) [2]uint32 { return [2]uint32{r.Stage, r.Index} }
 
 // Visit says which job of another site this is, and which authorisation pays for it. It never changes.
 type Visit struct {
-	messages.Visit
+	job.Visit
 	Authorisation string        // identifier of the authorisation at the home bank
 	Until         messages.Time // when it can no longer be charged
 }
@@ -330,7 +331,7 @@ type Owner struct {
 }
 
 // ownersOf returns the account and the project whose bounds count the tasks of a job.
-func ownersOf(account messages.Name, spec *messages.JobSpec) []Owner {
+func ownersOf(account messages.Name, spec *job.JobSpec) []Owner {
 	owners := append(make([]Owner, 0, 2), Owner{Market: spec.Market, Name: messages.Participant(account)})
 	if spec.Project != "" {
 		owners = append(owners, Owner{Market: spec.Market, Name: spec.Project, Project: true})

@@ -11,6 +11,10 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // crowd is a book with n of each thing that can be many. It has n accounts, each with six jobs: one that waits, one
@@ -24,7 +28,7 @@ type crowd struct {
 	at      messages.Time
 	keys    int
 	seqs    map[messages.Name]uint64
-	grants  map[messages.Name]messages.Grant // by node: the grant of its first task
+	grants  map[messages.Name]agent.Grant // by node: the grant of its first task
 	awaited messages.JobID
 	big     messages.JobID
 	waiting []messages.JobID
@@ -46,7 +50,7 @@ func (w *crowd) submission(change func(*Submit)) *Command {
 	w.keys++
 	account := messages.Name(fmt.Sprint("user", w.keys%w.n))
 	s := &Submit{Account: account, Key: fmt.Sprint("key", w.keys), Payer: account, Hold: fmt.Sprint("hold", w.keys), Held: 1000,
-		Spec: &messages.JobSpec{Market: "main", Budget: 1000, Stages: []messages.Stage{mapStage(1)}}}
+		Spec: &job.JobSpec{Market: "main", Budget: 1000, Stages: []job.Stage{mapStage(1)}}}
 	if change != nil {
 		change(s)
 	}
@@ -60,18 +64,18 @@ func (w *crowd) submit(change func(*Submit)) messages.JobID {
 
 func (w *crowd) register(name messages.Name) {
 	w.t.Helper()
-	w.do(&Command{Register: &Register{Node: name, Session: 1, Slots: []messages.ClassSlots{{Class: "map", Slots: 8}}}})
+	w.do(&Command{Register: &Register{Node: name, Session: 1, Slots: []job.ClassSlots{{Class: "map", Slots: 8}}}})
 }
 
-func (w *crowd) exchange(name messages.Name, finished []messages.Finished, claims ...Claim) *Command {
+func (w *crowd) exchange(name messages.Name, finished []agent.Finished, claims ...Claim) *Command {
 	w.seqs[name]++
 	return &Command{Exchange: &Exchange{Node: name, Session: 1, Seq: w.seqs[name], Finished: finished, Claims: claims}}
 }
 
 // claim lets a node claim tasks of a job.
-func (w *crowd) claim(name messages.Name, slots int, job messages.JobID) []messages.Grant {
+func (w *crowd) claim(name messages.Name, slots int, job messages.JobID) []agent.Grant {
 	w.t.Helper()
-	g := w.do(w.exchange(name, nil, Claim{Class: "map", Slots: slots, Jobs: []messages.JobID{job}})).([]messages.Grant)
+	g := w.do(w.exchange(name, nil, Claim{Class: "map", Slots: slots, Jobs: []messages.JobID{job}})).([]agent.Grant)
 	if len(g) == 0 {
 		w.t.Fatalf("node %s gets no task of job %d", name, job)
 	}
@@ -96,7 +100,7 @@ func (w *crowd) charging() uint64 {
 }
 
 func crowded(t *testing.T, n int) *crowd {
-	w := &crowd{Book: New(), t: t, n: n, at: 1, seqs: map[messages.Name]uint64{}, grants: map[messages.Name]messages.Grant{}}
+	w := &crowd{Book: New(), t: t, n: n, at: 1, seqs: map[messages.Name]uint64{}, grants: map[messages.Name]agent.Grant{}}
 	w.Archive(func(Ended) {})
 	w.do(&Command{Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: 3}}}})
 	w.awaited = w.submit(nil)
@@ -109,7 +113,7 @@ func crowded(t *testing.T, n int) *crowd {
 		w.submit(func(s *Submit) { s.Spec.AfterJobs = []messages.JobID{w.awaited} })
 		w.register(node(i))
 		running := w.submit(func(s *Submit) {
-			s.Spec.Notify = []messages.Notify{{To: s.Account, On: []string{messages.NotifyStart}}}
+			s.Spec.Notify = []job.Notify{{To: s.Account, On: []string{job.NotifyStart}}}
 		})
 		w.grants[node(i)] = w.claim(node(i), 1, running)[0]
 		gone := messages.Name(fmt.Sprint("gone", i))
@@ -119,24 +123,24 @@ func crowded(t *testing.T, n int) *crowd {
 		w.keys++
 		account := messages.Name(fmt.Sprint("user", i))
 		w.do(&Command{EnterRemote: &EnterRemote{Account: account, Key: fmt.Sprint("key", w.keys), Payer: account, Peer: "west",
-			Spec: &messages.JobSpec{Market: "main", Budget: 10, Stages: []messages.Stage{mapStage(1)}}}})
+			Spec: &job.JobSpec{Market: "main", Budget: 10, Stages: []job.Stage{mapStage(1)}}}})
 		w.remote = append(w.remote, w.LastJob())
 		w.do(&Command{Admit: &Admit{Issue: &messages.TokenState{ID: fmt.Sprint("token", i), Node: node(i), Expires: math.MaxInt64}}})
 		w.do(&Command{Quote: &Quote{Account: account, Market: "main", Expires: messages.Time(1e15 + 1e9*int64(i))}})
 		w.do(&Command{Decide: &Decide{Market: "main", Notes: []Note{{Job: w.remote[i], Numbers: []int64{1}}}}})
 	}
 	w.big = w.submit(func(s *Submit) {
-		s.Spec.Stages = []messages.Stage{mapStage(4 * n)}
+		s.Spec.Stages = []job.Stage{mapStage(4 * n)}
 		s.Spec.Stages[0].Attempts = 100
 	})
 	w.register("back")
-	w.do(&Command{Register: &Register{Node: "back", Session: 2, Slots: []messages.ClassSlots{{Class: "map", Slots: 2 * n}}}})
+	w.do(&Command{Register: &Register{Node: "back", Session: 2, Slots: []job.ClassSlots{{Class: "map", Slots: 2 * n}}}})
 	w.do(&Command{Exchange: &Exchange{Node: "back", Session: 2, Seq: 1, Claims: []Claim{{Class: "map", Slots: 2 * n, Jobs: []messages.JobID{w.big}}}}})
 	w.do(&Command{Lost: &Lost{Node: "back", Session: 2}})
 	for i := range n {
 		w.claim(node(i), 1, w.big)
 	}
-	w.do(&Command{CancelTasks: &CancelTasks{Job: w.big, By: "operator", Tasks: messages.Array{{First: int64(3 * n), Last: int64(4*n - 1), Step: 1}}}})
+	w.do(&Command{CancelTasks: &CancelTasks{Job: w.big, By: "operator", Tasks: job.Array{{First: int64(3 * n), Last: int64(4*n - 1), Step: 1}}}})
 	return w
 }
 
@@ -169,22 +173,22 @@ var kinds = map[string]func(w *crowd, i int) *Command{
 		return &Command{CancelJobs: &CancelJobs{Jobs: []messages.JobID{w.waiting[i]}, By: "operator"}}
 	},
 	"register": func(w *crowd, i int) *Command {
-		return &Command{Register: &Register{Node: fmt.Sprint("new", i), Session: 1, Slots: []messages.ClassSlots{{Class: "map", Slots: 1}}}}
+		return &Command{Register: &Register{Node: fmt.Sprint("new", i), Session: 1, Slots: []job.ClassSlots{{Class: "map", Slots: 1}}}}
 	},
 	"register again": func(w *crowd, i int) *Command {
-		return &Command{Register: &Register{Node: node(i), Session: 2, Slots: []messages.ClassSlots{{Class: "map", Slots: 8}}}}
+		return &Command{Register: &Register{Node: node(i), Session: 2, Slots: []job.ClassSlots{{Class: "map", Slots: 8}}}}
 	},
 	"a node is lost": func(w *crowd, i int) *Command { return &Command{Lost: &Lost{Node: node(i), Session: 1}} },
 	"drain":          func(w *crowd, i int) *Command { return &Command{Drain: &Drain{Node: node(i), Until: 9}} },
 	"add a window": func(w *crowd, i int) *Command {
-		for len(w.windows.all) >= messages.MaxWindows-1 {
+		for len(w.windows.all) >= market.MaxWindows-1 {
 			w.do(&Command{ChangeWindows: &ChangeWindows{Remove: w.windows.all[0].ID}})
 		}
-		return &Command{ChangeWindows: &ChangeWindows{Add: &messages.Window{Nodes: []messages.Name{node(i)}, From: 2e15, To: 3e15}}}
+		return &Command{ChangeWindows: &ChangeWindows{Add: &market.Window{Nodes: []messages.Name{node(i)}, From: 2e15, To: 3e15}}}
 	},
 	"remove a window": func(w *crowd, i int) *Command {
-		added := w.do(&Command{ChangeWindows: &ChangeWindows{Add: &messages.Window{Nodes: []messages.Name{node(i)}, From: 1, To: 3e15}}})
-		return &Command{ChangeWindows: &ChangeWindows{Remove: added.(messages.Window).ID}}
+		added := w.do(&Command{ChangeWindows: &ChangeWindows{Add: &market.Window{Nodes: []messages.Name{node(i)}, From: 1, To: 3e15}}})
+		return &Command{ChangeWindows: &ChangeWindows{Remove: added.(market.Window).ID}}
 	},
 	"warn": func(w *crowd, i int) *Command { return &Command{Warn: &Warn{Job: w.grants[node(i)].Attempt.Task.Job}} },
 	"evict": func(w *crowd, i int) *Command {
@@ -192,10 +196,10 @@ var kinds = map[string]func(w *crowd, i int) *Command{
 		return &Command{Drain: &Drain{Node: node(i), Until: 9, Evict: true}}
 	},
 	"a task ends": func(w *crowd, i int) *Command {
-		return w.exchange(node(i), []messages.Finished{{Attempt: w.grants[node(i)].Attempt, Outcome: messages.Exited}})
+		return w.exchange(node(i), []agent.Finished{{Attempt: w.grants[node(i)].Attempt, Outcome: agent.Exited}})
 	},
 	"a task fails at once": func(w *crowd, i int) *Command {
-		return w.exchange(node(i), []messages.Finished{{Attempt: w.grants[node(i)].Attempt, Outcome: messages.Unstartable}})
+		return w.exchange(node(i), []agent.Finished{{Attempt: w.grants[node(i)].Attempt, Outcome: agent.Unstartable}})
 	},
 	"a task is claimed": func(w *crowd, i int) *Command {
 		return w.exchange(node(i), nil, Claim{Class: "map", Slots: 1, Jobs: []messages.JobID{w.waiting[i]}})
@@ -249,7 +253,7 @@ var kinds = map[string]func(w *crowd, i int) *Command{
 		return &Command{Quote: &Quote{Account: fmt.Sprint("user", i), Market: "main", Expires: 1e15}}
 	},
 	"apply markets": func(w *crowd, i int) *Command {
-		return &Command{ApplyMarkets: &ApplyMarkets{Markets: []messages.Market{{Name: "main"}}}}
+		return &Command{ApplyMarkets: &ApplyMarkets{Markets: []market.Market{{Name: "main"}}}}
 	},
 	"issue a token": func(w *crowd, i int) *Command {
 		return &Command{Admit: &Admit{Issue: &messages.TokenState{ID: fmt.Sprint("another", i), Expires: math.MaxInt64}}}
@@ -259,11 +263,11 @@ var kinds = map[string]func(w *crowd, i int) *Command{
 	},
 	"revoke a token": func(w *crowd, i int) *Command { return &Command{Admit: &Admit{Revoke: fmt.Sprint("token", w.n-1-i)}} },
 	"submit to another site": func(w *crowd, i int) *Command {
-		return &Command{EnterRemote: &EnterRemote{Account: "alice", Key: fmt.Sprint(i), Peer: "west", Spec: &messages.JobSpec{Stages: []messages.Stage{mapStage(1)}}}}
+		return &Command{EnterRemote: &EnterRemote{Account: "alice", Key: fmt.Sprint(i), Peer: "west", Spec: &job.JobSpec{Stages: []job.Stage{mapStage(1)}}}}
 	},
 	"a job at another site ends": func(w *crowd, i int) *Command {
-		w.do(&Command{Advance: &Advance{Steps: []Step{{Job: w.remote[i], Authorised: &messages.SignedAuthorisation{}}}}})
-		return &Command{Advance: &Advance{Steps: []Step{{Job: w.remote[i], Status: &messages.JobSummary{State: messages.Completed}}}}}
+		w.do(&Command{Advance: &Advance{Steps: []Step{{Job: w.remote[i], Authorised: &clearing.SignedAuthorisation{}}}}})
+		return &Command{Advance: &Advance{Steps: []Step{{Job: w.remote[i], Status: &job.JobSummary{State: job.Completed}}}}}
 	},
 	"park":   func(w *crowd, i int) *Command { return &Command{Park: &Park{Job: w.waiting[i], By: "operator"}} },
 	"change": func(w *crowd, i int) *Command { return &Command{Change: &Change{Job: w.waiting[i], Budget: 2000}} },
@@ -287,18 +291,18 @@ var kinds = map[string]func(w *crowd, i int) *Command{
 		return &Command{Begin: &Begin{}}
 	},
 	"set licences": func(w *crowd, i int) *Command {
-		return &Command{SetLicenses: &SetLicenses{Totals: messages.Licenses{{Name: "matlab", Count: 1 + i}}}}
+		return &Command{SetLicenses: &SetLicenses{Totals: job.Licenses{{Name: "matlab", Count: 1 + i}}}}
 	},
 	"claim a task with licences": func(w *crowd, i int) *Command {
-		w.do(&Command{SetLicenses: &SetLicenses{Totals: messages.Licenses{{Name: "matlab", Count: 1000}}}})
-		id := w.submit(func(s *Submit) { s.Spec.Stages[0].Licenses = messages.Licenses{{Name: "matlab", Count: 1}} })
+		w.do(&Command{SetLicenses: &SetLicenses{Totals: job.Licenses{{Name: "matlab", Count: 1000}}}})
+		id := w.submit(func(s *Submit) { s.Spec.Stages[0].Licenses = job.Licenses{{Name: "matlab", Count: 1}} })
 		return w.exchange(node(i), nil, Claim{Class: "map", Slots: 1, Jobs: []messages.JobID{id}})
 	},
 	"set bounds": func(w *crowd, i int) *Command {
-		return &Command{SetBounds: &SetBounds{Markets: []MarketBounds{{"main", messages.AtOnce{Account: messages.Bound{Slots: 9 + i}}}}}}
+		return &Command{SetBounds: &SetBounds{Markets: []MarketBounds{{"main", market.AtOnce{Account: market.Bound{Slots: 9 + i}}}}}}
 	},
 	"claim a task with bounds": func(w *crowd, i int) *Command {
-		w.do(&Command{SetBounds: &SetBounds{Markets: []MarketBounds{{"main", messages.AtOnce{Account: messages.Bound{Slots: 1000}}}}}})
+		w.do(&Command{SetBounds: &SetBounds{Markets: []MarketBounds{{"main", market.AtOnce{Account: market.Bound{Slots: 1000}}}}}})
 		id := w.submit(nil)
 		return w.exchange(node(i), nil, Claim{Class: "map", Slots: 1, Jobs: []messages.JobID{id}})
 	},
@@ -317,7 +321,7 @@ func (w *crowd) runs(i int) uint32 {
 }
 
 func (w *crowd) cancelTask(index uint32) *Command {
-	return &Command{CancelTasks: &CancelTasks{Job: w.big, By: "operator", Tasks: messages.Array{{First: int64(index), Last: int64(index), Step: 1}}}}
+	return &Command{CancelTasks: &CancelTasks{Job: w.big, By: "operator", Tasks: job.Array{{First: int64(index), Last: int64(index), Step: 1}}}}
 }
 
 // TestEachKindOfCommandCostsNoMoreAmongMore checks that each kind of command takes at most twice as long in a book

@@ -4,19 +4,20 @@ import (
 	"math"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // licenses are the licences of the site. A task has its licences from the time when it gets a slot until its claim
 // ends. It keeps them while it is suspended, because its process may keep files open that need them.
 type licenses struct {
-	byName map[messages.Name]*messages.LicenseStatus
+	byName map[messages.Name]*job.LicenseStatus
 	bounds *bounds
 	jobs   *jobs
 	watch  *watch
 }
 
 // set replaces the totals. A licence that is removed while tasks still have it stays, with a total of 0.
-func (l *licenses) set(totals messages.Licenses) {
+func (l *licenses) set(totals job.Licenses) {
 	for name, s := range l.byName {
 		if s.Total = totals.Of(name); s.Total == 0 && s.Used == 0 {
 			delete(l.byName, name)
@@ -29,10 +30,10 @@ func (l *licenses) set(totals messages.Licenses) {
 }
 
 // status returns the entry of a licence, which the caller may change.
-func (l *licenses) status(name messages.Name) *messages.LicenseStatus {
+func (l *licenses) status(name messages.Name) *job.LicenseStatus {
 	s := l.byName[name]
 	if s == nil {
-		s = &messages.LicenseStatus{Name: name}
+		s = &job.LicenseStatus{Name: name}
 		l.byName[name] = s
 	}
 	return s
@@ -56,7 +57,7 @@ func (l *licenses) count(r messages.TaskRef, by int) {
 
 // licensesOf returns the licences that one task of a stage has. The first task of an allocation has
 // the licences of all its tasks, because it runs the program.
-func licensesOf(of *messages.Stage, index uint32) messages.Licenses {
+func licensesOf(of *job.Stage, index uint32) job.Licenses {
 	if of.Allocation && index > 0 {
 		return nil
 	}

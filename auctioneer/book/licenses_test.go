@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // TestATaskHasItsLicencesUntilItsClaimEnds checks that tasks wait for licences that other tasks have, also while
@@ -11,11 +13,11 @@ import (
 // same.
 func TestATaskHasItsLicencesUntilItsClaimEnds(t *testing.T) {
 	s := newSite(t)
-	s.apply(Command{SetLicenses: &SetLicenses{Totals: messages.Licenses{{Name: "matlab", Count: 5}}}})
+	s.apply(Command{SetLicenses: &SetLicenses{Totals: job.Licenses{{Name: "matlab", Count: 5}}}})
 	s.register("n1", 7, 9)
 	s.register("n2", 8, 9)
 	stage := mapStage(4)
-	stage.Licenses = messages.Licenses{{Name: "matlab", Count: 2}}
+	stage.Licenses = job.Licenses{{Name: "matlab", Count: 2}}
 	id := s.submit("a", stage)
 	free := func(when string, free, claimable int) {
 		t.Helper()
@@ -34,11 +36,11 @@ func TestATaskHasItsLicencesUntilItsClaimEnds(t *testing.T) {
 	free("with one suspended", 1, 0)
 	s.Book = func() *Book { again := New(); copyInto(t, s.Book, again); return again }()
 	free("after an image", 1, 0)
-	s.finish("n2", 8, 2, messages.Exited, 0, two[0].Attempt)
+	s.finish("n2", 8, 2, agent.Exited, 0, two[0].Attempt)
 	free("after the end of one", 3, 1)
 	s.apply(Command{Lost: &Lost{Node: "n1", Session: 7}})
 	free("after the loss of the other", 5, 2)
-	s.apply(Command{SetLicenses: &SetLicenses{Totals: messages.Licenses{{Name: "matlab", Count: 1}}}})
+	s.apply(Command{SetLicenses: &SetLicenses{Totals: job.Licenses{{Name: "matlab", Count: 1}}}})
 	free("with fewer", 1, 0)
 	s.apply(Command{SetLicenses: &SetLicenses{}})
 	if free("with none", 0, 0); len(s.Licenses()) != 0 {
@@ -49,21 +51,21 @@ func TestATaskHasItsLicencesUntilItsClaimEnds(t *testing.T) {
 // TestAnAllocationHasItsLicencesOnce checks that an allocation has its licences once, not once for each of its nodes.
 func TestAnAllocationHasItsLicencesOnce(t *testing.T) {
 	s := newSite(t)
-	s.apply(Command{SetLicenses: &SetLicenses{Totals: messages.Licenses{{Name: "matlab", Count: 2}}}})
+	s.apply(Command{SetLicenses: &SetLicenses{Totals: job.Licenses{{Name: "matlab", Count: 2}}}})
 	s.register("n1", 7, 1)
 	s.register("n2", 8, 1)
 	stage := mapStage(2)
-	stage.Gang, stage.Allocation, stage.Licenses = true, true, messages.Licenses{{Name: "matlab", Count: 2}}
+	stage.Gang, stage.Allocation, stage.Licenses = true, true, job.Licenses{{Name: "matlab", Count: 2}}
 	id := s.submit("a", stage)
 	a, b := s.claim("n1", 7, 1, 1, id), s.claim("n2", 8, 1, 1, id)
 	if len(a) != 1 || len(b) != 1 || s.Job(id).Stages[0].OnSlots() != 2 || s.FreeLicenses("matlab") != 0 {
 		t.Fatalf("granted %v and %v; %d licences are free", a, b, s.FreeLicenses("matlab"))
 	}
-	s.finish("n2", 8, 2, messages.Stopped, 0, b[0].Attempt)
+	s.finish("n2", 8, 2, agent.Stopped, 0, b[0].Attempt)
 	if s.FreeLicenses("matlab") != 0 {
 		t.Error("the licences are free, though the first task runs")
 	}
-	s.finish("n1", 7, 2, messages.Stopped, 0, a[0].Attempt)
+	s.finish("n1", 7, 2, agent.Stopped, 0, a[0].Attempt)
 	if s.FreeLicenses("matlab") != 2 || s.Claimable(s.Job(id), 0) != 2 {
 		t.Errorf("%d licences are free, and %d tasks can be claimed again, want 2 and 2", s.FreeLicenses("matlab"), s.Claimable(s.Job(id), 0))
 	}
@@ -73,12 +75,12 @@ func TestAnAllocationHasItsLicencesOnce(t *testing.T) {
 // before it has a slot.
 func TestNoTaskWithLicencesIsClaimedAhead(t *testing.T) {
 	s := newSite(t)
-	s.apply(Command{SetLicenses: &SetLicenses{Totals: messages.Licenses{{Name: "matlab", Count: 9}}}})
+	s.apply(Command{SetLicenses: &SetLicenses{Totals: job.Licenses{{Name: "matlab", Count: 9}}}})
 	s.register("n1", 7, 1)
 	stage := mapStage(3)
-	stage.Licenses = messages.Licenses{{Name: "matlab", Count: 1}}
+	stage.Licenses = job.Licenses{{Name: "matlab", Count: 1}}
 	id := s.submit("a", stage)
-	g := s.apply(Command{Exchange: &Exchange{Node: "n1", Session: 7, Seq: 1, Claims: []Claim{{Class: "map", Slots: 3, Jobs: []messages.JobID{id}, Ahead: 2}}}}).([]messages.Grant)
+	g := s.apply(Command{Exchange: &Exchange{Node: "n1", Session: 7, Seq: 1, Claims: []Claim{{Class: "map", Slots: 3, Jobs: []messages.JobID{id}, Ahead: 2}}}}).([]agent.Grant)
 	if len(g) != 1 || s.FreeLicenses("matlab") != 8 {
 		t.Errorf("granted %v; %d licences are free, want 8", g, s.FreeLicenses("matlab"))
 	}

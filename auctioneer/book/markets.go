@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // Limits on what the book keeps for a market's mechanism.
@@ -23,9 +24,9 @@ type Note struct {
 
 // markets are the site's markets, if markets were applied here, and the notes of their mechanisms.
 type markets struct {
-	applied []messages.Market // nil: the markets of the configuration apply
-	version uint64            // number of times that markets were applied
-	answers []Applied         // answers to the latest requests to apply markets, oldest first
+	applied []market.Market // nil: the markets of the configuration apply
+	version uint64          // number of times that markets were applied
+	answers []Applied       // answers to the latest requests to apply markets, oldest first
 	notes   map[messages.Name]map[messages.JobID][]int64
 	// promises are counted by market, for markets that made some.
 	promises []Promises
@@ -57,7 +58,7 @@ func (m *markets) promised(market messages.Name, p Promise) {
 type Applied struct {
 	Key     string
 	Content [sha256.Size]byte // digest of the request
-	Reply   messages.ApplyReply
+	Reply   market.ApplyReply
 }
 
 // mostApplied is how many requests with a key are remembered, to answer them again when they are repeated.
@@ -76,7 +77,7 @@ func (m *markets) answer(a *Applied) Applied {
 }
 
 // replace sets the site's markets, and drops the state of removed markets.
-func (m *markets) replace(applied []messages.Market) {
+func (m *markets) replace(applied []market.Market) {
 	m.applied = applied
 	m.version++
 	m.promises = slices.DeleteFunc(m.promises, func(p Promises) bool { return !m.configures(p.Market) })
@@ -85,7 +86,7 @@ func (m *markets) replace(applied []messages.Market) {
 
 // configures reports whether a market is among the applied markets.
 func (m *markets) configures(name messages.Name) bool {
-	return slices.ContainsFunc(m.applied, func(m messages.Market) bool { return m.Name == name })
+	return slices.ContainsFunc(m.applied, func(m market.Market) bool { return m.Name == name })
 }
 
 // note replaces the notes of the jobs that it names; with forget, it first drops all notes of the market.

@@ -5,6 +5,9 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // ToTheirEnd is the value of [Node.Drain] for a node that drains, and whose tasks run to their end.
@@ -16,12 +19,12 @@ type Node struct {
 	Session  uint64
 	Up       bool
 	Since    messages.Time // start of the session, or time of its loss
-	Slots    []messages.ClassSlots
+	Slots    []job.ClassSlots
 	Used     []int                          // by position in Slots; slots that were removed are not counted
 	Claims   map[messages.TaskRef]NodeClaim `json:"-"`
 	Stop     []messages.Attempt             // attempts that the agent must end
 	Seq      uint64                         // number of the last applied exchange
-	Grants   []messages.Grant               // answer to that exchange
+	Grants   []agent.Grant                  // answer to that exchange
 	Finished uint64
 	Version  uint64        // rises when the list of suspended claims changes
 	Drain    messages.Time // when the site ends its tasks, or [ToTheirEnd]; 0: it takes work
@@ -43,9 +46,9 @@ type Node struct {
 	// Ahead is the number of claims without a slot, by position in Slots: see [Ahead].
 	Ahead []int
 	// Resources are the resources of the whole node; nil: unknown. Labels are words that stages use to choose nodes.
-	Resources *messages.Resources
+	Resources *job.Resources
 	// Units are the resources of one slot, by position in Slots; empty: slots have no sizes.
-	Units  []messages.Resources
+	Units  []job.Resources
 	Labels []messages.Name
 	// Gatherings are the tasks that the node gathers slots for, at most one for each class: slots of the class that
 	// become free are kept for the task. After the node gave up a gathering, no other begins before Gathered.
@@ -57,7 +60,7 @@ type Node struct {
 	Window uint32 `json:",omitempty"`
 
 	halted  []messages.Attempt // claims that must not run now: see [Node.Halted]
-	windows []*messages.Window // its maintenance windows that are not over, by number: see [windows]
+	windows []*market.Window   // its maintenance windows that are not over, by number: see [windows]
 	taking  []messages.Name    // classes for which this node is counted in nodes.taking
 }
 
@@ -70,10 +73,10 @@ type NodeClaim struct {
 	Class   messages.Name
 	Width   int // number of slots of the class; 0 means 1
 	Halt    Halt
-	Leaving bool               // the attempt must end, and its task must be claimed again
-	Since   messages.Time      // when Halt last changed
-	Paused  messages.Duration  // time suspended or gathering before Since
-	Why     messages.EndReason // why it must end, if Leaving
+	Leaving bool              // the attempt must end, and its task must be claimed again
+	Since   messages.Time     // when Halt last changed
+	Paused  messages.Duration // time suspended or gathering before Since
+	Why     job.EndReason     // why it must end, if Leaving
 	// until is the end of its slot time, if that was before the report of the attempt's end; 0: it was not.
 	until messages.Time
 }
@@ -90,7 +93,7 @@ const (
 )
 
 func (n *Node) class(name messages.Name) int {
-	return slices.IndexFunc(n.Slots, func(s messages.ClassSlots) bool { return s.Class == name })
+	return slices.IndexFunc(n.Slots, func(s job.ClassSlots) bool { return s.Class == name })
 }
 
 // slots returns how many slots the claim takes.
@@ -110,7 +113,7 @@ func (n *Node) ahead(class messages.Name, wanted int) int {
 	if wanted <= 0 || n.barred() || !n.Up || i < 0 || n.Drain != 0 || n.gathers(class) {
 		return 0
 	}
-	return max(0, min(wanted, messages.MaxAhead*n.Slots[i].Slots)-n.waiting(i))
+	return max(0, min(wanted, agent.MaxAhead*n.Slots[i].Slots)-n.waiting(i))
 }
 
 // waiting returns how many claims wait for a slot of the class at position i.
@@ -149,7 +152,7 @@ func (n *Node) unusedResourcesHold(i int, gathered []Gathering) int {
 		return math.MaxInt32
 	}
 	left, unit := *n.Resources, n.Units[i].Of(n.Resources)
-	if unit == (messages.Resources{}) {
+	if unit == (job.Resources{}) {
 		return math.MaxInt32
 	}
 	for k, used := range n.Used {
@@ -165,7 +168,7 @@ func (n *Node) unusedResourcesHold(i int, gathered []Gathering) int {
 }
 
 // Sold returns the resources of the slots that have tasks.
-func (n *Node) Sold() (sold messages.Resources) {
+func (n *Node) Sold() (sold job.Resources) {
 	for k := range n.Units {
 		sold = sold.Less(n.Units[k].Times(-n.Used[k]))
 	}
@@ -197,7 +200,7 @@ func (n *Node) claimed() []messages.TaskRef {
 }
 
 // forgetStops removes ended attempts from the list of attempts that the agent must end.
-func (n *Node) forgetStops(finished []messages.Finished) {
+func (n *Node) forgetStops(finished []agent.Finished) {
 	if len(n.Stop) == 0 || len(finished) == 0 {
 		return
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // TestNotesAreKeptForTheNextLeader checks that notes are kept by market and job, also in an image, until they are
@@ -42,7 +44,7 @@ func TestNotesAreKeptForTheNextLeader(t *testing.T) {
 
 	keep("due", true, Note{8, []int64{6}})
 	expect("due", Note{8, []int64{6}})
-	b.Apply(&Command{ApplyMarkets: &ApplyMarkets{Markets: []messages.Market{{Name: "due"}}}})
+	b.Apply(&Command{ApplyMarkets: &ApplyMarkets{Markets: []market.Market{{Name: "due"}}}})
 	expect("due", Note{8, []int64{6}})
 	expect("other")
 }
@@ -50,7 +52,7 @@ func TestNotesAreKeptForTheNextLeader(t *testing.T) {
 // TestMarketsKeepAllTheirFieldsInAnImage checks that an image keeps every field of a market, including fields that
 // were added later.
 func TestMarketsKeepAllTheirFieldsInAnImage(t *testing.T) {
-	b, want := New(), []messages.Market{{Name: "fair", Mechanism: messages.FairShare, Classes: []messages.Name{"cpu"}, Weights: messages.Weights{{Class: "alice", Weight: 2}}}}
+	b, want := New(), []market.Market{{Name: "fair", Mechanism: market.FairShare, Classes: []messages.Name{"cpu"}, Weights: job.Weights{{Class: "alice", Weight: 2}}}}
 	b.Apply(&Command{ApplyMarkets: &ApplyMarkets{Markets: want}})
 	var image bytes.Buffer
 	if _, err := b.Capture().WriteTo(&image); err != nil {

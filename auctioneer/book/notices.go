@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Limits on the notices that wait to be sent.
 const (
 	MaxNotices       = 10_000 // for the whole site
 	MaxNoticesTo     = 100    // for one receiver
-	mostNoticeStatus = messages.MaxNotify * 8
+	mostNoticeStatus = job.MaxNotify * 8
 )
 
 // Notice is a notification about a job that must be sent. It is not an effect: settlements and payments do not wait
@@ -22,7 +23,7 @@ type Notice struct {
 	To    string
 	Event string
 	At    messages.Time
-	Job   messages.JobSummary // the job at the time of the event
+	Job   job.JobSummary // the job at the time of the event
 }
 
 func (n Notice) compare(o Notice) int { return cmp.Compare(n.ID, o.ID) }
@@ -45,7 +46,7 @@ func (s *notices) event(j *Job, events ...string) {
 		if at < 0 || len(j.Notices) >= mostNoticeStatus {
 			continue
 		}
-		status := messages.NoticeStatus{To: n.To, Event: events[at], At: s.clock.now}
+		status := job.NoticeStatus{To: n.To, Event: events[at], At: s.clock.now}
 		switch {
 		case s.queue.count >= MaxNotices:
 			status.Refused = "the site has too many notices to send"
@@ -67,8 +68,8 @@ func (s *notices) warn(c *Warn) {
 		return
 	}
 	j.Warned = j.Spec.Budget
-	if len(j.Notices) < mostNoticeStatus-2*messages.MaxNotify {
-		s.event(j, messages.NotifyBudget)
+	if len(j.Notices) < mostNoticeStatus-2*job.MaxNotify {
+		s.event(j, job.NotifyBudget)
 	}
 	s.watch.touch(j.ID)
 }

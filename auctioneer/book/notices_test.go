@@ -5,14 +5,15 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // TestNotices ends a job that wants notifications. The notices must be entered at its end, be in an image, and be
 // listed with the job. They must not delay the settlement or the forgetting of the job.
 func TestNotices(t *testing.T) {
 	b := New()
-	spec := &messages.JobSpec{Budget: messages.Credit, Market: "main", Stages: []messages.Stage{{Name: "a", Class: "cpu", Tasks: 1}},
-		Notify: []messages.Notify{{To: "ada@example.org"}, {To: "https://h/", On: []string{messages.NotifyStart, messages.NotifyFailure, messages.NotifyEnd}}}}
+	spec := &job.JobSpec{Budget: messages.Credit, Market: "main", Stages: []job.Stage{{Name: "a", Class: "cpu", Tasks: 1}},
+		Notify: []job.Notify{{To: "ada@example.org"}, {To: "https://h/", On: []string{job.NotifyStart, job.NotifyFailure, job.NotifyEnd}}}}
 	submit := func(key string) messages.JobID {
 		r := b.Apply(&Command{At: 1, Submit: &Submit{Account: "ada", Key: key, Payer: "ada", Spec: spec, Held: messages.Credit}})
 		return r.(Receipt).Job
@@ -35,7 +36,7 @@ func TestNotices(t *testing.T) {
 	id := submit("k")
 	end(id)
 	list := waiting()
-	if len(list) != 2 || list[0].Event != messages.NotifyEnd || list[1].Event != messages.NotifyEnd || list[1].Job.State != messages.Cancelled || !b.Job(id).State.Final() {
+	if len(list) != 2 || list[0].Event != job.NotifyEnd || list[1].Event != job.NotifyEnd || list[1].Job.State != job.Cancelled || !b.Job(id).State.Final() {
 		t.Fatalf("%+v of job %+v", list, b.Job(id))
 	}
 	var image bytes.Buffer
@@ -65,7 +66,7 @@ func TestNotices(t *testing.T) {
 func TestABudgetIsToldOnce(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("a", mapStage(1))
-	s.Job(id).Spec.Notify = []messages.Notify{{To: "ada@example.org", On: []string{messages.NotifyBudget, messages.NotifyEnd}}, {To: "bob@example.org"}}
+	s.Job(id).Spec.Notify = []job.Notify{{To: "ada@example.org", On: []string{job.NotifyBudget, job.NotifyEnd}}, {To: "bob@example.org"}}
 	for budget := messages.Credits(100); budget < 200; budget++ {
 		for range 2 {
 			s.apply(Command{Warn: &Warn{Job: id}})
@@ -81,7 +82,7 @@ func TestABudgetIsToldOnce(t *testing.T) {
 	s.apply(Command{Settle: &Settle{Job: id}})
 	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: s.LastEffect()}}}})
 	list := s.Job(id).Notices
-	if n := len(list); list[n-1].Event != messages.NotifyEnd || list[n-2].Event != messages.NotifyEnd || list[n-3].Event != messages.NotifyBudget {
+	if n := len(list); list[n-1].Event != job.NotifyEnd || list[n-2].Event != job.NotifyEnd || list[n-3].Event != job.NotifyBudget {
 		t.Errorf("the last notices: %+v", list[n-3:])
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // walk takes random steps: jobs come and end, nodes claim, are lost, drain and come back, and replicas start from
@@ -22,7 +25,7 @@ type walk struct {
 	bounded  bool // accounts and projects have bounds
 	lowered  bool // the last step lowered the number of licences, or the bounds
 
-	bounds messages.AtOnce
+	bounds market.AtOnce
 
 	started, resumed, waited int // how often steps started, resumed and kept waiting
 }
@@ -37,8 +40,8 @@ type walked struct {
 var (
 	walkNames   = []string{"n1", "n2", "n3"}
 	walkClasses = []messages.Name{"map", "reduce"}
-	walkUnits   = []messages.Resources{{CPUs: 1, Memory: 2}, {CPUs: 3, GPUs: 1}}
-	walkHas     = messages.Resources{CPUs: 10, Memory: 12, GPUs: 2}
+	walkUnits   = []job.Resources{{CPUs: 1, Memory: 2}, {CPUs: 3, GPUs: 1}}
+	walkHas     = job.Resources{CPUs: 10, Memory: 12, GPUs: 2}
 )
 
 func newWalk(t *testing.T, seed uint64, licensed bool) *walk {
@@ -51,20 +54,20 @@ func newWalk(t *testing.T, seed uint64, licensed bool) *walk {
 
 // bound sets random bounds.
 func (w *walk) bound() {
-	some := func() messages.Bound {
-		return messages.Bound{Slots: 2 + w.rng.IntN(8), GPUs: w.rng.IntN(3), Tasks: w.rng.IntN(5)}
+	some := func() market.Bound {
+		return market.Bound{Slots: 2 + w.rng.IntN(8), GPUs: w.rng.IntN(3), Tasks: w.rng.IntN(5)}
 	}
-	a := messages.AtOnce{Account: some(), Project: some()}
+	a := market.AtOnce{Account: some(), Project: some()}
 	w.bounds = a
 	w.apply(Command{SetBounds: &SetBounds{Markets: []MarketBounds{{"main", a}}}})
 }
 
 func (w *walk) setLicenses(matlab, ansys int) {
-	w.apply(Command{SetLicenses: &SetLicenses{Totals: messages.Licenses{{Name: "ansys", Count: ansys}, {Name: "matlab", Count: matlab}}}})
+	w.apply(Command{SetLicenses: &SetLicenses{Totals: job.Licenses{{Name: "ansys", Count: ansys}, {Name: "matlab", Count: matlab}}}})
 }
 
 func (w *walk) register(name string, session uint64, running ...messages.Attempt) {
-	slots := []messages.ClassSlots{{Class: walkClasses[0], Slots: 8}, {Class: walkClasses[1], Slots: 3}}
+	slots := []job.ClassSlots{{Class: walkClasses[0], Slots: 8}, {Class: walkClasses[1], Slots: 3}}
 	w.apply(Command{Register: &Register{Node: name, Session: session, Slots: slots, Running: running, Resources: &walkHas, Units: walkUnits}})
 }
 
@@ -118,7 +121,7 @@ func (w *walk) submitNext() {
 		stage.Gang, stage.Allocation = true, true
 	}
 	if w.licensed {
-		stage.Licenses = [...]messages.Licenses{nil, {{Name: "matlab", Count: 1 + rng.IntN(3)}}, {{Name: "ansys", Count: 1}, {Name: "matlab", Count: 1}}}[rng.IntN(3)]
+		stage.Licenses = [...]job.Licenses{nil, {{Name: "matlab", Count: 1 + rng.IntN(3)}}, {{Name: "ansys", Count: 1}, {Name: "matlab", Count: 1}}}[rng.IntN(3)]
 	}
 	if w.bounded && rng.IntN(2) == 0 {
 		stage.GPUs = rng.IntN(2)
@@ -152,7 +155,7 @@ func (w *walk) exchange(name string, n *walked) {
 	n.held = slices.DeleteFunc(n.held, func(a messages.Attempt) bool {
 		ends := rng.IntN(3) == 0
 		if ends {
-			x.Finished = append(x.Finished, messages.Finished{Attempt: a, Outcome: messages.Outcome(rng.IntN(3))})
+			x.Finished = append(x.Finished, agent.Finished{Attempt: a, Outcome: agent.Outcome(rng.IntN(3))})
 		}
 		return ends
 	})
@@ -165,7 +168,7 @@ func (w *walk) exchange(name string, n *walked) {
 			x.Claims = append(x.Claims, Claim{Class: class, Slots: 1 + rng.IntN(8), Jobs: []messages.JobID{id, w.jobs[rng.IntN(len(w.jobs))]}, Ahead: rng.IntN(3)})
 		}
 	}
-	for _, g := range w.apply(Command{Exchange: x}).([]messages.Grant) {
+	for _, g := range w.apply(Command{Exchange: x}).([]agent.Grant) {
 		n.held = append(n.held, g.Attempt)
 		if j := w.Job(g.Attempt.Task.Job); j.Spec.Stages[0].Width > 1 {
 			w.started++

@@ -6,18 +6,20 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // arrayOf returns the stage of an array whose other tasks continue when one fails.
-func arrayOf(last int64) messages.Stage {
+func arrayOf(last int64) jobmsg.Stage {
 	stage := mapStage(int(last) + 1)
-	stage.Array, stage.OnFailure, stage.Attempts = messages.Array{{First: 0, Last: last, Step: 1}}, messages.GoOn, 1
+	stage.Array, stage.OnFailure, stage.Attempts = jobmsg.Array{{First: 0, Last: last, Step: 1}}, jobmsg.GoOn, 1
 	return stage
 }
 
 // wait submits a job with conditions, and returns its number, or the refusal.
-func (s *site) wait(key string, stage messages.Stage, change func(*messages.JobSpec)) (messages.JobID, error) {
-	spec := &messages.JobSpec{Market: "main", Budget: 100, Stages: []messages.Stage{stage}}
+func (s *site) wait(key string, stage jobmsg.Stage, change func(*jobmsg.JobSpec)) (messages.JobID, error) {
+	spec := &jobmsg.JobSpec{Market: "main", Budget: 100, Stages: []jobmsg.Stage{stage}}
 	change(spec)
 	switch r := s.apply(Command{Submit: &Submit{Account: "alice", Key: key, Payer: "alice", Hold: key, Held: 100, Spec: spec}}).(type) {
 	case Receipt:
@@ -36,7 +38,7 @@ func TestTasksOfArraysWaitForOneAnother(t *testing.T) {
 	s.register("n1", 1, 9)
 	first := s.submit("first", arrayOf(4))
 	grants := s.claim("n1", 1, 1, 9, first)
-	second, err := s.wait("second", arrayOf(4), func(spec *messages.JobSpec) { spec.AfterEach = first })
+	second, err := s.wait("second", arrayOf(4), func(spec *jobmsg.JobSpec) { spec.AfterEach = first })
 	if err != nil || len(grants) != 5 {
 		t.Fatal(err, grants)
 	}
@@ -44,8 +46,8 @@ func TestTasksOfArraysWaitForOneAnother(t *testing.T) {
 	if j().Blocked != 1 || j().Claimable(0) != 0 || len(s.claim("n1", 1, 2, 9, second)) != 0 {
 		t.Fatalf("before any task of the first has completed: %d blocked, %d claimable", j().Blocked, j().Claimable(0))
 	}
-	s.apply(Command{CancelTasks: &CancelTasks{Job: second, Tasks: messages.Array{{First: 1, Last: 1, Step: 1}}, By: "alice"}})
-	s.finish("n1", 1, 3, messages.Exited, 0, grants[3].Attempt, grants[1].Attempt)
+	s.apply(Command{CancelTasks: &CancelTasks{Job: second, Tasks: jobmsg.Array{{First: 1, Last: 1, Step: 1}}, By: "alice"}})
+	s.finish("n1", 1, 3, agent.Exited, 0, grants[3].Attempt, grants[1].Attempt)
 	copyInto(t, s.Book, s.Book)
 	if j().Blocked != 0 || j().Claimable(0) != 1 {
 		t.Fatalf("after tasks 3 and 1: %d blocked, %d claimable, want task 3", j().Blocked, j().Claimable(0))
@@ -54,22 +56,22 @@ func TestTasksOfArraysWaitForOneAnother(t *testing.T) {
 	if len(got) != 1 || got[0].Attempt.Task.Index != 3 || got[0].Array != 3 {
 		t.Fatalf("claimed %+v, want task 3", got)
 	}
-	s.finish("n1", 1, 5, messages.Exited, 0, got[0].Attempt)
-	s.finish("n1", 1, 6, messages.Exited, 7, grants[0].Attempt)
-	s.finish("n1", 1, 7, messages.Exited, 0, grants[2].Attempt)
+	s.finish("n1", 1, 5, agent.Exited, 0, got[0].Attempt)
+	s.finish("n1", 1, 6, agent.Exited, 7, grants[0].Attempt)
+	s.finish("n1", 1, 7, agent.Exited, 0, grants[2].Attempt)
 	got = s.claim("n1", 1, 8, 9, second)
 	if !j().Active() || len(got) != 1 || got[0].Attempt.Task.Index != 2 {
 		t.Fatalf("claimed %+v, want task 2", got)
 	}
-	s.finish("n1", 1, 9, messages.Exited, 7, grants[4].Attempt)
-	if s.Job(first).Outcome != messages.Failed || !j().Active() || j().CancelledTasks() != 3 {
+	s.finish("n1", 1, 9, agent.Exited, 7, grants[4].Attempt)
+	if s.Job(first).Outcome != jobmsg.Failed || !j().Active() || j().CancelledTasks() != 3 {
 		t.Fatalf("when the first has ended: %v, the second %v with %d cancelled tasks, want 0, 1 and 4", s.Job(first).Outcome, j().State, j().CancelledTasks())
 	}
-	s.finish("n1", 1, 10, messages.Exited, 0, got[0].Attempt)
-	if j().Outcome != messages.Cancelled || j().Reason != "DependencyFailed" || !strings.Contains(j().Cause, "2 of its tasks were cancelled: their counterparts of job 1") {
+	s.finish("n1", 1, 10, agent.Exited, 0, got[0].Attempt)
+	if j().Outcome != jobmsg.Cancelled || j().Reason != "DependencyFailed" || !strings.Contains(j().Cause, "2 of its tasks were cancelled: their counterparts of job 1") {
 		t.Errorf("the second is %v, %s: %s", j().Outcome, j().Reason, j().Cause)
 	}
-	late, err := s.wait("late", arrayOf(4), func(spec *messages.JobSpec) { spec.AfterEach = first })
+	late, err := s.wait("late", arrayOf(4), func(spec *jobmsg.JobSpec) { spec.AfterEach = first })
 	if err != nil || s.Job(late).Claimable(0) != 3 || s.Job(late).CancelledTasks() != 2 {
 		t.Errorf("after the end: %v, %d claimable", err, s.Job(late).Claimable(0))
 	}
@@ -81,20 +83,20 @@ func TestArraysThatDoNotMatchAreRefused(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 1, 9)
 	first, plain := s.submit("first", arrayOf(1)), s.submit("plain", mapStage(2))
-	for job, stage := range map[messages.JobID]messages.Stage{first: arrayOf(2), plain: arrayOf(1), 9: arrayOf(1)} {
-		if id, err := s.wait("bad", stage, func(spec *messages.JobSpec) { spec.AfterEach = job }); err == nil {
+	for job, stage := range map[messages.JobID]jobmsg.Stage{first: arrayOf(2), plain: arrayOf(1), 9: arrayOf(1)} {
+		if id, err := s.wait("bad", stage, func(spec *jobmsg.JobSpec) { spec.AfterEach = job }); err == nil {
 			t.Errorf("job %d waits for job %d", id, job)
 		}
 	}
-	second, _ := s.wait("second", arrayOf(1), func(spec *messages.JobSpec) { spec.AfterEach = first })
-	third, _ := s.wait("third", arrayOf(1), func(spec *messages.JobSpec) { spec.AfterEach = second })
+	second, _ := s.wait("second", arrayOf(1), func(spec *jobmsg.JobSpec) { spec.AfterEach = first })
+	third, _ := s.wait("third", arrayOf(1), func(spec *jobmsg.JobSpec) { spec.AfterEach = second })
 	s.apply(Command{Cancel: &Cancel{Job: first, By: "alice"}})
 	for _, id := range []messages.JobID{second, third} {
-		if j := s.Job(id); j.Outcome != messages.Cancelled || j.Reason != "DependencyFailed" {
+		if j := s.Job(id); j.Outcome != jobmsg.Cancelled || j.Reason != "DependencyFailed" {
 			t.Errorf("job %d is %v, %s", id, j.Outcome, j.Reason)
 		}
 	}
-	if _, err := s.wait("late", arrayOf(1), func(spec *messages.JobSpec) { spec.AfterEach = first }); messages.KindOf(err) != messages.Ended {
+	if _, err := s.wait("late", arrayOf(1), func(spec *jobmsg.JobSpec) { spec.AfterEach = first }); messages.KindOf(err) != messages.Ended {
 		t.Errorf("a job that waits for a cancelled array: %v", err)
 	}
 }
@@ -108,16 +110,16 @@ func TestOneOfSeveralJobsIsEnough(t *testing.T) {
 	for _, key := range []string{"a", "b", "c"} {
 		jobs = append(jobs, s.submit(key, mapStage(1)))
 	}
-	any := func(key string, change func(*messages.JobSpec)) *Job {
-		id, err := s.wait(key, mapStage(1), func(spec *messages.JobSpec) { change(spec); spec.AfterAny = true })
+	any := func(key string, change func(*jobmsg.JobSpec)) *Job {
+		id, err := s.wait(key, mapStage(1), func(spec *jobmsg.JobSpec) { change(spec); spec.AfterAny = true })
 		if err != nil {
 			t.Fatal(key, err)
 		}
 		return s.Job(id)
 	}
-	ok := any("ok", func(spec *messages.JobSpec) { spec.AfterOK = slices.Clone(jobs) })
-	bad := any("bad", func(spec *messages.JobSpec) { spec.AfterOK = slices.Clone(jobs[:2]) })
-	starts := any("starts", func(spec *messages.JobSpec) {
+	ok := any("ok", func(spec *jobmsg.JobSpec) { spec.AfterOK = slices.Clone(jobs) })
+	bad := any("bad", func(spec *jobmsg.JobSpec) { spec.AfterOK = slices.Clone(jobs[:2]) })
+	starts := any("starts", func(spec *jobmsg.JobSpec) {
 		spec.AfterOK, spec.AfterStart = slices.Clone(jobs[:2]), slices.Clone(jobs[2:])
 	})
 	s.apply(Command{Cancel: &Cancel{Job: jobs[0], By: "alice"}})
@@ -135,14 +137,14 @@ func TestOneOfSeveralJobsIsEnough(t *testing.T) {
 	if now := s.Job(bad.ID); now.Reason != "DependencyFailed" || !s.Job(starts.ID).Active() {
 		t.Errorf("a job of which no condition can hold is %v, %s", now.State, now.Reason)
 	}
-	s.finish("n1", 1, 2, messages.Exited, 0, grants[0].Attempt)
+	s.finish("n1", 1, 2, agent.Exited, 0, grants[0].Attempt)
 	if now := s.Job(ok.ID); now.Blocked != 0 || !now.Active() {
 		t.Errorf("after a completion: %v, %d blocked", now.State, now.Blocked)
 	}
-	if late := any("late", func(spec *messages.JobSpec) { spec.AfterOK = slices.Clone(jobs) }); late.Blocked != 0 {
+	if late := any("late", func(spec *jobmsg.JobSpec) { spec.AfterOK = slices.Clone(jobs) }); late.Blocked != 0 {
 		t.Errorf("a job whose condition holds already waits for %d", late.Blocked)
 	}
-	if _, err := s.wait("none", mapStage(1), func(spec *messages.JobSpec) { spec.AfterOK, spec.AfterAny = slices.Clone(jobs[:2]), true }); messages.KindOf(err) != messages.Ended {
+	if _, err := s.wait("none", mapStage(1), func(spec *jobmsg.JobSpec) { spec.AfterOK, spec.AfterAny = slices.Clone(jobs[:2]), true }); messages.KindOf(err) != messages.Ended {
 		t.Errorf("none can hold: %v", err)
 	}
 }
@@ -153,7 +155,7 @@ func TestAJobStartsSomeTimeAfterAStart(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 1, 9)
 	first := s.submit("first", mapStage(1))
-	after := func(spec *messages.JobSpec) { spec.AfterStart, spec.StartDelay = []messages.JobID{first}, 100_000 } // 100 units of Time
+	after := func(spec *jobmsg.JobSpec) { spec.AfterStart, spec.StartDelay = []messages.JobID{first}, 100_000 } // 100 units of Time
 	before, err := s.wait("before", mapStage(1), after)
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 func (s *site) park(p Park) (Parking, error) {
@@ -24,7 +26,7 @@ func TestParkedJobGetsNoTasks(t *testing.T) {
 	s.register("n", 1, 4)
 	id := s.submit("k", mapStage(3))
 	one := s.claim("n", 1, 1, 1, id)
-	if p, err := s.park(Park{Job: id, By: "alice"}); err != nil || !p.Changed || p.Running != 1 || p.State != messages.Running {
+	if p, err := s.park(Park{Job: id, By: "alice"}); err != nil || !p.Changed || p.Running != 1 || p.State != job.Running {
 		t.Fatalf("park: %+v, %v", p, err)
 	}
 	if p, err := s.park(Park{Job: id, By: "alice"}); err != nil || p.Changed {
@@ -33,7 +35,7 @@ func TestParkedJobGetsNoTasks(t *testing.T) {
 	if g := s.claim("n", 1, 2, 4, id); len(g) != 0 {
 		t.Errorf("a job on hold was granted %v", g)
 	}
-	s.finish("n", 1, 3, messages.Exited, 0, one[0].Attempt)
+	s.finish("n", 1, 3, agent.Exited, 0, one[0].Attempt)
 	if p, err := s.park(Park{Job: id, By: "alice", Release: true}); err != nil || !p.Changed || s.Job(id).Arrived() != s.Now() {
 		t.Errorf("release: %+v, %v, arrived %v", p, err, s.Job(id).Arrived())
 	}
@@ -67,7 +69,7 @@ func TestParkRefuses(t *testing.T) {
 	ended, ordered, contracted := s.submit("a", mapStage(1)), s.submit("b", mapStage(1)), s.submit("c", mapStage(1))
 	s.apply(Command{Cancel: &Cancel{Job: ended, By: "alice"}})
 	s.apply(Command{Decide: &Decide{Market: "main", Start: []Starting{{Job: ordered, Order: Order{Class: "map", Slots: 1, At: 99}}}}})
-	s.jobs.own(contracted).Contract = new(messages.Contract)
+	s.jobs.own(contracted).Contract = new(job.Contract)
 	for id, kind := range map[messages.JobID]messages.Kind{ended: messages.Ended, 77: messages.NotFound, ordered: messages.Conflict, contracted: messages.Conflict} {
 		if _, err := s.park(Park{Job: id, By: "alice"}); messages.KindOf(err) != kind {
 			t.Errorf("job %d: %v is not %v", id, err, kind)
@@ -79,7 +81,7 @@ func TestParkRefuses(t *testing.T) {
 func TestSubmittedOnHold(t *testing.T) {
 	s := newSite(t)
 	s.register("n", 1, 4)
-	r := s.apply(Command{Submit: &Submit{Account: "alice", Key: "k", Payer: "alice", Spec: &messages.JobSpec{Market: "main", Hold: true, Stages: []messages.Stage{mapStage(1)}}}}).(Receipt)
+	r := s.apply(Command{Submit: &Submit{Account: "alice", Key: "k", Payer: "alice", Spec: &job.JobSpec{Market: "main", Hold: true, Stages: []job.Stage{mapStage(1)}}}}).(Receipt)
 	if g := s.claim("n", 1, 1, 4, r.Job); len(g) != 0 || !s.Job(r.Job).Away() {
 		t.Errorf("a job that was submitted on hold was granted %v", g)
 	}

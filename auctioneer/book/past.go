@@ -1,6 +1,9 @@
 package book
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+)
 
 // Past is what the book keeps of a job whose record is in the archive: enough to answer a repeated submission, and to
 // decide whether jobs that wait for it can begin.
@@ -13,7 +16,7 @@ type Past struct {
 	Market  messages.Name
 	Held    messages.Credits
 	Tasks   int
-	Outcome messages.State
+	Outcome job.State
 	Ended   messages.Time
 	Peer    messages.Name // the site that ran the job; "": this site
 	Chosen  string        // why the peer was chosen

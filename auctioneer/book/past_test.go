@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // whole makes new books keep the records of at most n ended jobs of each kind, for one test.
@@ -51,7 +52,7 @@ func TestRecordsLeaveTheBook(t *testing.T) {
 		t.Fatal(err)
 	}
 	e, err := DecodeEnded(data)
-	if err != nil || e.Job == nil || e.Job.ID != 3 || e.Job.Key != "k2" || e.Job.State != messages.Cancelled || e.Job.Spec.Stages[0].Tasks != 2 {
+	if err != nil || e.Job == nil || e.Job.ID != 3 || e.Job.Key != "k2" || e.Job.State != job.Cancelled || e.Job.Spec.Stages[0].Tasks != 2 {
 		t.Fatalf("%+v, %v", e.Job, err)
 	}
 	if r := s.submit("k2", mapStage(2)); r != 3 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Limits on quotes that have not expired.
@@ -20,7 +21,7 @@ type Quote struct {
 	Account   messages.Name
 	Market    messages.Name
 	Work      []byte // digest of the work that was quoted
-	Contracts []messages.Contract
+	Contracts []job.Contract
 	Expires   messages.Time
 	Job       messages.JobID // the job that accepted one of its contracts; 0: none
 }

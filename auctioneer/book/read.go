@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // This file has the methods of a book that do not change it.
@@ -78,7 +80,7 @@ func (b *Book) Visiting(home messages.Name) VisitingCount { return b.visitors.gu
 
 // Dependable returns an error for a job that can never start: it waits for a job that does not exist, or that has
 // ended with the wrong outcome.
-func (b *Book) Dependable(spec *messages.JobSpec) error {
+func (b *Book) Dependable(spec *job.JobSpec) error {
 	for _, id := range spec.Predecessors() {
 		if b.jobs.get(id) == nil && b.jobs.past[id] == nil {
 			return messages.Errorf(messages.NotFound, "after_jobs: there is no job %d, or it ended long ago", id)
@@ -101,7 +103,7 @@ func (b *Book) Dependable(spec *messages.JobSpec) error {
 }
 
 // dependable returns an error if the awaited job has ended with an outcome with which the new job can never start.
-func (b *Book) dependable(spec *messages.JobSpec, id messages.JobID) error {
+func (b *Book) dependable(spec *job.JobSpec, id messages.JobID) error {
 	p := b.jobs.past[id]
 	if j := b.jobs.get(id); j != nil && !j.Active() {
 		p = j.brief()
@@ -109,7 +111,7 @@ func (b *Book) dependable(spec *messages.JobSpec, id messages.JobID) error {
 	switch {
 	case p == nil || !never(spec, id, p.Outcome):
 		return nil
-	case p.Outcome == messages.Completed:
+	case p.Outcome == job.Completed:
 		return messages.Errorf(messages.Ended, "after_failed: job %d has completed, so it will not fail", id)
 	}
 	return messages.Errorf(messages.Ended, "after_ok: job %d is %v, and will not complete", id, p.Outcome)
@@ -117,14 +119,14 @@ func (b *Book) dependable(spec *messages.JobSpec, id messages.JobID) error {
 
 // pairable returns an error for a job whose tasks wait one by one for an array that has other indices, or that ended
 // without a completed task.
-func (b *Book) pairable(spec *messages.JobSpec) error {
+func (b *Book) pairable(spec *job.JobSpec) error {
 	id := spec.AfterEach
 	if id == 0 {
 		return nil
 	}
 	j := b.jobs.get(id)
 	switch {
-	case j == nil && b.jobs.past[id].Outcome == messages.Completed:
+	case j == nil && b.jobs.past[id].Outcome == job.Completed:
 	case j == nil:
 		return messages.Errorf(messages.Ended, "after_each: job %d is %v, and it is not known any more which of its tasks completed; submit the job with those indices", id, b.jobs.past[id].Outcome)
 	case len(j.Stages) != 1 || len(spec.Stages) != 1 || j.Spec.Stages[0].Gang || spec.Stages[0].Gang || j.Stages[0].Total != spec.Stages[0].TaskCount() || !slices.Equal(j.Spec.Stages[0].Array, spec.Stages[0].Array):
@@ -145,7 +147,7 @@ func (b *Book) NextBegin() messages.Time {
 }
 
 // Windows returns the maintenance windows that are not over, by number.
-func (b *Book) Windows() (out []messages.Window) {
+func (b *Book) Windows() (out []market.Window) {
 	for _, w := range b.windows.all {
 		out = append(out, *w)
 	}
@@ -174,7 +176,7 @@ func (b *Book) Promises() []Promises { return b.markets.promises }
 func (b *Book) MarketsVersion() uint64 { return b.markets.version }
 
 // Markets returns the applied markets; nil: no markets were applied.
-func (b *Book) Markets() []messages.Market { return b.markets.applied }
+func (b *Book) Markets() []market.Market { return b.markets.applied }
 
 // AppliedBy returns the answer to the request with this key, if the request was carried out.
 func (b *Book) AppliedBy(key string, content [sha256.Size]byte) (a Applied, done bool, err error) {
@@ -285,13 +287,13 @@ func (b *Book) EndUnreachable(now messages.Time, lost map[messages.Name]bool) (o
 			continue
 		}
 		last := r.Status
-		last.State, last.Reason = messages.Failed, "SiteGone"
+		last.State, last.Reason = job.Failed, "SiteGone"
 		if parted {
 			last.Running, last.Ended = 0, now
 			last.Reason, last.Message = "PeerLost", "this site has parted from site "+r.Peer+"; the budget is given back"
 		}
 		if r.Cancelled {
-			last.State, last.Reason = messages.Cancelled, "CancelledBy"+by(r.By, r.Account)
+			last.State, last.Reason = job.Cancelled, "CancelledBy"+by(r.By, r.Account)
 		}
 		out = append(out, Step{Job: id, Status: &last})
 	}
@@ -325,7 +327,7 @@ func (b *Book) OldestEnd() (at messages.Time) {
 }
 
 // Visitor returns the visiting job with this home site and number; nil: there is none.
-func (b *Book) Visitor(v messages.Visit) *Job { return b.Job(b.visitors.byVisit[v]) }
+func (b *Book) Visitor(v job.Visit) *Job { return b.Job(b.visitors.byVisit[v]) }
 
 // VisitingJob returns a visiting job by its number here, which the caller must not change; nil: the job is gone, or
 // belongs to this site.
@@ -417,7 +419,7 @@ func (b *Book) Reached(j *Job, stage int) *Reached { return b.bounds.reached(j, 
 
 // Room returns how many more tasks of a stage, or gangs, fit in the bounds of an account and of the project that
 // pays.
-func (b *Book) Room(account messages.Name, spec *messages.JobSpec, stage int) int {
+func (b *Book) Room(account messages.Name, spec *job.JobSpec, stage int) int {
 	return b.bounds.room(account, spec, &spec.Stages[stage])
 }
 
@@ -428,7 +430,7 @@ func (b *Book) Bounds() []MarketBounds { return b.bounds.list() }
 func (b *Book) FreeLicenses(name messages.Name) int { return b.licenses.free(name) }
 
 // Licenses returns the licences of the site, by name.
-func (b *Book) Licenses() (out []messages.LicenseStatus) {
+func (b *Book) Licenses() (out []job.LicenseStatus) {
 	for _, name := range slices.Sorted(maps.Keys(b.licenses.byName)) {
 		out = append(out, *b.licenses.byName[name])
 	}
@@ -436,10 +438,10 @@ func (b *Book) Licenses() (out []messages.LicenseStatus) {
 }
 
 // TotalLicenses returns how many licences of each name the site has.
-func (b *Book) TotalLicenses() (out messages.Licenses) {
+func (b *Book) TotalLicenses() (out job.Licenses) {
 	for _, s := range b.Licenses() {
 		if s.Total > 0 {
-			out = append(out, messages.License{Name: s.Name, Count: s.Total})
+			out = append(out, job.License{Name: s.Name, Count: s.Total})
 		}
 	}
 	return out

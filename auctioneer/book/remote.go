@@ -1,6 +1,9 @@
 package book
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+)
 
 // remote are the jobs of this site that other sites run.
 type remote struct {
@@ -22,7 +25,7 @@ func (b *remote) enter(c *EnterRemote) (RemoteReceipt, error) {
 	}
 	r := &RemoteJob{ID: b.index.number(c.Account, c.Key), Account: c.Account, Key: c.Key, Digest: c.Digest, Payer: c.Payer, Spec: c.Spec,
 		Peer: c.Peer, Chosen: c.Chosen, Submitted: b.clock.now}
-	r.Status = messages.JobSummary{State: messages.Waiting, Reason: "Authorising", Tasks: c.Spec.TaskCount()}
+	r.Status = job.JobSummary{State: job.Waiting, Reason: "Authorising", Tasks: c.Spec.TaskCount()}
 	b.remoteJobs[r.ID] = r
 	b.departed[r.Peer]++
 	b.watch.touch(r.ID)
@@ -76,10 +79,10 @@ func (b *remote) step(r *RemoteJob, s *Step) {
 func (b *remote) refused(r *RemoteJob, why *messages.Error) {
 	r.Refused = why
 	if r.Cancelled {
-		b.stay(r, messages.Cancelled, "CancelledBy"+by(r.By, r.Account))
+		b.stay(r, job.Cancelled, "CancelledBy"+by(r.By, r.Account))
 		return
 	}
-	b.stay(r, messages.Discarded, "RefusedBy"+cause(r.Phase))
+	b.stay(r, job.Discarded, "RefusedBy"+cause(r.Phase))
 }
 
 // cause returns who refuses a job in this phase.
@@ -91,7 +94,7 @@ func cause(p RemotePhase) string {
 }
 
 // heard records a status from the other site. After a final state, no status is recorded.
-func (b *remote) heard(r *RemoteJob, s *messages.JobSummary, conclude bool) {
+func (b *remote) heard(r *RemoteJob, s *job.JobSummary, conclude bool) {
 	r.Phase, r.Known = There, b.clock.now
 	r.Status = *s
 	r.Status.Visit, r.Status.Away = nil, nil
@@ -106,7 +109,7 @@ func (b *remote) heard(r *RemoteJob, s *messages.JobSummary, conclude bool) {
 const mostEndSteps = 256
 
 // stay ends a job that will not run at the other site.
-func (b *remote) stay(r *RemoteJob, state messages.State, reason string) {
+func (b *remote) stay(r *RemoteJob, state job.State, reason string) {
 	b.index.count(r.Account, -1)
 	r.Phase = Releasing
 	r.Status.State, r.Status.Reason, r.Status.Ended = state, reason, b.clock.now
@@ -117,14 +120,14 @@ func (b *remote) stay(r *RemoteJob, state messages.State, reason string) {
 func (b *remote) recall(r *RemoteJob, who messages.Name) any {
 	was := r.Status.State
 	switch {
-	case !r.Active() || was == messages.Settling:
+	case !r.Active() || was == job.Settling:
 		return messages.Errorf(messages.Ended, "job %d is %v already", r.ID, was)
 	case r.Cancelled:
 		return was
 	}
 	r.Cancelled, r.By = true, who
 	if r.Phase == Authorising {
-		b.stay(r, messages.Cancelled, "CancelledBy"+by(who, r.Account))
+		b.stay(r, job.Cancelled, "CancelledBy"+by(who, r.Account))
 	}
 	b.watch.touch(r.ID)
 	return was

@@ -4,6 +4,8 @@ import (
 	"cmp"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // RemoteJob is a job of a user of this site, which another site runs. It has a number among the jobs of this site.
@@ -14,18 +16,18 @@ type RemoteJob struct {
 	Key       string
 	Digest    []byte
 	Payer     messages.Name
-	Spec      *messages.JobSpec // the description that the other site gets
+	Spec      *job.JobSpec // the description that the other site gets
 	Peer      messages.Name
 	Chosen    string // why this site was chosen, if the auctioneer chose it
 	Submitted messages.Time
 
 	Phase         RemotePhase
-	Authorisation *messages.SignedAuthorisation // from Sending on: the authorisation by this site's bank
+	Authorisation *clearing.SignedAuthorisation // from Sending on: the authorisation by this site's bank
 	Cancelled     bool                          // somebody cancelled the job, and it must end
 	By            messages.Name                 // the account that cancelled it
 	Told          bool                          // the other site knows that the job is cancelled
 	Refused       *messages.Error               // why the bank or the site refused to run it
-	Status        messages.JobSummary
+	Status        job.JobSummary
 	Known         messages.Time // when the other site last reported; 0: never
 	Concluding    bool          // the other site reported the end of the job; this site's bank does not know it yet
 }
@@ -58,7 +60,7 @@ func (r *RemoteJob) Receipt() RemoteReceipt {
 func (r *RemoteJob) Active() bool { return r.Phase <= There && !r.Status.State.Final() }
 
 // Summary returns the job as its owner sees it.
-func (r *RemoteJob) Summary() messages.JobSummary {
+func (r *RemoteJob) Summary() job.JobSummary {
 	s := r.Status
 	s.Job, s.Name, s.Account, s.Payer, s.Budget = r.ID, r.Spec.Name, r.Account, r.Payer, r.Spec.Budget
 	s.Market, s.Visit = cmp.Or(s.Market, r.Spec.Market), nil
@@ -70,7 +72,7 @@ func (r *RemoteJob) Summary() messages.JobSummary {
 	if phase == There && s.State.Final() {
 		phase = Over
 	}
-	s.Away = &messages.Away{Site: r.Peer, Phase: phase.String(), Known: r.Known, Chosen: r.Chosen}
+	s.Away = &job.Away{Site: r.Peer, Phase: phase.String(), Known: r.Known, Chosen: r.Chosen}
 	if r.Cancelled && r.Active() {
 		s.Reason = "Cancelling"
 	}

@@ -9,10 +9,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
 )
 
-func roamSpec() *messages.JobSpec {
-	return &messages.JobSpec{Name: "r", Budget: 5, Stages: []messages.Stage{{Name: "a", Class: "cpu", Tasks: 2, Command: []string{"true"}}}}
+func roamSpec() *job.JobSpec {
+	return &job.JobSpec{Name: "r", Budget: 5, Stages: []job.Stage{{Name: "a", Class: "cpu", Tasks: 2, Command: []string{"true"}}}}
 }
 
 func (b *Book) must(t interface{ Fatalf(string, ...any) }, c *Command) any {
@@ -41,31 +43,31 @@ func TestRoamPhases(t *testing.T) {
 		t.Errorf("the same key for another job: %v", err)
 	}
 	r := b.Remote(1)
-	at := func(phase RemotePhase, state messages.State) {
+	at := func(phase RemotePhase, state job.State) {
 		t.Helper()
 		if r.Phase != phase || r.Status.State != state {
 			t.Fatalf("it is %v and %v, want %v and %v", r.Phase, r.Status.State, phase, state)
 		}
 	}
-	running, done := &messages.JobSummary{State: messages.Running, Running: 1}, &messages.JobSummary{State: messages.Completed, Done: 2}
+	running, done := &job.JobSummary{State: job.Running, Running: 1}, &job.JobSummary{State: job.Completed, Done: 2}
 	b.must(t, stepOf(Step{Job: 1, Status: running}))
 	b.must(t, stepOf(Step{Job: 1, Told: true}))
 	b.must(t, stepOf(Step{Job: 1, Released: true}))
-	at(Authorising, messages.Waiting)
-	b.must(t, stepOf(Step{Job: 1, Authorised: &messages.SignedAuthorisation{Signature: []byte{9}}}))
-	at(Sending, messages.Waiting)
+	at(Authorising, job.Waiting)
+	b.must(t, stepOf(Step{Job: 1, Authorised: &clearing.SignedAuthorisation{Signature: []byte{9}}}))
+	at(Sending, job.Waiting)
 	b.must(t, stepOf(Step{Job: 1, Arrived: running}))
-	at(There, messages.Running)
+	at(There, job.Running)
 	b.must(t, stepOf(Step{Job: 1, Refused: messages.Errorf(messages.Invalid, "too late")}))
-	b.must(t, stepOf(Step{Job: 1, Arrived: &messages.JobSummary{}}))
-	at(There, messages.Running)
-	if was := b.must(t, stepOf(Step{Job: 1, Cancel: "ada"})); was != messages.Running || !r.Cancelled {
+	b.must(t, stepOf(Step{Job: 1, Arrived: &job.JobSummary{}}))
+	at(There, job.Running)
+	if was := b.must(t, stepOf(Step{Job: 1, Cancel: "ada"})); was != job.Running || !r.Cancelled {
 		t.Errorf("cancelled from %v", was)
 	}
 	b.must(t, stepOf(Step{Job: 1, Status: done}))
-	at(Over, messages.Completed)
+	at(Over, job.Completed)
 	b.must(t, stepOf(Step{Job: 1, Status: running}))
-	at(Over, messages.Completed)
+	at(Over, job.Completed)
 	if err, _ := b.Apply(stepOf(Step{Job: 1, Cancel: "ada"})).(error); messages.KindOf(err) != messages.Ended {
 		t.Errorf("cancelled after its end: %v", err)
 	}
@@ -78,13 +80,13 @@ func TestRoamPhases(t *testing.T) {
 func TestRoamCancelledOnItsWay(t *testing.T) {
 	b := New()
 	b.must(t, &Command{EnterRemote: &EnterRemote{Account: "ada", Key: "k", Payer: "ada", Spec: roamSpec(), Peer: "east"}})
-	b.must(t, stepOf(Step{Job: 1, Authorised: &messages.SignedAuthorisation{}}))
+	b.must(t, stepOf(Step{Job: 1, Authorised: &clearing.SignedAuthorisation{}}))
 	b.must(t, stepOf(Step{Job: 1, Cancel: "ada"}))
 	if r := b.Remote(1); r.Phase != Sending || r.Summary().Reason != "Cancelling" || b.Pending("ada") != 1 {
 		t.Errorf("on its way: %+v", r)
 	}
 	b.must(t, stepOf(Step{Job: 1, Refused: messages.Errorf(messages.NotFound, "no market")}))
-	if r := b.Remote(1); r.Phase != Releasing || r.Status.State != messages.Cancelled || r.Status.Reason != "CancelledByUser" || b.Pending("ada") != 0 {
+	if r := b.Remote(1); r.Phase != Releasing || r.Status.State != job.Cancelled || r.Status.Reason != "CancelledByUser" || b.Pending("ada") != 0 {
 		t.Errorf("refused: %+v", r)
 	}
 }
@@ -92,11 +94,11 @@ func TestRoamCancelledOnItsWay(t *testing.T) {
 func TestRoamThatIsNotSent(t *testing.T) {
 	for name, c := range map[string]struct {
 		step   Step
-		state  messages.State
+		state  job.State
 		reason string
 	}{
-		"refused":   {Step{Job: 1, Refused: messages.Errorf(messages.Insufficient, "poor")}, messages.Discarded, "RefusedByBank"},
-		"cancelled": {Step{Job: 1, Cancel: "ops"}, messages.Cancelled, "CancelledByOperator"},
+		"refused":   {Step{Job: 1, Refused: messages.Errorf(messages.Insufficient, "poor")}, job.Discarded, "RefusedByBank"},
+		"cancelled": {Step{Job: 1, Cancel: "ops"}, job.Cancelled, "CancelledByOperator"},
 	} {
 		b := New()
 		b.must(t, &Command{EnterRemote: &EnterRemote{Account: "ada", Key: "k", Payer: "ada", Spec: roamSpec(), Peer: "east"}})
@@ -105,7 +107,7 @@ func TestRoamThatIsNotSent(t *testing.T) {
 		if r.Phase != Releasing || r.Status.State != c.state || r.Status.Reason != c.reason {
 			t.Errorf("%s: %+v", name, r)
 		}
-		b.must(t, stepOf(Step{Job: 1, Authorised: &messages.SignedAuthorisation{}}))
+		b.must(t, stepOf(Step{Job: 1, Authorised: &clearing.SignedAuthorisation{}}))
 		b.must(t, stepOf(Step{Job: 1, Released: true}))
 		if r.Phase != Over || r.Status.State != c.state {
 			t.Errorf("%s, released: %+v", name, r)
@@ -133,10 +135,10 @@ func TestKeysOfRoams(t *testing.T) {
 
 func TestVisits(t *testing.T) {
 	b := New()
-	visit := &Visit{messages.Visit{Home: "west", Job: 17}, "$auctioneer/job/17", 1000}
+	visit := &Visit{job.Visit{Home: "west", Job: 17}, "$auctioneer/job/17", 1000}
 	b.must(t, &Command{Submit: &Submit{Account: "ada@west", Key: "17", Payer: "ada@west", Spec: roamSpec(), Held: 5, Visit: visit}})
 	j := b.Visitor(visit.Visit)
-	if j == nil || j.ID != 1 || j.HoldID() != "" || b.Visitor(messages.Visit{Home: "east", Job: 17}) != nil {
+	if j == nil || j.ID != 1 || j.HoldID() != "" || b.Visitor(job.Visit{Home: "east", Job: 17}) != nil {
 		t.Errorf("found %+v", j)
 	}
 	if err, _ := b.Apply(&Command{Submit: &Submit{Account: "bob@west", Key: "17", Payer: "bob@west", Spec: roamSpec(), Held: 5, Visit: visit}}).(error); messages.KindOf(err) != messages.Conflict {
@@ -182,15 +184,15 @@ func drawTravel(t *rapid.T, i int) *Command {
 	case 0, 1, 2:
 		c.EnterRemote = &EnterRemote{Account: "ada", Key: key, Digest: []byte{1}, Payer: "ada", Spec: roamSpec(), Peer: "east"}
 	case 3:
-		visit := &Visit{messages.Visit{Home: "west", Job: id}, "a", 9}
+		visit := &Visit{job.Visit{Home: "west", Job: id}, "a", 9}
 		c.Submit = &Submit{Account: "ada@west", Key: id.String(), Payer: "ada@west", Spec: roamSpec(), Held: 5, Visit: visit}
 	case 4:
 		c.Cancel = &Cancel{Job: id, By: "ada@west"}
 	default:
 		steps := []Step{
-			{Job: id, Authorised: &messages.SignedAuthorisation{Signature: []byte{1}}},
-			{Job: id, Arrived: &messages.JobSummary{State: messages.Waiting}},
-			{Job: id, Status: &messages.JobSummary{State: messages.State(rapid.IntRange(0, 6).Draw(t, "state"))}},
+			{Job: id, Authorised: &clearing.SignedAuthorisation{Signature: []byte{1}}},
+			{Job: id, Arrived: &job.JobSummary{State: job.Waiting}},
+			{Job: id, Status: &job.JobSummary{State: job.State(rapid.IntRange(0, 6).Draw(t, "state"))}},
 			{Job: id, Refused: messages.Errorf(messages.Invalid, "no")},
 			{Job: id, Cancel: "ada"}, {Job: id, Told: true}, {Job: id, Released: true},
 		}
@@ -227,7 +229,7 @@ func TestUnreachableRemoteJobsEnd(t *testing.T) {
 	b := New()
 	enter := func(key string, steps ...Step) *RemoteJob {
 		p := b.must(t, &Command{EnterRemote: &EnterRemote{Account: "ada", Key: key, Payer: "ada", Spec: roamSpec(), Peer: "east"}}).(RemoteReceipt)
-		a := &messages.SignedAuthorisation{}
+		a := &clearing.SignedAuthorisation{}
 		a.Authorisation.Issued, a.Authorisation.Interval, a.Authorisation.Margin = 1000, 2_000_000, 3_000_000
 		for _, s := range append([]Step{{Authorised: a}}, steps...) {
 			s.Job = p.Job
@@ -235,20 +237,20 @@ func TestUnreachableRemoteJobsEnd(t *testing.T) {
 		}
 		return b.Remote(p.Job)
 	}
-	running := &messages.JobSummary{State: messages.Running, Reason: "Running", Running: 1}
+	running := &job.JobSummary{State: job.Running, Reason: "Running", Running: 1}
 	there, cancelled, sending := enter("a", Step{Arrived: running}), enter("b", Step{Arrived: running}, Step{Cancel: "ada"}), enter("c")
 	ends := there.Authorisation.Authorisation.Frees()
 	if steps := b.EndUnreachable(ends, nil); len(steps) != 0 {
 		t.Fatalf("too early: %+v", steps)
 	}
 	b.must(t, &Command{Advance: &Advance{Steps: b.EndUnreachable(ends+1, nil)}})
-	if there.Phase != Over || there.Status.State != messages.Failed || there.Status.Reason != "SiteGone" {
+	if there.Phase != Over || there.Status.State != job.Failed || there.Status.Reason != "SiteGone" {
 		t.Errorf("there: %v %+v", there.Phase, there.Status)
 	}
-	if cancelled.Phase != Over || cancelled.Status.State != messages.Cancelled {
+	if cancelled.Phase != Over || cancelled.Status.State != job.Cancelled {
 		t.Errorf("cancelled: %v %+v", cancelled.Phase, cancelled.Status)
 	}
-	if sending.Phase != Releasing || sending.Status.State != messages.Discarded {
+	if sending.Phase != Releasing || sending.Status.State != job.Discarded {
 		t.Errorf("sending: %v %+v", sending.Phase, sending.Status)
 	}
 	if n := b.Pending("ada"); n != 0 {

@@ -4,11 +4,12 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // requeue ends an attempt of a job that has not ended. The task, or its whole gang, becomes pending again. by decides
 // whether the job pays for the time of the attempt. A repeated call changes nothing.
-func (c *claims) requeue(a messages.Attempt, by blame, why messages.EndReason) {
+func (c *claims) requeue(a messages.Attempt, by blame, why job.EndReason) {
 	node, h, ok := c.claimOf(a)
 	if !ok || h.Leaving || !c.jobs.own(a.Task.Job).Active() {
 		return
@@ -56,7 +57,7 @@ func (c *claims) requeueAll(r *Requeue) (n int, err error) {
 	for _, ref := range tasks {
 		if c.runs(j, ref) { // it may have been requeued with its gang
 			j.Stages[ref.Stage].Requeued++
-			c.requeue(messages.Attempt{Task: ref, Number: j.Stages[ref.Stage].Tasks[ref.Index].Attempt}, ofJob, messages.EndRequeued)
+			c.requeue(messages.Attempt{Task: ref, Number: j.Stages[ref.Stage].Tasks[ref.Index].Attempt}, ofJob, job.EndRequeued)
 		}
 	}
 	return all - j.runs(), nil
@@ -74,14 +75,14 @@ func (c *claims) breakGang(j *Job, stage int, by blame) {
 		r := messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: uint32(k)}
 		switch t := &s.Tasks[k]; t.Phase {
 		case Claimed:
-			c.requeue(messages.Attempt{Task: r, Number: t.Attempt}, by, messages.EndGang)
+			c.requeue(messages.Attempt{Task: r, Number: t.Attempt}, by, job.EndGang)
 		case Done:
 			s.Done--
 			s.Running++ // again subtracts 1 from Running
 			if by != ofJob {
 				s.reopen(t, (t.Ended.Sub(t.Claimed)-t.PausedTime())*messages.Duration(j.Spec.Stages[stage].Slots()))
 			}
-			c.attemptEnded(r, NodeClaim{Paused: t.PausedTime()}, messages.EndGang, nil)
+			c.attemptEnded(r, NodeClaim{Paused: t.PausedTime()}, job.EndGang, nil)
 			c.again(j, s, r.Index)
 		}
 	}
@@ -143,7 +144,7 @@ func (c *claims) disband(d *Disband) error {
 }
 
 // giveBack makes the task of a lost attempt pending again. The attempt does not count as failed.
-func (c *claims) giveBack(r messages.TaskRef, h NodeClaim, why messages.EndReason) {
+func (c *claims) giveBack(r messages.TaskRef, h NodeClaim, why job.EndReason) {
 	j := c.jobs.own(r.Job)
 	if j == nil {
 		return

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Stage is the state of a stage of a job.
@@ -46,7 +47,7 @@ type Stage struct {
 	// Cancelled is how many tasks were cancelled while the job continued. Skipped are the positions of cancelled
 	// tasks that are not in Tasks yet.
 	Cancelled int
-	Skipped   messages.Array
+	Skipped   job.Array
 	// Ahead is how many of the claims in Running wait for a slot. Claims that must end are counted too.
 	Ahead int
 
@@ -84,10 +85,10 @@ type Task struct {
 	Claimed messages.Time // when it got its slot; 0: it waits for one
 	Ended   messages.Time
 	// Set when the attempt has ended:
-	CPU    uint32             // hundredths of a second
-	Memory uint32             // peak memory, in kibibytes
-	Paused uint32             // time without running, in hundredths of a second
-	Reason messages.EndReason // why the attempt did not complete its task
+	CPU    uint32        // hundredths of a second
+	Memory uint32        // peak memory, in kibibytes
+	Paused uint32        // time without running, in hundredths of a second
+	Reason job.EndReason // why the attempt did not complete its task
 }
 
 // CPUTime returns the processor time of the latest attempt, rounded to a hundredth of a second.
@@ -148,7 +149,7 @@ func (s *Stage) tally(h NodeClaim, by int) {
 }
 
 // divide splits positions of a stage into tasks that were claimed before, and the rest.
-func (s *Stage) divide(tasks messages.Array) (begun []uint32, rest []int64, err error) {
+func (s *Stage) divide(tasks job.Array) (begun []uint32, rest []int64, err error) {
 	if n := tasks.Count(); n == 0 || n > int64(s.Total) {
 		return nil, nil, messages.Errorf(messages.Invalid, "tasks: %d are named, and the stage has %d", n, s.Total)
 	}
@@ -167,7 +168,7 @@ func (s *Stage) divide(tasks messages.Array) (begun []uint32, rest []int64, err 
 
 // with returns the skipped tasks together with the tasks at positions. The result may have more ranges than needed.
 // Its cost depends on the number of ranges and positions.
-func (s *Stage) with(positions []int64) (all messages.Array) {
+func (s *Stage) with(positions []int64) (all job.Array) {
 	slices.Sort(positions)
 	positions = slices.Compact(positions)
 	for _, r := range s.Skipped {
@@ -177,7 +178,7 @@ func (s *Stage) with(positions []int64) (all messages.Array) {
 			if over := at - r.First; over >= 0 && over%r.Step == 0 {
 				continue
 			} else if over > 0 {
-				all = join(all, messages.Range{First: r.First, Last: at - over%r.Step, Step: r.Step})
+				all = join(all, job.Range{First: r.First, Last: at - over%r.Step, Step: r.Step})
 				r.First = at - over%r.Step + r.Step
 			}
 			all = all.With(at)
@@ -191,7 +192,7 @@ func (s *Stage) with(positions []int64) (all messages.Array) {
 }
 
 // join appends a range to an array, all of whose elements are before the range.
-func join(all messages.Array, r messages.Range) messages.Array {
+func join(all job.Array, r job.Range) job.Array {
 	if r.First == r.Last {
 		return all.With(r.First)
 	}
@@ -208,7 +209,7 @@ func join(all messages.Array, r messages.Range) messages.Array {
 // pass moves skipped tasks to Tasks, as cancelled, while the next task of the stage is a skipped one.
 func (s *Stage) pass(now messages.Time) {
 	for len(s.Skipped) > 0 && s.Skipped[0].First == int64(len(s.Tasks)) {
-		s.Tasks = append(s.Tasks, Task{Phase: Failed, Reason: messages.EndTaskCancelled, Ended: now})
+		s.Tasks = append(s.Tasks, Task{Phase: Failed, Reason: job.EndTaskCancelled, Ended: now})
 		if r := &s.Skipped[0]; r.First == r.Last {
 			s.Skipped = s.Skipped[1:]
 		} else {
@@ -228,7 +229,7 @@ func (s *Stage) forgetGone() {
 
 // cancelled ends a task because its user cancelled it.
 func (s *Stage) cancelled(t *Task, now messages.Time) {
-	t.Phase, t.Reason, t.Ended = Failed, messages.EndTaskCancelled, now
+	t.Phase, t.Reason, t.Ended = Failed, job.EndTaskCancelled, now
 	s.Cancelled++
 }
 

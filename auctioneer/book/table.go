@@ -13,6 +13,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // A site can have a million waiting jobs, and an image captures all of them while commands wait. So the table keeps a
@@ -76,7 +78,7 @@ func (t *table) get(id messages.JobID) *Job {
 type Spare struct {
 	job     Job
 	record  []byte
-	decoder messages.Decoder
+	decoder wire.Decoder
 }
 
 // glance is get, but the job and its parts are valid only until the next call with the same spare memory.
@@ -201,7 +203,7 @@ func (t *table) capture() []*chunk {
 
 // plain has the encoding of a job with one task. The encodings of most waiting jobs end with the same bytes.
 var plain = sync.OnceValue(func() []byte {
-	data, err := messages.Marshal(&Job{Stages: []Stage{{Total: 1}}}, messages.Msgpack)
+	data, err := wire.Marshal(&Job{Stages: []Stage{{Total: 1}}}, wire.Msgpack)
 	if err != nil {
 		panic(err)
 	}
@@ -218,10 +220,10 @@ const (
 
 // pack returns a job as bytes; "": the job has begun, or cannot be packed.
 func (j *Job) pack() string {
-	if j.State != messages.Waiting || j.Started != 0 || j.Visit != nil || j.Order != nil || j.Paired || j.Doubts != nil || slices.ContainsFunc(j.Stages, Stage.begun) {
+	if j.State != job.Waiting || j.Started != 0 || j.Visit != nil || j.Order != nil || j.Paired || j.Doubts != nil || slices.ContainsFunc(j.Stages, Stage.begun) {
 		return ""
 	}
-	data, err := messages.Marshal(j, messages.Msgpack)
+	data, err := wire.Marshal(j, wire.Msgpack)
 	if err != nil || len(data) > mostPacked {
 		return ""
 	}
@@ -287,7 +289,7 @@ var scratch = sync.Pool{New: func() any { return new([]byte) }}
 func unpack(packed string) *Job {
 	j, buffer := new(Job), scratch.Get().(*[]byte)
 	*buffer = appendRecord((*buffer)[:0], packed)
-	if err := messages.Unmarshal(*buffer, messages.Msgpack, j); err != nil {
+	if err := wire.Unmarshal(*buffer, wire.Msgpack, j); err != nil {
 		panic(err) // cannot happen: pack wrote these bytes
 	}
 	scratch.Put(buffer)

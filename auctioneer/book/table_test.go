@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // variousJobs returns waiting jobs that differ in the lengths of their texts and in the fields that are set.
@@ -15,13 +17,13 @@ func variousJobs() (out []*Job) {
 	for i, n := range []int{0, 1, 5, 31, 32, 200, 255, 256, 3000} {
 		for k, hold := range []string{"job/site/A/K", "A/K", "K", "", "job/A/A/K/rest"} {
 			key, account := strings.Repeat("k", n), strings.Repeat("a", 1+min(n, 60))
-			spec := &messages.JobSpec{Name: fmt.Sprint("name", i), Market: "main", Budget: messages.Credits(n), Stages: []messages.Stage{{Name: "one", Class: "map", Command: slices.Repeat([]string{"x"}, k)}}}
+			spec := &job.JobSpec{Name: fmt.Sprint("name", i), Market: "main", Budget: messages.Credits(n), Stages: []job.Stage{{Name: "one", Class: "map", Command: slices.Repeat([]string{"x"}, k)}}}
 			if k%2 == 1 {
-				spec.Utility = &messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: "map", Weight: float64(1 + n)}, {Class: "reduce", Weight: 2}}}
-				spec.Stages = append(spec.Stages, messages.Stage{Name: "two", Class: "reduce", Script: "echo", After: []messages.Name{"one"}})
+				spec.Utility = &job.Utility{Form: job.Linear, Weights: job.Weights{{Class: "map", Weight: float64(1 + n)}, {Class: "reduce", Weight: 2}}}
+				spec.Stages = append(spec.Stages, job.Stage{Name: "two", Class: "reduce", Script: "echo", After: []messages.Name{"one"}})
 			}
 			if k == 3 {
-				spec.Valuation = &messages.Valuation{Points: []messages.ValuationPoint{{At: float64(n), Part: 1}}}
+				spec.Valuation = &job.Valuation{Points: []job.ValuationPoint{{At: float64(n), Part: 1}}}
 			}
 			j := newJob(&Submit{Account: account, Key: key, Digest: []byte(key), Payer: account, Spec: spec, Held: spec.Budget}, messages.JobID(len(out)+1), messages.Time(n))
 			j.Hold = strings.NewReplacer("A", account, "K", key).Replace(hold)
@@ -41,7 +43,7 @@ func TestPackedRecords(t *testing.T) {
 	keys := map[string]bool{}
 	for i, j := range variousJobs() {
 		packed := j.pack()
-		want, err := messages.Marshal(j, messages.Msgpack)
+		want, err := wire.Marshal(j, wire.Msgpack)
 		if err != nil {
 			t.Fatal(err)
 		}

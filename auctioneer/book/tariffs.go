@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Tariff is the price of a second on a slot of a class, from now on, in whole microcredits.
@@ -23,7 +24,7 @@ type Tariff struct {
 }
 
 // of returns the price of a slot-second for a job.
-func (t *Tariff) of(spec *messages.JobSpec) messages.Credits {
+func (t *Tariff) of(spec *job.JobSpec) messages.Credits {
 	price := t.Price
 	switch {
 	case t.OwnBid:
@@ -54,7 +55,7 @@ func scaled(price messages.Credits, own, length messages.Duration) messages.Cred
 func (t *Tariff) scales() bool { return t.Length > 0 && !t.OwnBid && !t.Capped }
 
 // price returns what a stage pays for a slot-second at some tariffs, and whether that may be more than the job's bid.
-func price(tariffs []Tariff, spec *messages.JobSpec, stage int) (of messages.Credits, scaled bool) {
+func price(tariffs []Tariff, spec *job.JobSpec, stage int) (of messages.Credits, scaled bool) {
 	for i := range tariffs {
 		if t := &tariffs[i]; t.Class == spec.Stages[stage].Class {
 			return t.of(spec), t.scales()
@@ -136,7 +137,7 @@ type Meter struct {
 }
 
 // upTo adds the time from Since to now, at some tariffs.
-func (m *Meter) upTo(now messages.Time, going int, tariffs []Tariff, spec *messages.JobSpec, stage int) {
+func (m *Meter) upTo(now messages.Time, going int, tariffs []Tariff, spec *job.JobSpec, stage int) {
 	if micros := now - m.Since; going > 0 && micros > 0 {
 		m.count(uint64(going)*uint64(micros), tariffs, spec, stage)
 	}
@@ -145,7 +146,7 @@ func (m *Meter) upTo(now messages.Time, going int, tariffs []Tariff, spec *messa
 
 // through adds the time from Since to the last of some changes of tariffs. If possible, it adds the spells after the
 // first as one sum. Because the numbers are integers, the result is the same.
-func (m *Meter) through(all []change, going int, spec *messages.JobSpec, stage int) {
+func (m *Meter) through(all []change, going int, spec *job.JobSpec, stage int) {
 	if len(all) == 0 {
 		return
 	}
@@ -169,7 +170,7 @@ func (m *Meter) through(all []change, going int, spec *messages.JobSpec, stage i
 }
 
 // count adds slot-microseconds of a stage, at some tariffs.
-func (m *Meter) count(micros uint64, tariffs []Tariff, spec *messages.JobSpec, stage int) {
+func (m *Meter) count(micros uint64, tariffs []Tariff, spec *job.JobSpec, stage int) {
 	price, scaled := price(tariffs, spec, stage)
 	m.add(micros, price)
 	m.Scaled = m.Scaled || scaled

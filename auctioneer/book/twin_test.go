@@ -13,6 +13,10 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // seeds returns the range of seeds to try: CANDOR_SEEDS seeds from CANDOR_FIRST_SEED on.
@@ -121,7 +125,7 @@ func (w *twins) do(c Command) (answer any, err error) {
 	if !reflect.DeepEqual(one, two) {
 		return nil, fmt.Errorf("%s: one answers %v, the other %v", data, one, two)
 	}
-	if grants, ok := one.([]messages.Grant); ok {
+	if grants, ok := one.([]agent.Grant); ok {
 		for _, g := range grants {
 			w.attempts = append(w.attempts, g.Attempt)
 		}
@@ -368,9 +372,9 @@ func (w *twins) command() Command {
 	case n < 64:
 		return Command{ChangeWindows: w.window()}
 	case n < 65:
-		return Command{Quote: &Quote{Account: w.account(), Market: w.market(), Contracts: make([]messages.Contract, 1), Expires: w.at + messages.Time(w.rng.IntN(30))}}
+		return Command{Quote: &Quote{Account: w.account(), Market: w.market(), Contracts: make([]job.Contract, 1), Expires: w.at + messages.Time(w.rng.IntN(30))}}
 	case n < 66:
-		return Command{ApplyMarkets: &ApplyMarkets{Markets: []messages.Market{{Name: w.market(), Classes: []messages.Name{"map"}}}, MarketsVersion: pick(w.rng, 0, w.one.markets.version+1, 99)}}
+		return Command{ApplyMarkets: &ApplyMarkets{Markets: []market.Market{{Name: w.market(), Classes: []messages.Name{"map"}}}, MarketsVersion: pick(w.rng, 0, w.one.markets.version+1, 99)}}
 	case n < 68:
 		return Command{Admit: &Admit{Issue: &messages.TokenState{ID: fmt.Sprint(w.rng.IntN(3)), Expires: w.at + 9}}}
 	case n < 69:
@@ -391,7 +395,7 @@ func (w *twins) command() Command {
 		return Command{Change: w.change()}
 	case n < 82:
 		first := w.rng.Int64N(5)
-		return Command{CancelTasks: &CancelTasks{Job: w.job(), Stage: w.rng.IntN(3), By: w.account(), Window: 5, Tasks: messages.Array{{First: first, Last: first + w.rng.Int64N(3), Step: 1}}}}
+		return Command{CancelTasks: &CancelTasks{Job: w.job(), Stage: w.rng.IntN(3), By: w.account(), Window: 5, Tasks: job.Array{{First: first, Last: first + w.rng.Int64N(3), Step: 1}}}}
 	case n < 84:
 		return Command{Park: &Park{Job: w.job(), By: w.account(), Operator: w.chance(3), Release: w.chance(2)}}
 	}
@@ -404,7 +408,7 @@ func (w *twins) window() *ChangeWindows {
 		return &ChangeWindows{Remove: w.rng.Uint32N(6)}
 	}
 	from := w.at + messages.Time(w.rng.IntN(40))
-	c := &ChangeWindows{Add: &messages.Window{Nodes: []messages.Name{fmt.Sprint("n", w.rng.IntN(3)), fmt.Sprint("n", w.rng.IntN(4))}, From: from, To: from + messages.Time(w.rng.IntN(30))}}
+	c := &ChangeWindows{Add: &market.Window{Nodes: []messages.Name{fmt.Sprint("n", w.rng.IntN(3)), fmt.Sprint("n", w.rng.IntN(4))}, From: from, To: from + messages.Time(w.rng.IntN(30))}}
 	if w.chance(2) {
 		c.Add.Notice = new(messages.Duration(w.rng.IntN(9)) * 1000)
 	}
@@ -418,7 +422,7 @@ func (w *twins) change() *Change {
 		to := *j.Spec
 		to.Name, to.Rate = "other", messages.Credits(w.rng.IntN(5))
 		if w.chance(2) && j.Spec.AfterEach == 0 {
-			to.WaitFor(&messages.Conditions{AfterOK: w.earlier(j.ID), AfterStart: w.earlier(j.ID)})
+			to.WaitFor(&job.Conditions{AfterOK: w.earlier(j.ID), AfterStart: w.earlier(j.ID)})
 		}
 		c.To, c.Version, c.Unstarted = &to, j.Changes, true
 	}
@@ -438,11 +442,11 @@ func (w *twins) submission() *Submit {
 	stage := mapStage(1 + w.rng.IntN(3))
 	stage.Gang, stage.Attempts = w.chance(4), w.rng.IntN(3)
 	if !stage.Gang && w.chance(2) {
-		stage.OnFailure = messages.GoOn
+		stage.OnFailure = job.GoOn
 	}
-	spec := &messages.JobSpec{Market: w.market(), Budget: held, Rate: 3, Length: 7, Stages: []messages.Stage{stage}, Hold: w.chance(12)}
+	spec := &job.JobSpec{Market: w.market(), Budget: held, Rate: 3, Length: 7, Stages: []job.Stage{stage}, Hold: w.chance(12)}
 	if w.chance(3) {
-		spec.Stages = append(spec.Stages, messages.Stage{Name: "last", Class: "map", Tasks: 2, After: []string{"map"}, MaxRunning: 1})
+		spec.Stages = append(spec.Stages, job.Stage{Name: "last", Class: "map", Tasks: 2, After: []string{"map"}, MaxRunning: 1})
 	}
 	if w.chance(5) {
 		spec.AfterJobs = []messages.JobID{w.job()}
@@ -465,7 +469,7 @@ func (w *twins) submission() *Submit {
 	switch w.rng.IntN(8) {
 	case 0:
 		s.Account = messages.VisitorName(s.Account, "west")
-		s.Visit = &Visit{messages.Visit{Home: "west", Job: messages.JobID(w.rng.IntN(9))}, "a", w.at + 99}
+		s.Visit = &Visit{job.Visit{Home: "west", Job: messages.JobID(w.rng.IntN(9))}, "a", w.at + 99}
 	case 1:
 		s.Quote = uint64(w.rng.IntN(4))
 	case 2:
@@ -493,9 +497,9 @@ func (w *twins) registration() *Register {
 	if session > w.sessions[i] {
 		w.sessions[i], w.seqs[i] = session, 0
 	}
-	r := &Register{Node: fmt.Sprint("n", i), Session: session, Slots: []messages.ClassSlots{{Class: "map", Slots: 1 + w.rng.IntN(4)}}, MostSuspended: w.rng.IntN(3)}
+	r := &Register{Node: fmt.Sprint("n", i), Session: session, Slots: []job.ClassSlots{{Class: "map", Slots: 1 + w.rng.IntN(4)}}, MostSuspended: w.rng.IntN(3)}
 	if w.chance(9) {
-		r.Slots = []messages.ClassSlots{{Class: "other", Slots: 1}}
+		r.Slots = []job.ClassSlots{{Class: "other", Slots: 1}}
 	}
 	if n := w.one.Node(r.Node); n != nil {
 		for _, ref := range n.claimed() {
@@ -550,20 +554,20 @@ func (w *twins) passOn(x *Exchange) {
 	for _, ref := range n.claimed() {
 		h := n.Claims[ref]
 		if i := w.rng.IntN(len(x.Finished) + 1); i < len(x.Finished) && (h.Halt == Ahead || w.chance(9)) {
-			x.Finished[i].Next = &messages.Successor{Attempt: messages.Attempt{Task: ref, Number: h.Attempt}, At: w.at - messages.Time(w.rng.IntN(9)-2)}
+			x.Finished[i].Next = &agent.Successor{Attempt: messages.Attempt{Task: ref, Number: h.Attempt}, At: w.at - messages.Time(w.rng.IntN(9)-2)}
 		}
 	}
 }
 
-func (w *twins) finish(a messages.Attempt) messages.Finished {
-	return messages.Finished{Attempt: a, Outcome: messages.Outcome(max(0, w.rng.IntN(12)-7)), ExitCode: w.rng.IntN(8) / 7, CPU: messages.Duration(w.rng.Int64N(1 << 62))}
+func (w *twins) finish(a messages.Attempt) agent.Finished {
+	return agent.Finished{Attempt: a, Outcome: agent.Outcome(max(0, w.rng.IntN(12)-7)), ExitCode: w.rng.IntN(8) / 7, CPU: messages.Duration(w.rng.Int64N(1 << 62))}
 }
 
 // settlement returns a settlement, mostly for a job that waits for one.
 func (w *twins) settlement() *Settle {
 	s := &Settle{Job: w.job(), Charge: messages.Credits(w.rng.IntN(220) - 10), Shares: []Share{{Class: "map", Allocated: 1}}}
 	for id := range w.one.Listed("").All() {
-		if j := w.one.Job(id); j != nil && j.State == messages.Settling && !j.Settled && !w.chance(3) {
+		if j := w.one.Job(id); j != nil && j.State == job.Settling && !j.Settled && !w.chance(3) {
 			s.Job, s.Charge = id, min(s.Charge, j.Left())
 			break
 		}
@@ -633,10 +637,10 @@ func (w *twins) travel() *Advance {
 				s.Job = id
 			}
 		}
-		summary := &messages.JobSummary{State: messages.State(w.rng.IntN(7)), Reason: "r", Done: w.rng.IntN(3)}
+		summary := &job.JobSummary{State: job.State(w.rng.IntN(7)), Reason: "r", Done: w.rng.IntN(3)}
 		switch w.rng.IntN(8) {
 		case 0, 1:
-			s.Authorised = &messages.SignedAuthorisation{Signature: []byte{1}}
+			s.Authorised = &clearing.SignedAuthorisation{Signature: []byte{1}}
 		case 2:
 			s.Arrived = summary
 		case 3, 4:

@@ -1,10 +1,13 @@
 package book
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+)
 
 // visitors finds the visiting jobs, which belong to other sites, and counts them by site.
 type visitors struct {
-	byVisit map[messages.Visit]messages.JobID
+	byVisit map[job.Visit]messages.JobID
 	guests  map[messages.Name]VisitingCount
 }
 

@@ -6,25 +6,27 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // windows are the maintenance windows that are not over, by number. Each node has a list of its own windows.
 type windows struct {
 	last  uint32
-	all   []*messages.Window
+	all   []*market.Window
 	turns messages.Time // when the next window begins or ends; 0: none does
 	nodes *nodes
 	watch *watch
 	clock *clock
 }
 
-func (s *windows) change(c *ChangeWindows) (messages.Window, error) {
+func (s *windows) change(c *ChangeWindows) (market.Window, error) {
 	if c.Add != nil {
 		return s.add(*c.Add)
 	}
-	i := slices.IndexFunc(s.all, func(w *messages.Window) bool { return w.ID == c.Remove })
+	i := slices.IndexFunc(s.all, func(w *market.Window) bool { return w.ID == c.Remove })
 	if i < 0 {
-		return messages.Window{}, messages.Errorf(messages.NotFound, "there is no window %d; `candor window list` shows the windows", c.Remove)
+		return market.Window{}, messages.Errorf(messages.NotFound, "there is no window %d; `candor window list` shows the windows", c.Remove)
 	}
 	w := s.all[i]
 	s.drop(w)
@@ -32,7 +34,7 @@ func (s *windows) change(c *ChangeWindows) (messages.Window, error) {
 	return *w, nil
 }
 
-func (s *windows) add(w messages.Window) (messages.Window, error) {
+func (s *windows) add(w market.Window) (market.Window, error) {
 	w.Nodes = slices.Clone(w.Nodes)
 	slices.Sort(w.Nodes)
 	w.Nodes = slices.Compact(w.Nodes)
@@ -44,8 +46,8 @@ func (s *windows) add(w messages.Window) (messages.Window, error) {
 	switch {
 	case w.To <= s.clock.now:
 		return w, messages.Errorf(messages.Invalid, "to: %v is in the past", w.To)
-	case len(s.all) >= messages.MaxWindows:
-		return w, messages.Errorf(messages.Exhausted, "the site has %d windows, its limit; remove one with `candor window remove`", messages.MaxWindows)
+	case len(s.all) >= market.MaxWindows:
+		return w, messages.Errorf(messages.Exhausted, "the site has %d windows, its limit; remove one with `candor window remove`", market.MaxWindows)
 	}
 	for _, name := range w.Nodes {
 		if _, n := s.nodes.find(name); n == nil || n.Removed {
@@ -61,7 +63,7 @@ func (s *windows) add(w messages.Window) (messages.Window, error) {
 }
 
 // enter adds a window to the list, and to the lists of its nodes.
-func (s *windows) enter(w *messages.Window) {
+func (s *windows) enter(w *market.Window) {
 	s.all = append(s.all, w)
 	for _, name := range w.Nodes {
 		if _, n := s.nodes.find(name); n != nil {
@@ -71,8 +73,8 @@ func (s *windows) enter(w *messages.Window) {
 }
 
 // drop removes a window. Its nodes take tasks again, unless something else keeps them from that.
-func (s *windows) drop(w *messages.Window) {
-	is := func(o *messages.Window) bool { return o == w }
+func (s *windows) drop(w *market.Window) {
+	is := func(o *market.Window) bool { return o == w }
 	s.all = slices.DeleteFunc(s.all, is)
 	for _, name := range w.Nodes {
 		if _, n := s.nodes.find(name); n != nil {
@@ -110,7 +112,7 @@ func (s *windows) turnDue() {
 }
 
 // settle drains the nodes of a window that has begun, and lets them work again after it.
-func (s *windows) settle(w *messages.Window) {
+func (s *windows) settle(w *market.Window) {
 	for _, name := range w.Nodes {
 		if i, n := s.nodes.find(name); n != nil && !n.Removed {
 			s.settleNode(i, n)
@@ -122,7 +124,7 @@ func (s *windows) settle(w *messages.Window) {
 // the drain of an operator.
 func (s *windows) settleNode(i uint32, n *Node) {
 	s.watch.touchNode(i)
-	at := slices.IndexFunc(n.windows, func(w *messages.Window) bool { return w.From <= s.clock.now && s.clock.now < w.To })
+	at := slices.IndexFunc(n.windows, func(w *market.Window) bool { return w.From <= s.clock.now && s.clock.now < w.To })
 	switch {
 	case at < 0 && n.Window != 0:
 		n.Window, n.Drain, n.DrainReason = 0, 0, ""
@@ -150,7 +152,7 @@ func (s *windows) leave(n *Node) {
 			s.settle(&rest)
 		}
 	}
-	slices.SortFunc(s.all, func(x, y *messages.Window) int { return cmp.Compare(x.ID, y.ID) })
+	slices.SortFunc(s.all, func(x, y *market.Window) int { return cmp.Compare(x.ID, y.ID) })
 	s.schedule()
 }
 
@@ -175,9 +177,9 @@ func Before(now messages.Time, limit messages.Duration, until messages.Time) boo
 }
 
 // Admits reports whether a task of a stage that starts now would end before the node's next window.
-func (n *Node) Admits(s *messages.Stage, now messages.Time) bool {
+func (n *Node) Admits(s *job.Stage, now messages.Time) bool {
 	return len(n.windows) == 0 || Before(now, s.TimeLimit, n.FreeUntil(now))
 }
 
 // Windows returns the windows of the node that are not over. The caller must not change them.
-func (n *Node) Windows() []*messages.Window { return n.windows }
+func (n *Node) Windows() []*market.Window { return n.windows }

@@ -8,21 +8,24 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 const hour = messages.Duration(time.Hour)
 
 // limited returns a stage of tasks with a time limit.
-func limited(tasks int, limit messages.Duration) messages.Stage {
+func limited(tasks int, limit messages.Duration) job.Stage {
 	s := mapStage(tasks)
 	s.TimeLimit = limit
 	return s
 }
 
 // window adds a window that begins after from and ends after to.
-func (s *site) window(from, to messages.Duration, nodes ...messages.Name) messages.Window {
+func (s *site) window(from, to messages.Duration, nodes ...messages.Name) market.Window {
 	s.t.Helper()
-	w, ok := s.apply(Command{ChangeWindows: &ChangeWindows{Add: &messages.Window{Nodes: nodes, From: s.at.Add(from), To: s.at.Add(to), Reason: "new disks"}}}).(messages.Window)
+	w, ok := s.apply(Command{ChangeWindows: &ChangeWindows{Add: &market.Window{Nodes: nodes, From: s.at.Add(from), To: s.at.Add(to), Reason: "new disks"}}}).(market.Window)
 	if !ok {
 		s.t.Fatal("the window was refused")
 	}
@@ -100,7 +103,7 @@ func TestAWindowGivesNotice(t *testing.T) {
 	s.register("n1", 7, 2)
 	id := s.submit("a", mapStage(1))
 	s.claim("n1", 7, 1, 1, id)
-	w := s.apply(Command{ChangeWindows: &ChangeWindows{Add: &messages.Window{Nodes: []messages.Name{"n1"}, From: 1000, To: s.at.Add(hour), Notice: new(hour / 2)}}}).(messages.Window)
+	w := s.apply(Command{ChangeWindows: &ChangeWindows{Add: &market.Window{Nodes: []messages.Name{"n1"}, From: 1000, To: s.at.Add(hour), Notice: new(hour / 2)}}}).(market.Window)
 	s.at = w.From
 	s.apply(Command{Begin: &Begin{}})
 	n := s.Node("n1")
@@ -132,8 +135,8 @@ func TestAGangThatGathersTooLongStartsElsewhere(t *testing.T) {
 		if len(first) != 1 || len(late) != 1 || len(s.Node("n1").Stop) != 1 || len(s.Node("n2").Stop) != 1 {
 			t.Fatalf("granted %v and %v, told to end %v and %v", first, late, s.Node("n1").Stop, s.Node("n2").Stop)
 		}
-		s.finish("n1", 7, 2, messages.Stopped, 143, first[0].Attempt)
-		s.finish("n2", 8, 2, messages.Stopped, 143, late[0].Attempt)
+		s.finish("n1", 7, 2, agent.Stopped, 143, first[0].Attempt)
+		s.finish("n2", 8, 2, agent.Stopped, 143, late[0].Attempt)
 		if got := s.claim("n1", 7, 3, 1, id); len(got) != 0 {
 			t.Errorf("n1 gets %v", got)
 		}
@@ -195,13 +198,13 @@ func TestBadWindows(t *testing.T) {
 	s.register("n1", 7, 1)
 	s.at = 1000
 	add := func(from, to messages.Time, nodes ...messages.Name) any {
-		return s.apply(Command{ChangeWindows: &ChangeWindows{Add: &messages.Window{Nodes: nodes, From: from, To: to}}})
+		return s.apply(Command{ChangeWindows: &ChangeWindows{Add: &market.Window{Nodes: nodes, From: from, To: to}}})
 	}
 	refusal(t, add(1, 900, "n1"), messages.Invalid)
 	refusal(t, add(2000, 3000, "n1", "n7"), messages.NotFound)
 	refusal(t, s.apply(Command{ChangeWindows: &ChangeWindows{Remove: 7}}), messages.NotFound)
-	for i := range messages.MaxWindows {
-		if w := add(2000, messages.Time(3000+i), "n1").(messages.Window); w.ID != uint32(i+1) || add(2000, messages.Time(3000+i), "n1").(messages.Window).ID != w.ID {
+	for i := range market.MaxWindows {
+		if w := add(2000, messages.Time(3000+i), "n1").(market.Window); w.ID != uint32(i+1) || add(2000, messages.Time(3000+i), "n1").(market.Window).ID != w.ID {
 			t.Fatalf("window %d is the %d. one", w.ID, i)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // TestAnAttemptHadWhatItsAgentSays: the end of a task is reported late, because its site was down or cut off. Slot
@@ -46,8 +48,8 @@ func TestAnAttemptHadWhatItsAgentSays(t *testing.T) {
 			}
 			w.passTo(16 * second)
 			w.seq++
-			w.apply(Command{Exchange: &Exchange{Node: "n1", Session: 7, Seq: w.seq, Finished: []messages.Finished{
-				{Attempt: a, Outcome: messages.Exited, ExitCode: c.exit, Started: c.started * second, Ended: c.ended * second}}}})
+			w.apply(Command{Exchange: &Exchange{Node: "n1", Session: 7, Seq: w.seq, Finished: []agent.Finished{
+				{Attempt: a, Outcome: agent.Exited, ExitCode: c.exit, Started: c.started * second, Ended: c.ended * second}}}})
 			j := w.Job(id)
 			task := &j.Stages[0].Tasks[0]
 			cost, used := w.Used(j, w.Now())
@@ -81,8 +83,8 @@ func TestAnAttemptThatEndedLongAgo(t *testing.T) {
 	j := w.Job(id)
 	all, had := w.Used(j, w.Now())
 	w.seq++
-	w.apply(Command{Exchange: &Exchange{Node: "n1", Session: 7, Seq: w.seq, Finished: []messages.Finished{
-		{Attempt: a, Outcome: messages.Exited, Started: 2 * second, Ended: 6 * second}}}})
+	w.apply(Command{Exchange: &Exchange{Node: "n1", Session: 7, Seq: w.seq, Finished: []agent.Finished{
+		{Attempt: a, Outcome: agent.Exited, Started: 2 * second, Ended: 6 * second}}}})
 	if cost, used := w.Used(w.Job(id), w.Now()); used != 4e9 || cost < 4*3 || cost > all/10 {
 		t.Errorf("it used %v for %v, of %v for %v", used, cost, had, all)
 	}
@@ -105,11 +107,11 @@ func TestAGangRanFromWhenItWasThere(t *testing.T) {
 	w.seq++
 	x := Exchange{Node: "n1", Session: 7, Seq: w.seq}
 	for _, a := range both {
-		x.Finished = append(x.Finished, messages.Finished{Attempt: a, Outcome: messages.Exited, Started: 5 * second, Ended: 9 * second})
+		x.Finished = append(x.Finished, agent.Finished{Attempt: a, Outcome: agent.Exited, Started: 5 * second, Ended: 9 * second})
 	}
 	w.apply(Command{Exchange: &x})
 	j := w.Job(id)
-	if _, used := w.Used(j, w.Now()); used != 8e9 || j.Completion().Delivered != 8e9 || j.Outcome != messages.Completed {
+	if _, used := w.Used(j, w.Now()); used != 8e9 || j.Completion().Delivered != 8e9 || j.Outcome != job.Completed {
 		t.Errorf("%v: it used %v, and %v were delivered", j.Outcome, used, j.Completion().Delivered)
 	}
 }
@@ -133,15 +135,15 @@ func TestNoJobPaysMoreThanItBid(t *testing.T) {
 	price(12, second)
 	w.passTo(12 * second)
 	w.register("n2", 8, 2)
-	broken, _ := w.apply(Command{Exchange: &Exchange{Node: "n2", Session: 8, Seq: 1, Claims: []Claim{{Class: "map", Slots: 2, Jobs: []messages.JobID{id}}}}}).([]messages.Grant)
+	broken, _ := w.apply(Command{Exchange: &Exchange{Node: "n2", Session: 8, Seq: 1, Claims: []Claim{{Class: "map", Slots: 2, Jobs: []messages.JobID{id}}}}}).([]agent.Grant)
 	if len(broken) != 2 {
 		t.Fatalf("granted: %+v", broken)
 	}
 	w.passTo(22 * second)
 	w.apply(Command{Lost: &Lost{Node: "n2", Session: 8}})
 	w.seq++
-	w.apply(Command{Exchange: &Exchange{Node: "n1", Session: 7, Seq: w.seq, Finished: []messages.Finished{
-		{Attempt: kept, Outcome: messages.Exited, Started: 2 * second, Ended: 6 * second}}}})
+	w.apply(Command{Exchange: &Exchange{Node: "n1", Session: 7, Seq: w.seq, Finished: []agent.Finished{
+		{Attempt: kept, Outcome: agent.Exited, Started: 2 * second, Ended: 6 * second}}}})
 	if cost, used := w.Used(w.Job(id), w.Now()); used != 4e9 || cost > 4*second {
 		t.Errorf("it is to pay %v for %v, and bids 1 for a second", cost, used)
 	}

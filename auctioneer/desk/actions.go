@@ -3,6 +3,7 @@ package desk
 import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 )
 
 // Instant is the present time on both clocks of a host.
@@ -37,7 +38,7 @@ func (Heard) input() {}
 type Actions struct {
 	Propose []Proposal
 	Ask     []Request
-	Publish []messages.Vector // vectors for all agents
+	Publish []agent.Vector // vectors for all agents
 	Direct  []Direction
 	Events  []any             // messages for operators: one of the event types below
 	Next    messages.Duration // time until the next step, if nothing happens before; negative: no limit
@@ -57,7 +58,7 @@ type Request struct {
 	To   messages.Name // Bank, Estimator, Observations, Notices, or the Auctioneer of Peer
 	Peer messages.Name
 	Verb string
-	// Body is the request of the verb. For Observations it is []messages.Observation. The answer is then how many of
+	// Body is the request of the verb. For Observations it is []job.Observation. The answer is then how many of
 	// them the stream stored, counted from the first; an error belongs to the next one.
 	Body   any
 	Reply  any               // a pointer to the value that is filled with the answer and returned; nil for Observations
@@ -70,7 +71,7 @@ const Observations messages.Name = "observations"
 // Direction is a directive with the node that gets it.
 type Direction struct {
 	Node      messages.Name
-	Directive messages.Directive
+	Directive agent.Directive
 }
 
 // Events inform operators and change nothing.

@@ -6,6 +6,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Limits on what a node may offer.
@@ -16,7 +18,7 @@ const (
 )
 
 // Register checks the registration of a node, and returns the command for it.
-func (d *Desk) Register(node messages.Name, r *messages.RegisterRequest) (*book.Command, error) {
+func (d *Desk) Register(node messages.Name, r *agent.RegisterRequest) (*book.Command, error) {
 	if err := checkNode(node, r); err != nil {
 		return nil, err
 	}
@@ -26,13 +28,13 @@ func (d *Desk) Register(node messages.Name, r *messages.RegisterRequest) (*book.
 
 // Registered returns the answer to a registration that is in the book; end has the attempts that the agent must end.
 // It renews the node's lease, even if this registration is a repetition.
-func (d *Desk) Registered(now Instant, node messages.Name, r *messages.RegisterRequest, end []messages.Attempt) messages.RegisterReply {
+func (d *Desk) Registered(now Instant, node messages.Name, r *agent.RegisterRequest, end []messages.Attempt) agent.RegisterReply {
 	d.nodes.registered(node, r.Session, now.Mono)
 	delete(d.nodes.informed, node)
-	return messages.RegisterReply{Lease: d.Lease, Term: d.Term, Stop: stops(end), Markets: d.serving(node, r.Slots)}
+	return agent.RegisterReply{Lease: d.Lease, Term: d.Term, Stop: stops(end), Markets: d.serving(node, r.Slots)}
 }
 
-func checkNode(node messages.Name, r *messages.RegisterRequest) error {
+func checkNode(node messages.Name, r *agent.RegisterRequest) error {
 	if !messages.ValidName(node) {
 		return messages.Errorf(messages.Invalid, "node %q is not a valid name", node)
 	}
@@ -43,7 +45,7 @@ func checkNode(node messages.Name, r *messages.RegisterRequest) error {
 		return messages.Errorf(messages.Invalid, "slots: a node offers between 1 and %d classes, not %d", maxClasses, len(r.Slots))
 	}
 	for i, s := range r.Slots {
-		twice := slices.ContainsFunc(r.Slots[:i], func(o messages.ClassSlots) bool { return o.Class == s.Class })
+		twice := slices.ContainsFunc(r.Slots[:i], func(o job.ClassSlots) bool { return o.Class == s.Class })
 		if !messages.ValidFreeName(s.Class) || s.Slots < 1 || s.Slots > maxSlots || twice {
 			return messages.Errorf(messages.Invalid, "slots[%d]: a class is named once, with 1 to %d slots", i, maxSlots)
 		}
@@ -51,23 +53,23 @@ func checkNode(node messages.Name, r *messages.RegisterRequest) error {
 	if len(r.Abilities) > maxAbilities || slices.ContainsFunc(r.Abilities, func(a messages.Name) bool { return !messages.ValidName(a) }) {
 		return messages.Errorf(messages.Invalid, "abilities: must be at most %d names", maxAbilities)
 	}
-	if len(r.Labels) > messages.MaxMarks || slices.ContainsFunc(r.Labels, func(l messages.Name) bool { return !messages.ValidFreeName(l) }) {
-		return messages.Errorf(messages.Invalid, "labels: must be at most %d words", messages.MaxMarks)
+	if len(r.Labels) > job.MaxMarks || slices.ContainsFunc(r.Labels, func(l messages.Name) bool { return !messages.ValidFreeName(l) }) {
+		return messages.Errorf(messages.Invalid, "labels: must be at most %d words", job.MaxMarks)
 	}
 	if r.Resources != nil {
 		if err := r.Resources.Validate("resources"); err != nil {
 			return err
 		}
 	}
-	if r.MostSuspended < 0 || r.MostSuspended > messages.MaxSuspended {
-		return messages.Errorf(messages.Invalid, "most_suspended: %d must be from 1 to %d suspended tasks; leave it out for the default", r.MostSuspended, messages.MaxSuspended)
+	if r.MostSuspended < 0 || r.MostSuspended > agent.MaxSuspended {
+		return messages.Errorf(messages.Invalid, "most_suspended: %d must be from 1 to %d suspended tasks; leave it out for the default", r.MostSuspended, agent.MaxSuspended)
 	}
 	return nil
 }
 
 // MustCommit reports whether an exchange must be committed. An exchange without finishes and claims only renews the
 // lease; for that, it is enough to know who leads.
-func MustCommit(b *book.Book, now messages.Time, node messages.Name, x *messages.Exchange) bool {
+func MustCommit(b *book.Book, now messages.Time, node messages.Name, x *agent.Exchange) bool {
 	if len(x.Finished)+len(x.Claims) > 0 {
 		return true
 	}
@@ -81,7 +83,7 @@ const DecidingWithin = messages.Duration(500e6)
 
 // AwaitsDecision reports whether an exchange without finished tasks should wait for the next step. That is so if its
 // market directs claims, allows this claim too few tasks now, and is about to decide.
-func (d *Desk) AwaitsDecision(x *messages.Exchange) (wait bool) {
+func (d *Desk) AwaitsDecision(x *agent.Exchange) (wait bool) {
 	if len(x.Finished) > 0 {
 		return false // the market needs these finishes before it decides
 	}
@@ -101,7 +103,7 @@ func (d *Desk) Deciding() bool {
 
 // AllReserved reports whether an exchange can wait for the next log entry. That is so if its node has no tasks, the
 // exchange only claims, and all tasks that it could get are reserved for other claims.
-func (d *Desk) AllReserved(node messages.Name, x *messages.Exchange) (all bool) {
+func (d *Desk) AllReserved(node messages.Name, x *agent.Exchange) (all bool) {
 	if len(x.Finished) > 0 {
 		return false
 	}
@@ -109,7 +111,7 @@ func (d *Desk) AllReserved(node messages.Name, x *messages.Exchange) (all bool) 
 		n := b.Node(node)
 		all = n != nil && len(n.Claims) == 0
 	})
-	return all && !slices.ContainsFunc(x.Claims, func(c messages.Claim) bool {
+	return all && !slices.ContainsFunc(x.Claims, func(c agent.Claim) bool {
 		m := d.trading.market(c.Market)
 		return m == nil || !m.AllReserved(&c)
 	})
@@ -118,7 +120,7 @@ func (d *Desk) AllReserved(node messages.Name, x *messages.Exchange) (all bool) 
 // Exchange returns the command of an exchange. It has the finished tasks, and the claims with their jobs in order of
 // preference, as many as fit in the answer. Invalid claims are dropped, because the agent may not know yet that its
 // market was removed. When the outcome is known, the caller calls Unreserve with the [Ungranted] jobs.
-func (d *Desk) Exchange(node messages.Name, x *messages.Exchange) *book.Command {
+func (d *Desk) Exchange(node messages.Name, x *agent.Exchange) *book.Command {
 	out := &book.Exchange{Node: node, Session: x.Session, Seq: x.Seq, Finished: brief(x.Finished), Sent: x.Sent}
 	if len(x.Claims) > 0 {
 		d.book.Read(func(b *book.Book) {
@@ -137,7 +139,7 @@ func (d *Desk) Exchange(node messages.Name, x *messages.Exchange) *book.Command 
 
 // resolve chooses the jobs for a claim. If the exchange also has finished tasks, the claim may use the slots that
 // they free.
-func (d *Desk) resolve(b *book.Book, m *market.Market, node messages.Name, ended []messages.Finished, c *messages.Claim) book.Claim {
+func (d *Desk) resolve(b *book.Book, m *market.Market, node messages.Name, ended []agent.Finished, c *agent.Claim) book.Claim {
 	claim := m.ReserveClaim(b, node, c, d.rng)
 	if len(claim.Jobs) > 0 || len(ended) == 0 || m.Stale(d.now.Wall) {
 		return claim
@@ -181,7 +183,7 @@ func cutOff(wanted, carried []book.Claim) (ids []messages.JobID) {
 // Ungranted returns the jobs of an exchange whose reserved tasks were not granted. If the market directs claims, they
 // are the jobs without a granted task. In other markets, they are the jobs after the last one with a granted task,
 // because tasks of that job may be reserved for others.
-func Ungranted(x *book.Exchange, grants []messages.Grant) (ids []messages.JobID) {
+func Ungranted(x *book.Exchange, grants []agent.Grant) (ids []messages.JobID) {
 	granted := make(map[messages.JobID]bool, len(grants))
 	for i := range grants {
 		granted[grants[i].Attempt.Task.Job] = true
@@ -211,31 +213,31 @@ const mostDetails = 4 * book.MaxKept
 
 // brief shortens the finishes of an exchange for the book. Only the first tasks that did not end well keep their
 // details, in one line each: all details together could exceed the size of a command.
-func brief(finished []messages.Finished) []messages.Finished {
+func brief(finished []agent.Finished) []agent.Finished {
 	out, details := slices.Clone(finished), 0
 	for i := range out {
 		f := &out[i]
 		if f.Detail == "" {
 			continue
 		}
-		if details++; details > mostDetails || f.Reason() == messages.NoReason {
+		if details++; details > mostDetails || f.Reason() == job.NoReason {
 			f.Detail = ""
 			continue
 		}
-		f.Detail = messages.Printable(f.Detail, book.MaxDetail)
+		f.Detail = job.Printable(f.Detail, book.MaxDetail)
 	}
 	return out
 }
 
 // Answer returns the answer to an exchange. grants is nil if the exchange was not committed; then Answer returns an
 // error if the node's session is over.
-func Answer(b *book.Book, node messages.Name, x *messages.Exchange, grants []messages.Grant) (reply messages.ExchangeReply, err error) {
+func Answer(b *book.Book, node messages.Name, x *agent.Exchange, grants []agent.Grant) (reply agent.ExchangeReply, err error) {
 	n := b.Node(node)
 	current := n != nil && n.Session == x.Session
 	if grants == nil && !(current && n.Up) {
 		return reply, messages.Errorf(messages.Fenced, "session %x of node %s is over; stop its tasks and register again", x.Session, node)
 	}
-	reply = messages.ExchangeReply{Seq: x.Seq, Grants: grants, Programs: market.Programs(b, node, grants)}
+	reply = agent.ExchangeReply{Seq: x.Seq, Grants: grants, Programs: market.Programs(b, node, grants)}
 	if current {
 		reply.Stop, reply.Suspended, reply.Version = stops(n.Stop), n.Halted(), n.Version
 	}
@@ -244,13 +246,13 @@ func Answer(b *book.Book, node messages.Name, x *messages.Exchange, grants []mes
 
 // Inform adds a node's markets to the answer to its first exchange with this desk, if markets have been applied: when
 // the node registered, other markets may have applied. A repeated answer has them too.
-func (d *Desk) Inform(node messages.Name, slots []messages.ClassSlots, reply *messages.ExchangeReply) {
+func (d *Desk) Inform(node messages.Name, slots []job.ClassSlots, reply *agent.ExchangeReply) {
 	if first, known := d.nodes.informed[node]; known && first != reply.Seq {
 		return
 	}
 	d.nodes.informed[node] = reply.Seq
 	if reply.Markets = d.serving(node, slots); reply.Markets == nil {
-		reply.Markets = []messages.NodeMarket{{}} // one entry without a class: on the wire an empty list means no change
+		reply.Markets = []agent.NodeMarket{{}} // one entry without a class: on the wire an empty list means no change
 	}
 }
 
@@ -258,10 +260,10 @@ func (d *Desk) Inform(node messages.Name, slots []messages.ClassSlots, reply *me
 func (m *Markets) Informs() bool { return m.applied }
 
 // Vector returns the current vector of a market, for an agent that missed a change.
-func (d *Desk) Vector(name messages.Name) (messages.Vector, error) {
+func (d *Desk) Vector(name messages.Name) (agent.Vector, error) {
 	m := d.trading.market(name)
 	if m == nil {
-		return messages.Vector{}, d.Missing("market: ", name)
+		return agent.Vector{}, d.Missing("market: ", name)
 	}
 	return m.publisher.Whole(m.Market), nil
 }

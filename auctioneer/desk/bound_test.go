@@ -8,6 +8,9 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // bounded is a site on which alice may use 8 slots of one node, and has more jobs than that.
@@ -19,12 +22,12 @@ type bounded struct {
 
 func newBounded(t *testing.T, jobs int, width func(i int) int) *bounded {
 	t.Helper()
-	bound := messages.AtOnce{Account: messages.Bound{Slots: 8}}
+	bound := market.AtOnce{Account: market.Bound{Slots: 8}}
 	s := newSite(t, func(c *Config) { c.Markets[0].AtOnce = bound })
 	s.must(&book.Command{SetBounds: &book.SetBounds{Markets: []book.MarketBounds{{Market: "main", AtOnce: bound}}}})
-	s.must(&book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 64}}}})
+	s.must(&book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: 64}}}})
 	for i := range jobs {
-		spec := messages.JobSpec{Market: "main", Budget: 10, Utility: &messages.Utility{Weights: messages.Weights{{Class: "cpu", Weight: 1}}}, Stages: []messages.Stage{{Name: "a", Class: "cpu", Tasks: 1, Width: width(i)}}}
+		spec := job.JobSpec{Market: "main", Budget: 10, Utility: &job.Utility{Weights: job.Weights{{Class: "cpu", Weight: 1}}}, Stages: []job.Stage{{Name: "a", Class: "cpu", Tasks: 1, Width: width(i)}}}
 		s.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: fmt.Sprint(i), Payer: "alice", Spec: &spec, Hold: fmt.Sprint(i), Held: 10}})
 	}
 	s.step()
@@ -35,15 +38,15 @@ func newBounded(t *testing.T, jobs int, width func(i int) int) *bounded {
 func (s *bounded) exchange(n int, claim bool) {
 	s.Helper()
 	s.seq++
-	x := &messages.Exchange{Session: 1, Seq: s.seq}
+	x := &agent.Exchange{Session: 1, Seq: s.seq}
 	for _, a := range s.running[:n] {
-		x.Finished = append(x.Finished, messages.Finished{Attempt: a})
+		x.Finished = append(x.Finished, agent.Finished{Attempt: a})
 	}
 	s.running = s.running[n:]
 	if claim {
-		x.Claims = []messages.Claim{{Market: "main", Class: "cpu", Slots: 16}}
+		x.Claims = []agent.Claim{{Market: "main", Class: "cpu", Slots: 16}}
 	}
-	for _, g := range s.must(s.desk.Exchange("n1", x)).([]messages.Grant) {
+	for _, g := range s.must(s.desk.Exchange("n1", x)).([]agent.Grant) {
 		s.running = append(s.running, g.Attempt)
 	}
 }

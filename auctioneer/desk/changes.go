@@ -8,6 +8,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // followAtOnce is how many jobs are read at a time, before the book may change again. A new leader must read all
@@ -144,7 +145,7 @@ func (d *Desk) followJob(b *book.Book, j *book.Job) {
 			d.owned[o].set(j.ID, n > 0)
 		}
 	}
-	if j.Active() && slices.ContainsFunc(j.Spec.Stages, func(s messages.Stage) bool { return s.NamesNodes() }) {
+	if j.Active() && slices.ContainsFunc(j.Spec.Stages, func(s job.Stage) bool { return s.NamesNodes() }) {
 		d.choosy[j.ID] = true
 	}
 	if m != nil {
@@ -153,7 +154,7 @@ func (d *Desk) followJob(b *book.Book, j *book.Job) {
 	if !j.Active() {
 		d.closing.set(j.ID, 0)
 	}
-	settling := j.State == messages.Settling && !j.Settled
+	settling := j.State == job.Settling && !j.Settled
 	if !settling {
 		delete(d.settlements.pending, j.ID)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // TestAJobForAClosedNodeBidsForNoSlot: tasks may run on only one node. They must compete for slots only while that
@@ -13,20 +14,20 @@ import (
 func TestAJobForAClosedNodeBidsForNoSlot(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	for session, node := range []messages.Name{"n1", "n2"} {
-		s.must(&book.Command{Register: &book.Register{Node: node, Session: uint64(session + 1), Slots: []messages.ClassSlots{{Class: "cpu", Slots: 4}}, Labels: []messages.Name{"on-" + node}}})
+		s.must(&book.Command{Register: &book.Register{Node: node, Session: uint64(session + 1), Slots: []job.ClassSlots{{Class: "cpu", Slots: 4}}, Labels: []messages.Name{"on-" + node}}})
 	}
-	submit := func(key string, limit func(*messages.Stage)) messages.JobID {
-		spec := messages.JobSpec{Market: "main", Budget: 10, Utility: &messages.Utility{Weights: messages.Weights{{Class: "cpu", Weight: 1}}},
-			Stages: []messages.Stage{{Name: "a", Class: "cpu", Tasks: 3}, {Name: "b", Class: "cpu", Tasks: 50}}}
+	submit := func(key string, limit func(*job.Stage)) messages.JobID {
+		spec := job.JobSpec{Market: "main", Budget: 10, Utility: &job.Utility{Weights: job.Weights{{Class: "cpu", Weight: 1}}},
+			Stages: []job.Stage{{Name: "a", Class: "cpu", Tasks: 3}, {Name: "b", Class: "cpu", Tasks: 50}}}
 		limit(&spec.Stages[1])
 		return s.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: key, Payer: "alice", Spec: &spec, Hold: key, Held: 10}}).(book.Receipt).Job
 	}
 	jobs := []messages.JobID{
-		submit("list", func(s *messages.Stage) { s.Nodes = []messages.Name{"n2"} }),
-		submit("exclude", func(s *messages.Stage) { s.Exclude = []messages.Name{"n1"} }),
-		submit("label", func(s *messages.Stage) { s.Constraint = "on-n2" }),
+		submit("list", func(s *job.Stage) { s.Nodes = []messages.Name{"n2"} }),
+		submit("exclude", func(s *job.Stage) { s.Exclude = []messages.Name{"n1"} }),
+		submit("label", func(s *job.Stage) { s.Constraint = "on-n2" }),
 	}
-	free := submit("free", func(*messages.Stage) {})
+	free := submit("free", func(*job.Stage) {})
 	pending := func(when string, want int) {
 		t.Helper()
 		s.step()
@@ -47,7 +48,7 @@ func TestAJobForAClosedNodeBidsForNoSlot(t *testing.T) {
 	pending("when it takes tasks again", 53)
 	s.must(&book.Command{Lost: &book.Lost{Node: "n2", Session: 2}})
 	pending("when it is lost", 3)
-	s.must(&book.Command{Register: &book.Register{Node: "n3", Session: 3, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 4}}, Labels: []messages.Name{"on-n2"}}})
+	s.must(&book.Command{Register: &book.Register{Node: "n3", Session: 3, Slots: []job.ClassSlots{{Class: "cpu", Slots: 4}}, Labels: []messages.Name{"on-n2"}}})
 	s.step()
 	m := s.desk.trading.market("main")
 	if list, exclude, label := m.Pending(jobs[0], 0), m.Pending(jobs[1], 0), m.Pending(jobs[2], 0); list != 3 || exclude != 53 || label != 53 {

@@ -8,13 +8,14 @@ import (
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/backoff"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 // Config is the configuration of a desk. It never changes.
 type Config struct {
 	Site    messages.Name
 	Term    uint64
-	Markets []messages.Market // markets of the configuration, until other markets are applied
+	Markets []marketmsg.Market // markets of the configuration, until other markets are applied
 	// Lease is how long an agent may run tasks without an answered exchange.
 	Lease messages.Duration
 	// HoldFor is how long the bank keeps a hold that is not extended; 0: for ever.
@@ -28,7 +29,7 @@ type Config struct {
 	Estimator bool
 	Seed      uint64
 	// Open creates a market; nil: [market.Open].
-	Open func(messages.Market) (*market.Market, error)
+	Open func(marketmsg.Market) (*market.Market, error)
 }
 
 // Book gives a desk access to the replicated state.

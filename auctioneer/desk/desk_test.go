@@ -8,6 +8,11 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 const (
@@ -34,7 +39,7 @@ type site struct {
 func newSite(t *testing.T, adjust func(*Config)) *site {
 	t.Helper()
 	s := &site{T: t, Book: book.New(), now: Instant{Wall: epoch, Mono: 1000 * second}}
-	c := Config{Site: "west", Term: 1, Lease: lease, Markets: []messages.Market{{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}}}}
+	c := Config{Site: "west", Term: 1, Lease: lease, Markets: []market.Market{{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}}}}
 	adjust(&c)
 	s.Watch(true)
 	var faults []error
@@ -135,21 +140,21 @@ func (s *site) carriesOut() {
 	s.Helper()
 	for len(s.asked) > 0 {
 		switch body := s.asked[0].Body.(type) {
-		case messages.TransferRequest:
+		case money.TransferRequest:
 			s.answer(moved(body), nil)
-		case []messages.Observation:
+		case []job.Observation:
 			s.answer(len(body), nil)
 		default:
-			s.answer(&messages.ClearingReply{}, nil)
+			s.answer(&clearing.ClearingReply{}, nil)
 		}
 	}
 }
 
 // moved returns the reply of a bank that made all transfers.
-func moved(r messages.TransferRequest) *messages.TransferReply {
-	reply := new(messages.TransferReply)
+func moved(r money.TransferRequest) *money.TransferReply {
+	reply := new(money.TransferReply)
 	for _, t := range r.Transfers {
-		reply.Results = append(reply.Results, messages.TransferResult{Amount: t.Amount})
+		reply.Results = append(reply.Results, money.TransferResult{Amount: t.Amount})
 	}
 	return reply
 }
@@ -161,9 +166,9 @@ func (s *site) submit(key string, tasks int) messages.JobID {
 
 func (s *site) enter(c *book.Submit, tasks int) messages.JobID {
 	s.Helper()
-	c.Spec = &messages.JobSpec{Market: "main", Budget: 10 * messages.Credit,
-		Utility: &messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: "cpu", Weight: 1}}},
-		Stages:  []messages.Stage{{Name: "s", Class: "cpu", Tasks: tasks, Command: []string{"true"}}}}
+	c.Spec = &job.JobSpec{Market: "main", Budget: 10 * messages.Credit,
+		Utility: &job.Utility{Form: job.Linear, Weights: job.Weights{{Class: "cpu", Weight: 1}}},
+		Stages:  []job.Stage{{Name: "s", Class: "cpu", Tasks: tasks, Command: []string{"true"}}}}
 	c.Held = c.Spec.Budget
 	return s.must(&book.Command{Submit: c}).(book.Receipt).Job
 }
@@ -171,9 +176,9 @@ func (s *site) enter(c *book.Submit, tasks int) messages.JobID {
 // visit enters the n-th visiting job of a site.
 func (s *site) visit(home messages.Name, n int) messages.JobID {
 	s.Helper()
-	v := messages.Visit{Home: home, Job: messages.JobID(n)}
+	v := job.Visit{Home: home, Job: messages.JobID(n)}
 	return s.enter(&book.Submit{Account: messages.VisitorName("bob", home), Key: v.String(), Payer: messages.VisitorName("bob", home),
-		Visit: &book.Visit{Visit: v, Authorisation: v.String(), Until: epoch.Add(messages.MaxInterval)}}, 1)
+		Visit: &book.Visit{Visit: v, Authorisation: v.String(), Until: epoch.Add(clearing.MaxInterval)}}, 1)
 }
 
 // end cancels a job.
@@ -184,7 +189,7 @@ func (s *site) end(id messages.JobID) {
 
 func (s *site) register(node messages.Name, session uint64) {
 	s.Helper()
-	r := &messages.RegisterRequest{Session: session, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 2}}}
+	r := &agent.RegisterRequest{Session: session, Slots: []job.ClassSlots{{Class: "cpu", Slots: 2}}}
 	c, err := s.desk.Register(node, r)
 	if err != nil {
 		s.Fatal(err)
@@ -196,10 +201,10 @@ func (s *site) register(node messages.Name, session uint64) {
 }
 
 // claim lets a node claim tasks of a job.
-func (s *site) claim(node messages.Name, session, seq uint64, id messages.JobID, slots int) []messages.Grant {
+func (s *site) claim(node messages.Name, session, seq uint64, id messages.JobID, slots int) []agent.Grant {
 	s.Helper()
-	x := &messages.Exchange{Session: session, Seq: seq, Claims: []messages.Claim{{Market: "main", Class: "cpu", Job: id, Slots: slots}}}
-	grants := s.must(s.desk.Exchange(node, x)).([]messages.Grant)
+	x := &agent.Exchange{Session: session, Seq: seq, Claims: []agent.Claim{{Market: "main", Class: "cpu", Job: id, Slots: slots}}}
+	grants := s.must(s.desk.Exchange(node, x)).([]agent.Grant)
 	if reply, err := Answer(s.Book, node, x, grants); err != nil || len(reply.Programs) != 1 {
 		s.Fatal(reply, err)
 	}
@@ -253,7 +258,7 @@ func TestARegistrationThatComesAgainIsHeard(t *testing.T) {
 	if s.Node("n1").Up {
 		t.Fatal("a silent node is not lost")
 	}
-	s.must(&book.Command{Register: &book.Register{Node: "n1", Session: 7, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 2}}}})
+	s.must(&book.Command{Register: &book.Register{Node: "n1", Session: 7, Slots: []job.ClassSlots{{Class: "cpu", Slots: 2}}}})
 	if s.step(); !s.Node("n1").Up {
 		t.Error("a node that registers again is lost at once")
 	}
@@ -322,7 +327,7 @@ func TestVectorsOfAMarketThatComesBackAreTaken(t *testing.T) {
 	}
 	last := s.desk.Published("main")
 	all := s.desk.Markets.Configs
-	for _, markets := range [][]messages.Market{{{Name: "other", Mechanism: messages.FIFO, Classes: []messages.Name{"gpu"}}}, all} {
+	for _, markets := range [][]market.Market{{{Name: "other", Mechanism: market.FIFO, Classes: []messages.Name{"gpu"}}}, all} {
 		s.must(&book.Command{ApplyMarkets: &book.ApplyMarkets{Markets: markets}})
 		s.pass(second)
 	}
@@ -350,8 +355,8 @@ func TestANodeIsTakenBackThoughACommitFails(t *testing.T) {
 // TestAFullLogIsTriedAtIntervals lets the log refuse all commands for 20 seconds. A decision, a job whose begin time
 // has come, and a clock that is set ahead must each be proposed several times, with pauses.
 func TestAFullLogIsTriedAtIntervals(t *testing.T) {
-	spec := messages.JobSpec{Market: "main", Budget: messages.Credit, Rate: messages.Credit / 100, Begin: epoch.Add(2 * second),
-		Stages: []messages.Stage{{Name: "s", Class: "cpu", Tasks: 1, Command: []string{"true"}}}}
+	spec := job.JobSpec{Market: "main", Budget: messages.Credit, Rate: messages.Credit / 100, Begin: epoch.Add(2 * second),
+		Stages: []job.Stage{{Name: "s", Class: "cpu", Tasks: 1, Command: []string{"true"}}}}
 	for _, c := range []struct {
 		what  string
 		is    func(*book.Command) bool
@@ -377,7 +382,7 @@ func TestAFullLogIsTriedAtIntervals(t *testing.T) {
 		}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = messages.HighestBid })
+			s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = market.HighestBid })
 			tries, full := 0, false
 			s.lost = func(command *book.Command) error {
 				if c.is(command) {
@@ -406,11 +411,11 @@ func TestAFullLogIsTriedAtIntervals(t *testing.T) {
 // TestAGangIsGivenBackThoughACommitFails lets the commit fail that ends a gathering. It must soon be proposed again.
 func TestAGangIsGivenBackThoughACommitFails(t *testing.T) {
 	s := newSite(t, func(c *Config) {
-		c.Markets[0].Mechanism, c.Markets[0].GangTimeout = messages.Backfill, 2*second
+		c.Markets[0].Mechanism, c.Markets[0].GangTimeout = market.Backfill, 2*second
 	})
 	id := s.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: "k", Payer: "alice", Hold: "job/k", Held: messages.Credit,
-		Spec: &messages.JobSpec{Market: "main", Budget: messages.Credit, Length: 60 * second,
-			Stages: []messages.Stage{{Name: "s", Class: "cpu", Tasks: 3, Gang: true, Command: []string{"true"}}}}}}).(book.Receipt).Job
+		Spec: &job.JobSpec{Market: "main", Budget: messages.Credit, Length: 60 * second,
+			Stages: []job.Stage{{Name: "s", Class: "cpu", Tasks: 3, Gang: true, Command: []string{"true"}}}}}}).(book.Receipt).Job
 	s.register("n1", 7)
 	s.register("n2", 8)
 	s.pass(second)
@@ -472,10 +477,10 @@ func TestAClockThatIsSetDelaysNoDuty(t *testing.T) {
 func TestNobodyPaysForALeapOfTheClock(t *testing.T) {
 	const day = 24 * 3600 * second
 	s := newSite(t, func(c *Config) {
-		c.Markets[0].Mechanism, c.Markets[0].Reserve = messages.HighestBid, new(messages.Price(messages.Credit))
+		c.Markets[0].Mechanism, c.Markets[0].Reserve = market.HighestBid, new(messages.Price(messages.Credit))
 	})
-	id := s.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: "k", Payer: "alice", Hold: "job/k", Held: 3600 * messages.Credit, Spec: &messages.JobSpec{Market: "main", Budget: 3600 * messages.Credit, Rate: messages.Credit,
-		Stages: []messages.Stage{{Name: "s", Class: "cpu", Tasks: 1, Command: []string{"true"}}}}}}).(book.Receipt).Job
+	id := s.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: "k", Payer: "alice", Hold: "job/k", Held: 3600 * messages.Credit, Spec: &job.JobSpec{Market: "main", Budget: 3600 * messages.Credit, Rate: messages.Credit,
+		Stages: []job.Stage{{Name: "s", Class: "cpu", Tasks: 1, Command: []string{"true"}}}}}}).(book.Receipt).Job
 	s.register("n1", 7)
 	s.claim("n1", 7, 1, id, 1)
 	pass := func(d messages.Duration) {
@@ -486,7 +491,7 @@ func TestNobodyPaysForALeapOfTheClock(t *testing.T) {
 	pass(600 * second)
 	s.now.Wall, s.now.Leap = s.now.Wall.Add(day), day
 	pass(1200 * second)
-	if cost, had := s.Used(s.Job(id), s.now.Wall); s.Job(id).State != messages.Running || cost/messages.Credit != 1799 || had/second != 1799 {
+	if cost, had := s.Used(s.Job(id), s.now.Wall); s.Job(id).State != job.Running || cost/messages.Credit != 1799 || had/second != 1799 {
 		t.Errorf("after half an hour the job is %v, and is to pay %v for %v", s.Job(id).State, cost, had)
 	}
 	if pass(day); s.Job(id).Active() {
@@ -590,14 +595,14 @@ func TestWhatFailsIsTriedAgain(t *testing.T) {
 	for range 20 {
 		for len(s.asked) > 0 {
 			switch body := s.asked[0].Body.(type) {
-			case messages.TransferRequest:
+			case money.TransferRequest:
 				charges[body.Transfers[0].ID]++
 				if charges[body.Transfers[0].ID] < 3 {
 					s.answer(nil, messages.Errorf(messages.Unavailable, "no answer"))
 				} else {
 					s.answer(moved(body), nil)
 				}
-			case []messages.Observation:
+			case []job.Observation:
 				s.answer(0, messages.Errorf(messages.Unavailable, "the stream has no leader"))
 				s.pass(10 * second)
 				if len(s.asked) == 0 {
@@ -626,14 +631,14 @@ func TestOneBadTransferRefusesNoOther(t *testing.T) {
 	}
 	s.step()
 	for len(s.asked) > 0 {
-		body, transfers := s.asked[0].Body.(messages.TransferRequest)
+		body, transfers := s.asked[0].Body.(money.TransferRequest)
 		bad := false
 		for _, c := range body.Transfers {
 			bad = bad || c.ID == "job/bad/charge"
 		}
 		switch {
 		case !transfers:
-			s.answer(len(s.asked[0].Body.([]messages.Observation)), nil)
+			s.answer(len(s.asked[0].Body.([]job.Observation)), nil)
 		case bad:
 			s.answer(nil, messages.Errorf(messages.TooLarge, "more than a command may have"))
 		default:
@@ -660,7 +665,7 @@ func TestABatchIsSharedFairly(t *testing.T) {
 	s.step()
 	sites := map[messages.Name]int{}
 	for _, r := range s.asked {
-		if fee, is := r.Body.(messages.ChargeRequest); is {
+		if fee, is := r.Body.(clearing.ChargeRequest); is {
 			sites[fee.Issuer]++
 		}
 	}
@@ -669,15 +674,15 @@ func TestABatchIsSharedFairly(t *testing.T) {
 	}
 	for len(s.asked) > 0 {
 		switch body := s.asked[0].Body.(type) {
-		case messages.ChargeRequest:
+		case clearing.ChargeRequest:
 			if body.Issuer == "silent" {
 				s.answer(nil, messages.Errorf(messages.Exhausted, "the outbox is full"))
 				continue
 			}
-			s.answer(&messages.ClearingReply{}, nil)
-		case messages.TransferRequest:
+			s.answer(&clearing.ClearingReply{}, nil)
+		case money.TransferRequest:
 			s.answer(moved(body), nil)
-		case []messages.Observation:
+		case []job.Observation:
 			s.answer(len(body), nil)
 		}
 	}
@@ -688,7 +693,7 @@ func TestABatchIsSharedFairly(t *testing.T) {
 	s.end(another)
 	s.step()
 	for _, r := range s.asked {
-		if fee, is := r.Body.(messages.ChargeRequest); is {
+		if fee, is := r.Body.(clearing.ChargeRequest); is {
 			t.Fatalf("what cannot be charged is tried again at once: %+v", fee)
 		}
 	}
@@ -716,8 +721,8 @@ func TestHoldsAreExtended(t *testing.T) {
 	}
 	s.pass(51 * second)
 	extended := func() (holds []string) {
-		for _, x := range s.asked[0].Body.(messages.TransferRequest).Transfers {
-			if x.Kind != messages.Extend || x.Expires < s.now.Wall.Add(390*second) {
+		for _, x := range s.asked[0].Body.(money.TransferRequest).Transfers {
+			if x.Kind != money.Extend || x.Expires < s.now.Wall.Add(390*second) {
 				t.Fatalf("%+v", x)
 			}
 			holds = append(holds, x.Pending)
@@ -734,7 +739,7 @@ func TestHoldsAreExtended(t *testing.T) {
 	s.answer(nil, messages.Errorf(messages.TooLarge, "more than a command may have"))
 	alone := len(s.asked)
 	for range 2 {
-		reply := moved(s.asked[0].Body.(messages.TransferRequest))
+		reply := moved(s.asked[0].Body.(money.TransferRequest))
 		if alone++; len(extended()) != 1 {
 			t.Fatal("they are not asked for alone")
 		}
@@ -764,11 +769,11 @@ func TestHoldsAreExtendedWhenTheClockIsSet(t *testing.T) {
 	if len(s.asked) != 1 {
 		t.Fatalf("%d requests after the clock was set", len(s.asked))
 	}
-	x := s.asked[0].Body.(messages.TransferRequest).Transfers
-	if len(x) != 1 || x[0].Kind != messages.Extend || x[0].Expires < s.now.Wall.Add(3500*second) {
+	x := s.asked[0].Body.(money.TransferRequest).Transfers
+	if len(x) != 1 || x[0].Kind != money.Extend || x[0].Expires < s.now.Wall.Add(3500*second) {
 		t.Errorf("%+v", x)
 	}
-	s.answer(moved(s.asked[0].Body.(messages.TransferRequest)), nil)
+	s.answer(moved(s.asked[0].Body.(money.TransferRequest)), nil)
 	if s.pass(120 * second); len(s.asked) > 0 {
 		t.Errorf("asked again: %+v", s.asked)
 	}
@@ -779,7 +784,7 @@ func TestHoldsAreExtendedWhenTheClockIsSet(t *testing.T) {
 func TestANodeThatComesBackDuringItsLossIsLostAgain(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	register := func(node messages.Name, session uint64) {
-		s.must(&book.Command{Register: &book.Register{Node: node, Session: session, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 1}}}})
+		s.must(&book.Command{Register: &book.Register{Node: node, Session: session, Slots: []job.ClassSlots{{Class: "cpu", Slots: 1}}}})
 	}
 	began := s.now
 	// lost makes a step after a time, and returns the proposal that a node is lost.
@@ -814,7 +819,7 @@ func TestANodeThatComesBackDuringItsLossIsLostAgain(t *testing.T) {
 // three seconds later. If the node then falls silent, its lease must count from the answer to its registration.
 func TestALeaseCountsFromTheAnswer(t *testing.T) {
 	s := newSite(t, func(*Config) {})
-	r := &messages.RegisterRequest{Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 1}}}
+	r := &agent.RegisterRequest{Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: 1}}}
 	c, err := s.desk.Register("n", r)
 	if err != nil {
 		t.Fatal(err)
@@ -855,7 +860,7 @@ func TestANewLeaderReadsInParts(t *testing.T) {
 	last := messages.JobID(0)
 	for i := range 2*followAtOnce + 1 {
 		last = s.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: fmt.Sprint(i), Payer: "alice", Hold: fmt.Sprint("h", i), Held: messages.Credit,
-			Spec: &messages.JobSpec{Market: "main", Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: 1}}}}}).(book.Receipt).Job
+			Spec: &job.JobSpec{Market: "main", Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Class: "cpu", Tasks: 1}}}}}).(book.Receipt).Job
 	}
 	b := &meddled{site: s}
 	d, faults := New(s.desk.Config, b, s.now)
@@ -884,22 +889,22 @@ func TestANewLeaderReadsInParts(t *testing.T) {
 // TestClaimsWaitForADecision checks that a claim waits only while its market does not know of an end yet. In a market
 // that sets weights, no claim may wait.
 func TestClaimsWaitForADecision(t *testing.T) {
-	for _, mechanism := range []messages.Name{messages.Proportional, messages.HighestBid} {
+	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
 		s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = mechanism })
 		s.register("n1", 1) // a node with two slots
 		first := s.claim("n1", 1, 1, s.submitted("a"), 1)
 		s.claim("n1", 1, 2, s.submitted("b"), 1)
 		waits := s.submitted("c")
-		x := &messages.Exchange{Session: 1, Seq: 4, Claims: []messages.Claim{{Market: "main", Class: "cpu", Slots: 1, Job: waits}}}
+		x := &agent.Exchange{Session: 1, Seq: 4, Claims: []agent.Claim{{Market: "main", Class: "cpu", Slots: 1, Job: waits}}}
 		if s.desk.AwaitsDecision(x) {
 			t.Errorf("%s: there is nothing to decide, and a claim waits", mechanism)
 		}
-		s.must(s.desk.Exchange("n1", &messages.Exchange{Session: 1, Seq: 3, Finished: []messages.Finished{{Attempt: first[0].Attempt}}}))
-		if is, want := s.desk.AwaitsDecision(x), mechanism == messages.HighestBid; is != want {
+		s.must(s.desk.Exchange("n1", &agent.Exchange{Session: 1, Seq: 3, Finished: []agent.Finished{{Attempt: first[0].Attempt}}}))
+		if is, want := s.desk.AwaitsDecision(x), mechanism == market.HighestBid; is != want {
 			t.Errorf("%s: the market does not know of an end, and a claim waits: %v", mechanism, is)
 		}
 		s.step()
-		if s.desk.AwaitsDecision(x) || len(s.must(s.desk.Exchange("n1", x)).([]messages.Grant)) != 1 {
+		if s.desk.AwaitsDecision(x) || len(s.must(s.desk.Exchange("n1", x)).([]agent.Grant)) != 1 {
 			t.Errorf("%s: the market has decided, and a claim waits or comes to nothing", mechanism)
 		}
 	}
@@ -909,30 +914,30 @@ func TestClaimsWaitForADecision(t *testing.T) {
 // from the vector, all at the same time. Each claim must be granted a task.
 func TestAWaveIsServedByOneDecision(t *testing.T) {
 	const nodes = 700
-	s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = messages.HighestBid })
+	s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = market.HighestBid })
 	ends := s.submit("a", nodes)
 	var jobs []messages.JobID
 	for n := range nodes {
 		jobs = append(jobs, s.submit(fmt.Sprint("waits", n), 1))
-		s.must(&book.Command{Register: &book.Register{Node: fmt.Sprint("n", n), Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 1}}}})
+		s.must(&book.Command{Register: &book.Register{Node: fmt.Sprint("n", n), Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: 1}}}})
 	}
 	s.step()
-	say := func(n int, x messages.Exchange) *book.Command {
+	say := func(n int, x agent.Exchange) *book.Command {
 		x.Session = 1
 		return s.desk.Exchange(fmt.Sprint("n", n), &x)
 	}
 	for n := range nodes {
-		grants := s.must(say(n, messages.Exchange{Seq: 1, Claims: []messages.Claim{{Market: "main", Class: "cpu", Slots: 1, Job: ends}}})).([]messages.Grant)
-		s.must(say(n, messages.Exchange{Seq: 2, Finished: []messages.Finished{{Attempt: grants[0].Attempt}}}))
+		grants := s.must(say(n, agent.Exchange{Seq: 1, Claims: []agent.Claim{{Market: "main", Class: "cpu", Slots: 1, Job: ends}}})).([]agent.Grant)
+		s.must(say(n, agent.Exchange{Seq: 2, Finished: []agent.Finished{{Attempt: grants[0].Attempt}}}))
 	}
 	s.step()
 	rng, all := rand.New(rand.NewPCG(7, 1)), make([]*book.Command, nodes)
 	for n := range nodes {
-		all[n] = say(n, messages.Exchange{Seq: 3, Claims: []messages.Claim{{Market: "main", Class: "cpu", Slots: 1, Job: jobs[rng.IntN(nodes)]}}})
+		all[n] = say(n, agent.Exchange{Seq: 3, Claims: []agent.Claim{{Market: "main", Class: "cpu", Slots: 1, Job: jobs[rng.IntN(nodes)]}}})
 	}
 	served := 0
 	for _, n := range rng.Perm(nodes) {
-		served += len(s.must(all[n]).([]messages.Grant))
+		served += len(s.must(all[n]).([]agent.Grant))
 	}
 	if served != nodes {
 		t.Errorf("%d claims of %d are granted a task; the others wait for the next vector", served, nodes)
@@ -942,13 +947,13 @@ func TestAWaveIsServedByOneDecision(t *testing.T) {
 // TestVainClaims checks which claims can wait because other claims have reserved all tasks. A claim must not wait if
 // its node has a task whose end would wait with it, or if its market directs.
 func TestVainClaims(t *testing.T) {
-	for _, mechanism := range []messages.Name{messages.Proportional, messages.HighestBid} {
+	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
 		s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = mechanism })
 		s.register("n1", 1)
 		s.register("n2", 2)
-		job, directs := s.submitted("a"), mechanism == messages.HighestBid
-		claim := func(session, seq uint64) *messages.Exchange {
-			return &messages.Exchange{Session: session, Seq: seq, Claims: []messages.Claim{{Market: "main", Class: "cpu", Slots: 1, Job: job}}}
+		job, directs := s.submitted("a"), mechanism == market.HighestBid
+		claim := func(session, seq uint64) *agent.Exchange {
+			return &agent.Exchange{Session: session, Seq: seq, Claims: []agent.Claim{{Market: "main", Class: "cpu", Slots: 1, Job: job}}}
 		}
 		if s.desk.AllReserved("n1", claim(1, 1)) {
 			t.Errorf("%s: a claim for a waiting task is in vain", mechanism)
@@ -957,7 +962,7 @@ func TestVainClaims(t *testing.T) {
 		if is := s.desk.AllReserved("n2", claim(2, 1)); is == directs {
 			t.Errorf("%s: the task is on its way to another node, and a claim is in vain: %v", mechanism, is)
 		}
-		if s.desk.AllReserved("n2", &messages.Exchange{Session: 2, Seq: 1, Finished: []messages.Finished{{}}}) {
+		if s.desk.AllReserved("n2", &agent.Exchange{Session: 2, Seq: 1, Finished: []agent.Finished{{}}}) {
 			t.Errorf("%s: the end of a task is in vain", mechanism)
 		}
 		s.must(first)
@@ -979,14 +984,14 @@ func (s *site) submitted(key string) messages.JobID {
 // room for.
 func TestUngranted(t *testing.T) {
 	x := &book.Exchange{Claims: []book.Claim{{Jobs: []messages.JobID{1, 2, 3}}, {Jobs: []messages.JobID{4}}, {Jobs: []messages.JobID{5, 2}}}}
-	grant := func(id messages.JobID) messages.Grant {
-		return messages.Grant{Attempt: messages.Attempt{Task: messages.TaskRef{Job: id}}}
+	grant := func(id messages.JobID) agent.Grant {
+		return agent.Grant{Attempt: messages.Attempt{Task: messages.TaskRef{Job: id}}}
 	}
-	if got := Ungranted(x, []messages.Grant{grant(2)}); !slices.Equal(got, []messages.JobID{3, 4}) {
+	if got := Ungranted(x, []agent.Grant{grant(2)}); !slices.Equal(got, []messages.JobID{3, 4}) {
 		t.Errorf("missed %v, want jobs 3 and 4", got)
 	}
 	directed := &book.Exchange{Claims: []book.Claim{{Jobs: []messages.JobID{1, 2, 3}, Most: []int{1, 1, 1}}}}
-	if got := Ungranted(directed, []messages.Grant{grant(2)}); !slices.Equal(got, []messages.JobID{3, 1}) {
+	if got := Ungranted(directed, []agent.Grant{grant(2)}); !slices.Equal(got, []messages.JobID{3, 1}) {
 		t.Errorf("missed %v where the market directs, want jobs 3 and 1", got)
 	}
 	if got := Ungranted(x, nil); len(got) != 6 {
@@ -1005,23 +1010,23 @@ func TestUngranted(t *testing.T) {
 // quarantine. The bank must be asked to give back the charge for that attempt.
 func TestABrokenNodesTimeIsGivenBack(t *testing.T) {
 	s := newSite(t, func(c *Config) {
-		c.Markets = []messages.Market{{Name: "main", Mechanism: messages.FIFO, Classes: []messages.Name{"cpu"}}}
+		c.Markets = []market.Market{{Name: "main", Mechanism: market.FIFO, Classes: []messages.Name{"cpu"}}}
 	})
 	s.register("n1", 7)
 	s.register("n2", 7)
 	seqs := map[messages.Name]uint64{}
-	exchange := func(node messages.Name, exit int, ended []messages.Grant, jobs ...messages.JobID) []messages.Grant {
+	exchange := func(node messages.Name, exit int, ended []agent.Grant, jobs ...messages.JobID) []agent.Grant {
 		t.Helper()
 		seqs[node]++
 		x := &book.Exchange{Node: node, Session: 7, Seq: seqs[node], Claims: []book.Claim{{Class: "cpu", Slots: 1, Jobs: jobs}}}
 		for _, g := range ended {
-			f := messages.Finished{Attempt: g.Attempt, ExitCode: exit, Started: s.now.Wall.Add(-second), Ended: s.now.Wall}
+			f := agent.Finished{Attempt: g.Attempt, ExitCode: exit, Started: s.now.Wall.Add(-second), Ended: s.now.Wall}
 			if g.Attempt.Task.Job == 0 { // a probe ends well: only tasks of users fail there
 				f.ExitCode = 0
 			}
 			x.Finished = append(x.Finished, f)
 		}
-		grants := s.must(&book.Command{Exchange: x}).([]messages.Grant)
+		grants := s.must(&book.Command{Exchange: x}).([]agent.Grant)
 		s.step()
 		return grants
 	}
@@ -1038,7 +1043,7 @@ func TestABrokenNodesTimeIsGivenBack(t *testing.T) {
 		exchange("n1", 0, probe)
 		exchange("n2", 0, good)
 		s.carriesOut()
-		if j := s.Job(id); j.State != messages.Completed || j.Charged == 0 {
+		if j := s.Job(id); j.State != job.Completed || j.Charged == 0 {
 			t.Fatalf("%s's job is %v and was charged %v", account, j.State, j.Charged)
 		}
 		costs = append(costs, s.Job(id).Charged)
@@ -1046,11 +1051,11 @@ func TestABrokenNodesTimeIsGivenBack(t *testing.T) {
 	if s.Node("n1").Health.Quarantined == 0 || costs[0] != 2*costs[1] {
 		t.Fatalf("the jobs were charged %v; health of n1: %+v", costs, s.Node("n1").Health)
 	}
-	var back []messages.Transfer
+	var back []money.Transfer
 	for _, r := range s.all {
-		if body, ok := r.Body.(messages.TransferRequest); ok {
+		if body, ok := r.Body.(money.TransferRequest); ok {
 			for _, x := range body.Transfers {
-				if x.Kind == messages.Posted && x.Debit == messages.SiteAccount {
+				if x.Kind == money.Posted && x.Debit == money.SiteAccount {
 					back = append(back, x)
 				}
 			}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // TestErrandsAreRun takes a remote job from phase to phase with the desk's requests. A silent peer must be asked
@@ -12,13 +14,13 @@ import (
 func TestErrandsAreRun(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.RemoteFor = 3600 * second })
 	id := s.must(&book.Command{EnterRemote: &book.EnterRemote{Account: "ada", Key: "k", Digest: []byte("k"), Payer: "ada", Peer: "east",
-		Spec: &messages.JobSpec{Budget: 5, Stages: []messages.Stage{{Name: "a", Tasks: 1}}}}}).(book.RemoteReceipt).Job
+		Spec: &job.JobSpec{Budget: 5, Stages: []job.Stage{{Name: "a", Tasks: 1}}}}}).(book.RemoteReceipt).Job
 	s.step()
-	if r := s.asked[0]; r.To != messages.Bank || r.Verb != messages.VerbAuthorise || r.Body.(*messages.AuthoriseRequest).Interval != 3600*second {
+	if r := s.asked[0]; r.To != messages.Bank || r.Verb != clearing.VerbAuthorise || r.Body.(*clearing.AuthoriseRequest).Interval != 3600*second {
 		t.Fatalf("asked %+v", r)
 	}
-	s.answer(&messages.SignedAuthorisation{Authorisation: messages.Authorisation{Issued: epoch, Interval: 3600 * second}}, nil)
-	if r := s.asked[0]; r.To != messages.Auctioneer || r.Peer != "east" || r.Verb != messages.VerbPeerSubmit {
+	s.answer(&clearing.SignedAuthorisation{Authorisation: clearing.Authorisation{Issued: epoch, Interval: 3600 * second}}, nil)
+	if r := s.asked[0]; r.To != messages.Auctioneer || r.Peer != "east" || r.Verb != clearing.VerbPeerSubmit {
 		t.Fatalf("asked %+v", r)
 	}
 	s.answer(nil, messages.Errorf(messages.Unavailable, "nobody answers"))
@@ -26,7 +28,7 @@ func TestErrandsAreRun(t *testing.T) {
 		t.Errorf("told %+v", ran)
 	}
 	s.pass(second)
-	s.answer(&messages.PeerSubmitReply{Job: messages.JobSummary{State: messages.Running}}, nil)
+	s.answer(&clearing.PeerSubmitReply{Job: job.JobSummary{State: job.Running}}, nil)
 	if ran := s.told[len(s.told)-1].(Ran); !ran.Done || ran.Trouble != "" || s.Remote(id).Phase != book.There {
 		t.Errorf("told %+v, and the job is %v", ran, s.Remote(id).Phase)
 	}

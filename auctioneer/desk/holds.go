@@ -5,6 +5,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // holds extends the holds of jobs that have not ended, so that the bank does not free them. It does so in each
@@ -46,7 +47,7 @@ func (h *holds) extendSome() {
 		h.done()
 		return
 	}
-	h.transferEach(some, false, func(results []messages.TransferResult, err error) {
+	h.transferEach(some, false, func(results []money.TransferResult, err error) {
 		if err != nil {
 			h.failed = err
 		}
@@ -61,7 +62,7 @@ func (h *holds) extendSome() {
 
 // some returns the extensions for the next holds that are old enough. Jobs are numbered in the order of their
 // submission.
-func (h *holds) some() (list []messages.Transfer) {
+func (h *holds) some() (list []money.Transfer) {
 	h.book.Read(func(b *book.Book) {
 		for h.last = range b.Listed("").Above(h.last) {
 			j := b.Job(h.last)
@@ -93,8 +94,8 @@ func (h *holds) done() {
 }
 
 // Extension returns the transfer that moves the end of a hold to a later time. Its identifier is new for each end.
-func Extension(hold string, job messages.JobID, until messages.Time, why string) messages.Transfer {
-	return messages.Transfer{
-		ID: fmt.Sprintf("%s/until/%d", hold, until), Kind: messages.Extend, Pending: hold, Expires: until, Job: job, Reason: why,
+func Extension(hold string, job messages.JobID, until messages.Time, why string) money.Transfer {
+	return money.Transfer{
+		ID: fmt.Sprintf("%s/until/%d", hold, until), Kind: money.Extend, Pending: hold, Expires: until, Job: job, Reason: why,
 	}
 }

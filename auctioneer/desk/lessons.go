@@ -6,6 +6,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // Requests to the estimator, and their intervals. No job waits for the estimator: until it answers, markets use the
@@ -46,7 +48,7 @@ func (l *lessons) askRuntimes(m *traded) {
 	ids := m.Unknown(l.now.Wall, learnAtOnce)
 	l.newcomers = l.newcomers || len(ids) == learnAtOnce
 	for _, id := range ids {
-		var r messages.RuntimeRequest
+		var r market.RuntimeRequest
 		l.book.Read(func(b *book.Book) {
 			if j := b.Job(id); j != nil {
 				r = RuntimesOf(j.Account, j.Spec)
@@ -56,8 +58,8 @@ func (l *lessons) askRuntimes(m *traded) {
 			continue
 		}
 		l.open++
-		asked := Request{To: messages.Estimator, Verb: messages.VerbRuntime, Body: r, Within: LearnWithin}
-		ask(l.core, asked, func(reply *messages.RuntimeReply, err error) {
+		asked := Request{To: messages.Estimator, Verb: market.VerbRuntime, Body: r, Within: LearnWithin}
+		ask(l.core, asked, func(reply *market.RuntimeReply, err error) {
 			l.open--
 			if err != nil {
 				return
@@ -70,8 +72,8 @@ func (l *lessons) askRuntimes(m *traded) {
 }
 
 // RuntimesOf returns the request for the run times of a job's tasks.
-func RuntimesOf(account messages.Name, spec *messages.JobSpec) messages.RuntimeRequest {
-	r := messages.RuntimeRequest{Account: account, Name: spec.Name}
+func RuntimesOf(account messages.Name, spec *job.JobSpec) market.RuntimeRequest {
+	r := market.RuntimeRequest{Account: account, Name: spec.Name}
 	for i := range spec.Stages {
 		r.Stages = append(r.Stages, spec.Stages[i].Shape())
 	}
@@ -81,7 +83,7 @@ func RuntimesOf(account messages.Name, spec *messages.JobSpec) messages.RuntimeR
 // Together combines the estimates of a job's stages into one: the mean over tasks at each quantile.
 // This assumes that a slow job is slow in all stages. The number of runs and the error are taken from
 // the worst stage. It returns nil if the estimate of a stage is not known.
-func Together(shapes []messages.StageShape, stages []messages.RuntimeEstimate) *mechanism.Runtimes {
+func Together(shapes []job.StageShape, stages []market.RuntimeEstimate) *mechanism.Runtimes {
 	if len(stages) != len(shapes) {
 		return nil
 	}

@@ -5,17 +5,20 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // TestAJobThatWaitsForLicencesBidsForNoSlot checks that a market counts the tasks of a job only when licences are
 // free, so that its slots go to other jobs meanwhile.
 func TestAJobThatWaitsForLicencesBidsForNoSlot(t *testing.T) {
 	s := newSite(t, func(*Config) {})
-	s.must(&book.Command{SetLicenses: &book.SetLicenses{Totals: messages.Licenses{{Name: "matlab", Count: 1}}}})
-	s.must(&book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 4}}}})
+	s.must(&book.Command{SetLicenses: &book.SetLicenses{Totals: job.Licenses{{Name: "matlab", Count: 1}}}})
+	s.must(&book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: 4}}}})
 	submit := func(key string) messages.JobID {
-		spec := messages.JobSpec{Market: "main", Budget: 10, Utility: &messages.Utility{Weights: messages.Weights{{Class: "cpu", Weight: 1}}},
-			Stages: []messages.Stage{{Name: "a", Class: "cpu", Tasks: 3, Licenses: messages.Licenses{{Name: "matlab", Count: 1}}}}}
+		spec := job.JobSpec{Market: "main", Budget: 10, Utility: &job.Utility{Weights: job.Weights{{Class: "cpu", Weight: 1}}},
+			Stages: []job.Stage{{Name: "a", Class: "cpu", Tasks: 3, Licenses: job.Licenses{{Name: "matlab", Count: 1}}}}}
 		return s.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: key, Payer: "alice", Spec: &spec, Hold: key, Held: 10}}).(book.Receipt).Job
 	}
 	one, two := submit("one"), submit("two")
@@ -28,14 +31,14 @@ func TestAJobThatWaitsForLicencesBidsForNoSlot(t *testing.T) {
 		}
 	}
 	pending("at first", 1, 1)
-	g := s.must(&book.Command{Exchange: &book.Exchange{Node: "n1", Session: 1, Seq: 1, Claims: []book.Claim{{Class: "cpu", Slots: 4, Jobs: []messages.JobID{one, two}}}}}).([]messages.Grant)
+	g := s.must(&book.Command{Exchange: &book.Exchange{Node: "n1", Session: 1, Seq: 1, Claims: []book.Claim{{Class: "cpu", Slots: 4, Jobs: []messages.JobID{one, two}}}}}).([]agent.Grant)
 	if len(g) != 1 {
 		t.Fatalf("granted %v, want a task", g)
 	}
 	pending("while a task has the licence", 0, 0)
-	s.must(&book.Command{Exchange: &book.Exchange{Node: "n1", Session: 1, Seq: 2, Finished: []messages.Finished{{Attempt: g[0].Attempt}}}})
+	s.must(&book.Command{Exchange: &book.Exchange{Node: "n1", Session: 1, Seq: 2, Finished: []agent.Finished{{Attempt: g[0].Attempt}}}})
 	pending("after its end", 1, 1)
-	s.must(&book.Command{SetLicenses: &book.SetLicenses{Totals: messages.Licenses{{Name: "matlab", Count: 5}}}})
+	s.must(&book.Command{SetLicenses: &book.SetLicenses{Totals: job.Licenses{{Name: "matlab", Count: 5}}}})
 	pending("with more licences", 2, 3)
 	s.must(&book.Command{Cancel: &book.Cancel{Job: one, By: "alice"}})
 	s.must(&book.Command{Cancel: &book.Cancel{Job: two, By: "alice"}})
@@ -49,12 +52,12 @@ func TestAJobThatWaitsForLicencesBidsForNoSlot(t *testing.T) {
 func TestAJobWhoseOwnerHasAllOfItsBoundBidsForNoSlot(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	bound := func(slots int) {
-		s.must(&book.Command{SetBounds: &book.SetBounds{Markets: []book.MarketBounds{{Market: "main", AtOnce: messages.AtOnce{Account: messages.Bound{Slots: slots}}}}}})
+		s.must(&book.Command{SetBounds: &book.SetBounds{Markets: []book.MarketBounds{{Market: "main", AtOnce: market.AtOnce{Account: market.Bound{Slots: slots}}}}}})
 	}
-	s.must(&book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 4}}}})
+	s.must(&book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: 4}}}})
 	submit := func(account messages.Name, key string) messages.JobID {
-		spec := messages.JobSpec{Market: "main", Budget: 10, Utility: &messages.Utility{Weights: messages.Weights{{Class: "cpu", Weight: 1}}},
-			Stages: []messages.Stage{{Name: "a", Class: "cpu", Tasks: 3}}}
+		spec := job.JobSpec{Market: "main", Budget: 10, Utility: &job.Utility{Weights: job.Weights{{Class: "cpu", Weight: 1}}},
+			Stages: []job.Stage{{Name: "a", Class: "cpu", Tasks: 3}}}
 		return s.must(&book.Command{Submit: &book.Submit{Account: account, Key: key, Payer: account, Spec: &spec, Hold: key, Held: 10}}).(book.Receipt).Job
 	}
 	one, two, other := submit("alice", "one"), submit("alice", "two"), submit("bob", "three")
@@ -69,12 +72,12 @@ func TestAJobWhoseOwnerHasAllOfItsBoundBidsForNoSlot(t *testing.T) {
 	pending("without a bound", 3, 3, 3)
 	bound(2)
 	pending("with a bound", 2, 2, 2)
-	g := s.must(&book.Command{Exchange: &book.Exchange{Node: "n1", Session: 1, Seq: 1, Claims: []book.Claim{{Class: "cpu", Slots: 4, Jobs: []messages.JobID{one, two}}}}}).([]messages.Grant)
+	g := s.must(&book.Command{Exchange: &book.Exchange{Node: "n1", Session: 1, Seq: 1, Claims: []book.Claim{{Class: "cpu", Slots: 4, Jobs: []messages.JobID{one, two}}}}}).([]agent.Grant)
 	if len(g) != 2 {
 		t.Fatalf("granted %v, want two tasks", g)
 	}
 	pending("while alice has two slots", 0, 0, 2)
-	s.must(&book.Command{Exchange: &book.Exchange{Node: "n1", Session: 1, Seq: 2, Finished: []messages.Finished{{Attempt: g[0].Attempt}}}})
+	s.must(&book.Command{Exchange: &book.Exchange{Node: "n1", Session: 1, Seq: 2, Finished: []agent.Finished{{Attempt: g[0].Attempt}}}})
 	pending("after the end of one", 1, 1, 2)
 	bound(9)
 	pending("with a higher bound", 1, 3, 3)

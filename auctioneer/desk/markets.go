@@ -8,13 +8,16 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // Markets are the markets of a site. A value never changes: when markets are applied, the desk gets a new value.
 type Markets struct {
 	// Configs are the markets; the first is the default of submissions.
-	Configs []messages.Market
+	Configs []marketmsg.Market
 	// Version is the number of times that markets had been applied.
 	Version uint64
 
@@ -34,7 +37,7 @@ func (m *Markets) Market(name messages.Name) *market.Market {
 }
 
 // Find returns the configuration of a market by name; nil: there is none.
-func (m *Markets) Find(name messages.Name) *messages.Market {
+func (m *Markets) Find(name messages.Name) *marketmsg.Market {
 	for i := range m.Configs {
 		if m.Configs[i].Name == name {
 			return &m.Configs[i]
@@ -64,10 +67,10 @@ func (m *Markets) Running(is func(*mechanism.Traits) bool) string {
 }
 
 // serving returns the markets that allocate slots of a node.
-func (m *Markets) serving(node messages.Name, slots []messages.ClassSlots) (out []messages.NodeMarket) {
+func (m *Markets) serving(node messages.Name, slots []job.ClassSlots) (out []agent.NodeMarket) {
 	for _, config := range m.Configs {
-		if Serves(&config, node) && slices.ContainsFunc(slots, func(s messages.ClassSlots) bool { return slices.Contains(config.Classes, s.Class) }) {
-			out = append(out, messages.NodeMarket{Name: config.Name, Classes: config.Classes, Ordered: !registry.Of(&config).Shares})
+		if Serves(&config, node) && slices.ContainsFunc(slots, func(s job.ClassSlots) bool { return slices.Contains(config.Classes, s.Class) }) {
+			out = append(out, agent.NodeMarket{Name: config.Name, Classes: config.Classes, Ordered: !registry.Of(&config).Shares})
 		}
 	}
 	return out
@@ -75,14 +78,14 @@ func (m *Markets) serving(node messages.Name, slots []messages.ClassSlots) (out 
 
 // units returns the resources of one slot of each class on the node, from the first market that sells the class
 // there; nil: none defines them.
-func (m *Markets) units(node messages.Name, slots []messages.ClassSlots) (units []messages.Resources) {
+func (m *Markets) units(node messages.Name, slots []job.ClassSlots) (units []job.Resources) {
 	for i, s := range slots {
-		at := slices.IndexFunc(m.Configs, func(c messages.Market) bool { return Serves(&c, node) && slices.Contains(c.Classes, s.Class) })
-		if at < 0 || m.Configs[at].UnitOf(s.Class) == (messages.Resources{}) {
+		at := slices.IndexFunc(m.Configs, func(c marketmsg.Market) bool { return Serves(&c, node) && slices.Contains(c.Classes, s.Class) })
+		if at < 0 || m.Configs[at].UnitOf(s.Class) == (job.Resources{}) {
 			continue
 		}
 		if units == nil {
-			units = make([]messages.Resources, len(slots))
+			units = make([]job.Resources, len(slots))
 		}
 		units[i] = m.Configs[at].UnitOf(s.Class)
 	}
@@ -90,6 +93,6 @@ func (m *Markets) units(node messages.Name, slots []messages.ClassSlots) (units 
 }
 
 // Serves reports whether a market uses slots of this node. It does not look at the classes.
-func Serves(m *messages.Market, node messages.Name) bool {
+func Serves(m *marketmsg.Market, node messages.Name) bool {
 	return len(m.Nodes) == 0 || slices.Contains(m.Nodes, node)
 }

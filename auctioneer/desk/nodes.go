@@ -7,6 +7,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 )
 
 // nodes sends nodes their directives. It takes back the claims of nodes that are silent, and ends the tasks on nodes
@@ -72,7 +73,7 @@ func (n *nodes) changed(i uint32, node *book.Node) {
 		return
 	}
 	n.told[i] = node.Version
-	d := messages.Directive{Term: n.Term, Stop: stops(node.Stop), Suspended: node.Halted(), Version: node.Version}
+	d := agent.Directive{Term: n.Term, Stop: stops(node.Stop), Suspended: node.Halted(), Version: node.Version}
 	if fresh {
 		d.Markets = n.markets.serving(node.Name, node.Slots)
 	}

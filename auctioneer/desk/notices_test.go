@@ -6,6 +6,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // TestNoReceiverDelaysAnything lets a receiver hang. It may use only two places. Its job must be settled, and notices
@@ -14,10 +16,10 @@ func TestNoReceiverDelaysAnything(t *testing.T) {
 	s := newSite(t, usual)
 	var last messages.JobID
 	for i := range 4 {
-		spec := &messages.JobSpec{Market: "main", Budget: messages.Credit, Stages: []messages.Stage{{Name: "s", Class: "cpu", Tasks: 1, Command: []string{"true"}}},
-			Notify: []messages.Notify{{To: "https://hangs/"}}}
+		spec := &job.JobSpec{Market: "main", Budget: messages.Credit, Stages: []job.Stage{{Name: "s", Class: "cpu", Tasks: 1, Command: []string{"true"}}},
+			Notify: []job.Notify{{To: "https://hangs/"}}}
 		if i == 3 {
-			spec.Notify = append(spec.Notify, messages.Notify{To: "ada@example.org"})
+			spec.Notify = append(spec.Notify, job.Notify{To: "ada@example.org"})
 		}
 		key := string(rune('a' + i))
 		last = s.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: key, Payer: "alice", Hold: "job/" + key, Spec: spec, Held: spec.Budget}}).(book.Receipt).Job
@@ -29,9 +31,9 @@ func TestNoReceiverDelaysAnything(t *testing.T) {
 	for len(s.asked) > 0 {
 		r := s.asked[0]
 		switch body := r.Body.(type) {
-		case messages.TransferRequest:
+		case money.TransferRequest:
 			s.answer(moved(body), nil)
-		case []messages.Observation:
+		case []job.Observation:
 			s.answer(len(body), nil)
 		case *book.Notice:
 			if body.To == "ada@example.org" {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // observations publishes observations of ended jobs to the estimator's stream, and confirms their effects. Payments
@@ -36,7 +37,7 @@ func (o *observations) step(more bool) {
 		o.wakeIn(o.retry - o.now.Mono)
 		return
 	}
-	done, ids, list := &book.Confirm{}, []uint64(nil), []messages.Observation(nil)
+	done, ids, list := &book.Confirm{}, []uint64(nil), []job.Observation(nil)
 	dropped := 0
 	o.book.Read(func(b *book.Book) {
 		above := o.waiting(b) - mostObservations
@@ -96,8 +97,8 @@ func (o *observations) end(err error) {
 }
 
 // observation returns the observation of an ended job, for the estimator.
-func (o *observations) observation(j *book.Job) messages.Observation {
-	return messages.Observation{
+func (o *observations) observation(j *book.Job) job.Observation {
+	return job.Observation{
 		Site: o.Site, Job: j.ID, Account: j.Account, Name: j.Spec.Name, Market: j.Spec.Market, State: j.State,
 		Budget: j.Spec.Budget, Charged: j.Cost(), Utility: j.Spec.Utility, Shares: j.PastShares(),
 		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, Stages: j.StageStatuses(), Work: work(j),
@@ -106,11 +107,11 @@ func (o *observations) observation(j *book.Job) messages.Observation {
 }
 
 // work returns the part of an observation from which the estimator learns run times.
-func work(j *book.Job) []messages.StageWork {
-	out := make([]messages.StageWork, len(j.Stages))
+func work(j *book.Job) []job.StageWork {
+	out := make([]job.StageWork, len(j.Stages))
 	for i := range j.Stages {
 		spec := &j.Spec.Stages[i]
-		out[i] = messages.StageWork{Stage: spec.Name, Command: messages.CommandID(spec), TimeLimit: spec.TimeLimit, Runtimes: runtimes(&j.Stages[i])}
+		out[i] = job.StageWork{Stage: spec.Name, Command: job.CommandID(spec), TimeLimit: spec.TimeLimit, Runtimes: runtimes(&j.Stages[i])}
 	}
 	return out
 }
@@ -124,12 +125,12 @@ func runtimes(s *book.Stage) []messages.Duration {
 		}
 	}
 	slices.Sort(all)
-	if len(all) <= messages.MostRuntimes {
+	if len(all) <= job.MostRuntimes {
 		return all
 	}
-	chosen := make([]messages.Duration, messages.MostRuntimes)
+	chosen := make([]messages.Duration, job.MostRuntimes)
 	for k := range chosen { // from each of equal parts, choose the middle
-		chosen[k] = all[(2*k+1)*len(all)/(2*messages.MostRuntimes)]
+		chosen[k] = all[(2*k+1)*len(all)/(2*job.MostRuntimes)]
 	}
 	return chosen
 }

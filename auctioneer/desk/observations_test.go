@@ -7,6 +7,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // TestObservationsThatWaitAreBounded takes the stream out of service. Above a number, the oldest observations must be
@@ -24,9 +26,9 @@ func TestObservationsThatWaitAreBounded(t *testing.T) {
 		for range rounds {
 			for len(s.asked) > 0 {
 				switch body := s.asked[0].Body.(type) {
-				case messages.TransferRequest:
+				case money.TransferRequest:
 					s.answer(moved(body), nil)
-				case []messages.Observation:
+				case []job.Observation:
 					if out {
 						s.answer(0, messages.Errorf(messages.Unavailable, "the stream has no leader"))
 						continue

@@ -8,6 +8,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 const (
@@ -34,7 +36,7 @@ type payments struct {
 // charge comes after the rounds that used its hold.
 type batch struct {
 	ids       []uint64 // effects of the transfers
-	transfers []messages.Transfer
+	transfers []money.Transfer
 	round     bool  // the transfers are one linked set
 	fees      []fee // charges to other sites
 	last      bool  // no effect comes after it
@@ -46,13 +48,13 @@ type batch struct {
 // fee is the charge for a job of another site: its effect, and the request to the bank.
 type fee struct {
 	effect uint64
-	ask    messages.ChargeRequest
+	ask    clearing.ChargeRequest
 }
 
 // feeOf returns the charge of an ended job. The charge also releases the rest of the job's hold.
 func feeOf(effect uint64, j *book.Job) fee {
-	return fee{effect, messages.ChargeRequest{Issuer: j.Visit.Home, ID: j.Visit.Authorisation, Amount: j.Owed, Job: j.ID,
-		Reason: j.Spec.Labels.Labelled("job "+j.Visit.Visit.String()+": "+market.Used(j), messages.MaxClearingReason)}}
+	return fee{effect, clearing.ChargeRequest{Issuer: j.Visit.Home, ID: j.Visit.Authorisation, Amount: j.Owed, Job: j.ID,
+		Reason: j.Spec.Labels.Labelled("job "+j.Visit.Visit.String()+": "+market.Used(j), clearing.MaxClearingReason)}}
 }
 
 func (p *payments) step(more bool) {
@@ -158,7 +160,7 @@ func forgotten(e book.Effect) book.Confirmation {
 func (p *payments) begin(w *batch) {
 	w.open = 1 + len(w.fees)
 	for _, f := range w.fees {
-		ask(p.core, Request{To: messages.Bank, Verb: messages.VerbCharge, Body: f.ask}, func(_ *messages.ClearingReply, err error) {
+		ask(p.core, Request{To: messages.Bank, Verb: clearing.VerbCharge, Body: f.ask}, func(_ *clearing.ClearingReply, err error) {
 			p.collected(w, f, err)
 			p.answered(w)
 		})
@@ -167,7 +169,7 @@ func (p *payments) begin(w *batch) {
 		p.answered(w)
 		return
 	}
-	p.transferEach(w.transfers, w.round, func(results []messages.TransferResult, err error) {
+	p.transferEach(w.transfers, w.round, func(results []money.TransferResult, err error) {
 		if w.failed = err; err == nil {
 			p.charged(w, results)
 		}
@@ -177,7 +179,7 @@ func (p *payments) begin(w *batch) {
 
 // charged records the answers to the transfers of a batch. Linked transfers have one outcome: the last refusal, which
 // usually belongs to the transfer that could not be done.
-func (p *payments) charged(w *batch, results []messages.TransferResult) {
+func (p *payments) charged(w *batch, results []money.TransferResult) {
 	for i, effect := range w.ids {
 		r, c := results[i], book.Confirmation{Effect: effect}
 		for k := 0; w.round && k < len(results); k++ {
@@ -189,7 +191,7 @@ func (p *payments) charged(w *batch, results []messages.TransferResult) {
 		case r.Error != nil:
 			c.Refused = r.Error.Error()
 			p.tell(Refused{Charge: w.transfers[i].ID, Err: r.Error})
-		case w.transfers[i].Kind == messages.Post:
+		case w.transfers[i].Kind == money.Post:
 			c.Amount = r.Amount
 		}
 		w.done.Effects = append(w.done.Effects, c)
@@ -251,9 +253,9 @@ func (p *payments) end(err error) {
 }
 
 // transfer sends transfers to the bank.
-func (c *core) transfer(list []messages.Transfer, then func([]messages.TransferResult, error)) {
-	r := Request{To: messages.Bank, Verb: messages.VerbTransfer, Body: messages.TransferRequest{Transfers: list}}
-	ask(c, r, func(reply *messages.TransferReply, err error) {
+func (c *core) transfer(list []money.Transfer, then func([]money.TransferResult, error)) {
+	r := Request{To: messages.Bank, Verb: messages.VerbTransfer, Body: money.TransferRequest{Transfers: list}}
+	ask(c, r, func(reply *money.TransferReply, err error) {
 		switch {
 		case err != nil:
 			then(nil, err)
@@ -267,13 +269,13 @@ func (c *core) transfer(list []messages.Transfer, then func([]messages.TransferR
 
 // transferEach is transfer, with one difference: if the bank refuses the request as a whole, each transfer is sent
 // alone. Linked transfers stay together.
-func (c *core) transferEach(list []messages.Transfer, linked bool, then func([]messages.TransferResult, error)) {
-	c.transfer(list, func(results []messages.TransferResult, err error) {
+func (c *core) transferEach(list []money.Transfer, linked bool, then func([]money.TransferResult, error)) {
+	c.transfer(list, func(results []money.TransferResult, err error) {
 		switch {
 		case err == nil || !refused(err):
 			then(results, err)
 		case linked || len(list) == 1:
-			results = make([]messages.TransferResult, len(list))
+			results = make([]money.TransferResult, len(list))
 			for i := range results {
 				results[i].Error = messages.AsError(messages.VerbTransfer, err)
 			}
@@ -285,13 +287,13 @@ func (c *core) transferEach(list []messages.Transfer, linked bool, then func([]m
 }
 
 // oneByOne sends the transfers that have no answer yet, one by one.
-func (c *core) oneByOne(list []messages.Transfer, answered []messages.TransferResult, then func([]messages.TransferResult, error)) {
+func (c *core) oneByOne(list []money.Transfer, answered []money.TransferResult, then func([]money.TransferResult, error)) {
 	if len(answered) == len(list) {
 		then(answered, nil)
 		return
 	}
 	next := len(answered)
-	c.transferEach(list[next:next+1], false, func(results []messages.TransferResult, err error) {
+	c.transferEach(list[next:next+1], false, func(results []money.TransferResult, err error) {
 		if err != nil {
 			then(nil, err)
 			return

@@ -7,6 +7,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // warnings tell jobs that they will soon have spent their budgets, in markets that end such jobs. The owner gets a
@@ -23,7 +26,7 @@ const (
 )
 
 // look warns a job if its budget is about to end. It returns when to look at the job again; 0: never.
-func (w *warnings) look(b *book.Book, j *book.Job, m *messages.Market) messages.Time {
+func (w *warnings) look(b *book.Book, j *book.Job, m *market.Market) messages.Time {
 	before := notice(j)
 	if before == 0 || j.Started == 0 || j.Warned == j.Spec.Budget || w.asked[j.ID] || registry.Of(m).Owes != mechanism.ForTime {
 		return 0
@@ -50,8 +53,8 @@ func notice(j *book.Job) (before messages.Duration) {
 		}
 	}
 	for i := range j.Spec.Notify {
-		if before == 0 && j.Spec.Notify[i].Wants(messages.NotifyBudget) {
-			before = (&messages.EarlySignal{}).Time()
+		if before == 0 && j.Spec.Notify[i].Wants(job.NotifyBudget) {
+			before = (&job.EarlySignal{}).Time()
 		}
 	}
 	return before
@@ -76,7 +79,7 @@ func (w *warnings) warn(id messages.JobID) {
 
 // signal sends the signals of a job's running tasks to their nodes.
 func (w *warnings) signal(b *book.Book, j *book.Job) {
-	by := map[uint32][]messages.Warning{}
+	by := map[uint32][]agent.Warning{}
 	var nodes []uint32 // in the order of the tasks
 	for i := range j.Stages {
 		signal := j.Spec.Stages[i].Signal
@@ -92,11 +95,11 @@ func (w *warnings) signal(b *book.Book, j *book.Job) {
 			if by[t.Node] == nil {
 				nodes = append(nodes, t.Node)
 			}
-			by[t.Node] = append(by[t.Node], messages.Warning{Attempt: messages.Attempt{Task: r, Number: t.Attempt}, Signal: *signal})
+			by[t.Node] = append(by[t.Node], agent.Warning{Attempt: messages.Attempt{Task: r, Number: t.Attempt}, Signal: *signal})
 		}
 	}
 	for _, at := range nodes {
 		n := b.Nodes()[at]
-		w.out.Direct = append(w.out.Direct, Direction{n.Name, messages.Directive{Term: w.Term, Suspended: n.Halted(), Version: n.Version, Warn: by[at]}})
+		w.out.Direct = append(w.out.Direct, Direction{n.Name, agent.Directive{Term: w.Term, Suspended: n.Halted(), Version: n.Version, Warn: by[at]}})
 	}
 }

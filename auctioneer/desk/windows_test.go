@@ -6,6 +6,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // TestTasksThatWouldRunIntoMaintenanceBidForNoSlot: all nodes of a class have a maintenance window. Tasks compete for
@@ -14,11 +16,11 @@ func TestTasksThatWouldRunIntoMaintenanceBidForNoSlot(t *testing.T) {
 	const hour = messages.Duration(time.Hour)
 	s := newSite(t, func(c *Config) { c.Lease = 100 * hour })
 	register := func(node messages.Name) {
-		s.must(&book.Command{Register: &book.Register{Node: node, Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 4}}}})
+		s.must(&book.Command{Register: &book.Register{Node: node, Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: 4}}}})
 	}
 	submit := func(key string, limit messages.Duration, nodes ...messages.Name) messages.JobID {
-		spec := messages.JobSpec{Market: "main", Budget: 10, Utility: &messages.Utility{Weights: messages.Weights{{Class: "cpu", Weight: 1}}},
-			Stages: []messages.Stage{{Name: "a", Class: "cpu", Tasks: 3, TimeLimit: limit, Nodes: nodes}}}
+		spec := job.JobSpec{Market: "main", Budget: 10, Utility: &job.Utility{Weights: job.Weights{{Class: "cpu", Weight: 1}}},
+			Stages: []job.Stage{{Name: "a", Class: "cpu", Tasks: 3, TimeLimit: limit, Nodes: nodes}}}
 		return s.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: key, Payer: "alice", Spec: &spec, Hold: key, Held: 10}}).(book.Receipt).Job
 	}
 	register("n1")
@@ -34,9 +36,9 @@ func TestTasksThatWouldRunIntoMaintenanceBidForNoSlot(t *testing.T) {
 		}
 	}
 	pending("at first", 3, 3, 3, 3)
-	w := s.must(&book.Command{ChangeWindows: &book.ChangeWindows{Add: &messages.Window{Nodes: []messages.Name{"n1"}, From: epoch.Add(3 * hour), To: epoch.Add(4 * hour)}}}).(messages.Window)
+	w := s.must(&book.Command{ChangeWindows: &book.ChangeWindows{Add: &market.Window{Nodes: []messages.Name{"n1"}, From: epoch.Add(3 * hour), To: epoch.Add(4 * hour)}}}).(market.Window)
 	pending("with a window of one node", 3, 3, 3, 3)
-	s.must(&book.Command{ChangeWindows: &book.ChangeWindows{Add: &messages.Window{Nodes: []messages.Name{"n2"}, From: w.From.Add(hour / 2), To: w.To}}})
+	s.must(&book.Command{ChangeWindows: &book.ChangeWindows{Add: &market.Window{Nodes: []messages.Name{"n2"}, From: w.From.Add(hour / 2), To: w.To}}})
 	pending("with windows of both", 3, 0, 0, 3)
 	s.pass(2 * hour)
 	pending("an hour before", 3, 0, 0, 3)

@@ -6,19 +6,22 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // Arrival is a visiting job that is not in the book yet. The bank of its home site guarantees the payment.
 type Arrival struct {
 	book.Visit
-	authorisation messages.SignedAuthorisation
+	authorisation clearing.SignedAuthorisation
 	refused       bool // the bank refused the authorisation
 }
 
 // Known returns the visiting job that an earlier copy of this request entered; nil: there is none. It returns an
 // error if the number belongs to another job.
-func Known(b *book.Book, home messages.Name, r *messages.PeerSubmitRequest, digest []byte) (*book.Job, error) {
-	v := messages.Visit{Home: home, Job: r.Job}
+func Known(b *book.Book, home messages.Name, r *clearing.PeerSubmitRequest, digest []byte) (*book.Job, error) {
+	v := job.Visit{Home: home, Job: r.Job}
 	j := b.Visitor(v)
 	switch {
 	case j == nil:
@@ -31,17 +34,17 @@ func Known(b *book.Book, home messages.Name, r *messages.PeerSubmitRequest, dige
 }
 
 // Arrive checks the request of a peer, and returns the arrival of its job.
-func Arrive(site, home messages.Name, r *messages.PeerSubmitRequest) (*Arrival, error) {
+func Arrive(site, home messages.Name, r *clearing.PeerSubmitRequest) (*Arrival, error) {
 	a := &r.Authorisation.Authorisation
 	if a.Issuer != home || a.Peer != site {
 		return nil, messages.Errorf(messages.PermissionDenied, "authorisation: is from site %q for site %q; the authorisation must be from %q for %q", a.Issuer, a.Peer, home, site)
 	}
 	return &Arrival{authorisation: r.Authorisation,
-		Visit: book.Visit{Visit: messages.Visit{Home: home, Job: r.Job}, Authorisation: a.ID, Until: a.Ends()}}, nil
+		Visit: book.Visit{Visit: job.Visit{Home: home, Job: r.Job}, Authorisation: a.ID, Until: a.Ends()}}, nil
 }
 
 // Timely returns an error for a job that cannot end and be charged before its authorisation ends.
-func (a *Arrival) Timely(now messages.Time, m *messages.Market, spec *messages.JobSpec) error {
+func (a *Arrival) Timely(now messages.Time, m *market.Market, spec *job.JobSpec) error {
 	by := LastCall(now, a.Until)
 	switch {
 	case now >= by:
@@ -55,8 +58,8 @@ func (a *Arrival) Timely(now messages.Time, m *messages.Market, spec *messages.J
 }
 
 // Accept returns the request to this site's bank to accept the authorisation, for this job only.
-func (a *Arrival) Accept() *messages.AcceptRequest {
-	return &messages.AcceptRequest{Purpose: a.Visit.Visit.String(), Authorisation: a.authorisation, Firm: true}
+func (a *Arrival) Accept() *clearing.AcceptRequest {
+	return &clearing.AcceptRequest{Purpose: a.Visit.Visit.String(), Authorisation: a.authorisation, Firm: true}
 }
 
 // Accepted records the bank's answer.
@@ -65,9 +68,9 @@ func (a *Arrival) Accepted(err error) { a.refused = err != nil && !messages.Pass
 // Decline returns the charge that gives back the authorisation of a refused job, because an earlier try may have
 // redeemed it. It returns false if no charge is needed. If the bank itself refused the authorisation, there is
 // nothing to give back, and a late charge could hit a later try that the bank accepts.
-func (a *Arrival) Decline(b *book.Book, why error) (*messages.ChargeRequest, bool) {
+func (a *Arrival) Decline(b *book.Book, why error) (*clearing.ChargeRequest, bool) {
 	if messages.Passing(why) || a.refused || b.Visitor(a.Visit.Visit) != nil {
 		return nil, false
 	}
-	return &messages.ChargeRequest{Issuer: a.Home, ID: a.Authorisation, Reason: "the job was refused"}, true
+	return &clearing.ChargeRequest{Issuer: a.Home, ID: a.Authorisation, Reason: "the job was refused"}, true
 }

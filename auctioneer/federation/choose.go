@@ -7,12 +7,14 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Choose returns the position of the best offer for a job that is submitted now, and a clause that says why; −1: the
 // job can take none of them. It sets in each offer what completion at the offered time is worth. Among equally good
 // offers, it chooses the first.
-func Choose(spec *messages.JobSpec, now messages.Time, offers []messages.Offer) (best int, why string) {
+func Choose(spec *job.JobSpec, now messages.Time, offers []clearing.Offer) (best int, why string) {
 	worth, valued := worthOf(spec)
 	if valued {
 		for i := range offers {
@@ -27,7 +29,7 @@ func Choose(spec *messages.JobSpec, now messages.Time, offers []messages.Offer) 
 
 // worthOf returns a function for the worth of completion at a time, in credits, for a job that is submitted now. It
 // returns false if the job does not say what its completion is worth.
-func worthOf(spec *messages.JobSpec) (worth func(at, now messages.Time) float64, valued bool) {
+func worthOf(spec *job.JobSpec) (worth func(at, now messages.Time) float64, valued bool) {
 	switch {
 	case spec.Valuation != nil:
 		curve, err := valuation.New(*spec.Valuation)
@@ -51,11 +53,11 @@ func worthOf(spec *messages.JobSpec) (worth func(at, now messages.Time) float64,
 }
 
 // affordable reports whether the job's budget allows an offer.
-func affordable(spec *messages.JobSpec, o *messages.Offer) bool {
+func affordable(spec *job.JobSpec, o *clearing.Offer) bool {
 	return max(o.Price, o.Budget) <= spec.Budget
 }
 
-func chooseByWorth(spec *messages.JobSpec, offers []messages.Offer) (best int, why string) {
+func chooseByWorth(spec *job.JobSpec, offers []clearing.Offer) (best int, why string) {
 	best, most := -1, math.Inf(-1)
 	for i := range offers {
 		o := &offers[i]
@@ -74,7 +76,7 @@ func chooseByWorth(spec *messages.JobSpec, offers []messages.Offer) (best int, w
 	return best, fmt.Sprintf("completion at %v is worth %.6g credits to the job, for a price of %v: the best of %s", o.Completion, o.Value, o.Price, count(len(offers)))
 }
 
-func chooseEarliest(spec *messages.JobSpec, offers []messages.Offer) (best int, why string) {
+func chooseEarliest(spec *job.JobSpec, offers []clearing.Offer) (best int, why string) {
 	best = -1
 	for i := range offers {
 		if affordable(spec, &offers[i]) && (best < 0 || earlier(&offers[i], &offers[best])) {
@@ -92,7 +94,7 @@ func chooseEarliest(spec *messages.JobSpec, offers []messages.Offer) (best int, 
 
 // earlier reports whether offer a is better than offer b: it completes earlier; or at the same time for less; or for
 // the same price with more free slots. An unknown time counts as later than all known times.
-func earlier(a, b *messages.Offer) bool {
+func earlier(a, b *clearing.Offer) bool {
 	switch {
 	case a.Completion == b.Completion:
 		return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(b.Free, a.Free)) < 0

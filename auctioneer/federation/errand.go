@@ -5,6 +5,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Errand is the next request about a remote job.
@@ -54,22 +56,22 @@ func Next(r *book.RemoteJob) (Errand, bool) {
 // the release of an unknown authorisation, the request asks for it once more, unless that was done before (sought).
 func (e Errand) request(r *book.RemoteJob, authorisedFor messages.Duration, sought bool) Request {
 	q := Request{Peer: e.to(r), Job: r.ID, Within: errandWithin}
-	byNumber := &messages.JobRequest{Job: r.ID}
+	byNumber := &job.JobRequest{Job: r.ID}
 	switch {
 	case e == Authorise || e == Release && r.Authorisation == nil && !sought:
-		q.Verb, q.Reply = messages.VerbAuthorise, new(messages.SignedAuthorisation)
-		q.Body = &messages.AuthoriseRequest{Key: messages.RemoteJobKey(r.ID), Account: r.Payer, Member: r.Account, Peer: r.Peer,
+		q.Verb, q.Reply = clearing.VerbAuthorise, new(clearing.SignedAuthorisation)
+		q.Body = &clearing.AuthoriseRequest{Key: clearing.RemoteJobKey(r.ID), Account: r.Payer, Member: r.Account, Peer: r.Peer,
 			Amount: r.Spec.Budget, Interval: authorisedFor, Job: r.ID, Reason: fmt.Sprintf("%s, number %d", r.Spec.Title(), r.ID)}
 	case e == Release, e == Conclude:
-		q.Verb, q.Reply = messages.VerbRevoke, new(messages.ClearingReply)
-		q.Body = &messages.RevokeRequest{ID: messages.RemoteJobAuthorisation(r.ID), Ended: e == Conclude}
+		q.Verb, q.Reply = clearing.VerbRevoke, new(clearing.ClearingReply)
+		q.Body = &clearing.RevokeRequest{ID: clearing.RemoteJobAuthorisation(r.ID), Ended: e == Conclude}
 	case e == Send:
-		q.Verb, q.Reply = messages.VerbPeerSubmit, new(messages.PeerSubmitReply)
-		q.Body = &messages.PeerSubmitRequest{Job: r.ID, Account: r.Account, Spec: *r.Spec, Authorisation: *r.Authorisation}
+		q.Verb, q.Reply = clearing.VerbPeerSubmit, new(clearing.PeerSubmitReply)
+		q.Body = &clearing.PeerSubmitRequest{Job: r.ID, Account: r.Account, Spec: *r.Spec, Authorisation: *r.Authorisation}
 	case e == Recall:
-		q.Verb, q.Reply, q.Body = messages.VerbPeerCancel, new(messages.CancelReply), byNumber
+		q.Verb, q.Reply, q.Body = clearing.VerbPeerCancel, new(job.CancelReply), byNumber
 	case e == inquire:
-		q.Verb, q.Reply, q.Body = messages.VerbPeerJob, new(messages.JobDetail), byNumber
+		q.Verb, q.Reply, q.Body = clearing.VerbPeerJob, new(job.JobDetail), byNumber
 	}
 	return q
 }
@@ -86,11 +88,11 @@ func (e Errand) step(r *book.RemoteJob, q *Request, reply any, err error) (*book
 		return nil, err
 	case e == inquire && kind == messages.NotFound: // the job ended long ago; the bank's books have its cost
 		last := r.Status
-		last.State, last.Reason, last.Running = messages.Failed, "ForgottenThere", 0
+		last.State, last.Reason, last.Running = job.Failed, "ForgottenThere", 0
 		return &book.Step{Forgotten: &last}, nil
 	case err != nil && messages.Waits(err): // an earlier request without an answer may have been carried out
 		return nil, err
-	case e == inquire && err != nil, q.Verb == messages.VerbAuthorise && e == Release:
+	case e == inquire && err != nil, q.Verb == clearing.VerbAuthorise && e == Release:
 		return nil, nil
 	case e == Release:
 		return &book.Step{Released: true}, nil
@@ -105,18 +107,18 @@ func (e Errand) step(r *book.RemoteJob, q *Request, reply any, err error) (*book
 // said returns the step for an answer without an error.
 func said(r *book.RemoteJob, reply any) (*book.Step, error) {
 	switch reply := reply.(type) {
-	case *messages.SignedAuthorisation:
+	case *clearing.SignedAuthorisation:
 		return &book.Step{Authorised: reply}, nil
-	case *messages.PeerSubmitReply:
+	case *clearing.PeerSubmitReply:
 		return &book.Step{Arrived: Heard(&reply.Job, r), Conclude: true}, nil
-	case *messages.JobDetail:
+	case *job.JobDetail:
 		return &book.Step{Status: Heard(&reply.JobSummary, r), Conclude: true}, nil
 	}
 	return nil, messages.Errorf(messages.Unavailable, "the answer is of another kind: %T", reply)
 }
 
 // Portable returns an error for a job that needs something of its home site, such as other jobs to wait for.
-func Portable(spec *messages.JobSpec) error {
+func Portable(spec *job.JobSpec) error {
 	switch {
 	case spec.Hold:
 		return messages.Errorf(messages.Invalid, "hold: a job at another site cannot be on hold; submit the job later")
@@ -131,7 +133,7 @@ func Portable(spec *messages.JobSpec) error {
 }
 
 // waits returns the name of the first field with jobs that the job waits for.
-func waits(spec *messages.JobSpec) string {
+func waits(spec *job.JobSpec) string {
 	switch {
 	case len(spec.AfterJobs) > 0:
 		return "after_jobs"

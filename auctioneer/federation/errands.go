@@ -10,12 +10,13 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/backoff"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 const (
 	atOnce       = 32                                 // number of errands to one destination at the same time
 	errandWithin = messages.Duration(5 * time.Second) // how long an errand waits for its answer
-	newsWithin   = messages.MaxPeerWait / 4           // how long a peer may delay its answer until something changes
+	newsWithin   = clearing.MaxPeerWait / 4           // how long a peer may delay its answer until something changes
 	lookForLost  = messages.Duration(5 * time.Second) // time between two requests to the bank for the peers that this site has parted from
 
 	bank messages.Name = "" // the name of the destination for errands to the site's own bank
@@ -55,14 +56,14 @@ type Errands struct {
 
 	// signed has authorisations that the bank signed a second time, because the peer refused the first one. nil: the
 	// bank must be asked to sign again.
-	signed map[messages.JobID]*messages.SignedAuthorisation
+	signed map[messages.JobID]*clearing.SignedAuthorisation
 }
 
 // asked is a request that has no answer yet, or whose answer is not committed yet.
 type asked struct {
 	Request
 	errand Errand
-	reply  *messages.PeerJobsReply // the reply that is being committed
+	reply  *clearing.PeerJobsReply // the reply that is being committed
 }
 
 // destination is the receiver of errands: a peer, or the site's own bank.
@@ -77,7 +78,7 @@ type destination struct {
 
 	there   map[messages.JobID]bool // remote jobs at the peer
 	follows bool                    // a request for changed jobs has no answer yet
-	cursor  messages.PeerJobsRequest
+	cursor  clearing.PeerJobsRequest
 	seen    map[messages.JobID]bool // jobs that the present pass through all jobs has returned
 	news    pause
 }
@@ -87,7 +88,7 @@ type destination struct {
 func NewErrands(authorisedFor messages.Duration, rng *rand.Rand) *Errands {
 	return &Errands{authorisedFor: authorisedFor, rng: rng, asked: map[uint64]*asked{}, destinations: map[messages.Name]*destination{},
 		queued: map[messages.JobID]messages.Name{}, underWay: map[messages.JobID]bool{}, visiting: map[messages.JobID]bool{}, sought: map[messages.JobID]bool{},
-		signed: map[messages.JobID]*messages.SignedAuthorisation{}}
+		signed: map[messages.JobID]*clearing.SignedAuthorisation{}}
 }
 
 func (e *Errands) destination(name messages.Name) *destination {
@@ -163,7 +164,7 @@ func (e *Errands) Due(now messages.Duration, b *book.Book) (out []Request) {
 		if name != bank && d.following() && d.news.over(now) {
 			d.follows, d.cursor.Wait = true, newsWithin
 			cursor := d.cursor
-			out = append(out, e.ask(0, Request{Peer: name, Verb: messages.VerbPeerJobs, Body: &cursor, Reply: new(messages.PeerJobsReply), Within: newsWithin + errandWithin}))
+			out = append(out, e.ask(0, Request{Peer: name, Verb: clearing.VerbPeerJobs, Body: &cursor, Reply: new(clearing.PeerJobsReply), Within: newsWithin + errandWithin}))
 		}
 	}
 	switch {
@@ -172,7 +173,7 @@ func (e *Errands) Due(now messages.Duration, b *book.Book) (out []Request) {
 		e.look = now + lookForLost
 	case !e.looking && now >= e.look:
 		e.looking, e.look = true, now+lookForLost
-		out = append(out, e.ask(0, Request{Peer: bank, Verb: messages.VerbPeers, Body: &messages.Empty{}, Reply: new(messages.PeersReply), Within: errandWithin}))
+		out = append(out, e.ask(0, Request{Peer: bank, Verb: clearing.VerbPeers, Body: &messages.Empty{}, Reply: new(clearing.PeersReply), Within: errandWithin}))
 	}
 	return out
 }
@@ -194,7 +195,7 @@ func (e *Errands) round(d *destination, b *book.Book) (out []Request) {
 				e.underWay[id] = true
 				q := errand.request(r, e.authorisedFor, e.sought[id])
 				if again := e.signed[id]; again != nil && errand == Send {
-					q.Body.(*messages.PeerSubmitRequest).Authorisation = *again
+					q.Body.(*clearing.PeerSubmitRequest).Authorisation = *again
 				}
 				out = append(out, e.ask(errand, q))
 			}
@@ -237,7 +238,7 @@ func (e *Errands) Answered(now messages.Duration, b *book.Book, id uint64, reply
 	if a == nil {
 		return nil
 	}
-	if a.Verb == messages.VerbPeers {
+	if a.Verb == clearing.VerbPeers {
 		e.parted(id, reply)
 		return nil
 	}
@@ -258,13 +259,13 @@ func (e *Errands) Answered(now messages.Duration, b *book.Book, id uint64, reply
 func (e *Errands) parted(id uint64, reply any) {
 	delete(e.asked, id)
 	e.looking = false
-	list, is := reply.(*messages.PeersReply)
+	list, is := reply.(*clearing.PeersReply)
 	if !is {
 		return
 	}
 	e.lost = map[messages.Name]bool{}
 	for i := range list.Peers {
-		e.lost[list.Peers[i].Peer] = list.Peers[i].Standing == messages.PeerParted
+		e.lost[list.Peers[i].Peer] = list.Peers[i].Standing == clearing.PeerParted
 	}
 }
 
@@ -287,7 +288,7 @@ func (e *Errands) answer(b *book.Book, a *asked, reply any, err error) ([]book.S
 			d.silent = err
 		}
 		return nil, err
-	case a.Verb == messages.VerbAuthorise && r.Phase == book.Releasing:
+	case a.Verb == clearing.VerbAuthorise && r.Phase == book.Releasing:
 		e.sought[a.Job] = true // the job was cancelled since: now its authorisation must be released
 		return nil, nil
 	case a.errand == inquire:
@@ -311,7 +312,7 @@ func (e *Errands) signAgain(r *book.RemoteJob, a *asked, reply any, err error) (
 		return true
 	case a.errand == Authorise && !messages.Waits(err):
 		e.signed[r.ID] = r.Authorisation
-		if signed, is := reply.(*messages.SignedAuthorisation); err == nil && is {
+		if signed, is := reply.(*clearing.SignedAuthorisation); err == nil && is {
 			e.signed[r.ID] = signed
 		}
 		return true

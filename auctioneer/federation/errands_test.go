@@ -9,6 +9,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 func TestNext(t *testing.T) {
@@ -39,7 +41,7 @@ type trip struct {
 	*Errands
 	now messages.Duration
 
-	standing messages.PeerStanding // standing of every peer, by the bank
+	standing clearing.PeerStanding // standing of every peer, by the bank
 }
 
 func newTrip(t *testing.T) *trip {
@@ -65,7 +67,7 @@ func (t *trip) sends(peer messages.Name) messages.JobID {
 	t.Helper()
 	key := fmt.Sprint(t.book.LastJob())
 	p, ok := t.do(&book.Command{EnterRemote: &book.EnterRemote{Account: "ada", Key: key, Digest: []byte(key), Payer: "ada", Peer: peer,
-		Spec: &messages.JobSpec{Name: "n", Budget: 5 * c, Stages: []messages.Stage{{Name: "a", Tasks: 3}}}}}).(book.RemoteReceipt)
+		Spec: &job.JobSpec{Name: "n", Budget: 5 * c, Stages: []job.Stage{{Name: "a", Tasks: 3}}}}}).(book.RemoteReceipt)
 	if !ok {
 		t.Fatal("the job was not taken")
 	}
@@ -76,8 +78,8 @@ func (t *trip) sends(peer messages.Name) messages.JobID {
 func (t *trip) arrived(peer messages.Name) messages.JobID {
 	t.Helper()
 	id := t.sends(peer)
-	t.step(book.Step{Job: id, Authorised: &messages.SignedAuthorisation{}})
-	t.step(book.Step{Job: id, Arrived: &messages.JobSummary{State: messages.Running}})
+	t.step(book.Step{Job: id, Authorised: &clearing.SignedAuthorisation{}})
+	t.step(book.Step{Job: id, Arrived: &job.JobSummary{State: job.Running}})
 	return id
 }
 
@@ -85,10 +87,10 @@ func (t *trip) arrived(peer messages.Name) messages.JobID {
 func (t *trip) due(verbs ...string) []Request {
 	t.Helper()
 	list := slices.DeleteFunc(t.Due(t.now, t.book), func(q Request) bool {
-		if q.Verb == messages.VerbPeers {
-			t.answers(q, &messages.PeersReply{Peers: []messages.PeerReply{{Peer: "east", Standing: t.standing}}}, nil)
+		if q.Verb == clearing.VerbPeers {
+			t.answers(q, &clearing.PeersReply{Peers: []clearing.PeerReply{{Peer: "east", Standing: t.standing}}}, nil)
 		}
-		return q.Verb == messages.VerbPeers
+		return q.Verb == clearing.VerbPeers
 	})
 	got := make([]string, len(list))
 	for i := range list {
@@ -126,23 +128,23 @@ var (
 func TestAJobGoesAndEnds(t *testing.T) {
 	tr := newTrip(t)
 	id := tr.sends("east")
-	q := tr.due(messages.VerbAuthorise)[0]
-	if r := q.Body.(*messages.AuthoriseRequest); q.Peer != "" || r.Amount != 5*c || r.Peer != "east" || r.Key != messages.RemoteJobKey(id) || r.Interval != messages.Duration(time.Hour) {
+	q := tr.due(clearing.VerbAuthorise)[0]
+	if r := q.Body.(*clearing.AuthoriseRequest); q.Peer != "" || r.Amount != 5*c || r.Peer != "east" || r.Key != clearing.RemoteJobKey(id) || r.Interval != messages.Duration(time.Hour) {
 		t.Errorf("the bank is asked %+v", r)
 	}
 	tr.due() // the request is sent once
-	tr.answers(q, &messages.SignedAuthorisation{}, nil)
-	q = tr.due(messages.VerbPeerSubmit)[0]
-	tr.answers(q, &messages.PeerSubmitReply{Job: messages.JobSummary{State: messages.Waiting, Reason: "Waiting"}}, nil)
+	tr.answers(q, &clearing.SignedAuthorisation{}, nil)
+	q = tr.due(clearing.VerbPeerSubmit)[0]
+	tr.answers(q, &clearing.PeerSubmitReply{Job: job.JobSummary{State: job.Waiting, Reason: "Waiting"}}, nil)
 	tr.is(id, book.There, "Waiting")
-	q = tr.due(messages.VerbPeerJobs)[0]
-	tr.answers(q, &messages.PeerJobsReply{Epoch: 7, Next: 3, Jobs: []messages.JobSummary{{Job: id, State: messages.Completed, Reason: "Completed", Charged: 9 * c}}}, nil)
+	q = tr.due(clearing.VerbPeerJobs)[0]
+	tr.answers(q, &clearing.PeerJobsReply{Epoch: 7, Next: 3, Jobs: []job.JobSummary{{Job: id, State: job.Completed, Reason: "Completed", Charged: 9 * c}}}, nil)
 	tr.is(id, book.Over, "Completed")
 	if charged := tr.book.Remote(id).Status.Charged; charged != 5*c {
 		t.Errorf("the peer was trusted to have charged %v", charged)
 	}
-	q = tr.due(messages.VerbRevoke)[0] // the bank is told, so that the peer must charge soon or cannot charge
-	if r := q.Body.(*messages.RevokeRequest); q.Peer != "" || !r.Ended || r.ID != messages.RemoteJobAuthorisation(id) {
+	q = tr.due(clearing.VerbRevoke)[0] // the bank is told, so that the peer must charge soon or cannot charge
+	if r := q.Body.(*clearing.RevokeRequest); q.Peer != "" || !r.Ended || r.ID != clearing.RemoteJobAuthorisation(id) {
 		t.Errorf("the bank is asked %+v", r)
 	}
 	tr.answers(q, nil, messages.Errorf(messages.NotFound, "it was charged"))
@@ -157,16 +159,16 @@ func TestAJobGoesAndEnds(t *testing.T) {
 func TestASilentPeerKeepsNobodyWaiting(t *testing.T) {
 	tr := newTrip(t)
 	for _, peer := range []messages.Name{"east", "north"} {
-		tr.step(book.Step{Job: tr.sends(peer), Authorised: &messages.SignedAuthorisation{}})
+		tr.step(book.Step{Job: tr.sends(peer), Authorised: &clearing.SignedAuthorisation{}})
 	}
-	list := tr.due(messages.VerbPeerSubmit, messages.VerbPeerSubmit)
+	list := tr.due(clearing.VerbPeerSubmit, clearing.VerbPeerSubmit)
 	tr.answers(list[0], nil, silent)
 	if list[0].Peer != "east" || tr.Trouble("east") == "" || tr.Trouble("north") != "" {
 		t.Errorf("silent are %q, %q", tr.Trouble("east"), tr.Trouble("north"))
 	}
 	tr.due()
-	tr.answers(list[1], &messages.PeerSubmitReply{}, nil)
-	tr.due(messages.VerbPeerJobs)
+	tr.answers(list[1], &clearing.PeerSubmitReply{}, nil)
+	tr.due(clearing.VerbPeerJobs)
 	for last := messages.Duration(0); ; {
 		at, waits := tr.Wake()
 		if !waits || at <= tr.now || at-tr.now > 3*longest/2 {
@@ -177,10 +179,10 @@ func TestASilentPeerKeepsNobodyWaiting(t *testing.T) {
 		}
 		tr.due()
 		tr.now = at
-		tr.answers(tr.due(messages.VerbPeerSubmit)[0], nil, silent)
+		tr.answers(tr.due(clearing.VerbPeerSubmit)[0], nil, silent)
 	}
 	tr.now += 2 * longest
-	tr.answers(tr.due(messages.VerbPeerSubmit)[0], &messages.PeerSubmitReply{}, nil)
+	tr.answers(tr.due(clearing.VerbPeerSubmit)[0], &clearing.PeerSubmitReply{}, nil)
 	if tr.Trouble("east") != "" {
 		t.Error("a peer that answers is still said to be silent")
 	}
@@ -212,20 +214,20 @@ func TestRoundsAreBoundedAndFair(t *testing.T) {
 func TestRefused(t *testing.T) {
 	tr := newTrip(t)
 	poor, bad := tr.sends("east"), tr.sends("east")
-	list := tr.due(messages.VerbAuthorise, messages.VerbAuthorise)
+	list := tr.due(clearing.VerbAuthorise, clearing.VerbAuthorise)
 	tr.answers(list[0], nil, messages.Errorf(messages.Insufficient, "too little"))
-	tr.answers(list[1], &messages.SignedAuthorisation{}, nil)
+	tr.answers(list[1], &clearing.SignedAuthorisation{}, nil)
 	tr.is(poor, book.Releasing, "RefusedByBank")
-	list = tr.due(messages.VerbAuthorise, messages.VerbPeerSubmit) // it is unknown whether there is an authorisation to release
+	list = tr.due(clearing.VerbAuthorise, clearing.VerbPeerSubmit) // it is unknown whether there is an authorisation to release
 	tr.answers(list[0], nil, messages.Errorf(messages.Insufficient, "too little"))
 	tr.answers(list[1], nil, forbid)
 	tr.is(bad, book.Releasing, "RefusedBySite")
-	list = tr.due(messages.VerbRevoke, messages.VerbPeerCancel) // the peer may have accepted an earlier request
+	list = tr.due(clearing.VerbRevoke, clearing.VerbPeerCancel) // the peer may have accepted an earlier request
 	tr.answers(list[0], nil, messages.Errorf(messages.NotFound, "there is none"))
 	tr.answers(list[1], nil, silent)
 	tr.now += longest
-	tr.answers(tr.due(messages.VerbPeerCancel)[0], nil, messages.Errorf(messages.NotFound, "there is none"))
-	tr.answers(tr.due(messages.VerbRevoke)[0], &messages.ClearingReply{}, nil)
+	tr.answers(tr.due(clearing.VerbPeerCancel)[0], nil, messages.Errorf(messages.NotFound, "there is none"))
+	tr.answers(tr.due(clearing.VerbRevoke)[0], &clearing.ClearingReply{}, nil)
 	tr.is(poor, book.Over, "RefusedByBank")
 	tr.is(bad, book.Over, "RefusedBySite")
 	tr.due()
@@ -235,8 +237,8 @@ func TestRefused(t *testing.T) {
 // new key. The bank must sign the authorisation again. If the peer refuses that one too, or the bank does not sign
 // again, the job is refused.
 func TestAnAuthorisationIsSignedAgain(t *testing.T) {
-	by := func(key string) *messages.SignedAuthorisation {
-		return &messages.SignedAuthorisation{Signature: []byte(key)}
+	by := func(key string) *clearing.SignedAuthorisation {
+		return &clearing.SignedAuthorisation{Signature: []byte(key)}
 	}
 	old := messages.Errorf(messages.PermissionDenied, "the signature is not that of the bank")
 	for name, c := range map[string]struct {
@@ -253,22 +255,22 @@ func TestAnAuthorisationIsSignedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tr := newTrip(t)
 			id := tr.sends("east")
-			tr.answers(tr.due(messages.VerbAuthorise)[0], by("old"), nil)
-			tr.answers(tr.due(messages.VerbPeerSubmit)[0], nil, old)
+			tr.answers(tr.due(clearing.VerbAuthorise)[0], by("old"), nil)
+			tr.answers(tr.due(clearing.VerbPeerSubmit)[0], nil, old)
 			tr.is(id, book.Sending, "Sending")
 			for _, err := range c.asked {
-				q := tr.due(messages.VerbAuthorise)[0]
-				if r := q.Body.(*messages.AuthoriseRequest); q.Peer != "" || r.Key != messages.RemoteJobKey(id) {
+				q := tr.due(clearing.VerbAuthorise)[0]
+				if r := q.Body.(*clearing.AuthoriseRequest); q.Peer != "" || r.Key != clearing.RemoteJobKey(id) {
 					t.Errorf("%q is asked %+v", q.Peer, r)
 				}
 				tr.answers(q, by("new"), err)
 				tr.now += longest
 			}
-			q := tr.due(messages.VerbPeerSubmit)[0]
-			if got := q.Body.(*messages.PeerSubmitRequest).Authorisation.Signature; string(got) != c.key {
+			q := tr.due(clearing.VerbPeerSubmit)[0]
+			if got := q.Body.(*clearing.PeerSubmitRequest).Authorisation.Signature; string(got) != c.key {
 				t.Errorf("signed with the %s key, want the %s one", got, c.key)
 			}
-			tr.answers(q, &messages.PeerSubmitReply{}, c.says)
+			tr.answers(q, &clearing.PeerSubmitReply{}, c.says)
 			if r := tr.book.Remote(id); r.Phase != c.phase {
 				t.Errorf("job %d is %v, want %v", id, r.Phase, c.phase)
 			}
@@ -281,14 +283,14 @@ func TestAnAuthorisationIsSignedAgain(t *testing.T) {
 func TestCancelledBeforeItIsSent(t *testing.T) {
 	tr := newTrip(t)
 	id := tr.sends("east")
-	q := tr.due(messages.VerbAuthorise)[0]
+	q := tr.due(clearing.VerbAuthorise)[0]
 	tr.step(book.Step{Job: id, Cancel: "ada"})
 	tr.due() // the bank has not answered yet
-	tr.answers(q, &messages.SignedAuthorisation{}, nil)
-	q = tr.due(messages.VerbRevoke)[0]
+	tr.answers(q, &clearing.SignedAuthorisation{}, nil)
+	q = tr.due(clearing.VerbRevoke)[0]
 	tr.answers(q, nil, silent)
 	tr.now += longest
-	tr.answers(tr.due(messages.VerbRevoke)[0], &messages.ClearingReply{}, nil)
+	tr.answers(tr.due(clearing.VerbRevoke)[0], &clearing.ClearingReply{}, nil)
 	tr.is(id, book.Over, "CancelledByUser")
 }
 
@@ -296,14 +298,14 @@ func TestCancelledBeforeItIsSent(t *testing.T) {
 func TestCancelledWhileItIsSent(t *testing.T) {
 	tr := newTrip(t)
 	id := tr.sends("east")
-	tr.step(book.Step{Job: id, Authorised: &messages.SignedAuthorisation{}})
-	q := tr.due(messages.VerbPeerSubmit)[0]
+	tr.step(book.Step{Job: id, Authorised: &clearing.SignedAuthorisation{}})
+	q := tr.due(clearing.VerbPeerSubmit)[0]
 	tr.step(book.Step{Job: id, Cancel: "ada"})
-	tr.answers(q, &messages.PeerSubmitReply{Job: messages.JobSummary{State: messages.Waiting}}, nil)
-	list := tr.due(messages.VerbPeerCancel, messages.VerbPeerJobs)
+	tr.answers(q, &clearing.PeerSubmitReply{Job: job.JobSummary{State: job.Waiting}}, nil)
+	list := tr.due(clearing.VerbPeerCancel, clearing.VerbPeerJobs)
 	tr.answers(list[0], nil, forbid) // the peer has not said that the job ends, whatever this answer means
 	tr.now += longest
-	tr.answers(tr.due(messages.VerbPeerCancel)[0], nil, messages.Errorf(messages.Ended, "it has ended"))
+	tr.answers(tr.due(clearing.VerbPeerCancel)[0], nil, messages.Errorf(messages.Ended, "it has ended"))
 	if r := tr.book.Remote(id); !r.Told || r.Phase != book.There {
 		t.Errorf("the peer was told: %v, in phase %v", r.Told, r.Phase)
 	}
@@ -317,22 +319,22 @@ func TestWhatIsNotCommittedIsAskedAgain(t *testing.T) {
 	full := messages.Errorf(messages.Exhausted, "the disk is almost full")
 	id := tr.sends("east")
 	for range 2 {
-		q := tr.due(messages.VerbAuthorise)[0]
-		if tr.Answered(tr.now, tr.book, q.ID, &messages.SignedAuthorisation{}, nil) == nil {
+		q := tr.due(clearing.VerbAuthorise)[0]
+		if tr.Answered(tr.now, tr.book, q.ID, &clearing.SignedAuthorisation{}, nil) == nil {
 			t.Fatal("nothing to commit")
 		}
 		tr.due()
 		tr.Committed(tr.now, tr.book, q.ID, full)
 		tr.now += 2 * longest
 	}
-	tr.step(book.Step{Job: id, Authorised: &messages.SignedAuthorisation{}})
-	tr.step(book.Step{Job: id, Arrived: &messages.JobSummary{State: messages.Waiting}})
+	tr.step(book.Step{Job: id, Authorised: &clearing.SignedAuthorisation{}})
+	tr.step(book.Step{Job: id, Arrived: &job.JobSummary{State: job.Waiting}})
 	for range 2 {
-		q := tr.due(messages.VerbPeerJobs)[0]
-		if cursor := q.Body.(*messages.PeerJobsRequest); cursor.After != 0 {
+		q := tr.due(clearing.VerbPeerJobs)[0]
+		if cursor := q.Body.(*clearing.PeerJobsRequest); cursor.After != 0 {
 			t.Errorf("the cursor has moved: %+v", cursor)
 		}
-		tr.Answered(tr.now, tr.book, q.ID, &messages.PeerJobsReply{Epoch: 7, Next: 3, Jobs: []messages.JobSummary{{Job: id, State: messages.Running}}}, nil)
+		tr.Answered(tr.now, tr.book, q.ID, &clearing.PeerJobsReply{Epoch: 7, Next: 3, Jobs: []job.JobSummary{{Job: id, State: job.Running}}}, nil)
 		tr.Committed(tr.now, tr.book, q.ID, full)
 		tr.now += 2 * longest
 	}
@@ -344,21 +346,21 @@ func TestAWalkFindsAForgottenJob(t *testing.T) {
 	tr := newTrip(t)
 	told, forgotten, late := tr.arrived("east"), tr.arrived("east"), tr.arrived("east")
 	other := tr.arrived("north")
-	list := tr.due(messages.VerbPeerJobs, messages.VerbPeerJobs)
-	page := func(whole, more bool, next uint64, ids ...messages.JobID) *messages.PeerJobsReply {
-		r := &messages.PeerJobsReply{Epoch: 7, Next: next, Whole: whole, More: more}
+	list := tr.due(clearing.VerbPeerJobs, clearing.VerbPeerJobs)
+	page := func(whole, more bool, next uint64, ids ...messages.JobID) *clearing.PeerJobsReply {
+		r := &clearing.PeerJobsReply{Epoch: 7, Next: next, Whole: whole, More: more}
 		for _, id := range ids {
-			r.Jobs = append(r.Jobs, messages.JobSummary{Job: id, State: messages.Running, Reason: "Running"})
+			r.Jobs = append(r.Jobs, job.JobSummary{Job: id, State: job.Running, Reason: "Running"})
 		}
 		return r
 	}
 	tr.answers(list[0], page(true, true, 1, told, other), nil) // the job other is not at this peer
-	q := tr.due(messages.VerbPeerJobs)[0]
-	if cursor := q.Body.(*messages.PeerJobsRequest); cursor.Epoch != 7 || cursor.After != 1 {
+	q := tr.due(clearing.VerbPeerJobs)[0]
+	if cursor := q.Body.(*clearing.PeerJobsRequest); cursor.Epoch != 7 || cursor.After != 1 {
 		t.Errorf("the cursor is %+v", cursor)
 	}
 	tr.answers(q, page(false, false, 2), nil)
-	list = tr.due(messages.VerbPeerJob, messages.VerbPeerJob, messages.VerbPeerJobs)
+	list = tr.due(clearing.VerbPeerJob, clearing.VerbPeerJob, clearing.VerbPeerJobs)
 	if list[0].Job != forgotten || list[1].Job != late {
 		t.Errorf("asked by name are %d, %d", list[0].Job, list[1].Job)
 	}
@@ -366,14 +368,14 @@ func TestAWalkFindsAForgottenJob(t *testing.T) {
 	tr.answers(list[1], nil, silent)
 	tr.is(forgotten, book.Releasing, "ForgottenThere")
 	tr.now += longest
-	list = tr.due(messages.VerbRevoke, messages.VerbPeerJob)
-	tr.answers(list[0], &messages.ClearingReply{}, nil) // the credits set aside for it are given back
+	list = tr.due(clearing.VerbRevoke, clearing.VerbPeerJob)
+	tr.answers(list[0], &clearing.ClearingReply{}, nil) // the credits set aside for it are given back
 	tr.is(forgotten, book.Over, "ForgottenThere")
-	tr.answers(list[1], &messages.JobDetail{JobSummary: messages.JobSummary{State: messages.Completed, Reason: "Completed"}}, nil)
+	tr.answers(list[1], &job.JobDetail{JobSummary: job.JobSummary{State: job.Completed, Reason: "Completed"}}, nil)
 	tr.is(late, book.Over, "Completed")
 	tr.is(told, book.There, "Running")
 	tr.is(other, book.There, "")
-	tr.answers(tr.due(messages.VerbRevoke)[0], &messages.ClearingReply{}, nil)
+	tr.answers(tr.due(clearing.VerbRevoke)[0], &clearing.ClearingReply{}, nil)
 	tr.due()
 }
 
@@ -381,10 +383,10 @@ func TestAWalkFindsAForgottenJob(t *testing.T) {
 func TestAStrangeAnswerDecidesNothing(t *testing.T) {
 	tr := newTrip(t)
 	id := tr.sends("east")
-	tr.answers(tr.due(messages.VerbAuthorise)[0], &messages.Empty{}, nil)
+	tr.answers(tr.due(clearing.VerbAuthorise)[0], &messages.Empty{}, nil)
 	tr.is(id, book.Authorising, "Authorising")
 	id = tr.arrived("north")
-	tr.answers(tr.due(messages.VerbPeerJobs)[0], nil, nil)
+	tr.answers(tr.due(clearing.VerbPeerJobs)[0], nil, nil)
 	tr.is(id, book.There, "")
 	if tr.Answered(tr.now, tr.book, 999, nil, nil) != nil {
 		t.Error("an answer to nothing is a command")
@@ -396,14 +398,14 @@ func TestAStrangeAnswerDecidesNothing(t *testing.T) {
 func TestJobsAtALostPeerEnd(t *testing.T) {
 	tr := newTrip(t)
 	there, sent, cancelled, other := tr.arrived("east"), tr.sends("east"), tr.arrived("east"), tr.arrived("north")
-	tr.step(book.Step{Job: sent, Authorised: &messages.SignedAuthorisation{Authorisation: messages.Authorisation{Issued: now, Interval: messages.Duration(time.Hour)}}})
+	tr.step(book.Step{Job: sent, Authorised: &clearing.SignedAuthorisation{Authorisation: clearing.Authorisation{Issued: now, Interval: messages.Duration(time.Hour)}}})
 	tr.step(book.Step{Job: cancelled, Cancel: "ada"})
 	look := func() {
 		tr.Due(tr.now, tr.book)
 		tr.now += lookForLost
 		for _, q := range tr.Due(tr.now, tr.book) {
-			if q.Verb == messages.VerbPeers {
-				tr.answers(q, &messages.PeersReply{Peers: []messages.PeerReply{{Peer: "east", Standing: tr.standing}, {Peer: "north"}}}, nil)
+			if q.Verb == clearing.VerbPeers {
+				tr.answers(q, &clearing.PeersReply{Peers: []clearing.PeerReply{{Peer: "east", Standing: tr.standing}, {Peer: "north"}}}, nil)
 			}
 		}
 		for _, c := range tr.Ending(0, tr.book) {
@@ -412,7 +414,7 @@ func TestJobsAtALostPeerEnd(t *testing.T) {
 	}
 	look()
 	tr.is(there, book.There, "")
-	tr.standing = messages.PeerParted
+	tr.standing = clearing.PeerParted
 	look()
 	tr.is(there, book.Over, "PeerLost")
 	tr.is(sent, book.Over, "PeerLost")
@@ -424,19 +426,19 @@ func TestJobsAtALostPeerEnd(t *testing.T) {
 // ended there before its authorisation is given up. If the peer stays silent, this is not tried for ever.
 func TestARefusedJobIsRecalled(t *testing.T) {
 	tr := newTrip(t)
-	ends := messages.Authorisation{Issued: now, Interval: messages.Duration(time.Hour)}
+	ends := clearing.Authorisation{Issued: now, Interval: messages.Duration(time.Hour)}
 	var ids [2]messages.JobID
 	for i := range ids {
 		ids[i] = tr.sends("east")
-		tr.step(book.Step{Job: ids[i], Authorised: &messages.SignedAuthorisation{Authorisation: ends}})
+		tr.step(book.Step{Job: ids[i], Authorised: &clearing.SignedAuthorisation{Authorisation: ends}})
 	}
-	for _, q := range tr.due(messages.VerbPeerSubmit, messages.VerbPeerSubmit) {
+	for _, q := range tr.due(clearing.VerbPeerSubmit, clearing.VerbPeerSubmit) {
 		tr.answers(q, nil, forbid)
 	}
-	list := tr.due(messages.VerbPeerCancel, messages.VerbPeerCancel)
-	tr.answers(list[0], &messages.CancelReply{State: messages.Running}, nil)
+	list := tr.due(clearing.VerbPeerCancel, clearing.VerbPeerCancel)
+	tr.answers(list[0], &job.CancelReply{State: job.Running}, nil)
 	tr.answers(list[1], nil, silent)
-	tr.answers(tr.due(messages.VerbRevoke)[0], &messages.ClearingReply{}, nil)
+	tr.answers(tr.due(clearing.VerbRevoke)[0], &clearing.ClearingReply{}, nil)
 	tr.is(ids[0], book.Over, "RefusedBySite")
 	tr.is(ids[1], book.Releasing, "RefusedBySite")
 	for _, c := range tr.Ending(ends.Frees()+1, tr.book) {

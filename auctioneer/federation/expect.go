@@ -8,24 +8,27 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // Outlook is the state of a market from which an offer for a job is computed.
 type Outlook struct {
 	Site     messages.Name
-	Market   *messages.Market
+	Market   *market.Market
 	Now      messages.Time
-	Prices   []messages.ClassPrice
-	Tariffs  []messages.SlotTariff   // empty: the market has no tariffs
-	Estimate *messages.EstimateReply // nil: the estimator did not answer
+	Prices   []market.ClassPrice
+	Tariffs  []market.SlotTariff   // empty: the market has no tariffs
+	Estimate *market.EstimateReply // nil: the estimator did not answer
 	// Places is, by stage, how many tasks could start now on nodes that have all their slots idle; nil: unknown.
 	Places []int
 }
 
 // Expect returns an offer for a job whose defaults are filled in, from a market that sells no contracts. It is an
 // estimate, not a promise.
-func Expect(spec *messages.JobSpec, s *Outlook) messages.Offer {
-	o := messages.Offer{Site: s.Site, Market: s.Market.Name, Mechanism: s.Market.Mechanism}
+func Expect(spec *job.JobSpec, s *Outlook) clearing.Offer {
+	o := clearing.Offer{Site: s.Site, Market: s.Market.Name, Mechanism: s.Market.Mechanism}
 	basis := s.complete(spec, &o)
 	price, rule := s.price(spec)
 	o.Price = max(0, price)
@@ -50,7 +53,7 @@ func Expect(spec *messages.JobSpec, s *Outlook) messages.Offer {
 }
 
 // widths returns a phrase that says how many slots tasks take; "": each task takes one slot.
-func (s *Outlook) widths(spec *messages.JobSpec) (text string) {
+func (s *Outlook) widths(spec *job.JobSpec) (text string) {
 	for i := range spec.Stages {
 		if st := &spec.Stages[i]; st.Slots() > 1 {
 			text += fmt.Sprintf("each task of %s takes %d slots of %s; ", st.Name, st.Slots(), st.Class)
@@ -61,7 +64,7 @@ func (s *Outlook) widths(spec *messages.JobSpec) (text string) {
 
 // slotHour returns the present price of an hour on the job's dearest slot; 0: it is free, or the market has no price
 // for time.
-func (s *Outlook) slotHour(spec *messages.JobSpec) (most messages.Credits) {
+func (s *Outlook) slotHour(spec *job.JobSpec) (most messages.Credits) {
 	if registry.Of(s.Market).Owes != mechanism.ForTime {
 		return 0
 	}
@@ -74,7 +77,7 @@ func (s *Outlook) slotHour(spec *messages.JobSpec) (most messages.Credits) {
 
 // free returns the idle slots minus the waiting tasks, for the class of the job where this is least, as far as the
 // market discloses these numbers.
-func (s *Outlook) free(spec *messages.JobSpec) int {
+func (s *Outlook) free(spec *job.JobSpec) int {
 	least := math.MaxInt
 	for i := range spec.Stages {
 		if p := s.class(spec.Stages[i].Class); p != nil {
@@ -88,7 +91,7 @@ func (s *Outlook) free(spec *messages.JobSpec) int {
 }
 
 // complete sets the expected completion time of the offer, and returns a sentence that explains it.
-func (s *Outlook) complete(spec *messages.JobSpec, o *messages.Offer) string {
+func (s *Outlook) complete(spec *job.JobSpec, o *clearing.Offer) string {
 	e := s.Estimate
 	switch {
 	case e != nil && e.Completion.Median > 0:
@@ -111,7 +114,7 @@ func (s *Outlook) complete(spec *messages.JobSpec, o *messages.Offer) string {
 
 // room reports whether the first tasks of a job would get a slot at once, so that no wait is
 // expected.
-func (s *Outlook) room(spec *messages.JobSpec) bool {
+func (s *Outlook) room(spec *job.JobSpec) bool {
 	need := map[messages.Name]int{}
 	for i := range spec.Stages {
 		st := &spec.Stages[i]
@@ -131,8 +134,8 @@ func (s *Outlook) room(spec *messages.JobSpec) bool {
 	return true
 }
 
-func (s *Outlook) class(name messages.Name) *messages.ClassPrice {
-	i := slices.IndexFunc(s.Prices, func(p messages.ClassPrice) bool { return p.Class == name })
+func (s *Outlook) class(name messages.Name) *market.ClassPrice {
+	i := slices.IndexFunc(s.Prices, func(p market.ClassPrice) bool { return p.Class == name })
 	if i < 0 {
 		return nil
 	}
@@ -140,11 +143,11 @@ func (s *Outlook) class(name messages.Name) *messages.ClassPrice {
 }
 
 // queue returns a phrase about the present queue in the classes that the job uses.
-func (s *Outlook) queue(spec *messages.JobSpec) string {
+func (s *Outlook) queue(spec *job.JobSpec) string {
 	text := ""
 	for i := range s.Prices {
 		p := &s.Prices[i]
-		if !slices.ContainsFunc(spec.Stages, func(st messages.Stage) bool { return st.Class == p.Class }) {
+		if !slices.ContainsFunc(spec.Stages, func(st job.Stage) bool { return st.Class == p.Class }) {
 			continue
 		}
 		if text != "" {
@@ -163,14 +166,14 @@ func (s *Outlook) queue(spec *messages.JobSpec) string {
 
 // price returns what the job would cost at the market's present prices, and a clause that explains
 // the number.
-func (s *Outlook) price(spec *messages.JobSpec) (messages.Credits, string) {
+func (s *Outlook) price(spec *job.JobSpec) (messages.Credits, string) {
 	switch t := registry.Of(s.Market); t.Owes {
 	case mechanism.ForTime:
 		cost, known := s.slotCost(spec)
 		switch {
 		case !known:
 			return spec.Budget, "the price is at most the budget, because the run time is not known"
-		case slices.ContainsFunc(s.Tariffs, func(t messages.SlotTariff) bool { return t.Sealed }):
+		case slices.ContainsFunc(s.Tariffs, func(t market.SlotTariff) bool { return t.Sealed }):
 			return cost, "the price is the time of its slots at its own bid, because present prices are sealed"
 		}
 		return cost, t.Rule
@@ -190,7 +193,7 @@ func least(a, b messages.Credits) messages.Credits {
 }
 
 // slotCost returns the cost of the job's tasks at the present tariffs; false: their run times are not known.
-func (s *Outlook) slotCost(spec *messages.JobSpec) (messages.Credits, bool) {
+func (s *Outlook) slotCost(spec *job.JobSpec) (messages.Credits, bool) {
 	total := 0.0 // in credits
 	for i := range spec.Stages {
 		st := &spec.Stages[i]
@@ -204,7 +207,7 @@ func (s *Outlook) slotCost(spec *messages.JobSpec) (messages.Credits, bool) {
 }
 
 // taskSeconds returns the expected run time of a task of a stage, in seconds; 0: unknown.
-func (s *Outlook) taskSeconds(spec *messages.JobSpec, stage int) float64 {
+func (s *Outlook) taskSeconds(spec *job.JobSpec, stage int) float64 {
 	if e := s.Estimate; e != nil && stage < len(e.Stages) && e.Stages[stage].Spread.Mean > 0 {
 		return e.Stages[stage].Spread.Mean.Std().Seconds()
 	}
@@ -212,8 +215,8 @@ func (s *Outlook) taskSeconds(spec *messages.JobSpec, stage int) float64 {
 }
 
 // rate returns what a second on a slot of a class costs the job, in credits.
-func (s *Outlook) rate(spec *messages.JobSpec, class messages.Name) float64 {
-	i := slices.IndexFunc(s.Tariffs, func(t messages.SlotTariff) bool { return t.Class == class })
+func (s *Outlook) rate(spec *job.JobSpec, class messages.Name) float64 {
+	i := slices.IndexFunc(s.Tariffs, func(t market.SlotTariff) bool { return t.Class == class })
 	if i < 0 {
 		return s.Market.ReservePrice().Float()
 	}

@@ -7,11 +7,13 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // Explain adds to an answer why a remote job is in its state, as far as this site knows it without the peer. err is
 // the peer's error for a question about the job.
-func Explain(reply *messages.WhyReply, r *book.RemoteJob, now messages.Time, err error) {
+func Explain(reply *market.WhyReply, r *book.RemoteJob, now messages.Time, err error) {
 	switch {
 	case r.Refused != nil && r.Status.Reason == "RefusedByBank":
 		reply.Message = "the bank of this site did not hold the budget: " + r.Refused.Message
@@ -57,18 +59,18 @@ func Chosen(r *book.RemoteJob) string {
 }
 
 // Expected returns the stages of a job for which only the description is known: all tasks wait.
-func Expected(spec *messages.JobSpec) []messages.StageStatus {
-	out := make([]messages.StageStatus, len(spec.Stages))
+func Expected(spec *job.JobSpec) []job.StageStatus {
+	out := make([]job.StageStatus, len(spec.Stages))
 	for i := range spec.Stages {
 		s := &spec.Stages[i]
-		out[i] = messages.StageStatus{Name: s.Name, Class: s.Class, Tasks: s.TaskCount()}
+		out[i] = job.StageStatus{Name: s.Name, Class: s.Class, Tasks: s.TaskCount()}
 	}
 	return out
 }
 
 // OwnContract replaces the contract's name in a job by its name at the peer. It returns an error if another site
 // offered the contract.
-func OwnContract(spec *messages.JobSpec, peer messages.Name) error {
+func OwnContract(spec *job.JobSpec, peer messages.Name) error {
 	site, own, foreign := strings.Cut(spec.Contract, "/")
 	switch {
 	case !foreign:

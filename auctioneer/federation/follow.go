@@ -6,12 +6,14 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // changes returns the steps for the changed jobs that a peer reports.
 func (e *Errands) changes(b *book.Book, a *asked, reply any, err error) (steps []book.Step, _ error) {
 	d := e.destination(a.Peer)
-	page, is := reply.(*messages.PeerJobsReply)
+	page, is := reply.(*clearing.PeerJobsReply)
 	if err == nil && !is {
 		err = messages.Errorf(messages.Unavailable, "the answer is of another kind: %T", reply)
 	}
@@ -31,7 +33,7 @@ func (e *Errands) changes(b *book.Book, a *asked, reply any, err error) (steps [
 
 // followed continues after a page of changes was committed. At the end of a pass through all jobs, it asks one by one
 // for the jobs that the peer did not return.
-func (e *Errands) followed(now messages.Duration, b *book.Book, d *destination, page *messages.PeerJobsReply, err error) {
+func (e *Errands) followed(now messages.Duration, b *book.Book, d *destination, page *clearing.PeerJobsReply, err error) {
 	d.follows = false
 	d.news.after(now, err, e.rng)
 	if err != nil {
@@ -63,16 +65,16 @@ func (e *Errands) followed(now messages.Duration, b *book.Book, d *destination, 
 
 // Heard returns a peer's report about a remote job with impossible values corrected: a peer is trusted only with the
 // job itself.
-func Heard(said *messages.JobSummary, r *book.RemoteJob) *messages.JobSummary {
+func Heard(said *job.JobSummary, r *book.RemoteJob) *job.JobSummary {
 	s := *said
-	s.State = min(s.State, messages.Discarded)
+	s.State = min(s.State, job.Discarded)
 	s.Charged = max(0, min(s.Charged, r.Spec.Budget))
 	s.Tasks = r.Spec.TaskCount()
 	s.Running, s.Done = max(0, min(s.Running, s.Tasks)), max(0, min(s.Done, s.Tasks))
 	if !messages.ValidFreeName(s.Market) {
 		s.Market = ""
 	}
-	s.Name, s.Reason, s.Message = "", messages.Printable(s.Reason, maxHeard), messages.Printable(s.Message, maxExplained)
+	s.Name, s.Reason, s.Message = "", job.Printable(s.Reason, maxHeard), job.Printable(s.Message, maxExplained)
 	s.Started, s.Ended = max(0, s.Started), max(0, s.Ended)
 	Tame(&s)
 	return &s
@@ -86,10 +88,10 @@ const (
 
 // Screened returns the possible offers of a peer: the job must not complete in the past (with a margin for different
 // clocks), or after its authorisation could end. The names of the contracts get the site's name added.
-func Screened(site messages.Name, offers []messages.Offer, now messages.Time) []messages.Offer {
-	offers = slices.DeleteFunc(offers[:min(len(offers), maxOffers)], func(o messages.Offer) bool {
-		never := o.Completion != 0 && (o.Completion < now.Add(-messages.MaxClockSkew) || o.Completion > now.Add(messages.MaxInterval))
-		return !messages.ValidFreeName(o.Market) || o.Price < 0 || o.Budget < 0 || never || len(o.Cheapest) > messages.MaxStages
+func Screened(site messages.Name, offers []clearing.Offer, now messages.Time) []clearing.Offer {
+	offers = slices.DeleteFunc(offers[:min(len(offers), maxOffers)], func(o clearing.Offer) bool {
+		never := o.Completion != 0 && (o.Completion < now.Add(-clearing.MaxClockSkew) || o.Completion > now.Add(clearing.MaxInterval))
+		return !messages.ValidFreeName(o.Market) || o.Price < 0 || o.Budget < 0 || never || len(o.Cheapest) > job.MaxStages
 	})
 	for i := range offers {
 		o := &offers[i]

@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Bounds for every answer of a peer.
@@ -43,7 +44,7 @@ func tame(v reflect.Value) {
 			tame(v.Index(i))
 		}
 	case reflect.String:
-		v.SetString(messages.Printable(v.String(), messages.MaxForeignText))
+		v.SetString(job.Printable(v.String(), job.MaxForeignText))
 	case reflect.Float32, reflect.Float64:
 		if x := v.Float(); math.IsNaN(x) {
 			v.SetFloat(0)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 const (
@@ -59,7 +61,7 @@ func put[V any](m map[messages.Name]map[messages.JobID]V, name messages.Name, id
 
 // Begin reserves a visiting job for one request until [Visits.End]: otherwise one request could give back an
 // authorisation that another request has just had accepted. Each peer may use only a part of the places.
-func (v *Visits) Begin(visit messages.Visit) error {
+func (v *Visits) Begin(visit job.Visit) error {
 	if v.entering[visit.Home][visit.Job] || len(v.entering[visit.Home]) >= maxEntering {
 		return messages.Errorf(messages.Unavailable, "job %v: is being accepted; ask again", visit)
 	}
@@ -68,10 +70,10 @@ func (v *Visits) Begin(visit messages.Visit) error {
 }
 
 // Entering reports whether a request is entering a visiting job.
-func (v *Visits) Entering(visit messages.Visit) bool { return v.entering[visit.Home][visit.Job] }
+func (v *Visits) Entering(visit job.Visit) bool { return v.entering[visit.Home][visit.Job] }
 
 // End ends the reservation of a visiting job.
-func (v *Visits) End(visit messages.Visit) {
+func (v *Visits) End(visit job.Visit) {
 	if delete(v.entering[visit.Home], visit.Job); len(v.entering[visit.Home]) == 0 {
 		delete(v.entering, visit.Home)
 	}
@@ -96,7 +98,7 @@ func (v *Visits) Polled(home messages.Name) {
 // Since begins the answer to a peer that follows its jobs here. It returns the jobs that changed after the peer's
 // cursor, in the order of their changes, and the new cursor. If no job changed, the answer should wait, unless the
 // cursor is from another epoch.
-func (v *Visits) Since(home messages.Name, r messages.PeerJobsRequest) (ids []messages.JobID, reply messages.PeerJobsReply, ready bool) {
+func (v *Visits) Since(home messages.Name, r clearing.PeerJobsRequest) (ids []messages.JobID, reply clearing.PeerJobsReply, ready bool) {
 	reply.Epoch, reply.Whole = v.epoch, r.Epoch != v.epoch
 	if reply.Whole {
 		r.After = 0
@@ -125,7 +127,7 @@ func LastCall(came, until messages.Time) messages.Time {
 }
 
 // Outward returns a visiting job as its home site knows it: with its number and its owner's name there.
-func Outward(s messages.JobSummary) messages.JobSummary {
+func Outward(s job.JobSummary) job.JobSummary {
 	s.Job, s.Account = s.Visit.Job, Owner(s.Account)
 	s.Visit, s.Payer = nil, s.Account
 	return s

@@ -8,17 +8,19 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // TestHeard checks that a peer's report can change only the peer's own job, and only to possible values.
 func TestHeard(t *testing.T) {
-	r := &book.RemoteJob{Spec: &messages.JobSpec{Budget: 5, Stages: []messages.Stage{{Tasks: 3}}}}
-	for name, said := range map[string]messages.JobSummary{
+	r := &book.RemoteJob{Spec: &job.JobSpec{Budget: 5, Stages: []job.Stage{{Tasks: 3}}}}
+	for name, said := range map[string]job.JobSummary{
 		"too much":   {State: 200, Charged: 1 << 60, Tasks: 1 << 40, Running: 1 << 40, Done: 1 << 40, Market: "a b", Reason: strings.Repeat("é", 1000), Name: "x"},
 		"too little": {Charged: -1, Running: -1, Done: -1, Started: -1, Ended: -1},
 	} {
 		got := Heard(&said, r)
-		if got.State > messages.Discarded || got.Charged < 0 || got.Charged > 5 || got.Tasks != 3 || got.Running < 0 || got.Running > 3 || got.Done < 0 || got.Done > 3 ||
+		if got.State > job.Discarded || got.Charged < 0 || got.Charged > 5 || got.Tasks != 3 || got.Running < 0 || got.Running > 3 || got.Done < 0 || got.Done > 3 ||
 			got.Market != "" || len(got.Reason) > maxHeard || got.Started < 0 || got.Ended < 0 {
 			t.Errorf("%s: heard %+v", name, got)
 		}
@@ -26,11 +28,11 @@ func TestHeard(t *testing.T) {
 }
 
 func TestScreened(t *testing.T) {
-	offers := []messages.Offer{{Site: "north", Market: "main", Value: 100, Contract: "q1-1", Basis: strings.Repeat("b", 10_000)},
+	offers := []clearing.Offer{{Site: "north", Market: "main", Value: 100, Contract: "q1-1", Basis: strings.Repeat("b", 10_000)},
 		{Market: "a b"}, {Market: "main", Price: -1}, {Market: "main", Completion: 1},
-		{Market: "main", Completion: now.Add(messages.MaxInterval + messages.Duration(time.Second))}}
+		{Market: "main", Completion: now.Add(clearing.MaxInterval + messages.Duration(time.Second))}}
 	for range 1000 {
-		offers = append(offers, messages.Offer{Market: "main"})
+		offers = append(offers, clearing.Offer{Market: "main"})
 	}
 	got := Screened("east", offers, now)
 	if len(got) != maxOffers-4 {
@@ -85,9 +87,9 @@ func (h *hosts) do(at messages.Time, c *book.Command) {
 // visit commits a job of a peer whose authorisation ends after for_.
 func (h *hosts) visit(home messages.Name, for_ time.Duration) *book.Job {
 	h.last++
-	v := messages.Visit{Home: home, Job: 100 + h.last}
+	v := job.Visit{Home: home, Job: 100 + h.last}
 	h.do(now, &book.Command{Submit: &book.Submit{Account: messages.VisitorName("ada", home), Key: v.Job.String(), Digest: []byte(fmt.Sprint(v)), Payer: "ada@" + home, Held: 5 * c,
-		Spec:  &messages.JobSpec{Market: "main", Budget: 5 * c, Stages: []messages.Stage{{Name: "a", Class: "cpu", Tasks: 1, Command: []string{"true"}}}},
+		Spec:  &job.JobSpec{Market: "main", Budget: 5 * c, Stages: []job.Stage{{Name: "a", Class: "cpu", Tasks: 1, Command: []string{"true"}}}},
 		Visit: &book.Visit{Visit: v, Authorisation: "a", Until: now.Add(messages.Duration(for_))}}})
 	return h.book.Visitor(v)
 }
@@ -105,7 +107,7 @@ func TestEnding(t *testing.T) {
 		t.Fatalf("ended are %+v", out)
 	}
 	h.do(late, out[0])
-	if short.State == messages.Waiting || long.State != messages.Waiting {
+	if short.State == job.Waiting || long.State != job.Waiting {
 		t.Errorf("the jobs are %v and %v", short.State, long.State)
 	}
 	if again := h.errands.Ending(late, h.book); len(again) != 0 || !h.errands.Open() {
@@ -117,7 +119,7 @@ func TestEnding(t *testing.T) {
 // epoch.
 func TestSince(t *testing.T) {
 	h := newHosts(t)
-	if _, r, ready := h.Since("east", messages.PeerJobsRequest{Epoch: 7}); ready || r.Whole || r.Next != 0 {
+	if _, r, ready := h.Since("east", clearing.PeerJobsRequest{Epoch: 7}); ready || r.Whole || r.Next != 0 {
 		t.Errorf("nothing has changed: %+v", r)
 	}
 	var all []messages.JobID
@@ -125,20 +127,20 @@ func TestSince(t *testing.T) {
 		all = append(all, h.visit("east", time.Hour).ID)
 	}
 	h.visit("north", time.Hour)
-	ids, r, ready := h.Since("east", messages.PeerJobsRequest{Epoch: 6, After: 1 << 40})
+	ids, r, ready := h.Since("east", clearing.PeerJobsRequest{Epoch: 6, After: 1 << 40})
 	if !ready || !r.Whole || !r.More || r.Epoch != 7 || len(ids) != pageOfJobs || ids[0] != all[0] {
 		t.Errorf("%d jobs of all: %+v", len(ids), r)
 	}
-	ids, r, ready = h.Since("east", messages.PeerJobsRequest{Epoch: r.Epoch, After: r.Next})
+	ids, r, ready = h.Since("east", clearing.PeerJobsRequest{Epoch: r.Epoch, After: r.Next})
 	if !ready || r.Whole || r.More || len(ids) != 1 || ids[0] != all[pageOfJobs] {
 		t.Errorf("%v on the last page: %+v", ids, r)
 	}
 	h.do(now, &book.Command{Cancel: &book.Cancel{Job: all[3], By: "ada@east"}})
-	ids, _, ready = h.Since("east", messages.PeerJobsRequest{Epoch: r.Epoch, After: r.Next})
+	ids, _, ready = h.Since("east", clearing.PeerJobsRequest{Epoch: r.Epoch, After: r.Next})
 	if !ready || len(ids) != 1 || ids[0] != all[3] {
 		t.Errorf("changed are %v", ids)
 	}
-	if _, _, ready := h.Since("nowhere", messages.PeerJobsRequest{Epoch: 6}); !ready {
+	if _, _, ready := h.Since("nowhere", clearing.PeerJobsRequest{Epoch: 6}); !ready {
 		t.Error("a peer of another epoch waits")
 	}
 }
@@ -147,17 +149,17 @@ func TestSince(t *testing.T) {
 func TestTake(t *testing.T) {
 	v := NewVisits(7)
 	for i := range messages.JobID(maxEntering) {
-		if err := v.Begin(messages.Visit{Home: "east", Job: i}); err != nil {
+		if err := v.Begin(job.Visit{Home: "east", Job: i}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for visit, want := range map[messages.Visit]messages.Kind{{Home: "east", Job: 0}: messages.Unavailable, {Home: "east", Job: 999}: messages.Unavailable, {Home: "north", Job: 0}: messages.KindOf(nil)} {
+	for visit, want := range map[job.Visit]messages.Kind{{Home: "east", Job: 0}: messages.Unavailable, {Home: "east", Job: 999}: messages.Unavailable, {Home: "north", Job: 0}: messages.KindOf(nil)} {
 		if err := v.Begin(visit); messages.KindOf(err) != want {
 			t.Errorf("%v: %v", visit, err)
 		}
 	}
-	v.End(messages.Visit{Home: "east", Job: 0})
-	if err := v.Begin(messages.Visit{Home: "east", Job: 0}); err != nil {
+	v.End(job.Visit{Home: "east", Job: 0})
+	if err := v.Begin(job.Visit{Home: "east", Job: 0}); err != nil {
 		t.Error(err)
 	}
 }
@@ -182,8 +184,8 @@ func TestPoll(t *testing.T) {
 func TestDecline(t *testing.T) {
 	h := newHosts(t)
 	taken := h.visit("east", time.Hour).Visit.Visit
-	r := &messages.PeerSubmitRequest{Job: 1, Account: "ada"}
-	r.Authorisation.Authorisation = messages.Authorisation{ID: "a", Issuer: "east", Peer: "west"}
+	r := &clearing.PeerSubmitRequest{Job: 1, Account: "ada"}
+	r.Authorisation.Authorisation = clearing.Authorisation{ID: "a", Issuer: "east", Peer: "west"}
 	for name, x := range map[string]struct {
 		job      messages.JobID
 		accepted error
@@ -217,8 +219,8 @@ func TestDecline(t *testing.T) {
 func TestANumberThatIsGivenAgain(t *testing.T) {
 	h := newHosts(t)
 	j := h.visit("west", time.Hour)
-	r := &messages.PeerSubmitRequest{Job: j.Visit.Job, Account: "ada"}
-	r.Authorisation.Authorisation = messages.Authorisation{Issued: now, Interval: messages.Duration(time.Hour)}
+	r := &clearing.PeerSubmitRequest{Job: j.Visit.Job, Account: "ada"}
+	r.Authorisation.Authorisation = clearing.Authorisation{Issued: now, Interval: messages.Duration(time.Hour)}
 	if known, err := Known(h.book, "west", r, j.Digest); known != j || err != nil {
 		t.Fatalf("asked again: %v, %v", known, err)
 	}

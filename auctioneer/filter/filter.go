@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/program"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // Limits of the program. It ends within 5 s.
@@ -40,7 +42,7 @@ func New(site messages.Name, program string) *Filter {
 
 // Ask asks the program about a job of an account. It returns the job that the site is to take, and what the program
 // changed, as "market: main → gpu".
-func (f *Filter) Ask(ctx context.Context, account messages.Name, spec *messages.JobSpec) (*messages.JobSpec, []string, error) {
+func (f *Filter) Ask(ctx context.Context, account messages.Name, spec *jobmsg.JobSpec) (*jobmsg.JobSpec, []string, error) {
 	select {
 	case f.asked <- struct{}{}:
 		defer func() { <-f.asked }()
@@ -55,7 +57,7 @@ func (f *Filter) Ask(ctx context.Context, account messages.Name, spec *messages.
 	case <-ctx.Done():
 		return nil, nil, messages.Errorf(messages.Unavailable, "the site's filter was busy with other jobs for %v; submit again later", f.within)
 	}
-	job, err := messages.Marshal(spec, messages.JSON)
+	job, err := wire.Marshal(spec, wire.JSON)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -77,12 +79,12 @@ func (f *Filter) Ask(ctx context.Context, account messages.Name, spec *messages.
 		}
 		return nil, nil, messages.Errorf(messages.PermissionDenied, "the site's rules for jobs: %s", messages.Short(why, 1000))
 	}
-	changed, d := new(messages.JobSpec), json.NewDecoder(bytes.NewReader(text))
+	changed, d := new(jobmsg.JobSpec), json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(changed); err != nil {
 		return nil, nil, f.broken("wrote no job: %v", messages.Short(err.Error(), 200))
 	}
-	after, err := messages.Marshal(changed, messages.JSON)
+	after, err := wire.Marshal(changed, wire.JSON)
 	if err != nil {
 		return nil, nil, f.broken("wrote no job: %v", err)
 	}

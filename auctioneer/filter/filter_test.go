@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-func job() *messages.JobSpec {
-	return &messages.JobSpec{Name: "sort", Budget: messages.Credit, Market: "main",
-		Stages: []messages.Stage{{Name: "a", Class: "cpu", Tasks: 2, Script: "#!/bin/sh\nsort <in >out && echo \"é\"\n", Licenses: messages.Licenses{{Name: "matlab", Count: 1}}}}}
+func job() *jobmsg.JobSpec {
+	return &jobmsg.JobSpec{Name: "sort", Budget: messages.Credit, Market: "main",
+		Stages: []jobmsg.Stage{{Name: "a", Class: "cpu", Tasks: 2, Script: "#!/bin/sh\nsort <in >out && echo \"é\"\n", Licenses: jobmsg.Licenses{{Name: "matlab", Count: 1}}}}}
 }
 
 func writes(t *testing.T, script string, mode os.FileMode) *Filter {

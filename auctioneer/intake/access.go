@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
@@ -11,13 +13,13 @@ import (
 // class for each shape that the job asks for. Among these it prefers the default market of the account or its
 // project, and else the first. If there is none, it returns the first market that takes the account's jobs. If there
 // is none either, it returns the site's first market, which then refuses the job.
-func (r *Rules) holds(account messages.Name, spec *messages.JobSpec) messages.Name {
+func (r *Rules) holds(account messages.Name, spec *job.JobSpec) messages.Name {
 	best, name := -1, messages.Name("")
 	for i := range r.Configs {
 		m, rank := &r.Configs[i], 0
 		if m.Takes(account, spec.Project) {
 			rank = 1
-			if !slices.ContainsFunc(spec.Stages, func(s messages.Stage) bool { return s.Class == "" && s.Shaped() && smallest(m, &s) == "" }) {
+			if !slices.ContainsFunc(spec.Stages, func(s job.Stage) bool { return s.Class == "" && s.Shaped() && smallest(m, &s) == "" }) {
 				rank = 3
 			}
 			if m.DefaultOf(account, spec.Project) {
@@ -32,7 +34,7 @@ func (r *Rules) holds(account messages.Name, spec *messages.JobSpec) messages.Na
 }
 
 // checkAccess returns an error for a job that its market does not take. The error names the markets that take it.
-func (r *Rules) checkAccess(account messages.Name, spec *messages.JobSpec, m *messages.Market) error {
+func (r *Rules) checkAccess(account messages.Name, spec *job.JobSpec, m *market.Market) error {
 	if m.Takes(account, spec.Project) {
 		return nil
 	}

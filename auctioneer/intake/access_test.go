@@ -6,15 +6,16 @@ import (
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // TestMarketsTakeTheJobsOfWhomTheyName checks which markets take a job, by account and by project, of this site and
 // of others. A job that names no market must go to one that takes it.
 func TestMarketsTakeTheJobsOfWhomTheyName(t *testing.T) {
-	of := func(name messages.Name, allow, deny, usual []messages.Name) messages.Market {
-		return messages.Market{Name: name, Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}, Allow: allow, Deny: deny, DefaultFor: usual}
+	of := func(name messages.Name, allow, deny, usual []messages.Name) market.Market {
+		return market.Market{Name: name, Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}, Allow: allow, Deny: deny, DefaultFor: usual}
 	}
-	r := &intake.Rules{Site: "here", Markets: &desk.Markets{Configs: []messages.Market{
+	r := &intake.Rules{Site: "here", Markets: &desk.Markets{Configs: []market.Market{
 		of("gpu", []messages.Name{"physics", "bob", "carol@west"}, []messages.Name{"mallory"}, nil),
 		of("cpu", nil, []messages.Name{"@east", "mallory"}, nil),
 		of("own", []messages.Name{"chemistry", "@west"}, nil, []messages.Name{"chemistry"}),

@@ -1,10 +1,14 @@
 package intake
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+)
 
 // checkBounds returns an error for tasks that need more than the bound of their account, or of the project that pays,
 // allows in the market.
-func checkBounds(account messages.Name, spec *messages.JobSpec, m *messages.Market) error {
+func checkBounds(account messages.Name, spec *job.JobSpec, m *market.Market) error {
 	for i := range spec.Stages {
 		s := &spec.Stages[i]
 		n, who := 1, "a task takes"
@@ -13,7 +17,7 @@ func checkBounds(account messages.Name, spec *messages.JobSpec, m *messages.Mark
 		}
 		for _, owner := range []struct {
 			kind, name messages.Name
-			bound      messages.Bound
+			bound      market.Bound
 		}{
 			{"account", account, m.AtOnce.Find(messages.Participant(account), false)},
 			{"project", spec.Project, m.AtOnce.Find(spec.Project, true)},

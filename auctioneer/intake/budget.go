@@ -8,20 +8,22 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // assumedTime is the run time of a task that is paid for if the job does not give one.
 const assumedTime = messages.Duration(time.Hour)
 
 // Assume sets the budget of a job without a budget, from its market. The job's other defaults must be filled in.
-func (r *Rules) Assume(spec *messages.JobSpec) (said string, err error) {
+func (r *Rules) Assume(spec *job.JobSpec) (said string, err error) {
 	return assumeBudget(spec, r.Find(spec.Market), true)
 }
 
 // assumeBudget gives a job without a budget the default budget of its market, and returns a sentence about it. If the
 // market has none, the budget is the job's own value, or the cost of its slots for the time that it asks for. placed
 // means that the widths of the tasks are final, because their nodes are known.
-func assumeBudget(spec *messages.JobSpec, m *messages.Market, placed bool) (said string, err error) {
+func assumeBudget(spec *job.JobSpec, m *market.Market, placed bool) (said string, err error) {
 	t, tasks := registry.Of(m), spec.TaskCount()
 	switch {
 	case m.DefaultBudget != 0 && tasks > int(messages.MaxCredits/m.DefaultBudget):
@@ -52,7 +54,7 @@ func assumeBudget(spec *messages.JobSpec, m *messages.Market, placed bool) (said
 
 // asksFor returns the slot time that all tasks of a job ask for, in slot-seconds, and whether the job gives a run
 // time for each of them. A task without one counts as otherwise, but at most as the market's time limit.
-func asksFor(spec *messages.JobSpec, m *messages.Market, placed bool, otherwise messages.Duration) (seconds float64, stated bool) {
+func asksFor(spec *job.JobSpec, m *market.Market, placed bool, otherwise messages.Duration) (seconds float64, stated bool) {
 	stated = true
 	for i := range spec.Stages {
 		s := &spec.Stages[i]

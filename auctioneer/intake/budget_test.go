@@ -7,6 +7,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 const hour = messages.Duration(time.Hour)
@@ -19,20 +21,20 @@ func TestAJobThatSaysNothingOfMoneyHasABudget(t *testing.T) {
 	for name, c := range map[string]struct {
 		mechanism messages.Name
 		reserve   *messages.Price
-		change    func(*messages.JobSpec)
+		change    func(*job.JobSpec)
 		budget    messages.Credits
 		rate      messages.Credits
 		said      string
 	}{
-		"an hour where no time is said":          {messages.Proportional, nil, func(*messages.JobSpec) {}, messages.Credit, 0, "1h0m0s of slot time at 1 credit an hour; it names no time limit"},
-		"its time limit":                         {messages.Proportional, nil, func(s *messages.JobSpec) { s.Stages[0].TimeLimit = 10 * hour }, 10 * messages.Credit, 0, "10h0m0s of slot time"},
-		"all of its tasks":                       {messages.Proportional, nil, func(s *messages.JobSpec) { s.Stages[0].Tasks = 30 }, 30 * messages.Credit, 0, "30h0m0s of slot time"},
-		"the posted price":                       {messages.FIFO, &hundredth, func(s *messages.JobSpec) { s.Stages[0].TimeLimit = hour }, 36 * messages.Credit, 0, "at 36 credits an hour"},
-		"a credit an hour, to a microcredit":     {messages.FIFO, nil, func(s *messages.JobSpec) { s.Stages[0].TimeLimit = hour }, 3600 * messages.HourlyCredit, 0, "at 1 credit an hour"},
-		"as little as can be, where all is free": {messages.FIFO, &nothing, func(*messages.JobSpec) {}, 1, 0, "at 0 credits an hour"},
-		"the reserve is bid":                     {messages.HighestBid, &hundredth, func(*messages.JobSpec) {}, 36 * messages.Credit, messages.Credit / 100, "at 36 credits an hour"},
-		"its own bid":                            {messages.HighestBid, &hundredth, func(s *messages.JobSpec) { s.Rate = messages.Credit }, 3600 * messages.Credit, messages.Credit, "at 3600 credits an hour"},
-		"its value": {messages.DeadlineBid, nil, func(s *messages.JobSpec) {
+		"an hour where no time is said":          {market.Proportional, nil, func(*job.JobSpec) {}, messages.Credit, 0, "1h0m0s of slot time at 1 credit an hour; it names no time limit"},
+		"its time limit":                         {market.Proportional, nil, func(s *job.JobSpec) { s.Stages[0].TimeLimit = 10 * hour }, 10 * messages.Credit, 0, "10h0m0s of slot time"},
+		"all of its tasks":                       {market.Proportional, nil, func(s *job.JobSpec) { s.Stages[0].Tasks = 30 }, 30 * messages.Credit, 0, "30h0m0s of slot time"},
+		"the posted price":                       {market.FIFO, &hundredth, func(s *job.JobSpec) { s.Stages[0].TimeLimit = hour }, 36 * messages.Credit, 0, "at 36 credits an hour"},
+		"a credit an hour, to a microcredit":     {market.FIFO, nil, func(s *job.JobSpec) { s.Stages[0].TimeLimit = hour }, 3600 * messages.HourlyCredit, 0, "at 1 credit an hour"},
+		"as little as can be, where all is free": {market.FIFO, &nothing, func(*job.JobSpec) {}, 1, 0, "at 0 credits an hour"},
+		"the reserve is bid":                     {market.HighestBid, &hundredth, func(*job.JobSpec) {}, 36 * messages.Credit, messages.Credit / 100, "at 36 credits an hour"},
+		"its own bid":                            {market.HighestBid, &hundredth, func(s *job.JobSpec) { s.Rate = messages.Credit }, 3600 * messages.Credit, messages.Credit, "at 3600 credits an hour"},
+		"its value": {market.DeadlineBid, nil, func(s *job.JobSpec) {
 			s.Value, s.Length, s.Deadline = 7*messages.Credit, hour, messages.Time(hour)
 		}, 7 * messages.Credit, 0, "its value, 7 credits"},
 	} {
@@ -53,7 +55,7 @@ func TestAJobThatSaysNothingOfMoneyHasABudget(t *testing.T) {
 
 // TestASlotIsPaidForAsOftenAsATaskTakesIt checks that a task whose shape takes three slots costs three times as much.
 func TestASlotIsPaidForAsOftenAsATaskTakesIt(t *testing.T) {
-	r, _ := shaped(t, messages.Proportional)
+	r, _ := shaped(t, market.Proportional)
 	unit := r.Configs[0].Units[0]
 	q := request("k")
 	q.Spec.Budget, q.Spec.Stages[0].Class, q.Spec.Stages[0].CPUs = 0, unit.Class, 3*unit.Unit.CPUs
@@ -67,7 +69,7 @@ func TestASlotIsPaidForAsOftenAsATaskTakesIt(t *testing.T) {
 // TestAWholeNodeIsPaidForWhole checks the budget of a task that takes a whole node: how many slots that is, is known
 // when the job is placed.
 func TestAWholeNodeIsPaidForWhole(t *testing.T) {
-	r, b := shaped(t, messages.Proportional)
+	r, b := shaped(t, market.Proportional)
 	q := request("k")
 	q.Spec.Budget, q.Spec.Stages = 0, q.Spec.Stages[:1]
 	q.Spec.Stages[0].Class, q.Spec.Stages[0].Exclusive, q.Spec.Stages[0].Tasks = r.Configs[0].Classes[0], true, 1
@@ -85,7 +87,7 @@ func TestAWholeNodeIsPaidForWhole(t *testing.T) {
 func TestBuysSaysHowLongABudgetLasts(t *testing.T) {
 	r := rules()
 	two := messages.Price(2 * messages.Credit)
-	r.Configs[0].Mechanism, r.Configs[0].Reserve = messages.FIFO, &two
+	r.Configs[0].Mechanism, r.Configs[0].Reserve = market.FIFO, &two
 	q := request("k")
 	q.Spec.Budget, q.Spec.Stages = 20*messages.Credit, q.Spec.Stages[:1]
 	q.Spec.Stages[0].Tasks, q.Spec.Stages[0].TimeLimit = 1, hour
@@ -101,7 +103,7 @@ func TestBuysSaysHowLongABudgetLasts(t *testing.T) {
 	if said, short := intake.Buys(s); short || said != "7200 credits buy 1h0m0s of slot time at 2 credits a second (7200 an hour)" {
 		t.Errorf("%q, %v", said, short)
 	}
-	r.Configs[0].Mechanism = messages.Proportional
+	r.Configs[0].Mechanism = market.Proportional
 	if said, short := intake.Buys(s); short || !strings.Contains(said, "at most the budget") {
 		t.Errorf("%q, %v", said, short)
 	}

@@ -10,26 +10,29 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // bidFields are the fields of a bid that some mechanisms read and others ignore. The budget is not among them,
 // because every mechanism reads it. Neither is the length, because every market's estimates and offers read it.
 var bidFields = []struct {
 	name  string
-	given func(*messages.JobSpec) bool
+	given func(*job.JobSpec) bool
 }{
-	{"rate", func(s *messages.JobSpec) bool { return s.Rate != 0 }},
-	{"value", func(s *messages.JobSpec) bool { return s.Value != 0 }},
-	{"delay", func(s *messages.JobSpec) bool { return s.Delay != 0 }},
-	{"deadline", func(s *messages.JobSpec) bool { return s.Deadline != 0 }},
-	{"valuation", func(s *messages.JobSpec) bool { return s.Valuation != nil }},
-	{"contract", func(s *messages.JobSpec) bool { return s.Contract != "" }},
-	{"utility", func(s *messages.JobSpec) bool { return s.Utility != nil }},
+	{"rate", func(s *job.JobSpec) bool { return s.Rate != 0 }},
+	{"value", func(s *job.JobSpec) bool { return s.Value != 0 }},
+	{"delay", func(s *job.JobSpec) bool { return s.Delay != 0 }},
+	{"deadline", func(s *job.JobSpec) bool { return s.Deadline != 0 }},
+	{"valuation", func(s *job.JobSpec) bool { return s.Valuation != nil }},
+	{"contract", func(s *job.JobSpec) bool { return s.Contract != "" }},
+	{"utility", func(s *job.JobSpec) bool { return s.Utility != nil }},
 }
 
 // Heeds returns an error for a job whose bid has fields that its market ignores, because its user probably meant
 // another market. A job that may go to any site is not checked, because its value decides the site.
-func Heeds(spec *messages.JobSpec, m *messages.Market, markets *desk.Markets) error {
+func Heeds(spec *job.JobSpec, m *market.Market, markets *desk.Markets) error {
 	traits := registry.Of(m)
 	for _, f := range bidFields {
 		if !f.given(spec) || traits.Reads(f.name) {
@@ -48,7 +51,7 @@ func Heeds(spec *messages.JobSpec, m *messages.Market, markets *desk.Markets) er
 // Chained returns a warning for a job that waits for other jobs, in a market where each job pays
 // for the waiting that it avoids. It returns "" for other jobs and markets.
 func Chained(s *Submission) string {
-	if s.Market.Price != messages.PricePivot || len(s.Spec.Predecessors()) == 0 {
+	if s.Market.Price != market.PricePivot || len(s.Spec.Predecessors()) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("in market %s each job of a chain pays for the waiting that it spares itself: submit one job with a stage for each step, and name the stage before it in `after`; such a job pays once and far less", s.Market.Name)
@@ -64,10 +67,10 @@ func Unenforced(b *book.Book, s *Submission) (warnings []string) {
 		}
 		all, cannot := 0, 0
 		for _, n := range b.Nodes() {
-			if !n.Up || !desk.Serves(s.Market, n.Name) || !slices.ContainsFunc(n.Slots, func(c messages.ClassSlots) bool { return c.Class == stage.Class }) {
+			if !n.Up || !desk.Serves(s.Market, n.Name) || !slices.ContainsFunc(n.Slots, func(c job.ClassSlots) bool { return c.Class == stage.Class }) {
 				continue
 			}
-			if all++; !slices.Contains(n.Abilities, messages.AbilityMemory) {
+			if all++; !slices.Contains(n.Abilities, agent.AbilityMemory) {
 				cannot++
 			}
 		}

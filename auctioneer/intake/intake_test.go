@@ -10,6 +10,10 @@ import (
 	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 const epoch = messages.Time(1_000_000_000_000_000)
@@ -17,16 +21,16 @@ const epoch = messages.Time(1_000_000_000_000_000)
 // rules returns the rules of a site with one market of each kind.
 func rules() *intake.Rules {
 	return &intake.Rules{Site: "west", Deposit: messages.Credit, Pending: 3, Operators: []messages.Name{"operator"}, MostMemory: map[messages.Name]int64{"cpu": 1 << 30},
-		Markets: &desk.Markets{Version: 4, Configs: []messages.Market{
-			{Name: "share", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu", "gpu"}, MaxJobs: 2},
-			{Name: "menu", Mechanism: messages.ContractMenu, Classes: []messages.Name{"cpu"}}}}}
+		Markets: &desk.Markets{Version: 4, Configs: []market.Market{
+			{Name: "share", Mechanism: market.Proportional, Classes: []messages.Name{"cpu", "gpu"}, MaxJobs: 2},
+			{Name: "menu", Mechanism: market.ContractMenu, Classes: []messages.Name{"cpu"}}}}}
 }
 
-func request(key string) *messages.SubmitRequest {
-	return &messages.SubmitRequest{Key: key, Spec: messages.JobSpec{Budget: 10 * messages.Credit, Stages: []messages.Stage{{Name: "s", Command: []string{"true"}}}}}
+func request(key string) *job.SubmitRequest {
+	return &job.SubmitRequest{Key: key, Spec: job.JobSpec{Budget: 10 * messages.Credit, Stages: []job.Stage{{Name: "s", Command: []string{"true"}}}}}
 }
 
-func prepared(t *testing.T, account messages.Name, q *messages.SubmitRequest) *intake.Submission {
+func prepared(t *testing.T, account messages.Name, q *job.SubmitRequest) *intake.Submission {
 	t.Helper()
 	s, err := rules().Prepare(account, q)
 	if err != nil {
@@ -58,7 +62,7 @@ func TestPrepareFillsInWhatIsLeftOut(t *testing.T) {
 	if c.Held != 11*messages.Credit || c.Hold != "job/west/alice/k" || c.MarketsVersion != 5 || c.Most != 3 || c.Spec.Utility == nil || c.Assumed == "" {
 		t.Errorf("%+v", c)
 	}
-	s.Visiting(&book.Visit{Visit: messages.Visit{Home: "east", Job: 1}})
+	s.Visiting(&book.Visit{Visit: job.Visit{Home: "east", Job: 1}})
 	if c := s.Command().Submit; c.Held != 10*messages.Credit || c.Hold != "" {
 		t.Errorf("a visiting job holds %v under %q", c.Held, c.Hold)
 	}
@@ -66,13 +70,13 @@ func TestPrepareFillsInWhatIsLeftOut(t *testing.T) {
 
 // TestPrepareRefusesWhatTheMarketHasNoRoomFor submits jobs that exceed the market's limits. They must be refused.
 func TestPrepareRefusesWhatTheMarketHasNoRoomFor(t *testing.T) {
-	for want, spoil := range map[string]func(*messages.JobSpec){
-		`no market "none"`:   func(s *messages.JobSpec) { s.Market = "none" },
-		`no class "tpu"`:     func(s *messages.JobSpec) { s.Stages[0].Class = "tpu" },
-		"more than the 1024": func(s *messages.JobSpec) { s.Stages[0].Memory = 2 << 30 },
-		"gang":               func(s *messages.JobSpec) { s.Stages[0].Gang, s.Stages[0].Tasks = true, 2 },
-		"give the class a weight": func(s *messages.JobSpec) {
-			s.Utility = &messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: "gpu", Weight: 1}}}
+	for want, spoil := range map[string]func(*job.JobSpec){
+		`no market "none"`:   func(s *job.JobSpec) { s.Market = "none" },
+		`no class "tpu"`:     func(s *job.JobSpec) { s.Stages[0].Class = "tpu" },
+		"more than the 1024": func(s *job.JobSpec) { s.Stages[0].Memory = 2 << 30 },
+		"gang":               func(s *job.JobSpec) { s.Stages[0].Gang, s.Stages[0].Tasks = true, 2 },
+		"give the class a weight": func(s *job.JobSpec) {
+			s.Utility = &job.Utility{Form: job.Linear, Weights: job.Weights{{Class: "gpu", Weight: 1}}}
 		},
 	} {
 		q := request("k")
@@ -134,11 +138,11 @@ func TestJudged(t *testing.T) {
 func TestHoldFindsOutWhetherAnEarlierOneHasLapsed(t *testing.T) {
 	s := prepared(t, "alice", request("k"))
 	list := s.Hold(epoch)
-	if len(list) != 2 || list[0].Kind != messages.Hold || list[0].Amount != 11*messages.Credit || list[1].Kind != messages.Extend || list[1].Pending != list[0].ID {
+	if len(list) != 2 || list[0].Kind != money.Hold || list[0].Amount != 11*messages.Credit || list[1].Kind != money.Extend || list[1].Pending != list[0].ID {
 		t.Fatalf("%+v", list)
 	}
 	gone := messages.Errorf(messages.Expired, "resolved")
-	for want, results := range map[messages.Kind][]messages.TransferResult{
+	for want, results := range map[messages.Kind][]money.TransferResult{
 		messages.Internal:     nil,
 		messages.Insufficient: {{Error: messages.Errorf(messages.Insufficient, "too little")}, {Error: gone}},
 		messages.Expired:      {{}, {Error: gone}},
@@ -147,10 +151,10 @@ func TestHoldFindsOutWhetherAnEarlierOneHasLapsed(t *testing.T) {
 			t.Errorf("%v, want %v", err, want)
 		}
 	}
-	if err := s.Secured(make([]messages.TransferResult, 2)); err != nil {
+	if err := s.Secured(make([]money.TransferResult, 2)); err != nil {
 		t.Error(err)
 	}
-	other := []messages.TransferResult{{Error: messages.Errorf(messages.Conflict, "transfer job/west/alice/k was answered before")}, {}}
+	other := []money.TransferResult{{Error: messages.Errorf(messages.Conflict, "transfer job/west/alice/k was answered before")}, {}}
 	if err := s.Secured(other); messages.KindOf(err) != messages.Conflict || !strings.Contains(err.Error(), `key "k" was used`) {
 		t.Errorf("under a key of another job: %v", err)
 	}
@@ -166,7 +170,7 @@ func TestAgree(t *testing.T) {
 	q.Spec.Market, q.Spec.Contract = "menu", "q1-1"
 	quoted := prepared(t, "alice", q)
 	b.Apply(&book.Command{At: epoch, Quote: &book.Quote{Account: "alice", Market: "menu", Work: intake.WorkOf(quoted.Spec),
-		Contracts: []messages.Contract{{Price: 3 * messages.Credit}}, Expires: epoch + 10}})
+		Contracts: []job.Contract{{Price: 3 * messages.Credit}}, Expires: epoch + 10}})
 	agree := func(account messages.Name, contract string, at messages.Time, tasks int) error {
 		q := request("k")
 		q.Spec.Market, q.Spec.Contract, q.Spec.Stages[0].Tasks = "menu", contract, tasks
@@ -200,20 +204,20 @@ func TestAgree(t *testing.T) {
 // TestABidThatTheMarketIgnoresIsRefused checks that the error says what the market wants, and which markets read the
 // field.
 func TestABidThatTheMarketIgnoresIsRefused(t *testing.T) {
-	spoil := map[string]func(*messages.JobSpec){
-		"rate":     func(s *messages.JobSpec) { s.Rate = 1 },
-		"value":    func(s *messages.JobSpec) { s.Value = 1 },
-		"delay":    func(s *messages.JobSpec) { s.Delay = 1 },
-		"deadline": func(s *messages.JobSpec) { s.Deadline = epoch },
-		"valuation": func(s *messages.JobSpec) {
-			s.Valuation = &messages.Valuation{Class: messages.Hard, Max: 1, Deadline: 1}
+	spoil := map[string]func(*job.JobSpec){
+		"rate":     func(s *job.JobSpec) { s.Rate = 1 },
+		"value":    func(s *job.JobSpec) { s.Value = 1 },
+		"delay":    func(s *job.JobSpec) { s.Delay = 1 },
+		"deadline": func(s *job.JobSpec) { s.Deadline = epoch },
+		"valuation": func(s *job.JobSpec) {
+			s.Valuation = &job.Valuation{Class: job.Hard, Max: 1, Deadline: 1}
 		},
-		"contract": func(s *messages.JobSpec) { s.Contract = "q1-1" },
-		"utility":  func(s *messages.JobSpec) { s.Utility = &messages.Utility{Form: messages.Linear} },
+		"contract": func(s *job.JobSpec) { s.Contract = "q1-1" },
+		"utility":  func(s *job.JobSpec) { s.Utility = &job.Utility{Form: job.Linear} },
 	}
 	reads := map[messages.Name]string{
-		messages.Proportional: "utility", messages.HighestBid: "rate", messages.DeadlineBid: "value deadline", messages.BatchQueue: "value delay",
-		messages.Reservation: "value deadline", messages.ContractMenu: "valuation contract", messages.FIFO: "", messages.FairShare: "", messages.Backfill: "", messages.Karma: "",
+		market.Proportional: "utility", market.HighestBid: "rate", market.DeadlineBid: "value deadline", market.BatchQueue: "value delay",
+		market.Reservation: "value deadline", market.ContractMenu: "valuation contract", market.FIFO: "", market.FairShare: "", market.Backfill: "", market.Karma: "",
 	}
 	site := rules().Markets
 	for _, mechanism := range registry.Names(nil) {
@@ -221,7 +225,7 @@ func TestABidThatTheMarketIgnoresIsRefused(t *testing.T) {
 		if !ok {
 			t.Errorf("what does %s read?", mechanism)
 		}
-		m := &messages.Market{Name: "here", Mechanism: mechanism}
+		m := &market.Market{Name: "here", Mechanism: mechanism}
 		for field, spoil := range spoil {
 			spec := request("k").Spec
 			spoil(&spec)
@@ -232,14 +236,14 @@ func TestABidThatTheMarketIgnoresIsRefused(t *testing.T) {
 		}
 	}
 	spec := request("k").Spec
-	spec.Valuation = &messages.Valuation{}
+	spec.Valuation = &job.Valuation{}
 	err := intake.Heeds(&spec, &site.Configs[0], site)
 	if want := "valuation: market share (proportional) does not use this field: a bid there has budget, utility; leave valuation out, or submit to menu (contract)"; messages.Detail(err) != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	spec = request("k").Spec
 	spec.Rate = 1
-	err = intake.Heeds(&spec, &messages.Market{Name: "due", Mechanism: messages.DeadlineBid}, site)
+	err = intake.Heeds(&spec, &market.Market{Name: "due", Mechanism: market.DeadlineBid}, site)
 	if want := "a bid there has budget, length, value, deadline; "; !strings.Contains(messages.Detail(err), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
@@ -249,7 +253,7 @@ func TestABidThatTheMarketIgnoresIsRefused(t *testing.T) {
 func TestALimitOnMemoryThatNobodyEnforcesIsSaid(t *testing.T) {
 	b := book.New()
 	node := func(name messages.Name, abilities ...messages.Name) {
-		b.Apply(&book.Command{At: epoch, Register: &book.Register{Node: name, Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 1}}, Abilities: abilities}})
+		b.Apply(&book.Command{At: epoch, Register: &book.Register{Node: name, Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: 1}}, Abilities: abilities}})
 	}
 	q := request("k")
 	q.Spec.Stages[0].Memory = 1 << 20
@@ -260,7 +264,7 @@ func TestALimitOnMemoryThatNobodyEnforcesIsSaid(t *testing.T) {
 	}{
 		{func() {}, ""},
 		{func() { node("n1") }, "no node with slots of class cpu"},
-		{func() { node("n2", messages.AbilityMemory) }, "1 of the 2 nodes"},
+		{func() { node("n2", agent.AbilityMemory) }, "1 of the 2 nodes"},
 	} {
 		step.add()
 		if got := strings.Join(intake.Unenforced(b, s), "\n"); (got == "") != (step.want == "") || !strings.Contains(got, step.want) {
@@ -279,8 +283,8 @@ func TestALimitOnMemoryThatNobodyEnforcesIsSaid(t *testing.T) {
 func TestAJobWithoutABidHasThatOfItsMarket(t *testing.T) {
 	r := rules()
 	r.Configs[0].DefaultBudget = 2 * messages.Credit
-	request := func() *messages.SubmitRequest {
-		return &messages.SubmitRequest{Key: "k", Spec: messages.JobSpec{Stages: []messages.Stage{{Name: "a", Command: []string{"true"}, Tasks: 3}}}}
+	request := func() *job.SubmitRequest {
+		return &job.SubmitRequest{Key: "k", Spec: job.JobSpec{Stages: []job.Stage{{Name: "a", Command: []string{"true"}, Tasks: 3}}}}
 	}
 	s, err := r.Prepare("ada", request())
 	if err != nil || s.Spec.Budget != 6*messages.Credit || len(s.Said) != 1 {
@@ -312,16 +316,16 @@ func TestAnUnknownMarketIsSaidOfAJobWithoutABudget(t *testing.T) {
 // TestAChainIsToldWhatItPays checks that a job which waits for others gets a warning in a market where each job pays
 // for the waiting that it avoids.
 func TestAChainIsToldWhatItPays(t *testing.T) {
-	pivot := &messages.Market{Name: "spot", Price: messages.PricePivot}
+	pivot := &market.Market{Name: "spot", Price: market.PricePivot}
 	for name, c := range map[string]struct {
-		market *messages.Market
-		spec   messages.JobSpec
+		market *market.Market
+		spec   job.JobSpec
 		told   bool
 	}{
-		"after":          {pivot, messages.JobSpec{AfterJobs: []messages.JobID{1}}, true},
-		"after ok":       {pivot, messages.JobSpec{AfterOK: []messages.JobID{1}}, true},
-		"alone":          {pivot, messages.JobSpec{}, false},
-		"another market": {&messages.Market{Name: "main"}, messages.JobSpec{AfterJobs: []messages.JobID{1}}, false},
+		"after":          {pivot, job.JobSpec{AfterJobs: []messages.JobID{1}}, true},
+		"after ok":       {pivot, job.JobSpec{AfterOK: []messages.JobID{1}}, true},
+		"alone":          {pivot, job.JobSpec{}, false},
+		"another market": {&market.Market{Name: "main"}, job.JobSpec{AfterJobs: []messages.JobID{1}}, false},
 	} {
 		if got := intake.Chained(&intake.Submission{Market: c.market, Spec: &c.spec}); strings.Contains(got, "spot") != c.told || (got != "") != c.told {
 			t.Errorf("%s: %q", name, got)

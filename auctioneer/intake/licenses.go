@@ -4,12 +4,14 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // checkLicenses returns an error for licences that the site never has enough of. It also refuses licences in markets
 // that promise start times: a licence may not be free at that time.
-func checkLicenses(site messages.Licenses, spec *messages.JobSpec, m *messages.Market) error {
+func checkLicenses(site job.Licenses, spec *job.JobSpec, m *market.Market) error {
 	for i := range spec.Stages {
 		s := &spec.Stages[i]
 		if t := registry.Of(m); len(s.Licenses) > 0 && t.FixesTimes() {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // DefaultQuote is how long a menu is valid if its market does not say.
@@ -28,7 +30,7 @@ func NewMenuKey() MenuKey {
 // declarations, and changes only after the time for which menus are valid. So asking again does not help a bidder.
 // The seed must not depend on anything that bidders can change, such as the jobs of the market: otherwise a bidder
 // could ask, submit a job that costs nothing, and ask again.
-func (k MenuKey) Seed(m *messages.Market, spec *messages.JobSpec, now messages.Time) uint64 {
+func (k MenuKey) Seed(m *market.Market, spec *job.JobSpec, now messages.Time) uint64 {
 	h := hmac.New(sha256.New, k)
 	name := func(s string) {
 		h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(s))))

@@ -11,6 +11,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
@@ -23,7 +25,7 @@ type Rules struct {
 	Deposit    messages.Credits        // credits that are held in addition to the budget
 	Pending    int                     // maximum number of an account's jobs that have not ended; 0: no limit
 	// Notify returns an error for notifications that the site does not send; nil: it sends none.
-	Notify func([]messages.Notify) error
+	Notify func([]job.Notify) error
 	// Filter asks the site's program about a new job, which may change or refuse it. It returns sentences
 	// about what was changed. nil: the site has no such program.
 	Filter func(*Submission) (said []string, err error)
@@ -32,7 +34,7 @@ type Rules struct {
 // Prepare makes all checks of a request that need no state, and fills in defaults. A submission that is refused here
 // still has the account, the key and the digest for [book.Book.Known]: when it first came, other rules may have
 // accepted it.
-func (r *Rules) Prepare(account messages.Name, q *messages.SubmitRequest) (*Submission, error) {
+func (r *Rules) Prepare(account messages.Name, q *job.SubmitRequest) (*Submission, error) {
 	digest, err := DigestOf(q)
 	if err != nil {
 		return nil, err
@@ -69,7 +71,7 @@ func (r *Rules) Prepare(account messages.Name, q *messages.SubmitRequest) (*Subm
 
 // assumeBid gives a job without a budget or rate the default of its market, and returns sentences
 // about it.
-func (r *Rules) assumeBid(account messages.Name, spec *messages.JobSpec) (said []string, err error) {
+func (r *Rules) assumeBid(account messages.Name, spec *job.JobSpec) (said []string, err error) {
 	m := r.Find(cmp.Or(spec.Market, r.holds(account, spec)))
 	if m == nil && spec.Budget == 0 { // a missing market is reported before a missing budget
 		return nil, r.Missing("market: ", spec.Market)
@@ -95,7 +97,7 @@ func (r *Rules) assumeBid(account messages.Name, spec *messages.JobSpec) (said [
 	return said, nil
 }
 
-func (r *Rules) checkNotify(list []messages.Notify) error {
+func (r *Rules) checkNotify(list []job.Notify) error {
 	switch {
 	case len(list) == 0:
 		return nil
@@ -106,7 +108,7 @@ func (r *Rules) checkNotify(list []messages.Notify) error {
 }
 
 // Complete fills in what the description of an account's job leaves to the site, and checks it against the market.
-func (r *Rules) Complete(account messages.Name, spec *messages.JobSpec) error {
+func (r *Rules) Complete(account messages.Name, spec *job.JobSpec) error {
 	spec.Market = cmp.Or(spec.Market, r.holds(account, spec))
 	m := r.Find(spec.Market)
 	if m == nil {
@@ -119,7 +121,7 @@ func (r *Rules) Complete(account messages.Name, spec *messages.JobSpec) error {
 }
 
 // complete is Complete for a market that takes the job.
-func (r *Rules) complete(spec *messages.JobSpec, m *messages.Market) error {
+func (r *Rules) complete(spec *job.JobSpec, m *market.Market) error {
 	if err := checkLimits(spec, m); err != nil {
 		return err
 	}
@@ -127,7 +129,7 @@ func (r *Rules) complete(spec *messages.JobSpec, m *messages.Market) error {
 		s := &spec.Stages[i]
 		s.Class = cmp.Or(s.Class, smallest(m, s), m.Classes[0])
 		if s.OnFailure == "" && spec.Independent(i) {
-			s.OnFailure = messages.GoOn
+			s.OnFailure = job.GoOn
 		}
 		s.TimeLimit = least(s.TimeLimit, m.TimeLimit)
 		if registry.Of(m).Spans { // the job loses its slots after this time
@@ -155,7 +157,7 @@ func least(a, b messages.Duration) messages.Duration {
 }
 
 // checkLimits returns an error for a job that exceeds the market's rules or does not fit in its slots.
-func checkLimits(spec *messages.JobSpec, m *messages.Market) error {
+func checkLimits(spec *job.JobSpec, m *market.Market) error {
 	if n := spec.TaskCount(); m.MaxTasks > 0 && n > m.MaxTasks {
 		return messages.Errorf(messages.TooLarge, "stages: market %s takes jobs of at most %d tasks, not of %d", m.Name, m.MaxTasks, n)
 	}
@@ -176,7 +178,7 @@ func checkLimits(spec *messages.JobSpec, m *messages.Market) error {
 }
 
 // checkUtility returns an error for a job that has tasks in a class but wants no share of it.
-func checkUtility(spec *messages.JobSpec, m *messages.Market) error {
+func checkUtility(spec *job.JobSpec, m *market.Market) error {
 	if spec.Utility == nil {
 		return nil
 	}

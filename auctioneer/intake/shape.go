@@ -10,14 +10,16 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // shape computes how many slots a task of a stage takes. A task that asks for a whole node gets its
 // width later, in [Place].
-func (r *Rules) shape(m *messages.Market, i int, s *messages.Stage) error {
+func (r *Rules) shape(m *market.Market, i int, s *job.Stage) error {
 	unit := m.UnitOf(s.Class)
-	if s.Width = 0; unit == (messages.Resources{}) {
+	if s.Width = 0; unit == (job.Resources{}) {
 		if s.Shaped() {
 			return messages.Errorf(messages.Invalid, "stages[%d]: asks for %s, and market %s sells slots of class %s without a shape: the site's configuration gives the class no unit; leave it out, or choose another class", i, asked(s), m.Name, s.Class)
 		}
@@ -39,12 +41,12 @@ func (r *Rules) shape(m *messages.Market, i int, s *messages.Stage) error {
 // smallest returns the class whose slots are the smallest that fit a stage's resources: the fewest GPUs, then
 // processors, then memory. Among equal classes it returns the first. It returns "" if no class fits, or the stage
 // asks for no resources.
-func smallest(m *messages.Market, s *messages.Stage) (class messages.Name) {
-	var least messages.Resources
+func smallest(m *market.Market, s *job.Stage) (class messages.Name) {
+	var least job.Resources
 	for _, c := range m.Classes {
 		unit := m.UnitOf(c)
 		width, ok := unit.Width(s.Needs())
-		if !ok || unit == (messages.Resources{}) || !s.Shaped() || width > 1 && !registry.Of(m).Wide {
+		if !ok || unit == (job.Resources{}) || !s.Shaped() || width > 1 && !registry.Of(m).Wide {
 			continue
 		}
 		all := unit.Times(width)
@@ -56,9 +58,9 @@ func smallest(m *messages.Market, s *messages.Stage) (class messages.Name) {
 }
 
 // widens returns an error for tasks of several slots in a market that cannot start them together.
-func widens(m *messages.Market, i int, s *messages.Stage) error {
+func widens(m *market.Market, i int, s *job.Stage) error {
 	sold := m.Mechanism
-	if m.Price == messages.PricePivot {
+	if m.Price == market.PricePivot {
 		sold += ", price " + m.Price
 	}
 	switch {
@@ -74,7 +76,7 @@ func widens(m *messages.Market, i int, s *messages.Stage) error {
 // Place returns an error for a stage that no node of the market can run, even if all nodes were up. From the stage's
 // slots, it fills in resources that the stage leaves out. It looks at nodes only for stages with requirements on
 // nodes.
-func Place(b *book.Book, account messages.Name, spec *messages.JobSpec, m *messages.Market) error {
+func Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Market) error {
 	if err := checkLicenses(b.TotalLicenses(), spec, m); err != nil {
 		return err
 	}
@@ -126,10 +128,10 @@ func Place(b *book.Book, account messages.Name, spec *messages.JobSpec, m *messa
 
 // even returns an error for a job whose tasks take different numbers of slots of a class, if the market's mechanism
 // needs equal numbers.
-func even(spec *messages.JobSpec, m *messages.Market) error {
+func even(spec *job.JobSpec, m *market.Market) error {
 	for i := range spec.Stages {
 		s := &spec.Stages[i]
-		first := slices.IndexFunc(spec.Stages, func(o messages.Stage) bool { return o.Class == s.Class })
+		first := slices.IndexFunc(spec.Stages, func(o job.Stage) bool { return o.Class == s.Class })
 		if o := &spec.Stages[first]; o.Slots() != s.Slots() && registry.Of(m).Even {
 			return messages.Errorf(messages.Invalid, "stages[%d]: a task takes %d slots of class %s, and one of stages[%d] takes %d: in market %s (%s) all tasks of a job must take the same number of slots; submit a job for each stage",
 				i, s.Slots(), s.Class, first, o.Slots(), m.Name, m.Mechanism)
@@ -139,7 +141,7 @@ func even(spec *messages.JobSpec, m *messages.Market) error {
 }
 
 // required returns text that names all requirements of a stage on nodes.
-func required(s *messages.Stage) string {
+func required(s *job.Stage) string {
 	var all []string
 	some := func(names []messages.Name) string { return strings.Join(names[:min(len(names), 3)], ",") }
 	if s.Constraint != "" {
@@ -158,7 +160,7 @@ func required(s *messages.Stage) string {
 }
 
 // fill sets the resources that a stage does not ask for: the task gets all resources of its slots.
-func fill(s *messages.Stage, unit messages.Resources) {
+func fill(s *job.Stage, unit job.Resources) {
 	all := unit.Times(s.Slots())
 	if s.CPUs == 0 {
 		s.CPUs = all.CPUs
@@ -176,7 +178,7 @@ func fill(s *messages.Stage, unit messages.Resources) {
 
 // asked returns the name of the first field of a stage that only a class with a defined slot size can fulfil; "":
 // there is none.
-func asked(s *messages.Stage) string {
+func asked(s *job.Stage) string {
 	switch {
 	case s.CPUs != 0:
 		return "cpus"

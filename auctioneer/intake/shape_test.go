@@ -7,16 +7,18 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 func TestAShapeIsRefusedWhereAClassHasNoUnit(t *testing.T) {
-	for said, change := range map[string]func(*messages.Stage){
-		"cpus":                     func(s *messages.Stage) { s.CPUs = 1 },
-		"gpus":                     func(s *messages.Stage) { s.Class, s.GPUs = "cpu", 1 },
-		"disk":                     func(s *messages.Stage) { s.Disk = 1 },
-		"a whole node (exclusive)": func(s *messages.Stage) { s.Exclusive = true },
-		"all memory of a node":     func(s *messages.Stage) { s.Memory = messages.AllMemory },
-		"":                         func(s *messages.Stage) { s.Memory, s.Width = 1<<20, 9 }, // memory is only a limit, as before
+	for said, change := range map[string]func(*job.Stage){
+		"cpus":                     func(s *job.Stage) { s.CPUs = 1 },
+		"gpus":                     func(s *job.Stage) { s.Class, s.GPUs = "cpu", 1 },
+		"disk":                     func(s *job.Stage) { s.Disk = 1 },
+		"a whole node (exclusive)": func(s *job.Stage) { s.Exclusive = true },
+		"all memory of a node":     func(s *job.Stage) { s.Memory = job.AllMemory },
+		"":                         func(s *job.Stage) { s.Memory, s.Width = 1<<20, 9 }, // memory is only a limit, as before
 	} {
 		r := rules()
 		spec := &request("k").Spec
@@ -35,35 +37,35 @@ func TestAShapeIsRefusedWhereAClassHasNoUnit(t *testing.T) {
 func shaped(t *testing.T, mechanism messages.Name) (*intake.Rules, *book.Book) {
 	t.Helper()
 	r := rules()
-	r.Configs = []messages.Market{{Name: "share", Mechanism: mechanism, Classes: []messages.Name{"cpu", "gpu"}, Units: []messages.ClassUnit{
-		{Class: "cpu", Unit: messages.Resources{CPUs: 1, Memory: 4 << 30}}, {Class: "gpu", Unit: messages.Resources{GPUs: 1}}}}}
+	r.Configs = []market.Market{{Name: "share", Mechanism: mechanism, Classes: []messages.Name{"cpu", "gpu"}, Units: []job.ClassUnit{
+		{Class: "cpu", Unit: job.Resources{CPUs: 1, Memory: 4 << 30}}, {Class: "gpu", Unit: job.Resources{GPUs: 1}}}}}
 	b := book.New()
-	for i, n := range []messages.ClassSlots{{Class: "cpu", Slots: 4}, {Class: "cpu", Slots: 16}} {
-		b.Apply(&book.Command{At: epoch, Register: &book.Register{Node: "n" + string(rune('1'+i)), Session: 1, Slots: []messages.ClassSlots{n}, Labels: []messages.Name{"ib"}}})
+	for i, n := range []job.ClassSlots{{Class: "cpu", Slots: 4}, {Class: "cpu", Slots: 16}} {
+		b.Apply(&book.Command{At: epoch, Register: &book.Register{Node: "n" + string(rune('1'+i)), Session: 1, Slots: []job.ClassSlots{n}, Labels: []messages.Name{"ib"}}})
 	}
-	b.Apply(&book.Command{At: epoch, Register: &book.Register{Node: "g1", Session: 1, Slots: []messages.ClassSlots{{Class: "gpu", Slots: 4}},
-		Resources: &messages.Resources{CPUs: 8, GPUs: 4, GPUType: "v100"}}})
+	b.Apply(&book.Command{At: epoch, Register: &book.Register{Node: "g1", Session: 1, Slots: []job.ClassSlots{{Class: "gpu", Slots: 4}},
+		Resources: &job.Resources{CPUs: 8, GPUs: 4, GPUType: "v100"}}})
 	return r, b
 }
 
 func TestAShapeHasAWidth(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		change func(*messages.Stage)
+		change func(*job.Stage)
 		width  int
-		needs  messages.Resources
+		needs  job.Resources
 	}{
-		{"nothing", func(*messages.Stage) {}, 1, messages.Resources{CPUs: 1, Memory: 4 << 30}},
-		{"cpus", func(s *messages.Stage) { s.CPUs = 3 }, 3, messages.Resources{CPUs: 3, Memory: 12 << 30}},
-		{"memory", func(s *messages.Stage) { s.Memory = 9 << 30 }, 3, messages.Resources{CPUs: 3, Memory: 9 << 30}},
-		{"a node", func(s *messages.Stage) { s.Exclusive = true }, 16, messages.Resources{CPUs: 16, Memory: 64 << 30}},
-		{"a node for 2 cpus", func(s *messages.Stage) { s.CPUs, s.Memory, s.Exclusive = 2, 1<<30, true }, 16, messages.Resources{CPUs: 16, Memory: 1 << 30}},
-		{"a node for a GPU", func(s *messages.Stage) { s.Class, s.GPUs, s.GPUType, s.Exclusive = "gpu", 1, "v100", true }, 4, messages.Resources{GPUs: 4, GPUType: "v100"}},
-		{"all memory", func(s *messages.Stage) { s.CPUs, s.Memory = 2, messages.AllMemory }, 16, messages.Resources{CPUs: 2, Memory: 64 << 30}},
-		{"GPUs of a type", func(s *messages.Stage) { s.Class, s.GPUs, s.GPUType = "gpu", 2, "v100" }, 2, messages.Resources{GPUs: 2, GPUType: "v100"}},
-		{"a label", func(s *messages.Stage) { s.Constraint = "v100|ib" }, 1, messages.Resources{CPUs: 1, Memory: 4 << 30}},
+		{"nothing", func(*job.Stage) {}, 1, job.Resources{CPUs: 1, Memory: 4 << 30}},
+		{"cpus", func(s *job.Stage) { s.CPUs = 3 }, 3, job.Resources{CPUs: 3, Memory: 12 << 30}},
+		{"memory", func(s *job.Stage) { s.Memory = 9 << 30 }, 3, job.Resources{CPUs: 3, Memory: 9 << 30}},
+		{"a node", func(s *job.Stage) { s.Exclusive = true }, 16, job.Resources{CPUs: 16, Memory: 64 << 30}},
+		{"a node for 2 cpus", func(s *job.Stage) { s.CPUs, s.Memory, s.Exclusive = 2, 1<<30, true }, 16, job.Resources{CPUs: 16, Memory: 1 << 30}},
+		{"a node for a GPU", func(s *job.Stage) { s.Class, s.GPUs, s.GPUType, s.Exclusive = "gpu", 1, "v100", true }, 4, job.Resources{GPUs: 4, GPUType: "v100"}},
+		{"all memory", func(s *job.Stage) { s.CPUs, s.Memory = 2, job.AllMemory }, 16, job.Resources{CPUs: 2, Memory: 64 << 30}},
+		{"GPUs of a type", func(s *job.Stage) { s.Class, s.GPUs, s.GPUType = "gpu", 2, "v100" }, 2, job.Resources{GPUs: 2, GPUType: "v100"}},
+		{"a label", func(s *job.Stage) { s.Constraint = "v100|ib" }, 1, job.Resources{CPUs: 1, Memory: 4 << 30}},
 	} {
-		r, b := shaped(t, messages.FIFO)
+		r, b := shaped(t, market.FIFO)
 		q := request("k")
 		c.change(&q.Spec.Stages[0])
 		s, err := r.Prepare("alice", q)
@@ -81,20 +83,20 @@ func TestAShapeHasAWidth(t *testing.T) {
 }
 
 func TestWhatNoNodeHoldsIsRefused(t *testing.T) {
-	for said, change := range map[string]func(*messages.Stage){
-		"no node of class cpu has 1P of memory: the largest, n2, has 16 cpus, 64G of memory":          func(s *messages.Stage) { s.Memory = 1 << 50 },
-		"no node of class cpu has 17 cpus: the largest, n2, has 16 cpus, 64G of memory; ask for less": func(s *messages.Stage) { s.CPUs = 17 },
-		"asks for 1 gpu, and no number of slots of class cpu has that":                                func(s *messages.Stage) { s.Class, s.GPUs = "cpu", 1 },
-		"no node of market share with slots of class cpu satisfies constraint v100":                   func(s *messages.Stage) { s.Constraint = "v100" },
-		"no node of market share with slots of class gpu satisfies gpus of type a100":                 func(s *messages.Stage) { s.Class, s.GPUs, s.GPUType = "gpu", 1, "a100" },
-		"satisfies gpus of type a100 and exclude n9": func(s *messages.Stage) {
+	for said, change := range map[string]func(*job.Stage){
+		"no node of class cpu has 1P of memory: the largest, n2, has 16 cpus, 64G of memory":          func(s *job.Stage) { s.Memory = 1 << 50 },
+		"no node of class cpu has 17 cpus: the largest, n2, has 16 cpus, 64G of memory; ask for less": func(s *job.Stage) { s.CPUs = 17 },
+		"asks for 1 gpu, and no number of slots of class cpu has that":                                func(s *job.Stage) { s.Class, s.GPUs = "cpu", 1 },
+		"no node of market share with slots of class cpu satisfies constraint v100":                   func(s *job.Stage) { s.Constraint = "v100" },
+		"no node of market share with slots of class gpu satisfies gpus of type a100":                 func(s *job.Stage) { s.Class, s.GPUs, s.GPUType = "gpu", 1, "a100" },
+		"satisfies gpus of type a100 and exclude n9": func(s *job.Stage) {
 			s.Class, s.GPUs, s.GPUType, s.Exclude = "gpu", 1, "a100", []messages.Name{"n9"}
 		},
-		"satisfies the list of nodes n9":    func(s *messages.Stage) { s.Nodes = []messages.Name{"n9"} },
-		"the largest, n1, has 4 cpus":       func(s *messages.Stage) { s.CPUs, s.Exclude = 5, []messages.Name{"n2"} },
-		"the tasks of a gang have one each": func(s *messages.Stage) { s.CPUs, s.Gang, s.Tasks = 2, true, 2 },
+		"satisfies the list of nodes n9":    func(s *job.Stage) { s.Nodes = []messages.Name{"n9"} },
+		"the largest, n1, has 4 cpus":       func(s *job.Stage) { s.CPUs, s.Exclude = 5, []messages.Name{"n2"} },
+		"the tasks of a gang have one each": func(s *job.Stage) { s.CPUs, s.Gang, s.Tasks = 2, true, 2 },
 	} {
-		r, b := shaped(t, messages.Backfill)
+		r, b := shaped(t, market.Backfill)
 		q := request("k")
 		change(&q.Spec.Stages[0])
 		s, err := r.Prepare("alice", q)
@@ -105,19 +107,19 @@ func TestWhatNoNodeHoldsIsRefused(t *testing.T) {
 			t.Errorf("%v; want %s", err, said)
 		}
 	}
-	for _, wide := range []messages.Name{messages.Karma, messages.BatchQueue, messages.Reservation} {
+	for _, wide := range []messages.Name{market.Karma, market.BatchQueue, market.Reservation} {
 		r, _ := shaped(t, wide)
 		r.Configs[0].Classes, r.Configs[0].Units = r.Configs[0].Classes[:1], r.Configs[0].Units[:1]
 		q := request("k")
 		q.Spec.Stages[0].CPUs, q.Spec.Value, q.Spec.Length = 3, q.Spec.Budget, messages.Duration(1e9)
-		if wide == messages.Karma {
+		if wide == market.Karma {
 			q.Spec.Value, q.Spec.Length = 0, 0
 		}
 		if s, err := r.Prepare("alice", q); err != nil || s.Spec.Width() != 3 || s.Spec.Alone() != 3 {
 			t.Errorf("%s: %v", wide, err)
 		}
 	}
-	r, b := shaped(t, messages.HighestBid)
+	r, b := shaped(t, market.HighestBid)
 	q := request("k")
 	q.Spec.Rate, q.Spec.Stages[0].CPUs = messages.Credit, 2
 	s, err := r.Prepare("alice", q)
@@ -132,7 +134,7 @@ func TestWhatNoNodeHoldsIsRefused(t *testing.T) {
 	if _, err = r.Known(b, s); err == nil || !strings.Contains(err.Error(), "stages[1]: a task takes 3 slots of class cpu, and one of stages[0] takes 2") {
 		t.Errorf("two widths: %v", err)
 	}
-	r.Configs[0].Price, q.Spec.Stages = messages.PricePivot, q.Spec.Stages[:1]
+	r.Configs[0].Price, q.Spec.Stages = market.PricePivot, q.Spec.Stages[:1]
 	if _, err := r.Prepare("alice", q); err == nil || !strings.Contains(err.Error(), "market share (highest-bid, price pivot) sells single slots") {
 		t.Errorf("a market of single slots: %v", err)
 	}
@@ -142,17 +144,17 @@ func TestWhatNoNodeHoldsIsRefused(t *testing.T) {
 // GPUs that its shape fits in.
 func TestTheSmallestClassIsChosen(t *testing.T) {
 	r := rules()
-	r.Configs = []messages.Market{
-		{Name: "plain", Mechanism: messages.Proportional, Classes: []messages.Name{"slot"}},
-		{Name: "cpu", Mechanism: messages.Proportional, Classes: []messages.Name{"node", "cpu"}, Units: []messages.ClassUnit{
-			{Class: "node", Unit: messages.Resources{CPUs: 16, Memory: 64 << 30}}, {Class: "cpu", Unit: messages.Resources{CPUs: 1, Memory: 4 << 30}}}},
-		{Name: "gpu", Mechanism: messages.FIFO, Classes: []messages.Name{"gpu"}, Units: []messages.ClassUnit{{Class: "gpu", Unit: messages.Resources{CPUs: 8, Memory: 60 << 30, GPUs: 1}}}},
+	r.Configs = []market.Market{
+		{Name: "plain", Mechanism: market.Proportional, Classes: []messages.Name{"slot"}},
+		{Name: "cpu", Mechanism: market.Proportional, Classes: []messages.Name{"node", "cpu"}, Units: []job.ClassUnit{
+			{Class: "node", Unit: job.Resources{CPUs: 16, Memory: 64 << 30}}, {Class: "cpu", Unit: job.Resources{CPUs: 1, Memory: 4 << 30}}}},
+		{Name: "gpu", Mechanism: market.FIFO, Classes: []messages.Name{"gpu"}, Units: []job.ClassUnit{{Class: "gpu", Unit: job.Resources{CPUs: 8, Memory: 60 << 30, GPUs: 1}}}},
 	}
-	for want, change := range map[string]func(*messages.JobSpec, *messages.Stage){
-		"plain slot": func(*messages.JobSpec, *messages.Stage) {},
-		"cpu cpu":    func(_ *messages.JobSpec, s *messages.Stage) { s.CPUs = 4 },
-		"cpu node":   func(_ *messages.JobSpec, s *messages.Stage) { s.CPUs, s.Memory = 16, 64<<30 },
-		"gpu gpu":    func(_ *messages.JobSpec, s *messages.Stage) { s.CPUs, s.GPUs = 4, 1 },
+	for want, change := range map[string]func(*job.JobSpec, *job.Stage){
+		"plain slot": func(*job.JobSpec, *job.Stage) {},
+		"cpu cpu":    func(_ *job.JobSpec, s *job.Stage) { s.CPUs = 4 },
+		"cpu node":   func(_ *job.JobSpec, s *job.Stage) { s.CPUs, s.Memory = 16, 64<<30 },
+		"gpu gpu":    func(_ *job.JobSpec, s *job.Stage) { s.CPUs, s.GPUs = 4, 1 },
 	} {
 		spec := &request("k").Spec
 		spec.Market, spec.Stages[0].Class = "", ""
@@ -166,7 +168,7 @@ func TestTheSmallestClassIsChosen(t *testing.T) {
 // TestTheDefaultBudgetIsThatOfTheMarket submits a job that names no market. It must get the default budget of the
 // market that it goes to: the first one whose slots have its shape.
 func TestTheDefaultBudgetIsThatOfTheMarket(t *testing.T) {
-	r, _ := shaped(t, messages.Proportional)
+	r, _ := shaped(t, market.Proportional)
 	gpu := r.Configs[0]
 	gpu.Name, gpu.Classes, gpu.Units, gpu.DefaultBudget = "gpu", gpu.Classes[1:], gpu.Units[1:], 50*messages.Credit
 	r.Configs[0].Classes, r.Configs[0].Units, r.Configs[0].DefaultBudget = r.Configs[0].Classes[:1], r.Configs[0].Units[:1], 10*messages.Credit
@@ -184,28 +186,28 @@ func TestTheDefaultBudgetIsThatOfTheMarket(t *testing.T) {
 // if its market promises times.
 func TestLicencesThatASiteNeverHasAreRefused(t *testing.T) {
 	for want, c := range map[string]struct {
-		has       messages.Licenses
+		has       job.Licenses
 		mechanism messages.Name
-		change    func(*messages.Stage)
+		change    func(*job.Stage)
 	}{
-		"": {has: messages.Licenses{{Name: "matlab", Count: 2}}},
+		"": {has: job.Licenses{{Name: "matlab", Count: 2}}},
 		"the site has no licences; leave matlab out":                                            {},
-		"the site has no licence matlab; it has abaqus, ansys":                                  {has: messages.Licenses{{Name: "abaqus", Count: 9}, {Name: "ansys", Count: 9}}},
-		"a task takes 2 of licence matlab, and the site has 1; ask for less":                    {has: messages.Licenses{{Name: "matlab", Count: 1}}},
-		"the tasks of the gang together take 4 of licence matlab, and the site has 3":           {has: messages.Licenses{{Name: "matlab", Count: 3}}, change: func(s *messages.Stage) { s.Tasks, s.Gang = 2, true }},
-		"market share (reservation) promises times, and the licences may not be free then; use": {has: messages.Licenses{{Name: "matlab", Count: 2}}, mechanism: messages.Reservation},
+		"the site has no licence matlab; it has abaqus, ansys":                                  {has: job.Licenses{{Name: "abaqus", Count: 9}, {Name: "ansys", Count: 9}}},
+		"a task takes 2 of licence matlab, and the site has 1; ask for less":                    {has: job.Licenses{{Name: "matlab", Count: 1}}},
+		"the tasks of the gang together take 4 of licence matlab, and the site has 3":           {has: job.Licenses{{Name: "matlab", Count: 3}}, change: func(s *job.Stage) { s.Tasks, s.Gang = 2, true }},
+		"market share (reservation) promises times, and the licences may not be free then; use": {has: job.Licenses{{Name: "matlab", Count: 2}}, mechanism: market.Reservation},
 	} {
 		if c.mechanism == "" {
-			c.mechanism = messages.FIFO
+			c.mechanism = market.FIFO
 		}
 		_, b := shaped(t, c.mechanism)
 		b.Apply(&book.Command{At: epoch, SetLicenses: &book.SetLicenses{Totals: c.has}})
 		spec := &request("k").Spec
-		spec.Stages[0].Licenses = messages.Licenses{{Name: "matlab", Count: 2}}
+		spec.Stages[0].Licenses = job.Licenses{{Name: "matlab", Count: 2}}
 		if c.change != nil {
 			c.change(&spec.Stages[0])
 		}
-		m := messages.Market{Name: "share", Mechanism: c.mechanism}
+		m := market.Market{Name: "share", Mechanism: c.mechanism}
 		if err := intake.Place(b, "alice", spec, &m); (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
@@ -215,25 +217,25 @@ func TestLicencesThatASiteNeverHasAreRefused(t *testing.T) {
 // TestAJobThatNeedsMoreThanItsBoundIsRefused checks that a job is refused if it would wait for its bound for ever.
 func TestAJobThatNeedsMoreThanItsBoundIsRefused(t *testing.T) {
 	for want, c := range map[string]struct {
-		bounds  messages.AtOnce
+		bounds  market.AtOnce
 		project messages.Name
-		change  func(*messages.Stage)
+		change  func(*job.Stage)
 	}{
-		"": {bounds: messages.AtOnce{Account: messages.Bound{Slots: 1, Tasks: 1}, Project: messages.Bound{Slots: 1}}, project: "physics"},
+		"": {bounds: market.AtOnce{Account: market.Bound{Slots: 1, Tasks: 1}, Project: market.Bound{Slots: 1}}, project: "physics"},
 		"stages[0]: its tasks start together and take 4 slots, and account alice may have 3 at once in market share": {
-			bounds: messages.AtOnce{Account: messages.Bound{Slots: 3}}, change: func(s *messages.Stage) { s.Tasks, s.Gang = 4, true }},
+			bounds: market.AtOnce{Account: market.Bound{Slots: 3}}, change: func(s *job.Stage) { s.Tasks, s.Gang = 4, true }},
 		"its tasks start together and take 4 tasks, and project physics may have 2 at once in market share": {
-			bounds:  messages.AtOnce{Of: []messages.OwnerBound{{Name: "physics", Tasks: 2}}},
-			project: "physics", change: func(s *messages.Stage) { s.Tasks, s.Gang = 4, true }},
+			bounds:  market.AtOnce{Of: []market.OwnerBound{{Name: "physics", Tasks: 2}}},
+			project: "physics", change: func(s *job.Stage) { s.Tasks, s.Gang = 4, true }},
 		"a task takes 2 GPUs, and account alice may have 1 at once": {
-			bounds: messages.AtOnce{Account: messages.Bound{GPUs: 1}}, change: func(s *messages.Stage) { s.GPUs = 2 }},
+			bounds: market.AtOnce{Account: market.Bound{GPUs: 1}}, change: func(s *job.Stage) { s.GPUs = 2 }},
 	} {
-		_, b := shaped(t, messages.FIFO)
+		_, b := shaped(t, market.FIFO)
 		spec := &request("k").Spec
 		if spec.Project = c.project; c.change != nil {
 			c.change(&spec.Stages[0])
 		}
-		m := messages.Market{Name: "share", Mechanism: messages.FIFO, AtOnce: c.bounds}
+		m := market.Market{Name: "share", Mechanism: market.FIFO, AtOnce: c.bounds}
 		if err := intake.Place(b, "alice", spec, &m); (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

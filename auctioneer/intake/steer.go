@@ -6,6 +6,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // MayHold returns an error for a job that must not be put on hold, because the prices of other jobs depend on it.
@@ -19,7 +20,7 @@ func (r *Rules) MayHold(j *book.Job) error {
 
 // Change returns the command that changes the description of a job. If the rate changes, it calls admit to ask the
 // market.
-func (r *Rules) Change(j *book.Job, q *messages.ChangeRequest, admit func(*messages.JobSpec) error) (*book.Change, error) {
+func (r *Rules) Change(j *book.Job, q *job.ChangeRequest, admit func(*job.JobSpec) error) (*book.Change, error) {
 	c := &book.Change{Job: q.Job, Key: q.Key, Budget: q.Budget, Version: j.Changes}
 	if q.Key != "" && q.Key == j.ChangeKey { // this change was made before
 		return c, nil
@@ -37,7 +38,7 @@ func (r *Rules) Change(j *book.Job, q *messages.ChangeRequest, admit func(*messa
 
 // MayWait returns an error for a job whose start must not get other conditions. visible returns an error for a job that the
 // owner may not see.
-func (r *Rules) MayWait(j *book.Job, w *messages.Conditions, visible func(messages.JobID) error) error {
+func (r *Rules) MayWait(j *book.Job, w *job.Conditions, visible func(messages.JobID) error) error {
 	if j.Spec.AfterEach != 0 {
 		return messages.Errorf(messages.Conflict, "job %d waits for another array task by task: cancel the job and submit it again", j.ID)
 	}
@@ -58,7 +59,7 @@ func (r *Rules) MayWait(j *book.Job, w *messages.Conditions, visible func(messag
 }
 
 // mayChange returns an error for a change of the bid that the mechanism does not allow.
-func (r *Rules) mayChange(j *book.Job, q *messages.ChangeRequest) error {
+func (r *Rules) mayChange(j *book.Job, q *job.ChangeRequest) error {
 	m := r.Find(j.Spec.Market)
 	if m == nil {
 		return messages.Errorf(messages.Conflict, "market %s of job %d is closed", j.Spec.Market, j.ID)
@@ -77,7 +78,7 @@ func (r *Rules) mayChange(j *book.Job, q *messages.ChangeRequest) error {
 
 // described returns the new description of a job, without the new budget; nil: the description does
 // not change.
-func (r *Rules) described(j *book.Job, q *messages.ChangeRequest, admit func(*messages.JobSpec) error) (*messages.JobSpec, error) {
+func (r *Rules) described(j *book.Job, q *job.ChangeRequest, admit func(*job.JobSpec) error) (*job.JobSpec, error) {
 	if q.Name == "" && q.Rate == 0 && q.TimeLimit == 0 && q.MaxRunning == nil && q.Comment == nil && q.Waits == nil {
 		return nil, nil
 	}
@@ -118,7 +119,7 @@ func (r *Rules) described(j *book.Job, q *messages.ChangeRequest, admit func(*me
 }
 
 // restage changes the stage that a request names.
-func restage(spec *messages.JobSpec, q *messages.ChangeRequest) error {
+func restage(spec *job.JobSpec, q *job.ChangeRequest) error {
 	at := 0
 	switch {
 	case q.TimeLimit == 0 && q.MaxRunning == nil:

@@ -12,6 +12,10 @@ import (
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // Submission is a request to submit a job that is not in the book yet.
@@ -19,9 +23,9 @@ type Submission struct {
 	Account messages.Name
 	Key     string
 	Digest  []byte
-	Spec    *messages.JobSpec
+	Spec    *job.JobSpec
 	Payer   messages.Name
-	Market  *messages.Market
+	Market  *marketmsg.Market
 	Visit   *book.Visit      // set for a job of another site; nil: a job of this site's user
 	Deposit messages.Credits // credits that are held in addition to the budget
 	Seen    uint64           // 1 + number of the latest effect of the book when the hold was asked for
@@ -30,25 +34,25 @@ type Submission struct {
 	unpaid   bool   // the request names no budget
 	bounds   []bool // by stage: the request sets the memory limit of a task
 	hold     string
-	assumed  string             // source of the utility function, if the user gave none
-	contract *messages.Contract // the contract that the spec names
-	quote    uint64             // the quote that has the contract
-	version  uint64             // version of the markets
-	most     int                // limit on the account's pending jobs, with this job included; 0: no limit
+	assumed  string        // source of the utility function, if the user gave none
+	contract *job.Contract // the contract that the spec names
+	quote    uint64        // the quote that has the contract
+	version  uint64        // version of the markets
+	most     int           // limit on the account's pending jobs, with this job included; 0: no limit
 }
 
 // reassume computes the assumed budget again if a task asks for a whole node: only its node tells how many slots that
 // is.
 func (s *Submission) reassume() (err error) {
-	if s.unpaid && slices.ContainsFunc(s.Spec.Stages, func(g messages.Stage) bool { return g.TakesNode() }) {
+	if s.unpaid && slices.ContainsFunc(s.Spec.Stages, func(g job.Stage) bool { return g.TakesNode() }) {
 		s.Said[len(s.Said)-1], err = assumeBudget(s.Spec, s.Market, true)
 	}
 	return err
 }
 
 // DigestOf returns a digest of a request. It tells whether two requests with the same key have the same content.
-func DigestOf(r *messages.SubmitRequest) ([]byte, error) {
-	encoded, err := messages.Marshal(&r.Spec, messages.Msgpack)
+func DigestOf(r *job.SubmitRequest) ([]byte, error) {
+	encoded, err := wire.Marshal(&r.Spec, wire.Msgpack)
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +94,8 @@ func (s *Submission) Admit(now messages.Time, m *market.Market) error {
 // Hold returns the transfers that set the budget aside until a time (0: for ever). The hold's identifier is made from
 // the user's key. The hold is followed by an extension, which fails if a hold of an earlier try has expired in the
 // meantime.
-func (s *Submission) Hold(until messages.Time) []messages.Transfer {
-	list := []messages.Transfer{{ID: s.hold, Kind: messages.Hold, Debit: s.Payer, Credit: messages.SiteAccount, Amount: s.Held(), Member: s.Account,
+func (s *Submission) Hold(until messages.Time) []money.Transfer {
+	list := []money.Transfer{{ID: s.hold, Kind: money.Hold, Debit: s.Payer, Credit: money.SiteAccount, Amount: s.Held(), Member: s.Account,
 		Expires: until, Reason: "budget of " + s.Spec.Title() + " (market " + s.Spec.Market + ")"}}
 	if until == 0 {
 		return list
@@ -100,7 +104,7 @@ func (s *Submission) Hold(until messages.Time) []messages.Transfer {
 }
 
 // Secured takes the bank's answer to Hold, and returns an error if the credits are not held.
-func (s *Submission) Secured(results []messages.TransferResult) error {
+func (s *Submission) Secured(results []money.TransferResult) error {
 	switch {
 	case len(results) == 0:
 		return messages.Errorf(messages.Internal, "the bank answered no transfer")
@@ -116,15 +120,15 @@ func (s *Submission) Secured(results []messages.TransferResult) error {
 
 // AsksUtility returns the request that asks the estimator what the job is worth. asks is false if it need not be
 // asked.
-func (s *Submission) AsksUtility() (r messages.UtilityRequest, asks bool) {
+func (s *Submission) AsksUtility() (r marketmsg.UtilityRequest, asks bool) {
 	t := registry.Of(s.Market)
-	return messages.UtilityRequest{Account: s.Account, Name: s.Spec.Name, Market: s.Spec.Market, Classes: classes(s.Spec)},
+	return marketmsg.UtilityRequest{Account: s.Account, Name: s.Spec.Name, Market: s.Spec.Market, Classes: classes(s.Spec)},
 		s.Spec.Utility == nil && t.Reads("utility")
 }
 
 // Assume fills in the utility function that the user left out. It uses the estimator's function if the estimator has
 // answered and its function fits the job, and the default otherwise.
-func (s *Submission) Assume(u *messages.UtilityReply) {
+func (s *Submission) Assume(u *marketmsg.UtilityReply) {
 	if _, asks := s.AsksUtility(); !asks {
 		return
 	}
@@ -134,25 +138,25 @@ func (s *Submission) Assume(u *messages.UtilityReply) {
 		return
 	}
 	s.Spec.Utility = defaultUtility(s.Spec)
-	s.assumed = (&messages.UtilityReply{}).Basis()
+	s.assumed = (&marketmsg.UtilityReply{}).Basis()
 }
 
-func (s *Submission) fits(u *messages.Utility) bool {
+func (s *Submission) fits(u *job.Utility) bool {
 	probe := *s.Spec
 	probe.Utility = u
 	return checkUtility(&probe, s.Market) == nil && probe.Validate() == nil
 }
 
-func defaultUtility(spec *messages.JobSpec) *messages.Utility {
-	u := &messages.Utility{Form: messages.Linear}
+func defaultUtility(spec *job.JobSpec) *job.Utility {
+	u := &job.Utility{Form: job.Linear}
 	for _, c := range classes(spec) {
-		u.Weights = append(u.Weights, messages.ClassWeight{Class: c, Weight: 1})
+		u.Weights = append(u.Weights, job.ClassWeight{Class: c, Weight: 1})
 	}
 	return u
 }
 
 // classes returns the classes that the job's stages use, sorted by name.
-func classes(spec *messages.JobSpec) []messages.Name {
+func classes(spec *job.JobSpec) []messages.Name {
 	var out []messages.Name
 	for _, s := range spec.Stages {
 		out = append(out, s.Class)
@@ -191,13 +195,13 @@ func (s *Submission) Agree(b *book.Book, now messages.Time) error {
 
 // WorkOf returns a digest of everything that a quote depends on: the fields that the market plans with, and the
 // declared valuation.
-func WorkOf(spec *messages.JobSpec) []byte {
-	work := messages.JobSpec{Market: spec.Market, Length: spec.Length, Valuation: spec.Valuation}
+func WorkOf(spec *job.JobSpec) []byte {
+	work := job.JobSpec{Market: spec.Market, Length: spec.Length, Valuation: spec.Valuation}
 	for i := range spec.Stages {
 		s := &spec.Stages[i]
-		work.Stages = append(work.Stages, messages.Stage{Name: s.Name, Class: s.Class, Tasks: s.TaskCount(), Width: s.Slots(), After: s.After})
+		work.Stages = append(work.Stages, job.Stage{Name: s.Name, Class: s.Class, Tasks: s.TaskCount(), Width: s.Slots(), After: s.After})
 	}
-	data, _ := messages.Marshal(&work, messages.Msgpack) // cannot fail: the request was decoded from this form
+	data, _ := wire.Marshal(&work, wire.Msgpack) // cannot fail: the request was decoded from this form
 	digest := sha256.Sum256(data)
 	return digest[:]
 }

@@ -5,27 +5,28 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Limits on one request.
 const (
 	maxPattern = 128 // bytes in the pattern of a name
-	maxLabels  = messages.MaxLabels
+	maxLabels  = job.MaxLabels
 )
 
 // filter decides which jobs match a request.
 type filter struct {
-	*messages.JobsRequest
+	*job.JobsRequest
 	jobs   map[messages.JobID]bool // nil: all
-	states []messages.State
-	labels []messages.LabelSelector
+	states []job.State
+	labels []job.LabelSelector
 }
 
 // newFilter returns the filter that a request describes.
-func newFilter(r *messages.JobsRequest) (f filter, err error) {
+func newFilter(r *job.JobsRequest) (f filter, err error) {
 	f.JobsRequest = r
-	if len(r.Jobs) > messages.MaxListed {
-		return f, messages.Errorf(messages.TooLarge, "jobs: %d are more than the %d that one request may name; send several requests", len(r.Jobs), messages.MaxListed)
+	if len(r.Jobs) > job.MaxListed {
+		return f, messages.Errorf(messages.TooLarge, "jobs: %d are more than the %d that one request may name; send several requests", len(r.Jobs), job.MaxListed)
 	}
 	if r.Jobs != nil {
 		f.jobs = map[messages.JobID]bool{}
@@ -34,7 +35,7 @@ func newFilter(r *messages.JobsRequest) (f filter, err error) {
 		}
 	}
 	for _, name := range r.States {
-		var s messages.State
+		var s job.State
 		if err := s.UnmarshalText([]byte(name)); err != nil {
 			return f, messages.Errorf(messages.Invalid, "states: %s", messages.Detail(err))
 		}
@@ -47,7 +48,7 @@ func newFilter(r *messages.JobsRequest) (f filter, err error) {
 		return f, messages.Errorf(messages.TooLarge, "labels: %d are more than the limit of %d", len(r.Labels), maxLabels)
 	}
 	for _, text := range r.Labels {
-		selector, err := messages.ParseLabelSelector(text)
+		selector, err := job.ParseLabelSelector(text)
 		if err != nil {
 			return f, messages.Errorf(messages.Invalid, "labels: %s", messages.Detail(err))
 		}
@@ -60,7 +61,7 @@ func newFilter(r *messages.JobsRequest) (f filter, err error) {
 }
 
 // fits reports whether a job passes the whole filter.
-func (f *filter) fits(j *messages.JobSummary) bool {
+func (f *filter) fits(j *job.JobSummary) bool {
 	return !(f.Active && j.State.Final()) &&
 		(f.jobs == nil || f.jobs[j.Job]) &&
 		(f.Before == 0 || j.Job < f.Before) &&

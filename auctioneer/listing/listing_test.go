@@ -7,22 +7,23 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // jobs returns some jobs, newest first, as a site shows them.
-func jobs() []messages.JobSummary {
-	return []messages.JobSummary{
-		{Job: 6, Name: "train-b", Market: "gpu", Payer: "lab", State: messages.Running, Submitted: 60, Charged: 0, Labels: messages.Labels{{Name: "run", Value: "8"}}},
-		{Job: 5, Name: "train-a", Market: "gpu", Payer: "lab", State: messages.Failed, Submitted: 50, Ended: 58, Charged: 7, Labels: messages.Labels{{Name: "run", Value: "7"}, {Name: "user", Value: ""}}},
-		{Job: 4, Name: "çount", Market: "main", Payer: "ada", State: messages.Completed, Submitted: 40, Ended: 44, Charged: 9},
-		{Job: 3, Name: "trail", Market: "main", Payer: "ada", State: messages.Cancelled, Submitted: 30, Ended: 41, Charged: 7},
-		{Job: 2, Name: "", Market: "main", Payer: "ada", State: messages.Completed, Submitted: 20, Ended: 25, Charged: 1},
-		{Job: 1, Name: "train", Market: "main", Payer: "ada", State: messages.Waiting, Submitted: 10},
+func jobs() []job.JobSummary {
+	return []job.JobSummary{
+		{Job: 6, Name: "train-b", Market: "gpu", Payer: "lab", State: job.Running, Submitted: 60, Charged: 0, Labels: job.Labels{{Name: "run", Value: "8"}}},
+		{Job: 5, Name: "train-a", Market: "gpu", Payer: "lab", State: job.Failed, Submitted: 50, Ended: 58, Charged: 7, Labels: job.Labels{{Name: "run", Value: "7"}, {Name: "user", Value: ""}}},
+		{Job: 4, Name: "çount", Market: "main", Payer: "ada", State: job.Completed, Submitted: 40, Ended: 44, Charged: 9},
+		{Job: 3, Name: "trail", Market: "main", Payer: "ada", State: job.Cancelled, Submitted: 30, Ended: 41, Charged: 7},
+		{Job: 2, Name: "", Market: "main", Payer: "ada", State: job.Completed, Submitted: 20, Ended: 25, Charged: 1},
+		{Job: 1, Name: "train", Market: "main", Payer: "ada", State: job.Waiting, Submitted: 10},
 	}
 }
 
 // list returns the answer to a request about some jobs.
-func list(t *testing.T, all []messages.JobSummary, r messages.JobsRequest) messages.JobsReply {
+func list(t *testing.T, all []job.JobSummary, r job.JobsRequest) job.JobsReply {
 	t.Helper()
 	p, err := New(&r)
 	if err != nil {
@@ -33,8 +34,8 @@ func list(t *testing.T, all []messages.JobSummary, r messages.JobsRequest) messa
 			break
 		}
 	}
-	return p.Reply(func(id messages.JobID) (s messages.JobSummary, ok bool) {
-		i := slices.IndexFunc(all, func(j messages.JobSummary) bool { return j.Job == id })
+	return p.Reply(func(id messages.JobID) (s job.JobSummary, ok bool) {
+		i := slices.IndexFunc(all, func(j job.JobSummary) bool { return j.Job == id })
 		if i < 0 {
 			return s, false
 		}
@@ -42,7 +43,7 @@ func list(t *testing.T, all []messages.JobSummary, r messages.JobsRequest) messa
 	})
 }
 
-func numbers(r messages.JobsReply) (ids []int) {
+func numbers(r job.JobsReply) (ids []int) {
 	for _, j := range r.Jobs {
 		ids = append(ids, int(j.Job))
 	}
@@ -51,7 +52,7 @@ func numbers(r messages.JobsReply) (ids []int) {
 
 // TestNamedJobsAreLookedForWhereTheyCanBe checks that archive files without any of the requested jobs are not read.
 func TestNamedJobsAreLookedForWhereTheyCanBe(t *testing.T) {
-	p, err := New(&messages.JobsRequest{Jobs: []messages.JobID{7, 30}})
+	p, err := New(&job.JobsRequest{Jobs: []messages.JobID{7, 30}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,27 +71,27 @@ func TestNamedJobsAreLookedForWhereTheyCanBe(t *testing.T) {
 
 func TestWhichJobsFit(t *testing.T) {
 	for name, c := range map[string]struct {
-		r    messages.JobsRequest
+		r    job.JobsRequest
 		want []int
 	}{
-		"all":                   {messages.JobsRequest{}, []int{6, 5, 4, 3, 2, 1}},
-		"active":                {messages.JobsRequest{Active: true}, []int{6, 1}},
-		"numbers":               {messages.JobsRequest{Jobs: []messages.JobID{2, 9, 5}}, []int{5, 2}},
-		"before":                {messages.JobsRequest{Before: 3}, []int{2, 1}},
-		"states":                {messages.JobsRequest{States: []string{"Failed", "Running"}}, []int{6, 5}},
-		"name":                  {messages.JobsRequest{Name: "train"}, []int{1}},
-		"names":                 {messages.JobsRequest{Name: "train*"}, []int{6, 5, 1}},
-		"any character":         {messages.JobsRequest{Name: "?ount"}, []int{4}},
-		"ends":                  {messages.JobsRequest{Name: "*-?"}, []int{6, 5}},
-		"market":                {messages.JobsRequest{Market: "gpu"}, []int{6, 5}},
-		"project":               {messages.JobsRequest{Project: "lab"}, []int{6, 5}},
-		"label":                 {messages.JobsRequest{Labels: []string{"run=7"}}, []int{5}},
-		"label of any value":    {messages.JobsRequest{Labels: []string{"run"}}, []int{6, 5}},
-		"label without a value": {messages.JobsRequest{Labels: []string{"run", "user="}}, []int{5}},
-		"since: ended later":    {messages.JobsRequest{Since: 44}, []int{6, 5, 4, 1}},
-		"until: submitted":      {messages.JobsRequest{Until: 30}, []int{2, 1}},
-		"a time between":        {messages.JobsRequest{Since: 42, Until: 50}, []int{4, 1}},
-		"failed since":          {messages.JobsRequest{States: []string{"Failed"}, Since: 59}, nil},
+		"all":                   {job.JobsRequest{}, []int{6, 5, 4, 3, 2, 1}},
+		"active":                {job.JobsRequest{Active: true}, []int{6, 1}},
+		"numbers":               {job.JobsRequest{Jobs: []messages.JobID{2, 9, 5}}, []int{5, 2}},
+		"before":                {job.JobsRequest{Before: 3}, []int{2, 1}},
+		"states":                {job.JobsRequest{States: []string{"Failed", "Running"}}, []int{6, 5}},
+		"name":                  {job.JobsRequest{Name: "train"}, []int{1}},
+		"names":                 {job.JobsRequest{Name: "train*"}, []int{6, 5, 1}},
+		"any character":         {job.JobsRequest{Name: "?ount"}, []int{4}},
+		"ends":                  {job.JobsRequest{Name: "*-?"}, []int{6, 5}},
+		"market":                {job.JobsRequest{Market: "gpu"}, []int{6, 5}},
+		"project":               {job.JobsRequest{Project: "lab"}, []int{6, 5}},
+		"label":                 {job.JobsRequest{Labels: []string{"run=7"}}, []int{5}},
+		"label of any value":    {job.JobsRequest{Labels: []string{"run"}}, []int{6, 5}},
+		"label without a value": {job.JobsRequest{Labels: []string{"run", "user="}}, []int{5}},
+		"since: ended later":    {job.JobsRequest{Since: 44}, []int{6, 5, 4, 1}},
+		"until: submitted":      {job.JobsRequest{Until: 30}, []int{2, 1}},
+		"a time between":        {job.JobsRequest{Since: 42, Until: 50}, []int{4, 1}},
+		"failed since":          {job.JobsRequest{States: []string{"Failed"}, Since: 59}, nil},
 	} {
 		if got := numbers(list(t, jobs(), c.r)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
@@ -100,15 +101,15 @@ func TestWhichJobsFit(t *testing.T) {
 
 // TestPagesJoin checks that all pages together have each job once, for every order and page size.
 func TestPagesJoin(t *testing.T) {
-	for _, by := range messages.JobSortings {
+	for _, by := range job.JobSortings {
 		for _, sort := range []string{by, "-" + by} {
-			whole := numbers(list(t, jobs(), messages.JobsRequest{Sort: sort}))
+			whole := numbers(list(t, jobs(), job.JobsRequest{Sort: sort}))
 			if len(whole) != 6 {
 				t.Fatalf("%s: %v", sort, whole)
 			}
 			for limit := 1; limit <= 6; limit++ {
 				var joined []int
-				r := messages.JobsRequest{Sort: sort, Limit: limit}
+				r := job.JobsRequest{Sort: sort, Limit: limit}
 				for {
 					page := list(t, jobs(), r)
 					joined = append(joined, numbers(page)...)
@@ -131,7 +132,7 @@ func TestOrder(t *testing.T) {
 	for sort, want := range map[string][]int{
 		"job": {1, 2, 3, 4, 5, 6}, "-charged": {4, 5, 3, 2, 6, 1}, "charged": {6, 1, 2, 5, 3, 4}, "name": {2, 3, 1, 5, 6, 4}, "-ended": {5, 4, 3, 2, 6, 1},
 	} {
-		if got := numbers(list(t, jobs(), messages.JobsRequest{Sort: sort})); !slices.Equal(got, want) {
+		if got := numbers(list(t, jobs(), job.JobsRequest{Sort: sort})); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", sort, got, want)
 		}
 	}
@@ -139,11 +140,11 @@ func TestOrder(t *testing.T) {
 
 // TestAPageIsBounded checks the size of a page, however many jobs there are and however long their names are.
 func TestAPageIsBounded(t *testing.T) {
-	var many []messages.JobSummary
+	var many []job.JobSummary
 	for i := range 20_000 {
-		many = append(many, messages.JobSummary{Job: messages.JobID(20_000 - i), Charged: messages.Credits(i * 7919 % 20_000), Name: strings.Repeat("n", messages.MaxTextField)})
+		many = append(many, job.JobSummary{Job: messages.JobID(20_000 - i), Charged: messages.Credits(i * 7919 % 20_000), Name: strings.Repeat("n", job.MaxTextField)})
 	}
-	p, err := New(&messages.JobsRequest{Sort: "-charged", Limit: 10})
+	p, err := New(&job.JobsRequest{Sort: "-charged", Limit: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,11 +153,11 @@ func TestAPageIsBounded(t *testing.T) {
 			t.Fatalf("%d jobs are kept for a page of 10", len(p.found))
 		}
 	}
-	r := list(t, many, messages.JobsRequest{Sort: "-charged", Limit: 3})
+	r := list(t, many, job.JobsRequest{Sort: "-charged", Limit: 3})
 	if len(r.Jobs) != 3 || r.Jobs[0].Charged != 19_999 || r.Jobs[2].Charged != 19_997 {
 		t.Errorf("%v", numbers(r))
 	}
-	if r := list(t, many, messages.JobsRequest{Limit: MostLimit}); len(r.Jobs) > 300 || !r.More {
+	if r := list(t, many, job.JobsRequest{Limit: MostLimit}); len(r.Jobs) > 300 || !r.More {
 		t.Errorf("%d jobs with long names in one answer", len(r.Jobs))
 	}
 }
@@ -177,7 +178,7 @@ func TestPatterns(t *testing.T) {
 }
 
 func TestWhatCannotBeAsked(t *testing.T) {
-	for want, r := range map[string]messages.JobsRequest{
+	for want, r := range map[string]job.JobsRequest{
 		`state "failed"`:               {States: []string{"failed"}},
 		"limit: must be":               {Limit: MostLimit + 1},
 		`cannot be sorted by "luck"`:   {Sort: "-luck"},
@@ -195,12 +196,12 @@ func TestWhatCannotBeAsked(t *testing.T) {
 }
 
 func BenchmarkSortedPage(b *testing.B) {
-	all := make([]messages.JobSummary, 20_000)
+	all := make([]job.JobSummary, 20_000)
 	for i := range all {
-		all[i] = messages.JobSummary{Job: messages.JobID(len(all) - i), Name: fmt.Sprint("train-", i), Charged: messages.Credits(i * 7919 % len(all))}
+		all[i] = job.JobSummary{Job: messages.JobID(len(all) - i), Name: fmt.Sprint("train-", i), Charged: messages.Credits(i * 7919 % len(all))}
 	}
 	for b.Loop() {
-		p, _ := New(&messages.JobsRequest{Sort: "-charged", Name: "*train*"})
+		p, _ := New(&job.JobsRequest{Sort: "-charged", Name: "*train*"})
 		for i := range all {
 			p.Add(&all[i])
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 const (
@@ -37,19 +38,19 @@ type place struct {
 	text   string
 	job    messages.JobID
 	// archived is the job, if it comes from the archive; nil otherwise.
-	archived *messages.JobSummary
+	archived *job.JobSummary
 }
 
 // New returns the empty page for a request.
-func New(r *messages.JobsRequest) (p *Page, err error) {
+func New(r *job.JobsRequest) (p *Page, err error) {
 	if r.Limit < 0 || r.Limit > MostLimit {
 		return nil, messages.Errorf(messages.TooLarge, "limit: must be between 1 and %d, or 0 for %d", MostLimit, defaultLimit)
 	}
 	p = &Page{limit: cmp.Or(r.Limit, defaultLimit)}
 	p.by, p.reverse = strings.CutPrefix(cmp.Or(r.Sort, "-job"), "-")
-	if !slices.Contains(messages.JobSortings, p.by) {
+	if !slices.Contains(job.JobSortings, p.by) {
 		return nil, messages.Errorf(messages.Invalid, "sort: jobs cannot be sorted by %q; use one of %s, with - before it for the largest first",
-			messages.Clip(p.by, mostKey), strings.Join(messages.JobSortings, ", "))
+			messages.Clip(p.by, mostKey), strings.Join(job.JobSortings, ", "))
 	}
 	if r.After != "" {
 		if p.after, err = readPlace(r.After); err != nil {
@@ -62,7 +63,7 @@ func New(r *messages.JobsRequest) (p *Page, err error) {
 
 // Add adds a job, if it matches. Jobs must come newest first. It returns true if the answer
 // needs no more jobs.
-func (p *Page) Add(j *messages.JobSummary) (full bool) {
+func (p *Page) Add(j *job.JobSummary) (full bool) {
 	if !p.fits(j) {
 		return false
 	}
@@ -82,7 +83,7 @@ func (p *Page) enter(at place) {
 }
 
 // AddArchived adds a job of the archive. Such jobs come after all other jobs, in any order.
-func (p *Page) AddArchived(j *messages.JobSummary) {
+func (p *Page) AddArchived(j *job.JobSummary) {
 	if !p.fits(j) {
 		return
 	}
@@ -115,7 +116,7 @@ func (p *Page) Wants(oldest, newest messages.JobID, submitted, ended messages.Ti
 func (p *Page) Names(id messages.JobID) bool { return p.jobs == nil || p.jobs[id] }
 
 // Lists reports whether the answer can have jobs in a state.
-func (p *Page) Lists(s messages.State) bool { return p.states == nil || slices.Contains(p.states, s) }
+func (p *Page) Lists(s job.State) bool { return p.states == nil || slices.Contains(p.states, s) }
 
 // newestFirst reports whether Add gets the jobs in the order of the answer.
 func (p *Page) newestFirst() bool { return p.by == "job" && p.reverse }
@@ -129,7 +130,7 @@ func (p *Page) cut() {
 }
 
 // Reply returns the answer, with the present state of its jobs. A job that is gone is left out.
-func (p *Page) Reply(summary func(messages.JobID) (messages.JobSummary, bool)) (r messages.JobsReply) {
+func (p *Page) Reply(summary func(messages.JobID) (job.JobSummary, bool)) (r job.JobsReply) {
 	p.cut()
 	text := 0
 	for i, at := range p.found {
@@ -137,7 +138,7 @@ func (p *Page) Reply(summary func(messages.JobID) (messages.JobSummary, bool)) (
 			r.Next = p.found[i-1].String()
 			break
 		}
-		j, ok := messages.JobSummary{}, at.archived != nil
+		j, ok := job.JobSummary{}, at.archived != nil
 		if ok {
 			j = *at.archived
 		} else {
@@ -152,7 +153,7 @@ func (p *Page) Reply(summary func(messages.JobID) (messages.JobSummary, bool)) (
 }
 
 // place returns the position of a job in the requested order.
-func (p *Page) place(j *messages.JobSummary) place {
+func (p *Page) place(j *job.JobSummary) place {
 	at := place{job: j.Job}
 	switch p.by {
 	case "job":

@@ -8,13 +8,15 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // TestAUsedUpBudgetIsNothing checks that the mechanism sees the rest of a budget after payments to other jobs, also
 // if the rest is 0.
 func TestAUsedUpBudgetIsNothing(t *testing.T) {
-	m := New(mechanism.Manner{}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
-	j := &book.Job{ID: 1, Held: 100, Spec: &messages.JobSpec{Market: "main", Budget: 100, Stages: []messages.Stage{{Name: "s", Class: "cpu"}}}, Stages: make([]book.Stage, 1)}
+	m := New(mechanism.Manner{}, market.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
+	j := &book.Job{ID: 1, Held: 100, Spec: &job.JobSpec{Market: "main", Budget: 100, Stages: []job.Stage{{Name: "s", Class: "cpu"}}}, Stages: make([]book.Stage, 1)}
 	for _, c := range []struct{ paid, left messages.Credits }{{0, 100}, {30, 70}, {100, 0}} {
 		j.Paid = c.paid
 		m.Put(1, func() *mechanism.Bid { return m.BidOf(j) }, j.ID, m.ProgressOf(book.New(), j, 1))
@@ -27,7 +29,7 @@ func TestAUsedUpBudgetIsNothing(t *testing.T) {
 // TestCrowdsWithoutSharesAreSampled: before the first allocation, more jobs bid than a vector can have. Each job must
 // be in the vector with the same probability.
 func TestCrowdsWithoutSharesAreSampled(t *testing.T) {
-	m := New(mechanism.Manner{}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
+	m := New(mechanism.Manner{}, market.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
 	const jobs = MostJobs + 476
 	for i := range jobs {
 		id := messages.JobID(i + 1)

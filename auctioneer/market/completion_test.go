@@ -5,6 +5,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // TestSharesEndWithCompletion: the tasks of a job are complete for prices, and run again while others have the slots.
@@ -12,7 +13,7 @@ import (
 func TestSharesEndWithCompletion(t *testing.T) {
 	const second = 1_000_000
 	for _, complete := range []bool{false, true} {
-		m, err := Open(messages.Market{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}, Settle: messages.SettleOnCompletion})
+		m, err := Open(market.Market{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}, Settle: market.SettleOnCompletion})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,13 +7,15 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // TestACrowdIsDrawnByItsShares adds and removes thousands of jobs. Substitutes must follow the shares of four groups
 // of budgets, and must never be jobs that are gone. New jobs must be among them when the old draws have expired. The
 // view must have each job once.
 func TestACrowdIsDrawnByItsShares(t *testing.T) {
-	m, err := Open(messages.Market{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}})
+	m, err := Open(market.Market{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +24,7 @@ func TestACrowdIsDrawnByItsShares(t *testing.T) {
 	arrive := func(now messages.Time) {
 		id := next
 		m.Put(now, func() *mechanism.Bid {
-			return &mechanism.Bid{Job: id, Budget: messages.Credits(1+id%4) * messages.Credit, Form: messages.Linear, Weights: []float64{1}}
+			return &mechanism.Bid{Job: id, Budget: messages.Credits(1+id%4) * messages.Credit, Form: job.Linear, Weights: []float64{1}}
 		}, id, Progress{Pending: []int{1}, Running: []int{0}})
 		there, next = append(there, id), next+1
 	}
@@ -79,12 +81,12 @@ func TestACrowdIsDrawnByItsShares(t *testing.T) {
 
 // TestAJobTakenInAnewIsCountedOnce changes the bid of a job. The job must be counted once.
 func TestAJobTakenInAnewIsCountedOnce(t *testing.T) {
-	m, err := Open(messages.Market{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}})
+	m, err := Open(market.Market{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	bid := func() *mechanism.Bid {
-		return &mechanism.Bid{Job: 1, Account: "alice", Budget: messages.Credit, Weights: []float64{1}, Form: messages.Linear}
+		return &mechanism.Bid{Job: 1, Account: "alice", Budget: messages.Credit, Weights: []float64{1}, Form: job.Linear}
 	}
 	for changes := range 3 {
 		m.Put(1, bid, 1, Progress{Pending: []int{2}, Running: []int{0}, Changes: changes})

@@ -9,6 +9,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // Decide makes the mechanism decide. It returns the part of the decision that must be committed; nil: nothing. It
@@ -80,7 +82,7 @@ func (m *Market) settleOn(b *book.Book, now messages.Time) *book.Decide {
 func (p *plan) decide() *book.Decide {
 	m := p.market
 	d := &book.Decide{Market: m.Config.Name, Suspend: copied(p.suspend), Resume: copied(p.resume), Requeue: copied(p.requeue)}
-	if m.Config.Preemption == messages.PreemptRequeue {
+	if m.Config.Preemption == market.PreemptRequeue {
 		d.Suspend, d.Requeue = nil, d.Suspend
 	}
 	for _, id := range p.discard {
@@ -122,7 +124,7 @@ func discarding(now messages.Time, m *Market, job *mechanism.Job) book.Discardin
 	x, _ := m.Explain(now, job.Job)
 	d := book.Discarding{Job: job.Job, Reason: x.Reason, Message: x.Message, Change: x.Change}
 	if m.manner.Commits {
-		_, d.Legs = split(job.Job, m.Settle(now, job, mechanism.End{State: messages.Discarded, Tasks: job.Tasks, Done: job.Done}))
+		_, d.Legs = split(job.Job, m.Settle(now, job, mechanism.End{State: jobmsg.Discarded, Tasks: job.Tasks, Done: job.Done}))
 	}
 	return d
 }
@@ -130,7 +132,7 @@ func discarding(now messages.Time, m *Market, job *mechanism.Job) book.Discardin
 // starting returns the final order that a job starts, with the job's price.
 func starting(now messages.Time, m *Market, job *mechanism.Job, s mechanism.Directive) book.Starting {
 	out := book.Starting{Job: job.Job, Order: book.Order{Class: m.Config.Classes[s.Class], Slots: max(s.Slots, 1), At: cmp.Or(s.At, now)}}
-	out.Fixed, out.Legs = split(job.Job, m.Settle(now, job, mechanism.End{State: messages.Completed, Tasks: job.Tasks, Done: job.Tasks}))
+	out.Fixed, out.Legs = split(job.Job, m.Settle(now, job, mechanism.End{State: jobmsg.Completed, Tasks: job.Tasks, Done: job.Tasks}))
 	return out
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // Seen is the part of a market that one account may see.
@@ -29,10 +30,10 @@ func (s Seen) own(e *entry) bool { return s.all || e.job.Account == s.account }
 func (s Seen) listed(e *entry) bool { return s.tells == mechanism.Queue || s.own(e) }
 
 // Prices returns the price and the demand of each class.
-func (s Seen) Prices() []messages.ClassPrice {
-	out := make([]messages.ClassPrice, len(s.view.Classes))
+func (s Seen) Prices() []market.ClassPrice {
+	out := make([]market.ClassPrice, len(s.view.Classes))
 	for k, c := range s.view.Classes {
-		out[k] = messages.ClassPrice{Class: c.Name, Slots: c.Slots, Idle: c.Idle, Sealed: s.sealed(k)}
+		out[k] = market.ClassPrice{Class: c.Name, Slots: c.Slots, Idle: c.Idle, Sealed: s.sealed(k)}
 		if !out[k].Sealed {
 			out[k].Price = s.prices[k]
 		}
@@ -125,15 +126,15 @@ func suspended(e *entry, k int) int {
 
 // Top returns at most limit jobs with their shares: the jobs with the largest budgets. If budgets are not disclosed,
 // it returns the jobs that came first.
-func (s Seen) Top(now messages.Time, limit int) []messages.JobShare {
+func (s Seen) Top(now messages.Time, limit int) []market.JobShare {
 	listed := slices.DeleteFunc(slices.Clone(s.members()), func(e *entry) bool { return !s.listed(e) })
 	if s.all || s.tells != mechanism.Queue {
 		slices.SortStableFunc(listed, func(a, b *entry) int { return cmp.Compare(b.job.Budget, a.job.Budget) })
 	}
-	out := []messages.JobShare{}
+	out := []market.JobShare{}
 	for _, e := range listed[:min(limit, len(listed))] {
 		s.integrate(e, now)
-		one := messages.JobShare{Job: e.job.Job, Account: e.job.Account, Shares: s.shares(e)}
+		one := market.JobShare{Job: e.job.Job, Account: e.job.Account, Shares: s.shares(e)}
 		if s.own(e) {
 			one.Budget = e.job.Budget
 		}
@@ -151,7 +152,7 @@ func (s Seen) Top(now messages.Time, limit int) []messages.JobShare {
 
 // Next returns, for each class, the job that would get the next free slot: the job with the largest weight among the
 // jobs with waiting tasks.
-func (s Seen) Next() (out []messages.NextJob) {
+func (s Seen) Next() (out []market.NextJob) {
 	for k, c := range s.classes {
 		var best *entry
 		for _, e := range s.members() {
@@ -162,7 +163,7 @@ func (s Seen) Next() (out []messages.NextJob) {
 		if best == nil || best.ledger[k].share <= 0 || !s.listed(best) {
 			continue
 		}
-		next := messages.NextJob{Class: c, Job: best.job.Job, Account: best.job.Account}
+		next := market.NextJob{Class: c, Job: best.job.Job, Account: best.job.Account}
 		if s.own(best) {
 			next.Rate = best.job.Rate
 		}
@@ -172,10 +173,10 @@ func (s Seen) Next() (out []messages.NextJob) {
 }
 
 // SealTariffs removes the tariffs of classes whose prices the market does not disclose.
-func SealTariffs(tariffs []messages.SlotTariff, prices []messages.ClassPrice) []messages.SlotTariff {
+func SealTariffs(tariffs []market.SlotTariff, prices []market.ClassPrice) []market.SlotTariff {
 	for i, t := range tariffs {
-		if !t.OwnBid && slices.ContainsFunc(prices, func(p messages.ClassPrice) bool { return p.Class == t.Class && p.Sealed }) {
-			tariffs[i] = messages.SlotTariff{Class: t.Class, Sealed: true}
+		if !t.OwnBid && slices.ContainsFunc(prices, func(p market.ClassPrice) bool { return p.Class == t.Class && p.Sealed }) {
+			tariffs[i] = market.SlotTariff{Class: t.Class, Sealed: true}
 		}
 	}
 	return tariffs

@@ -6,6 +6,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // TestToldToEverybody checks that a history discloses the price of a class to everybody only if neither a stranger
@@ -16,7 +17,7 @@ func TestToldToEverybody(t *testing.T) {
 	told := map[bool]int{}
 	for range 3000 {
 		m := newMarket()
-		m.Config.Mechanism = []string{messages.Proportional, messages.HighestBid, messages.FIFO, messages.BatchQueue}[random.IntN(4)]
+		m.Config.Mechanism = []string{market.Proportional, market.HighestBid, market.FIFO, market.BatchQueue}[random.IntN(4)]
 		for id := range random.IntN(6) {
 			m.Put(0, func() *mechanism.Bid {
 				return &mechanism.Bid{Job: messages.JobID(id + 1), Account: accounts[random.IntN(len(accounts))], Budget: messages.Credit, Weights: []float64{1}}

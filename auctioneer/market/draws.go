@@ -6,6 +6,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // drawnAhead jobs are drawn at a time, or one for each drawnOf jobs of the market if that is more. So the cost of a
@@ -55,14 +57,14 @@ func (d *draws) reserve(id messages.JobID, k, wanted int) (lacks int) {
 
 // TooFewUnreserved reports whether the market must decide again before a claim can get all its tasks. That is so if
 // the market directs claims and too few of the allowed tasks are not reserved.
-func (m *Market) TooFewUnreserved(c *messages.Claim) bool {
+func (m *Market) TooFewUnreserved(c *agentmsg.Claim) bool {
 	k := m.Class(c.Class)
 	return m.manner.Directs && k >= 0 && m.open[k]-m.sum[k] < c.Slots
 }
 
 // AllReserved reports whether all tasks of a claim's class are reserved, in a market that does not
 // direct claims.
-func (m *Market) AllReserved(c *messages.Claim) bool {
+func (m *Market) AllReserved(c *agentmsg.Claim) bool {
 	k := m.Class(c.Class)
 	return !m.manner.Directs && k >= 0 && m.open[k] <= m.sum[k]
 }
@@ -80,7 +82,7 @@ func (d *draws) Unreserve(id messages.JobID) {
 // are all reserved is left out: otherwise one of the claims with a reservation would fail, although there is a task
 // for each. If a decision chose a node for a task of several slots, only that node can claim the task, and claims it
 // first.
-func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *messages.Claim, rng *rand.Rand) book.Claim {
+func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *agentmsg.Claim, rng *rand.Rand) book.Claim {
 	const mostSubstitutes = 16
 	k := m.Class(c.Class)
 	jobs, spare := m.atHome(b, node, k)
@@ -125,7 +127,7 @@ func (m *Market) admits(b *book.Book, n *book.Node, id messages.JobID, k int) bo
 		return true
 	}
 	j := b.Job(id)
-	return j != nil && slices.ContainsFunc(j.Spec.Stages, func(s messages.Stage) bool { return s.Class == m.classes[k] && n.Admits(&s, b.Now()) })
+	return j != nil && slices.ContainsFunc(j.Spec.Stages, func(s job.Stage) bool { return s.Class == m.classes[k] && n.Admits(&s, b.Now()) })
 }
 
 // Substitute draws a job with pending tasks in class k, in proportion to the shares, for a claim whose own choice has

@@ -8,6 +8,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // places is a simple version of systematic, over a list of all jobs. It has the expected result.
@@ -32,8 +35,8 @@ func places(bidders []*entry, k, n int, u float64) (out []messages.JobID) {
 // TestPlacesPassOverParts compares systematic with places after random changes. Except for rounding, the result must
 // be the same: the same number of places, in the order of the jobs, and for each job at most one more or one less.
 func TestPlacesPassOverParts(t *testing.T) {
-	for _, name := range []messages.Name{messages.Proportional, messages.HighestBid} {
-		m, err := Open(messages.Market{Name: "main", Mechanism: name, Classes: []messages.Name{"cpu", "gpu"}})
+	for _, name := range []messages.Name{market.Proportional, market.HighestBid} {
+		m, err := Open(market.Market{Name: "main", Mechanism: name, Classes: []messages.Name{"cpu", "gpu"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +55,7 @@ func TestPlacesPassOverParts(t *testing.T) {
 				if running[0] > 0 {
 					p.Started = 1
 				}
-				bid := mechanism.Bid{Job: id, Account: "a", Budget: messages.Credits(1+rng.IntN(9)) * messages.Credit, Rate: messages.Credits(2+rng.IntN(9)) * messages.Credit, Form: messages.Linear, Weights: []float64{1, 1}}
+				bid := mechanism.Bid{Job: id, Account: "a", Budget: messages.Credits(1+rng.IntN(9)) * messages.Credit, Rate: messages.Credits(2+rng.IntN(9)) * messages.Credit, Form: job.Linear, Weights: []float64{1, 1}}
 				m.Put(at, func() *mechanism.Bid { return &bid }, id, p)
 			}
 			if step%3 == 0 {
@@ -90,13 +93,13 @@ func TestReservedTasks(t *testing.T) {
 	const jobs = 100
 	m, b, rng := newMarket(), book.New(), rand.New(rand.NewPCG(1, 1))
 	for id := messages.JobID(1); id <= jobs; id++ {
-		b.Apply(&book.Command{Submit: &book.Submit{Account: "alice", Key: string(rune(id)), Spec: &messages.JobSpec{Market: "main", Budget: 1,
-			Stages: []messages.Stage{{Name: "s", Class: "cpu", Script: "true"}}}}})
+		b.Apply(&book.Command{Submit: &book.Submit{Account: "alice", Key: string(rune(id)), Spec: &job.JobSpec{Market: "main", Budget: 1,
+			Stages: []job.Stage{{Name: "s", Class: "cpu", Script: "true"}}}}})
 		put(m, 0, id, 1, 1, 0)
 	}
 	m.Allocate(0)
 	claim := func() []messages.JobID {
-		return m.ReserveClaim(b, "n1", &messages.Claim{Market: "main", Class: "cpu", Job: 1, Slots: 1}, rng).Jobs
+		return m.ReserveClaim(b, "n1", &agentmsg.Claim{Market: "main", Class: "cpu", Job: 1, Slots: 1}, rng).Jobs
 	}
 	counted := map[messages.JobID]bool{}
 	for range jobs {

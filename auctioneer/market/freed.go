@@ -4,13 +4,14 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
 )
 
 // ReserveFreedSlots gives the slots of ended tasks to the best waiting jobs, in the same log entry as the ends. It
 // chooses like the next decision; until that decision no other job may get the slots. The exchange that reports the
 // ends has a claim for these slots. It returns false if only a decision can tell which job is next: after ends that
 // change the chances of other jobs, or if a suspended task of the node goes first.
-func (m *Market) ReserveFreedSlots(b *book.Book, node uint32, ended []messages.Finished, c *messages.Claim) (claim book.Claim, ok bool) {
+func (m *Market) ReserveFreedSlots(b *book.Book, node uint32, ended []agentmsg.Finished, c *agentmsg.Claim) (claim book.Claim, ok bool) {
 	line, lined := m.mech.(mechanism.Lining)
 	k := m.Class(c.Class)
 	if !lined || m.manner.Order == nil || k < 0 || !plain(b, ended) {
@@ -31,11 +32,11 @@ func (m *Market) ReserveFreedSlots(b *book.Book, node uint32, ended []messages.F
 }
 
 // plain reports whether all tasks ended well, and their jobs have only one stage, so that nothing else can start.
-func plain(b *book.Book, ended []messages.Finished) bool {
+func plain(b *book.Book, ended []agentmsg.Finished) bool {
 	for i := range ended {
 		f := &ended[i]
 		j := b.Job(f.Attempt.Task.Job)
-		if f.Outcome != messages.Exited || f.ExitCode != 0 || j == nil || len(j.Stages) > 1 {
+		if f.Outcome != agentmsg.Exited || f.ExitCode != 0 || j == nil || len(j.Stages) > 1 {
 			return false
 		}
 	}

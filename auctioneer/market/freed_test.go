@@ -8,20 +8,22 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // passOn ends a running task, and gives its slot to the next job in the same log entry. It reports whether a job was
 // next.
 func (f *floor) passOn(c claim) bool {
-	ended := []messages.Finished{{Attempt: c.Attempt, Outcome: messages.Exited}}
+	ended := []agentmsg.Finished{{Attempt: c.Attempt, Outcome: agentmsg.Exited}}
 	name := f.book.Nodes()[c.node].Name
 	f.seq[name]++
 	x := &book.Exchange{Node: name, Session: 1, Seq: f.seq[name], Finished: ended}
-	next, ok := f.t.ReserveFreedSlots(f.book, c.node, ended, &messages.Claim{Market: "spot", Class: "cpu", Slots: 1})
+	next, ok := f.t.ReserveFreedSlots(f.book, c.node, ended, &agentmsg.Claim{Market: "spot", Class: "cpu", Slots: 1})
 	if ok {
 		x.Claims = []book.Claim{next}
 	}
-	grants := f.apply(book.Command{Exchange: x}).([]messages.Grant)
+	grants := f.apply(book.Command{Exchange: x}).([]agentmsg.Grant)
 	if ok && (len(grants) != 1 || grants[0].Attempt.Task.Job != next.Jobs[0]) {
 		f.Fatalf("the next in line is %+v, granted was %+v", next, grants)
 	}
@@ -34,7 +36,7 @@ func (f *floor) passOn(c claim) bool {
 func TestTheNextInLineIsWhomADecisionChooses(t *testing.T) {
 	passed, left, beside := 0, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
-		m := messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}
+		m := market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}
 		f := newFloor(rt, m, rapid.IntRange(1, 4).Draw(rt, "nodes"), rapid.IntRange(1, 3).Draw(rt, "slots"))
 		for range rapid.IntRange(5, 60).Draw(rt, "events") {
 			f.now = f.now.Add(messages.Duration(1e9))
@@ -73,28 +75,28 @@ func TestTheNextInLineIsWhomADecisionChooses(t *testing.T) {
 // again, after a stage that others wait for, and when all tasks of the next job are reserved.
 func TestNobodyIsNextWhereOnlyADecisionKnows(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		f := newFloor(rt, messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}, 1, 2)
+		f := newFloor(rt, market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}, 1, 2)
 		f.submit(9, 2)
 		f.settle()
 		f.submit(3, 1)
 		f.settle()
 		runs := f.claims(book.Goes)[0].Attempt
-		succeed := func(end messages.Finished) bool {
-			_, ok := f.t.ReserveFreedSlots(f.book, 0, []messages.Finished{end}, &messages.Claim{Market: "spot", Class: "cpu", Slots: 1})
+		succeed := func(end agentmsg.Finished) bool {
+			_, ok := f.t.ReserveFreedSlots(f.book, 0, []agentmsg.Finished{end}, &agentmsg.Claim{Market: "spot", Class: "cpu", Slots: 1})
 			return ok
 		}
-		if succeed(messages.Finished{Attempt: runs, Outcome: messages.Exited, ExitCode: 1}) || succeed(messages.Finished{Attempt: runs, Outcome: messages.Stopped}) ||
-			succeed(messages.Finished{Attempt: messages.Attempt{Task: messages.TaskRef{Job: 77}}}) {
+		if succeed(agentmsg.Finished{Attempt: runs, Outcome: agentmsg.Exited, ExitCode: 1}) || succeed(agentmsg.Finished{Attempt: runs, Outcome: agentmsg.Stopped}) ||
+			succeed(agentmsg.Finished{Attempt: messages.Attempt{Task: messages.TaskRef{Job: 77}}}) {
 			rt.Error("there is a next after a task that failed, was stopped, or is not known")
 		}
 		j := f.book.Job(runs.Task.Job)
 		spec := *j.Spec
 		j.Stages, j.Spec = append(j.Stages, j.Stages[0]), &spec
-		if succeed(messages.Finished{Attempt: runs}) {
+		if succeed(agentmsg.Finished{Attempt: runs}) {
 			rt.Error("there is a next after a stage")
 		}
 		j.Stages = j.Stages[:1]
-		if !succeed(messages.Finished{Attempt: runs}) || succeed(messages.Finished{Attempt: runs}) {
+		if !succeed(agentmsg.Finished{Attempt: runs}) || succeed(agentmsg.Finished{Attempt: runs}) {
 			rt.Error("one task waits, and not one claim counts on it")
 		}
 	})
@@ -109,8 +111,8 @@ func (lining) Next(int) messages.JobID { return 12345 }
 
 // TestAnUnknownJobIsNotNext: the next job of a mechanism has left the market. No job may be next.
 func TestAnUnknownJobIsNotNext(t *testing.T) {
-	m := New(mechanism.Manner{Directs: true, Order: func(x, y *mechanism.Job) int { return 0 }}, messages.Market{Name: "spot", Classes: []messages.Name{"cpu"}}, lining{})
-	if _, ok := m.ReserveFreedSlots(book.New(), 0, nil, &messages.Claim{Class: "cpu", Slots: 1}); ok {
+	m := New(mechanism.Manner{Directs: true, Order: func(x, y *mechanism.Job) int { return 0 }}, market.Market{Name: "spot", Classes: []messages.Name{"cpu"}}, lining{})
+	if _, ok := m.ReserveFreedSlots(book.New(), 0, nil, &agentmsg.Claim{Class: "cpu", Slots: 1}); ok {
 		t.Error("a job that is not in the market is next")
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // A mechanism counts slots over all nodes, but a task of several slots needs all of them on one
@@ -79,7 +81,7 @@ func (p *plan) house(directives []mechanism.Directive, jobs []*entry) {
 }
 
 // lodge chooses a node for a task of a job; false: no node has room.
-func (p *plan) lodge(e *entry, of *messages.Stage, class int) bool {
+func (p *plan) lodge(e *entry, of *job.Stage, class int) bool {
 	width, best, worst, found := e.job.Alone, uint32(0), 0, false
 	for at, n := range p.book.Nodes() {
 		if !p.market.opens(n) || !n.Suits(of) || !n.Admits(of, p.now) {
@@ -119,7 +121,7 @@ func (p *plan) rehouse(d mechanism.Directive, e *entry) {
 }
 
 // stage returns the first stage of a class with a task to start; nil: all have started.
-func (p *plan) stage(e *entry, class int) *messages.Stage {
+func (p *plan) stage(e *entry, class int) *job.Stage {
 	j := p.book.Job(e.job.Job)
 	if j == nil {
 		return nil
@@ -217,12 +219,12 @@ func (p *plan) take(node uint32, class, tenants, width, room int) {
 // lose takes away the slots of a claim.
 func (p *plan) lose(c *claim, at *place) {
 	switch p.market.Config.Preemption {
-	case messages.PreemptCancel:
+	case market.PreemptCancel:
 		if !slices.Contains(p.cancel, c.Task.Job) {
 			p.cancel = append(p.cancel, c.Task.Job)
 		}
 		return
-	case messages.PreemptRequeue:
+	case market.PreemptRequeue:
 	default:
 		at.freed += int32(c.width)
 	}
@@ -238,7 +240,7 @@ func (m *Market) least(e *entry, class, slots int) {
 
 // nowhere records that the nodes have room for only housed slots of a job. If the job may run on any node, there is
 // also no room for later jobs whose tasks are at least as wide.
-func (m *Market) nowhere(e *entry, of *messages.Stage, class, housed int) {
+func (m *Market) nowhere(e *entry, of *job.Stage, class, housed int) {
 	m.stray(e, class, housed)
 	if of.NamesNodes() {
 		return

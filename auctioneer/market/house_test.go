@@ -9,17 +9,19 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // TestWideTasksHaveTheirNodes submits random bids of random widths and ends random tasks. The market must come to
 // rest. Then no node may have free slots for a task that waits or is suspended there, and no node may gather. No node
 // may run worse tasks in the place of a better one that waits.
 func TestWideTasksHaveTheirNodes(t *testing.T) {
-	for _, preemption := range []string{messages.PreemptSuspend, messages.PreemptRequeue, messages.PreemptCancel} {
+	for _, preemption := range []string{market.PreemptSuspend, market.PreemptRequeue, market.PreemptCancel} {
 		t.Run(preemption, func(t *testing.T) {
 			started, suspended := 0, 0
 			rapid.Check(t, func(rt *rapid.T) {
-				m := messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}, Preemption: preemption}
+				m := market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}, Preemption: preemption}
 				slots := rapid.IntRange(2, 4).Draw(rt, "slots")
 				f := newFloor(rt, m, rapid.IntRange(1, 4).Draw(rt, "nodes"), slots)
 				f.rng = rand.New(rand.NewPCG(uint64(slots), 1))
@@ -41,7 +43,7 @@ func TestWideTasksHaveTheirNodes(t *testing.T) {
 					}
 				}
 			})
-			if started == 0 || suspended == 0 && preemption == messages.PreemptSuspend {
+			if started == 0 || suspended == 0 && preemption == market.PreemptSuspend {
 				t.Errorf("%d tasks of several slots run at the end, %d were seen suspended: this shows nothing", started, suspended)
 			}
 		})
@@ -93,7 +95,7 @@ func (f *floor) checkHouses(rt *rapid.T) (suspended int) {
 // of two slots. If some slots are free, the node that has them must be used.
 func TestTheWorstTasksMakeRoom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		f := newFloor(rt, messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}, 2, 2)
+		f := newFloor(rt, market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}, 2, 2)
 		rates := rapid.Permutation([]messages.Credits{2, 3, 4, 5}).Draw(rt, "rates")
 		for _, r := range rates {
 			f.submit(r, 1)
@@ -126,7 +128,7 @@ func TestTheWorstTasksMakeRoom(t *testing.T) {
 func TestAJobThatNoNodeHoldsKeepsNobodyWaiting(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		algorithm := rapid.SampledFrom([]string{"NPHB", "WSPT", "WSEPT"}).Draw(rt, "algorithm")
-		f := newFloor(rt, messages.Market{Name: "spot", Mechanism: messages.HighestBid, Algorithm: algorithm, Classes: []messages.Name{"cpu"}}, 2, 2)
+		f := newFloor(rt, market.Market{Name: "spot", Mechanism: market.HighestBid, Algorithm: algorithm, Classes: []messages.Name{"cpu"}}, 2, 2)
 		f.register("large", 4)
 		f.submit(1, 5)
 		f.settle()
@@ -157,5 +159,5 @@ func TestAJobThatNoNodeHoldsKeepsNobodyWaiting(t *testing.T) {
 
 func (f *floor) register(node messages.Name, slots int) {
 	f.nodes, f.seq[node] = append(f.nodes, node), 0
-	f.apply(book.Command{Register: &book.Register{Node: node, Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: slots}}}})
+	f.apply(book.Command{Register: &book.Register{Node: node, Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: slots}}}})
 }

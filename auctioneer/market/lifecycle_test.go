@@ -12,6 +12,10 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // stall is a book and a market with one node. It takes jobs from their submission to the bank's charge.
@@ -25,19 +29,19 @@ type stall struct {
 	now       messages.Time
 	seq       uint64
 	vectors   int
-	charges   map[messages.JobID]messages.Transfer
+	charges   map[messages.JobID]money.Transfer
 	rounds    int
 }
 
-func newStall(t testing.TB, m messages.Market, slots int) *stall {
+func newStall(t testing.TB, m market.Market, slots int) *stall {
 	m.Name, m.Classes = "main", []messages.Name{"cpu"}
 	live, err := Open(m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &stall{TB: t, book: book.New(), market: live, publisher: NewPublisher(1, live), rng: rand.New(rand.NewPCG(1, 1)),
-		now: 1_700_000_000_000_000, charges: map[messages.JobID]messages.Transfer{}}
-	s.apply(book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: slots}}}})
+		now: 1_700_000_000_000_000, charges: map[messages.JobID]money.Transfer{}}
+	s.apply(book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: slots}}}})
 	return s
 }
 
@@ -51,9 +55,9 @@ func (s *stall) apply(c book.Command) any {
 	return result
 }
 
-func (s *stall) submit(spec messages.JobSpec) messages.JobID {
+func (s *stall) submit(spec job.JobSpec) messages.JobID {
 	spec.Market = "main"
-	spec.Stages = []messages.Stage{{Name: "main", Class: "cpu", Tasks: 2, Command: []string{"true"}}}
+	spec.Stages = []job.Stage{{Name: "main", Class: "cpu", Tasks: 2, Command: []string{"true"}}}
 	bid := s.market.Bid(s.book.LastJob()+1, "alice", s.now, &spec, nil)
 	if err := s.market.Admit(s.now, bid); err != nil {
 		s.Fatal(err)
@@ -64,7 +68,7 @@ func (s *stall) submit(spec messages.JobSpec) messages.JobID {
 
 // follow updates the market from the book, and settles the ended jobs.
 func (s *stall) follow() {
-	slots := NewSlots([]messages.Market{s.market.Config})
+	slots := NewSlots([]market.Market{s.market.Config})
 	for i, n := range s.book.Nodes() {
 		slots.Set(uint32(i), n)
 	}
@@ -106,7 +110,7 @@ func (s *stall) confirm() {
 
 // balanced fails the test unless a round of payments is one chain that pays out what it takes, except for the
 // payments from and to the site.
-func (s *stall) balanced(round []messages.Transfer, legs []book.Leg) {
+func (s *stall) balanced(round []money.Transfer, legs []book.Leg) {
 	s.Helper()
 	sum := messages.Credits(0)
 	for _, l := range legs {
@@ -119,9 +123,9 @@ func (s *stall) balanced(round []messages.Transfer, legs []book.Leg) {
 	}
 	for i, t := range round {
 		switch t.Kind {
-		case messages.Post:
+		case money.Post:
 			sum += t.Amount
-		case messages.Posted:
+		case money.Posted:
 			sum -= t.Amount
 		}
 		if t.Linked != (i < len(round)-1) {
@@ -155,13 +159,13 @@ func (s *stall) turn() {
 		a := messages.Attempt{Task: r, Number: c.Attempt}
 		switch {
 		case slices.Contains(node.Stop, a):
-			x.Finished = append(x.Finished, messages.Finished{Attempt: a, Outcome: messages.Stopped})
+			x.Finished = append(x.Finished, agentmsg.Finished{Attempt: a, Outcome: agentmsg.Stopped})
 		case c.Halt == book.Goes && s.now.Sub(s.book.Job(r.Job).Stages[0].Tasks[r.Index].Claimed) >= 2e9:
-			x.Finished = append(x.Finished, messages.Finished{Attempt: a, CPU: 1e9, MaxRSS: 3 << 20})
+			x.Finished = append(x.Finished, agentmsg.Finished{Attempt: a, CPU: 1e9, MaxRSS: 3 << 20})
 		}
 	}
 	if id := s.market.Substitute(0, s.rng); id != 0 && node.Idle("cpu") > 0 {
-		x.Claims = CutToReply(s.book, "n1", []book.Claim{s.market.ReserveClaim(s.book, "n1", &messages.Claim{Class: "cpu", Job: id, Slots: node.Idle("cpu")}, s.rng)})
+		x.Claims = CutToReply(s.book, "n1", []book.Claim{s.market.ReserveClaim(s.book, "n1", &agentmsg.Claim{Class: "cpu", Job: id, Slots: node.Idle("cpu")}, s.rng)})
 	}
 	s.apply(book.Command{Exchange: x})
 	s.follow()
@@ -173,22 +177,22 @@ func (s *stall) turn() {
 // book, and must continue.
 func TestEveryMechanismTakesJobsToTheirEnd(t *testing.T) {
 	for _, name := range registry.Names(nil) {
-		if name == messages.ContractMenu {
+		if name == market.ContractMenu {
 			continue // its jobs need a quote: see TestQuotes
 		}
 		t.Run(name, func(t *testing.T) {
-			config := messages.Market{Name: "main", Classes: []messages.Name{"cpu"}, Mechanism: name,
-				Weights: messages.Weights{{Class: "alice", Weight: 2}}}
-			if name == messages.BatchQueue {
-				config.PriorJobs = []messages.QueuedType{{Value: 50 * messages.Credit, Delay: messages.Credit, Length: 3e9}}
+			config := market.Market{Name: "main", Classes: []messages.Name{"cpu"}, Mechanism: name,
+				Weights: job.Weights{{Class: "alice", Weight: 2}}}
+			if name == market.BatchQueue {
+				config.PriorJobs = []market.QueuedType{{Value: 50 * messages.Credit, Delay: messages.Credit, Length: 3e9}}
 			}
-			if name == messages.Reservation {
+			if name == market.Reservation {
 				config.Cycle, config.Granule = 10e9, 1e9
 			}
 			s := newStall(t, config, 3)
 			for i := range 4 {
-				id := s.submit(messages.JobSpec{Name: "j", Budget: 500 * messages.Credit, Rate: messages.Credits(i+1) * messages.Credit, Value: 50 * messages.Credit,
-					Delay: messages.Credit / 100, Length: 3e9, Deadline: s.now.Add(200e9), Utility: &messages.Utility{Weights: messages.Weights{{Class: "cpu", Weight: 1}}}})
+				id := s.submit(job.JobSpec{Name: "j", Budget: 500 * messages.Credit, Rate: messages.Credits(i+1) * messages.Credit, Value: 50 * messages.Credit,
+					Delay: messages.Credit / 100, Length: 3e9, Deadline: s.now.Add(200e9), Utility: &job.Utility{Weights: job.Weights{{Class: "cpu", Weight: 1}}}})
 				if id != messages.JobID(i+1) {
 					t.Fatalf("job %d", id)
 				}
@@ -206,15 +210,15 @@ func TestEveryMechanismTakesJobsToTheirEnd(t *testing.T) {
 			if s.book.Active() != 0 || s.market.Jobs() != 0 || s.dues.Next() != 0 || s.vectors == 0 {
 				t.Fatalf("%d jobs are left, %d in the market; %d vectors", s.book.Active(), s.market.Jobs(), s.vectors)
 			}
-			if pays := name == messages.BatchQueue; pays && s.rounds == 0 {
+			if pays := name == market.BatchQueue; pays && s.rounds == 0 {
 				t.Error("jobs paid one another nothing")
 			}
 			for j := range s.book.Jobs {
 				c := s.charges[j.ID]
-				if j.Owed > j.Held-j.Paid || c.Amount != j.Owed || (c.Kind == messages.Void) != (j.Owed == 0) || c.Pending != j.HoldID() && j.Owed > 0 {
+				if j.Owed > j.Held-j.Paid || c.Amount != j.Owed || (c.Kind == money.Void) != (j.Owed == 0) || c.Pending != j.HoldID() && j.Owed > 0 {
 					t.Errorf("job %d owes %v of %v: %+v", j.ID, j.Owed, j.Held, c)
 				}
-				if done := j.Outcome == messages.Completed; done && !strings.Contains(c.Reason, "processor time and 3 MiB") {
+				if done := j.Outcome == job.Completed; done && !strings.Contains(c.Reason, "processor time and 3 MiB") {
 					t.Errorf("job %d: the statement says %q", j.ID, c.Reason)
 				}
 			}
@@ -231,7 +235,7 @@ func TestReports(t *testing.T) {
 		t.Errorf("%d jobs, %d have begun, %d tasks can be claimed", m.Jobs(), m.Started(), m.Claimable())
 	}
 	m.Allocate(0)
-	if p := m.SeenBy("", true).Prices(); len(p) != 1 || p[0] != (messages.ClassPrice{Class: "cpu", Price: 40, Slots: 10, Idle: 10, Pending: 3, Bidders: 2}) {
+	if p := m.SeenBy("", true).Prices(); len(p) != 1 || p[0] != (market.ClassPrice{Class: "cpu", Price: 40, Slots: 10, Idle: 10, Pending: 3, Bidders: 2}) {
 		t.Errorf("prices %+v", p)
 	}
 	if next := m.SeenBy("", true).Next(); len(next) != 1 || next[0].Job != 1 {
@@ -262,10 +266,10 @@ func TestReports(t *testing.T) {
 
 // TestQuotes checks that a market of contracts returns a menu for a bid, and that other markets refuse.
 func TestQuotes(t *testing.T) {
-	declared := messages.Valuation{Class: messages.Sigmoidal, Max: 40, Mu: 60, Delta: 30}
-	s := newStall(t, messages.Market{Mechanism: messages.ContractMenu, Prior: []messages.Valuation{declared}}, 4)
+	declared := job.Valuation{Class: job.Sigmoidal, Max: 40, Mu: 60, Delta: 30}
+	s := newStall(t, market.Market{Mechanism: market.ContractMenu, Prior: []job.Valuation{declared}}, 4)
 	s.follow()
-	spec := &messages.JobSpec{Market: "main", Budget: 50 * messages.Credit, Length: 3e9, Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: 2}},
+	spec := &job.JobSpec{Market: "main", Budget: 50 * messages.Credit, Length: 3e9, Stages: []job.Stage{{Name: "main", Class: "cpu", Tasks: 2}},
 		Valuation: &declared}
 	bid := s.market.Bid(1, "alice", s.now, spec, nil)
 	bid.Runtimes = &mechanism.Runtimes{Seconds: []float64{2, 3, 4}, Runs: 10}
@@ -281,15 +285,15 @@ func TestQuotes(t *testing.T) {
 // TestMechanismsOfMarkets checks that a configuration with an unknown mechanism, or with parameters that the
 // mechanism refuses, gets an error that names the field.
 func TestMechanismsOfMarkets(t *testing.T) {
-	for text, m := range map[string]messages.Market{
+	for text, m := range map[string]market.Market{
 		`mechanism: "lottery" is not one`: {Mechanism: "lottery"},
-		"classes: ":                       {Mechanism: messages.FIFO},
+		"classes: ":                       {Mechanism: market.FIFO},
 	} {
 		if _, err := Open(m); messages.KindOf(err) != messages.Invalid || !strings.HasPrefix(messages.Detail(err), text) {
 			t.Errorf("%s: %v", m.Mechanism, err)
 		}
 	}
-	m, none := registry.Of(&messages.Market{Mechanism: messages.Reservation}).Manner, registry.Of(&messages.Market{Mechanism: "lottery"}).Manner
+	m, none := registry.Of(&market.Market{Mechanism: market.Reservation}).Manner, registry.Of(&market.Market{Mechanism: "lottery"}).Manner
 	if !m.Commits || !m.Directs || !reflect.DeepEqual(none, mechanism.Manner{}) {
 		t.Errorf("manners %+v, %+v", m, none)
 	}
@@ -297,7 +301,7 @@ func TestMechanismsOfMarkets(t *testing.T) {
 
 // TestRunTimesAreAskedForAgain checks that run times are asked for again when the known ones are old.
 func TestRunTimesAreAskedForAgain(t *testing.T) {
-	m := New(mechanism.Manner{Plans: true}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, new(byBudget))
+	m := New(mechanism.Manner{Plans: true}, market.Market{Name: "main", Classes: []messages.Name{"cpu"}}, new(byBudget))
 	put(m, 1, 1, 30, 2, 0)
 	put(m, 1, 2, 30, 2, 0)
 	m.Allocate(1)
@@ -354,7 +358,7 @@ func TestVectorsGoOut(t *testing.T) {
 // at least two bidders, others may see it, but not their names.
 func TestAPriceOfOneBidIsSealed(t *testing.T) {
 	m := newMarket()
-	m.Config.Mechanism = messages.Proportional
+	m.Config.Mechanism = market.Proportional
 	bid := func(id messages.JobID, account messages.Name, budget messages.Credits) {
 		put(m, 0, id, budget, 1, 0)
 		m.Job(id).Account = account
@@ -370,7 +374,7 @@ func TestAPriceOfOneBidIsSealed(t *testing.T) {
 		if own := account == "alice"; len(s.Top(0, 9)) == 1 != own || len(s.Next()) == 1 != own {
 			t.Errorf("%s sees %+v, %+v", account, s.Top(0, 9), s.Next())
 		}
-		tariffs := SealTariffs([]messages.SlotTariff{{Class: "cpu", Price: 31}}, s.Prices())
+		tariffs := SealTariffs([]market.SlotTariff{{Class: "cpu", Price: 31}}, s.Prices())
 		if tariffs[0].Sealed != sealed || (tariffs[0].Price == 31) == sealed {
 			t.Errorf("%s is charged %+v", account, tariffs)
 		}

@@ -7,11 +7,13 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // Market is a market of a live site. It is not safe for concurrent use.
 type Market struct {
-	Config messages.Market
+	Config market.Market
 	mech   mechanism.Mechanism
 	stale  bool          // the jobs or slots have changed since the last allocation
 	wake   messages.Time // when to allocate even if nothing changes; 0: only after a change
@@ -29,7 +31,7 @@ type Market struct {
 }
 
 // New returns a market without jobs and slots for a mechanism. manner says how the mechanism is used.
-func New(manner mechanism.Manner, config messages.Market, mech mechanism.Mechanism) *Market {
+func New(manner mechanism.Manner, config market.Market, mech mechanism.Mechanism) *Market {
 	m := &Market{Config: config, mech: mech, stale: true, roster: newRoster(config.Classes), lots: map[uint32]*lot{}}
 	m.directives = directives{manner: manner, roster: &m.roster}
 	m.draws = newDraws(&m.roster)
@@ -38,17 +40,17 @@ func New(manner mechanism.Manner, config messages.Market, mech mechanism.Mechani
 
 // Bid returns the bid that a job's description declares. Equal account names share memory. contract is the one that
 // spec.Contract names.
-func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time, spec *messages.JobSpec, contract *messages.Contract) *mechanism.Bid {
+func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time, spec *job.JobSpec, contract *job.Contract) *mechanism.Bid {
 	bid := &mechanism.Bid{
 		Job: id, Account: unique.Make(account).Value(), Arrived: at, Budget: spec.Budget,
-		Form: messages.Linear, Weights: make([]float64, len(m.Config.Classes)),
+		Form: job.Linear, Weights: make([]float64, len(m.Config.Classes)),
 		Rate: spec.Rate, Value: spec.Value, Delay: spec.Delay, Length: spec.Length, Limit: limit(spec), Deadline: spec.Deadline, Width: spec.Width(), Alone: spec.Alone(),
 		Tasks: spec.TaskCount(), Serial: spec.Serial(), Valuation: spec.Valuation, Contract: contract,
 	}
 	if u := spec.Utility; u != nil {
 		bid.MinUtility = u.Minimum
 		if bid.Form = unique.Make(u.Form).Value(); u.Form == "" {
-			bid.Form = messages.Linear
+			bid.Form = job.Linear
 		}
 		for i, c := range m.Config.Classes {
 			bid.Weights[i] = u.Weights.Of(c)
@@ -58,7 +60,7 @@ func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time,
 }
 
 // limit returns the longest time limit of a job's tasks; 0: a task has none.
-func limit(spec *messages.JobSpec) (limit messages.Duration) {
+func limit(spec *job.JobSpec) (limit messages.Duration) {
 	for i := range spec.Stages {
 		if spec.Stages[i].TimeLimit == 0 {
 			return 0
@@ -164,7 +166,7 @@ func (m *Market) reenter(now messages.Time, was *entry, bid *mechanism.Bid, p Pr
 }
 
 // Remove removes a job and returns it with its average shares; nil: the market does not have it.
-func (m *Market) Remove(now messages.Time, id messages.JobID) (*mechanism.Job, []messages.ClassShare) {
+func (m *Market) Remove(now messages.Time, id messages.JobID) (*mechanism.Job, []job.ClassShare) {
 	e := m.number.get(id)
 	if e == nil {
 		return nil, nil
@@ -251,7 +253,7 @@ func (m *Market) Charge(used func(messages.JobID) (messages.Credits, messages.Du
 func (m *Market) Stalled() { m.stale, m.tariffs = true, nil }
 
 // Quote returns the menu of contracts for a job. It returns an error if the mechanism sells no contracts.
-func (m *Market) Quote(now messages.Time, bid *mechanism.Bid, class []messages.Valuation, seed uint64) (*mechanism.Quote, error) {
+func (m *Market) Quote(now messages.Time, bid *mechanism.Bid, class []job.Valuation, seed uint64) (*mechanism.Quote, error) {
 	q, ok := m.mech.(mechanism.Quoter)
 	if !ok {
 		return nil, messages.Errorf(messages.Invalid, "market: %s sells no contracts; its jobs are submitted without a quote", m.Config.Name)

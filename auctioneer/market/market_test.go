@@ -10,6 +10,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // byBudget is a mechanism that shares each class in proportion to the budgets.
@@ -46,7 +48,7 @@ func (*byBudget) Explain(*mechanism.View, *mechanism.Job) mechanism.Explanation 
 }
 
 func newMarket() *Market {
-	m := New(mechanism.Manner{}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, new(byBudget))
+	m := New(mechanism.Manner{}, market.Market{Name: "main", Classes: []messages.Name{"cpu"}}, new(byBudget))
 	m.SetSlots(0, []int{10}, []int{10})
 	return m
 }
@@ -64,7 +66,7 @@ type agent struct {
 	jobs map[messages.JobID]float32
 }
 
-func (a *agent) take(t interface{ Fatalf(string, ...any) }, v messages.Vector) {
+func (a *agent) take(t interface{ Fatalf(string, ...any) }, v agentmsg.Vector) {
 	if v.Base == 0 {
 		a.jobs = map[messages.JobID]float32{}
 	} else if v.Base != a.seq {
@@ -122,7 +124,7 @@ func TestChangesAddUpToTheWhole(t *testing.T) {
 func TestDeparturesAreNoDecision(t *testing.T) {
 	m, rng := newMarket(), rand.New(rand.NewPCG(1, 2))
 	p, a := NewPublisher(3, m), &agent{}
-	tell := func(now messages.Time) messages.Vector {
+	tell := func(now messages.Time) agentmsg.Vector {
 		m.Allocate(now)
 		v, ok := p.Next(m, now, rng, true)
 		if !ok {
@@ -138,7 +140,7 @@ func TestDeparturesAreNoDecision(t *testing.T) {
 	tell(2)
 	for id := messages.JobID(jobs); id > 10; id-- {
 		m.Remove(messages.Time(id), id)
-		if v := tell(messages.Time(1000 - id)).Classes[0]; !v.Same() || len(v.Jobs) != 2 || v.Jobs[1] != (messages.JobWeight{Job: id}) {
+		if v := tell(messages.Time(1000 - id)).Classes[0]; !v.Same() || len(v.Jobs) != 2 || v.Jobs[1] != (agentmsg.JobWeight{Job: id}) {
 			t.Fatalf("job %d left, and the vector has %+v", id, v)
 		}
 	}

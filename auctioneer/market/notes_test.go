@@ -7,6 +7,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // bid enters a job in a market with deadlines. It needs units of 10 s, and must end within a number of units from the
@@ -16,8 +18,8 @@ func (f *floor) bid(value messages.Credits, units, within int) messages.JobID {
 	f.keys++
 	value *= messages.Credit
 	next := messages.Time((int64(f.now)/10e6 + 1) * 10e6)
-	spec := messages.JobSpec{Market: f.t.Config.Name, Value: value, Budget: value, Length: messages.Duration(units) * unit, Deadline: next.Add(messages.Duration(within) * unit),
-		Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: 1, Command: []string{"true"}}}}
+	spec := job.JobSpec{Market: f.t.Config.Name, Value: value, Budget: value, Length: messages.Duration(units) * unit, Deadline: next.Add(messages.Duration(within) * unit),
+		Stages: []job.Stage{{Name: "main", Class: "cpu", Tasks: 1, Command: []string{"true"}}}}
 	f.apply(book.Command{Submit: &book.Submit{Account: "alice", Key: messages.JobID(f.keys).String(), Payer: "alice", Spec: &spec, Hold: "h", Held: value}})
 	return messages.JobID(f.keys)
 }
@@ -49,7 +51,7 @@ func (f *floor) decide(lost, relieved bool) {
 func TestLeaderLostWithItsNotes(t *testing.T) {
 	gaps := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		f := newFloor(rt, messages.Market{Name: "due", Mechanism: messages.DeadlineBid, Classes: []messages.Name{"cpu"}, Slot: messages.Duration(10e9)}, 1, 1)
+		f := newFloor(rt, market.Market{Name: "due", Mechanism: market.DeadlineBid, Classes: []messages.Name{"cpu"}, Slot: messages.Duration(10e9)}, 1, 1)
 		f.now = f.now.Add(messages.Duration(1e9)) // within a unit
 		better, worse := f.bid(20, 2, 3), f.bid(12, 2, 3)
 		draw := func(what string) bool { return rapid.Bool().Draw(rt, what) }

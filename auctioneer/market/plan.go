@@ -8,6 +8,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // plan computes from a market's directives which attempts on which nodes start, stop, suspend and resume. A market
@@ -261,7 +262,7 @@ func (p *plan) freeSlots(d mechanism.Directive, e *entry, most int) (freed int) 
 			if at := p.place(c, d.Class); at.wanted == wanted && !lost(c) {
 				left, freed = left-c.width, freed+c.width
 				p.lose(c, at)
-				if p.market.Config.Preemption == messages.PreemptCancel {
+				if p.market.Config.Preemption == market.PreemptCancel {
 					return freed
 				}
 			}

@@ -5,11 +5,13 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // The size of the answer to an exchange is limited before anything is committed. Otherwise an answer that is too
 // large would be refused at each repetition, until the node has lost its lease. An attempt takes at most 26 bytes and
-// a grant 41. So the parts below sum to half of messages.MaxPayload; the rest is for the node's markets.
+// a grant 41. So the parts below sum to half of wire.MaxPayload; the rest is for the node's markets.
 const (
 	// MostClaims is the maximum number of claims that a node may have. All of them may be suspended.
 	MostClaims = 1 << 15
@@ -117,7 +119,7 @@ func programSizes(j *book.Job, class messages.Name, shared bool) (out []int) {
 }
 
 // programSize returns an upper bound on the size of a stage's program, in bytes.
-func programSize(j *book.Job, s *messages.Stage, shared bool) int {
+func programSize(j *book.Job, s *job.Stage, shared bool) int {
 	n := overhead + len(s.Name) + len(j.Spec.Name) + len(j.Account) + len(j.Payer) + len(j.Spec.Market) + len(s.Class) + len(s.Script) + len(j.Spec.Dir) + envSize(s.Env)
 	if !shared {
 		n += envSize(j.Spec.Env)
@@ -134,18 +136,18 @@ func programSize(j *book.Job, s *messages.Stage, shared bool) int {
 	return n
 }
 
-func envSize(e messages.Env) (n int) {
+func envSize(e job.Env) (n int) {
 	for _, v := range e {
 		n += len(v.Name) + len(v.Value) + 2*perText
 	}
 	return n
 }
 
-func sharesEnv(n *book.Node) bool { return slices.Contains(n.Abilities, messages.AbilitySharedEnv) }
+func sharesEnv(n *book.Node) bool { return slices.Contains(n.Abilities, agentmsg.AbilitySharedEnv) }
 
 // Programs returns the programs of granted tasks, one for each stage. A program that does not fit is left out, and
 // the agent reports its tasks as stopped before they began. All programs that [CutToReply] allowed fit.
-func Programs(b *book.Book, node messages.Name, grants []messages.Grant) (out []messages.Program) {
+func Programs(b *book.Book, node messages.Name, grants []agentmsg.Grant) (out []agentmsg.Program) {
 	left := mostPrograms
 	n := b.Node(node)
 	shares := n != nil && sharesEnv(n)
@@ -164,11 +166,11 @@ func Programs(b *book.Book, node messages.Name, grants []messages.Grant) (out []
 		if j == nil || seen[stage{r.Job, r.Stage}] {
 			continue
 		}
-		if common := (stage{r.Job, messages.SharedEnv}); shares && len(j.Spec.Env) > 0 && !seen[common] {
+		if common := (stage{r.Job, agentmsg.SharedEnv}); shares && len(j.Spec.Env) > 0 && !seen[common] {
 			if left -= envSize(j.Spec.Env) + overhead; left < 0 {
 				return out
 			}
-			out = append(out, messages.Program{Job: j.ID, Stage: messages.SharedEnv, Env: j.Spec.Env})
+			out = append(out, agentmsg.Program{Job: j.ID, Stage: agentmsg.SharedEnv, Env: j.Spec.Env})
 			seen[common] = true
 		}
 		s := &j.Spec.Stages[r.Stage]
@@ -181,9 +183,9 @@ func Programs(b *book.Book, node messages.Name, grants []messages.Grant) (out []
 	return out
 }
 
-func program(j *book.Job, at uint32, shared bool) messages.Program {
+func program(j *book.Job, at uint32, shared bool) agentmsg.Program {
 	s := &j.Spec.Stages[at]
-	p := messages.Program{
+	p := agentmsg.Program{
 		Job: j.ID, Stage: at, StageName: s.Name, JobName: j.Spec.Name, Account: j.Account, Payer: j.Payer, Market: j.Spec.Market, Class: s.Class,
 		Tasks: s.TaskCount(), Command: s.Command, Script: s.Script, Env: j.Spec.Env, Dir: j.Spec.Dir, TimeLimit: s.TimeLimit, Memory: s.Memory,
 		Width: s.Width, Exclusive: s.Exclusive, Allocation: s.Allocation,
@@ -201,7 +203,7 @@ func program(j *book.Job, at uint32, shared bool) messages.Program {
 	}
 	p.Env = p.Env.Overlaid(s.Env)
 	if j.Visit != nil { // at the job's home site, the number here means nothing
-		p.Env = p.Env.Overlaid(messages.Env{{Name: "CANDOR_HOME_JOB", Value: j.Visit.Visit.String()}})
+		p.Env = p.Env.Overlaid(job.Env{{Name: "CANDOR_HOME_JOB", Value: j.Visit.Visit.String()}})
 	}
 	return p
 }

@@ -10,14 +10,18 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // heavy returns a job with stages of one class: the largest possible one, or a small one.
-func heavy(rng *rand.Rand) *messages.JobSpec {
-	s := &messages.JobSpec{Market: "main", Budget: 1}
+func heavy(rng *rand.Rand) *job.JobSpec {
+	s := &job.JobSpec{Market: "main", Budget: 1}
 	text := func(most int) string { return strings.Repeat("x", 1+rng.IntN(most)) }
-	for room := messages.MaxProgram; len(s.Stages) < 1+rng.IntN(messages.MaxStages); {
-		stage := messages.Stage{Name: fmt.Sprintf("s%d", len(s.Stages)), Class: "cpu", Tasks: 1 + rng.IntN(3), Script: text(min(room, 100_000))}
+	for room := job.MaxProgram; len(s.Stages) < 1+rng.IntN(job.MaxStages); {
+		stage := job.Stage{Name: fmt.Sprintf("s%d", len(s.Stages)), Class: "cpu", Tasks: 1 + rng.IntN(3), Script: text(min(room, 100_000))}
 		if room -= len(stage.Script); room < 10_000 {
 			break
 		}
@@ -25,11 +29,11 @@ func heavy(rng *rand.Rand) *messages.JobSpec {
 	}
 	if rng.IntN(2) == 0 {
 		for i := range rng.IntN(150) {
-			s.Env = append(s.Env, messages.Variable{Name: fmt.Sprintf("V%03d", i), Value: text(messages.MaxTextField)})
+			s.Env = append(s.Env, job.Variable{Name: fmt.Sprintf("V%03d", i), Value: text(job.MaxTextField)})
 		}
 	}
 	if len(s.Stages) == 0 {
-		s.Stages = []messages.Stage{{Name: "s", Class: "cpu", Tasks: 5000, Script: "true"}}
+		s.Stages = []job.Stage{{Name: "s", Class: "cpu", Tasks: 5000, Script: "true"}}
 	}
 	return s
 }
@@ -45,9 +49,9 @@ func TestWhatFitsCanBeAnswered(t *testing.T) {
 				t.Fatalf("seed %d: %v", seed, r)
 			}
 		}
-		register := &book.Register{Node: "n1", Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 40_000}}}
+		register := &book.Register{Node: "n1", Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: 40_000}}}
 		if seed%2 == 0 {
-			register.Abilities = []messages.Name{messages.AbilitySharedEnv}
+			register.Abilities = []messages.Name{agentmsg.AbilitySharedEnv}
 		}
 		b.Apply(&book.Command{Register: register})
 		for seq := range uint64(5) {
@@ -59,17 +63,17 @@ func TestWhatFitsCanBeAnswered(t *testing.T) {
 				}
 				claims = append(claims, c)
 			}
-			grants := b.Apply(&book.Command{Exchange: &book.Exchange{Node: "n1", Session: 1, Seq: seq + 1, Claims: CutToReply(b, "n1", claims)}}).([]messages.Grant)
+			grants := b.Apply(&book.Command{Exchange: &book.Exchange{Node: "n1", Session: 1, Seq: seq + 1, Claims: CutToReply(b, "n1", claims)}}).([]agentmsg.Grant)
 			if seq == 0 && len(grants) == 0 {
 				t.Fatalf("seed %d: nothing was granted", seed)
 			}
-			reply := messages.ExchangeReply{Grants: grants, Programs: Programs(b, "n1", grants)}
-			data, err := messages.Marshal(&reply, messages.Msgpack)
-			if err != nil || len(data) > messages.MaxPayload/2 {
+			reply := agentmsg.ExchangeReply{Grants: grants, Programs: Programs(b, "n1", grants)}
+			data, err := wire.Marshal(&reply, wire.Msgpack)
+			if err != nil || len(data) > wire.MaxPayload/2 {
 				t.Fatalf("seed %d: %d bytes, %v", seed, len(data), err)
 			}
 			for _, g := range grants {
-				if !slices.ContainsFunc(reply.Programs, func(p messages.Program) bool { return p.Job == g.Attempt.Task.Job && p.Stage == g.Attempt.Task.Stage }) {
+				if !slices.ContainsFunc(reply.Programs, func(p agentmsg.Program) bool { return p.Job == g.Attempt.Task.Job && p.Stage == g.Attempt.Task.Stage }) {
 					t.Fatalf("seed %d: %v has no program", seed, g)
 				}
 			}
@@ -81,10 +85,10 @@ func TestWhatFitsCanBeAnswered(t *testing.T) {
 // does not direct claims.
 func TestClaimsStayInTheirMarket(t *testing.T) {
 	b := book.New()
-	b.Apply(&book.Command{Submit: &book.Submit{Account: "alice", Key: "k", Spec: &messages.JobSpec{Market: "other", Budget: 1,
-		Stages: []messages.Stage{{Name: "s", Class: "cpu", Script: "true"}}}}})
-	m := New(mechanism.Manner{}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
-	c := m.ReserveClaim(b, "n1", &messages.Claim{Market: "main", Class: "cpu", Job: 1, Slots: 1}, rand.New(rand.NewPCG(1, 1)))
+	b.Apply(&book.Command{Submit: &book.Submit{Account: "alice", Key: "k", Spec: &job.JobSpec{Market: "other", Budget: 1,
+		Stages: []job.Stage{{Name: "s", Class: "cpu", Script: "true"}}}}})
+	m := New(mechanism.Manner{}, market.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
+	c := m.ReserveClaim(b, "n1", &agentmsg.Claim{Market: "main", Class: "cpu", Job: 1, Slots: 1}, rand.New(rand.NewPCG(1, 1)))
 	if len(c.Jobs) != 0 {
 		t.Errorf("claims %v", c.Jobs)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Progress is the progress of a job, as a mechanism needs it. Slices are by class.
@@ -83,7 +84,7 @@ func (m *Market) opens(n *book.Node) bool {
 
 // freeFor returns when the last node that takes tasks of a stage begins its next maintenance window. It looks at single
 // nodes only if the stage names some. [book.ToTheirEnd]: a node has no window. 0: no node takes tasks of the stage.
-func (m *Market) freeFor(b *book.Book, of *messages.Stage, class int, now messages.Time) messages.Time {
+func (m *Market) freeFor(b *book.Book, of *job.Stage, class int, now messages.Time) messages.Time {
 	switch {
 	case of.NamesNodes():
 		return m.freeOn(b, of, now)
@@ -94,9 +95,9 @@ func (m *Market) freeFor(b *book.Book, of *messages.Stage, class int, now messag
 }
 
 // freeOn is freeFor for nodes on which a task of the stage fits.
-func (m *Market) freeOn(b *book.Book, of *messages.Stage, now messages.Time) (free messages.Time) {
+func (m *Market) freeOn(b *book.Book, of *job.Stage, now messages.Time) (free messages.Time) {
 	for _, n := range b.Nodes() {
-		if m.opens(n) && slices.ContainsFunc(n.Slots, func(s messages.ClassSlots) bool { return s.Class == of.Class && s.Slots >= of.Slots() }) && n.Suits(of) {
+		if m.opens(n) && slices.ContainsFunc(n.Slots, func(s job.ClassSlots) bool { return s.Class == of.Class && s.Slots >= of.Slots() }) && n.Suits(of) {
 			if free = max(free, n.FreeUntil(now)); free == book.ToTheirEnd {
 				break
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
 )
 
 const (
@@ -32,7 +33,7 @@ type Publisher struct {
 
 // published is what agents know about a class.
 type published struct {
-	jobs    []messages.JobWeight
+	jobs    []agentmsg.JobWeight
 	sampled messages.Time // when the sample was drawn; 0: the vector has all jobs
 	// left has the last weights of jobs that have no claimable task but are still in the market. If such a job gets a
 	// task back that was claimed ahead, its weight need not be published again.
@@ -53,7 +54,7 @@ func (p *Publisher) Seq() uint64 { return p.seq }
 
 // Next returns the next vector: the changes since the last one, or the complete vector if that is not longer. If no
 // weight changed, there is a vector only with announce, to tell how much work there is.
-func (p *Publisher) Next(m *Market, now messages.Time, rng *rand.Rand, announce bool) (v messages.Vector, ok bool) {
+func (p *Publisher) Next(m *Market, now messages.Time, rng *rand.Rand, announce bool) (v agentmsg.Vector, ok bool) {
 	whole, changes := 0, 0
 	delta, same := p.header(m), make([]bool, len(p.classes))
 	for k := range p.classes {
@@ -83,7 +84,7 @@ func (p *Publisher) Next(m *Market, now messages.Time, rng *rand.Rand, announce 
 }
 
 // Whole returns the last published vector in complete form, with the same number.
-func (p *Publisher) Whole(m *Market) messages.Vector {
+func (p *Publisher) Whole(m *Market) agentmsg.Vector {
 	v := p.header(m)
 	v.Seq = p.seq
 	for k := range p.classes {
@@ -92,10 +93,10 @@ func (p *Publisher) Whole(m *Market) messages.Vector {
 	return v
 }
 
-func (p *Publisher) header(m *Market) messages.Vector {
-	v := messages.Vector{Market: m.Config.Name, Term: p.term, Classes: make([]messages.ClassVector, len(p.classes))}
+func (p *Publisher) header(m *Market) agentmsg.Vector {
+	v := agentmsg.Vector{Market: m.Config.Name, Term: p.term, Classes: make([]agentmsg.ClassVector, len(p.classes))}
 	for k, c := range m.view.Classes {
-		v.Classes[k] = messages.ClassVector{Class: c.Name, Idle: c.Idle, Pending: m.open[k]}
+		v.Classes[k] = agentmsg.ClassVector{Class: c.Name, Idle: c.Idle, Pending: m.open[k]}
 	}
 	return v
 }
@@ -104,15 +105,15 @@ func (p *Publisher) header(m *Market) messages.Vector {
 func (p *Publisher) target(m *Market, k int, now messages.Time, rng *rand.Rand) published {
 	if m.bidding[k] <= MostJobs {
 		bidders := m.bidders(k)
-		jobs := make([]messages.JobWeight, len(bidders))
+		jobs := make([]agentmsg.JobWeight, len(bidders))
 		for i, e := range bidders {
-			jobs[i] = messages.JobWeight{Job: e.job.Job, Weight: weight(e.pull(k))}
+			jobs[i] = agentmsg.JobWeight{Job: e.job.Job, Weight: weight(e.pull(k))}
 		}
 		return published{jobs: jobs}
 	}
 	held := p.classes[k]
 	if held.sampled != 0 && now.Sub(held.sampled) < ResampleAfter {
-		held.jobs = slices.DeleteFunc(slices.Clone(held.jobs), func(j messages.JobWeight) bool {
+		held.jobs = slices.DeleteFunc(slices.Clone(held.jobs), func(j agentmsg.JobWeight) bool {
 			e := m.number.get(j.Job)
 			return e == nil || e.open(k) == 0
 		})
@@ -124,14 +125,14 @@ func (p *Publisher) target(m *Market, k int, now messages.Time, rng *rand.Rand) 
 }
 
 // sample draws MostJobs places in proportion to the shares. A job's weight is the number of its places.
-func (s *roster) sample(k int, rng *rand.Rand) []messages.JobWeight {
-	out := make([]messages.JobWeight, 0, MostJobs)
+func (s *roster) sample(k int, rng *rand.Rand) []agentmsg.JobWeight {
+	out := make([]agentmsg.JobWeight, 0, MostJobs)
 	s.systematic(k, MostJobs, rng.Float64(), func(e *entry) {
 		if n := len(out); n > 0 && out[n-1].Job == e.job.Job {
 			out[n-1].Weight += 1.0 / MostJobs
 			return
 		}
-		out = append(out, messages.JobWeight{Job: e.job.Job, Weight: 1.0 / MostJobs})
+		out = append(out, agentmsg.JobWeight{Job: e.job.Job, Weight: 1.0 / MostJobs})
 	})
 	return out
 }
@@ -144,7 +145,7 @@ func weight(share float64) float32 {
 // rescale scales the new weights so that the jobs in both lists have the same sum as before. If some jobs only left,
 // the shares of the others grow in proportion. After scaling, their weights are unchanged, and agents keep what they
 // drew. Both lists are ordered by job.
-func rescale(is, was []messages.JobWeight) {
+func rescale(is, was []agentmsg.JobWeight) {
 	now, before := 0.0, 0.0
 	for _, j := range is {
 		for len(was) > 0 && was[0].Job < j.Job {
@@ -166,17 +167,17 @@ func rescale(is, was []messages.JobWeight) {
 // difference returns the changes between two lists: new and changed weights, and weight 0 for jobs without a
 // claimable task. same reports that jobs only left, or came back with their earlier weight. Both lists are ordered by
 // job.
-func (p *published) difference(m *Market, is []messages.JobWeight) (out []messages.JobWeight, same bool) {
+func (p *published) difference(m *Market, is []agentmsg.JobWeight) (out []agentmsg.JobWeight, same bool) {
 	const mostLeft = 4 * MostJobs
 	if p.left == nil || len(p.left) > mostLeft {
 		p.left = map[messages.JobID]float32{}
 	}
 	was := p.jobs
-	out, same = []messages.JobWeight{}, true
+	out, same = []agentmsg.JobWeight{}, true
 	for len(was) > 0 || len(is) > 0 {
 		switch {
 		case len(is) == 0 || len(was) > 0 && was[0].Job < is[0].Job:
-			out = append(out, messages.JobWeight{Job: was[0].Job})
+			out = append(out, agentmsg.JobWeight{Job: was[0].Job})
 			if m.number.get(was[0].Job) != nil {
 				p.left[was[0].Job] = was[0].Weight
 			}
@@ -202,8 +203,8 @@ func differs(was, is float32) bool {
 
 // merged returns what agents know after they apply changes. A weight that changed too little to be published stays
 // the same.
-func merged(held, next published, changes []messages.JobWeight) published {
-	out := make([]messages.JobWeight, 0, len(next.jobs))
+func merged(held, next published, changes []agentmsg.JobWeight) published {
+	out := make([]agentmsg.JobWeight, 0, len(next.jobs))
 	was := held.jobs
 	for _, j := range next.jobs {
 		for len(was) > 0 && was[0].Job < j.Job {
@@ -222,7 +223,7 @@ func merged(held, next published, changes []messages.JobWeight) published {
 
 // Due returns the market's next vector, if one should be sent now; nodes is the number of its receivers. Call it
 // after every step, and at Wake.
-func (p *Publisher) Due(m *Market, now messages.Time, nodes int, rng *rand.Rand) (v messages.Vector, ok bool) {
+func (p *Publisher) Due(m *Market, now messages.Time, nodes int, rng *rand.Rand) (v agentmsg.Vector, ok bool) {
 	pending := m.Claimable()
 	announce, due := p.pace.due(now, pending)
 	if !due {

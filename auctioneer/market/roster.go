@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // roster has the jobs and the slots of a market, in the form for the mechanism, with the present shares.
@@ -346,10 +347,10 @@ func (s *roster) position(id messages.JobID) int {
 	return i
 }
 
-func (s *roster) shares(e *entry) []messages.ClassShare {
-	out := make([]messages.ClassShare, len(e.ledger))
+func (s *roster) shares(e *entry) []job.ClassShare {
+	out := make([]job.ClassShare, len(e.ledger))
 	for k, a := range e.ledger {
-		out[k] = messages.ClassShare{Class: s.classes[k], Now: a.share * s.scale[k]}
+		out[k] = job.ClassShare{Class: s.classes[k], Now: a.share * s.scale[k]}
 		// The weights of a directing mechanism are not shares: the best waiting job has the whole weight.
 		if slots := s.view.Classes[k].Slots; (e.job.Pending[k] == 0 || e.most != nil) && slots > 0 {
 			out[k].Now = float64(e.job.Running[k]) / float64(slots)
@@ -478,7 +479,7 @@ func (s *roster) Oldest() (first messages.Time) {
 }
 
 // Shares returns a job's average shares by class until now; nil: the market does not have the job.
-func (s *roster) Shares(now messages.Time, id messages.JobID) []messages.ClassShare {
+func (s *roster) Shares(now messages.Time, id messages.JobID) []job.ClassShare {
 	e := s.number.get(id)
 	if e == nil {
 		return nil

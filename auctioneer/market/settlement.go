@@ -6,6 +6,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Settlement computes what an ended job owes. Some mechanisms can compute it only later.
@@ -61,7 +62,7 @@ func settledBefore(j *book.Job) (messages.Credits, string) {
 	switch f := j.Fixed; {
 	case f == nil:
 		return 0, "the payments of its decision were made then, and nothing more is owed"
-	case j.Outcome == messages.Failed && j.Started == 0:
+	case j.Outcome == job.Failed && j.Started == 0:
 		return 0, "the reservation of the job was not honoured"
 	default:
 		return min(f.Amount, j.Left()), f.Reason

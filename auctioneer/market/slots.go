@@ -7,16 +7,18 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // offer is the number of slots that a node offers.
 type offer struct {
 	name   messages.Name
-	slots  []messages.ClassSlots
+	slots  []job.ClassSlots
 	idle   []int // in the same order as slots
 	leaves bool  // it takes no tasks
 	// windows are the maintenance windows of a node that takes tasks.
-	windows []*messages.Window
+	windows []*market.Window
 }
 
 // offerOf returns the offer of a node. A node that drains or is in quarantine offers only the slots that have tasks.
@@ -57,14 +59,14 @@ type Slots struct {
 }
 
 type marketSlots struct {
-	config *messages.Market
+	config *market.Market
 	nodes  map[messages.Name]bool // nil: all nodes
 	slots  []int                  // by class
 	idle   []int
 }
 
 // NewSlots returns an empty count of slots for these markets. The configurations must not change.
-func NewSlots(markets []messages.Market) *Slots {
+func NewSlots(markets []market.Market) *Slots {
 	s := &Slots{nodes: map[uint32]*offer{}}
 	for i := range markets {
 		m := marketSlots{config: &markets[i], slots: make([]int, len(markets[i].Classes)), idle: make([]int, len(markets[i].Classes))}

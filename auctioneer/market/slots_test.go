@@ -7,6 +7,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 const second = messages.Duration(1e9)
@@ -14,8 +16,8 @@ const second = messages.Duration(1e9)
 // TestGangsAreLateInTurn: a gang gathers for longer than its market allows. It must be given back, and again after a
 // while in case that was lost, but never when it is complete.
 func TestGangsAreLateInTurn(t *testing.T) {
-	m := New(mechanism.Manner{}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}, GangTimeout: 5 * second}, new(byBudget))
-	spec := &messages.JobSpec{Stages: []messages.Stage{{Gang: true}, {}, {Gang: true}}}
+	m := New(mechanism.Manner{}, market.Market{Name: "main", Classes: []messages.Name{"cpu"}, GangTimeout: 5 * second}, new(byBudget))
+	spec := &job.JobSpec{Stages: []job.Stage{{Gang: true}, {}, {Gang: true}}}
 	var g Gangs
 	if g.Next() != 0 || g.Late(1e12) != nil {
 		t.Fatal("gangs that nobody put")
@@ -54,9 +56,9 @@ func TestGangsAreLateInTurn(t *testing.T) {
 // TestSlotsFollowNodes checks the counted slots of each market. A node that drains must count only the slots that
 // have tasks, and a node that is down must count none.
 func TestSlotsFollowNodes(t *testing.T) {
-	s := NewSlots([]messages.Market{{Classes: []messages.Name{"cpu", "gpu"}}, {Classes: []messages.Name{"cpu"}, Nodes: []messages.Name{"b"}}})
+	s := NewSlots([]market.Market{{Classes: []messages.Name{"cpu", "gpu"}}, {Classes: []messages.Name{"cpu"}, Nodes: []messages.Name{"b"}}})
 	node := func(name messages.Name, used int) *book.Node {
-		return &book.Node{Name: name, Up: true, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 4}, {Class: "gpu", Slots: 1}}, Used: []int{used, 0}}
+		return &book.Node{Name: name, Up: true, Slots: []job.ClassSlots{{Class: "cpu", Slots: 4}, {Class: "gpu", Slots: 1}}, Used: []int{used, 0}}
 	}
 	check := func(market int, slots, idle []int) {
 		t.Helper()

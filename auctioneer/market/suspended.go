@@ -6,6 +6,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // A suspended task keeps its memory, so the number of suspended tasks of a node is bounded
@@ -18,7 +19,7 @@ import (
 func (p *plan) bound() {
 	gone := func(a messages.Attempt) bool { return p.book.Job(a.Task.Job) == nil } // the job ended, and the market does not know it yet
 	p.suspend, p.resume = slices.DeleteFunc(p.suspend, gone), slices.DeleteFunc(p.resume, gone)
-	if len(p.suspend) == 0 || p.market.Config.Preemption == messages.PreemptRequeue {
+	if len(p.suspend) == 0 || p.market.Config.Preemption == market.PreemptRequeue {
 		return
 	}
 	more := map[uint32]int{} // by node: additional suspended tasks in this plan

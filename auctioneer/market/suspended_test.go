@@ -8,6 +8,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // TestNodesKeepNoMoreThanTheirBound submits random bids and ends random tasks. No node may have more suspended tasks
@@ -16,7 +19,7 @@ import (
 func TestNodesKeepNoMoreThanTheirBound(t *testing.T) {
 	requeued := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		m := messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}
+		m := market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}
 		nodes, slots := rapid.IntRange(1, 3).Draw(rt, "nodes"), rapid.IntRange(1, 2).Draw(rt, "slots")
 		f := newFloor(rt, m, nodes, slots)
 		for _, n := range f.book.Nodes() {
@@ -66,7 +69,7 @@ func (f *floor) checkSuspended(rt *rapid.T) {
 func TestNoSlotIsIdleForSuspendedTasks(t *testing.T) {
 	full := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		m := messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}
+		m := market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}
 		f := newFloor(rt, m, rapid.IntRange(2, 4).Draw(rt, "nodes"), rapid.IntRange(1, 3).Draw(rt, "slots"))
 		for range rapid.IntRange(5, 60).Draw(rt, "events") {
 			f.now = f.now.Add(messages.Duration(1e9))
@@ -117,7 +120,7 @@ func (f *floor) checkIdle(rt *rapid.T) (wait int) {
 // for the shortest time, whether they were suspended before or now.
 func TestWhatRanLeastBeginsAgain(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		f := newFloor(rt, messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}, 1, 1)
+		f := newFloor(rt, market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}, 1, 1)
 		f.book.Nodes()[0].MostSuspended = 1
 		times := [2]int{}
 		for i := range times {
@@ -139,7 +142,7 @@ func TestWhatRanLeastBeginsAgain(t *testing.T) {
 // TestAJobTakenInAnewIsSeenAsItIs changes the bid of a job with suspended tasks. The mechanism must see the job once,
 // with its new bid. Once, the old bid came after the new one, so that the job waited behind lower bids.
 func TestAJobTakenInAnewIsSeenAsItIs(t *testing.T) {
-	m, err := Open(messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}})
+	m, err := Open(market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +164,7 @@ func TestAJobTakenInAnewIsSeenAsItIs(t *testing.T) {
 // TestASlotThatIsFreedIsOfItsClass: a task of one class leaves its slot. No suspended task of another class on this
 // node may resume.
 func TestASlotThatIsFreedIsOfItsClass(t *testing.T) {
-	m, err := Open(messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu", "gpu"}})
+	m, err := Open(market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu", "gpu"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,13 +177,13 @@ func TestASlotThatIsFreedIsOfItsClass(t *testing.T) {
 		}
 		return result
 	}
-	apply(book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 1}, {Class: "gpu", Slots: 1}}}})
+	apply(book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []job.ClassSlots{{Class: "cpu", Slots: 1}, {Class: "gpu", Slots: 1}}}})
 	start := func(seq uint64, class messages.Name) messages.Attempt {
-		spec := messages.JobSpec{Market: "spot", Rate: messages.Credit, Budget: messages.Credit,
-			Stages: []messages.Stage{{Name: "main", Class: class, Tasks: 1, Command: []string{"true"}}}}
+		spec := job.JobSpec{Market: "spot", Rate: messages.Credit, Budget: messages.Credit,
+			Stages: []job.Stage{{Name: "main", Class: class, Tasks: 1, Command: []string{"true"}}}}
 		id := apply(book.Command{Submit: &book.Submit{Account: "alice", Key: class + messages.JobID(seq).String(), Spec: &spec, Hold: "h", Held: spec.Budget}}).(book.Receipt).Job
 		return apply(book.Command{Exchange: &book.Exchange{Node: "n1", Session: 1, Seq: seq,
-			Claims: []book.Claim{{Class: class, Slots: 1, Jobs: []messages.JobID{id}}}}}).([]messages.Grant)[0].Attempt
+			Claims: []book.Claim{{Class: class, Slots: 1, Jobs: []messages.JobID{id}}}}}).([]agentmsg.Grant)[0].Attempt
 	}
 	onCPU, waits := start(1, "cpu"), start(2, "gpu")
 	apply(book.Command{Decide: &book.Decide{Market: "spot", Suspend: []messages.Attempt{waits}}})

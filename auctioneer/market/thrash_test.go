@@ -10,6 +10,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // floor is a market without its shell: a book, the market, and nodes that claim whatever they may.
@@ -29,7 +32,7 @@ type floor struct {
 	suspended   map[messages.JobID]int
 }
 
-func newFloor(t *rapid.T, m messages.Market, nodes, slots int) *floor {
+func newFloor(t *rapid.T, m market.Market, nodes, slots int) *floor {
 	live, err := Open(m)
 	if err != nil {
 		t.Fatal(err)
@@ -56,8 +59,8 @@ func (f *floor) apply(c book.Command) any {
 func (f *floor) submit(rate messages.Credits, tasks int) {
 	f.keys++
 	f.asked += tasks
-	spec := messages.JobSpec{Market: "spot", Rate: rate * messages.Credit, Budget: messages.MaxCredits,
-		Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: tasks, Width: f.width, Command: []string{"true"}}}}
+	spec := job.JobSpec{Market: "spot", Rate: rate * messages.Credit, Budget: messages.MaxCredits,
+		Stages: []job.Stage{{Name: "main", Class: "cpu", Tasks: tasks, Width: f.width, Command: []string{"true"}}}}
 	f.apply(book.Command{Submit: &book.Submit{Account: "alice", Key: messages.JobID(f.keys).String(), Payer: "alice", Spec: &spec, Hold: "h", Held: spec.Budget}})
 }
 
@@ -125,9 +128,9 @@ func (f *floor) losing(d *book.Decide) []messages.Attempt {
 // obey lets every node end the tasks that it must end.
 func (f *floor) obey() {
 	for _, name := range f.nodes {
-		var ended []messages.Finished
+		var ended []agentmsg.Finished
 		for _, a := range f.book.Node(name).Stop {
-			ended = append(ended, messages.Finished{Attempt: a, Outcome: messages.Stopped})
+			ended = append(ended, agentmsg.Finished{Attempt: a, Outcome: agentmsg.Stopped})
 		}
 		if len(ended) > 0 {
 			f.seq[name]++
@@ -161,10 +164,10 @@ func (f *floor) claim() (any bool) {
 		}
 		claim := book.Claim{Class: "cpu", Slots: free, Jobs: jobs, Most: most}
 		if f.rng != nil {
-			claim = f.t.ReserveClaim(f.book, name, &messages.Claim{Class: "cpu", Job: jobs[f.rng.IntN(len(jobs))], Slots: free}, f.rng)
+			claim = f.t.ReserveClaim(f.book, name, &agentmsg.Claim{Class: "cpu", Job: jobs[f.rng.IntN(len(jobs))], Slots: free}, f.rng)
 		}
 		f.seq[name]++
-		grants := f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: 1, Seq: f.seq[name], Claims: []book.Claim{claim}}}).([]messages.Grant)
+		grants := f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: 1, Seq: f.seq[name], Claims: []book.Claim{claim}}}).([]agentmsg.Grant)
 		for _, id := range jobs {
 			f.t.Unreserve(id)
 		}
@@ -231,7 +234,7 @@ func (f *floor) check(lost []messages.Attempt) {
 func (f *floor) finish(c claim) {
 	name := f.book.Nodes()[c.node].Name
 	f.seq[name]++
-	f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: 1, Seq: f.seq[name], Finished: []messages.Finished{{Attempt: c.Attempt}}}})
+	f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: 1, Seq: f.seq[name], Finished: []agentmsg.Finished{{Attempt: c.Attempt}}}})
 }
 
 // TestNoThrash submits random bids and ends random tasks. After each event the market must come to rest. Slots may
@@ -239,7 +242,7 @@ func (f *floor) finish(c claim) {
 // bids asked for slots. A bid that takes a slot must pay at least the bid that it displaced.
 func TestNoThrash(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		m := messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}
+		m := market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}
 		f := newFloor(rt, m, rapid.IntRange(1, 3).Draw(rt, "nodes"), rapid.IntRange(1, 2).Draw(rt, "slots"))
 		better := map[messages.JobID]int{} // by job: slots asked for by better bids while the job was there
 		for range rapid.IntRange(1, 25).Draw(rt, "events") {

@@ -6,21 +6,22 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // Charge returns the transfers that charge an ended job.
-func Charge(j *book.Job) messages.Transfer {
-	t := messages.Transfer{ID: j.Hold + "/charge", Kind: messages.Post, Pending: j.HoldID(), Debit: j.Payer, Credit: messages.SiteAccount,
+func Charge(j *book.Job) money.Transfer {
+	t := money.Transfer{ID: j.Hold + "/charge", Kind: money.Post, Pending: j.HoldID(), Debit: j.Payer, Credit: money.SiteAccount,
 		Amount: j.Owed, Job: j.ID, Reason: j.Spec.Labels.Labelled(Used(j), maxReason)}
 	if j.Owed == 0 {
-		t.Kind, t.Debit, t.Credit = messages.Void, "", ""
+		t.Kind, t.Debit, t.Credit = money.Void, "", ""
 	}
 	return t
 }
 
 // Release returns the transfer that frees the hold of a refused submission.
-func Release(hold string) messages.Transfer {
-	return messages.Transfer{ID: hold + "/refused", Kind: messages.Void, Pending: hold, Reason: "the submission was refused"}
+func Release(hold string) money.Transfer {
+	return money.Transfer{ID: hold + "/refused", Kind: money.Void, Pending: hold, Reason: "the submission was refused"}
 }
 
 // maxReason is the maximum length of a reason that a bank accepts, in bytes.
@@ -73,19 +74,19 @@ func usage(j *book.Job) string {
 
 // Raise returns the transfers that raise a budget, as one linked set: the job's hold is freed, and
 // a new hold of the whole amount is made until expires.
-func Raise(j *book.Job, expires messages.Time) (out []messages.Transfer) {
+func Raise(j *book.Job, expires messages.Time) (out []money.Transfer) {
 	hold, amount := j.RaisedTo()
 	if old := j.HoldID(); old != "" {
-		out = append(out, messages.Transfer{ID: hold + "/frees", Kind: messages.Void, Pending: old, Job: j.ID, Reason: "the budget is raised", Linked: true})
+		out = append(out, money.Transfer{ID: hold + "/frees", Kind: money.Void, Pending: old, Job: j.ID, Reason: "the budget is raised", Linked: true})
 	}
-	return append(out, messages.Transfer{ID: hold, Kind: messages.Hold, Debit: j.Payer, Credit: messages.SiteAccount, Amount: amount,
+	return append(out, money.Transfer{ID: hold, Kind: money.Hold, Debit: j.Payer, Credit: money.SiteAccount, Amount: amount,
 		Member: j.Account, Expires: expires, Job: j.ID, Reason: "raised budget of " + j.Spec.Title() + " (market " + j.Spec.Market + ")"})
 }
 
 // Round returns the transfers for payments between jobs, as one linked set. It takes from each
 // payer's hold, which leaves a smaller hold until expires, and pays the receivers through the
 // site's account. Amounts that are paid later stay in that account.
-func Round(b *book.Book, e *book.Effect, expires messages.Time) (out []messages.Transfer) {
+func Round(b *book.Book, e *book.Effect, expires messages.Time) (out []money.Transfer) {
 	due, gain := map[messages.JobID]messages.Credits{}, map[messages.JobID]messages.Credits{}
 	pays, gets := map[messages.JobID]string{}, map[messages.JobID]string{} // for each job: the reason of its first leg
 	var payers, payees []messages.JobID
@@ -106,16 +107,16 @@ func Round(b *book.Book, e *book.Effect, expires messages.Time) (out []messages.
 	}
 	for _, id := range payers {
 		j := b.Job(id)
-		out = append(out, messages.Transfer{ID: fmt.Sprintf("%s/pays/%d", j.Hold, e.ID), Kind: messages.Post, Pending: j.HoldID(), Debit: j.Payer,
-			Credit: messages.SiteAccount, Amount: due[id], Job: id, Reason: reason(j, pays), Linked: true})
+		out = append(out, money.Transfer{ID: fmt.Sprintf("%s/pays/%d", j.Hold, e.ID), Kind: money.Post, Pending: j.HoldID(), Debit: j.Payer,
+			Credit: money.SiteAccount, Amount: due[id], Job: id, Reason: reason(j, pays), Linked: true})
 		if rest := j.Held - j.Drawn - due[id]; rest > 0 {
-			out = append(out, messages.Transfer{ID: j.RestID(e.ID), Kind: messages.Hold, Debit: j.Payer, Credit: messages.SiteAccount, Amount: rest,
+			out = append(out, money.Transfer{ID: j.RestID(e.ID), Kind: money.Hold, Debit: j.Payer, Credit: money.SiteAccount, Amount: rest,
 				Member: j.Account, Expires: expires, Job: id, Reason: "what is left of its budget", Linked: true})
 		}
 	}
 	for _, id := range payees {
 		j := b.Job(id)
-		out = append(out, messages.Transfer{ID: fmt.Sprintf("%s/gets/%d", j.Hold, e.ID), Kind: messages.Posted, Debit: messages.SiteAccount,
+		out = append(out, money.Transfer{ID: fmt.Sprintf("%s/gets/%d", j.Hold, e.ID), Kind: money.Posted, Debit: money.SiteAccount,
 			Credit: j.Payer, Amount: gain[id], Job: id, Reason: reason(j, gets), Linked: true})
 	}
 	out[len(out)-1].Linked = false

@@ -5,15 +5,17 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // TestTheReasonOfAChargeStays: an attempt ends after its job. The transfer must not change, because the bank may be
 // asked for it again. An attempt that ended before the job must be in the reason.
 func TestTheReasonOfAChargeStays(t *testing.T) {
 	used := func(ended messages.Time) string {
-		j := &book.Job{Ended: 100, Why: "job 1", Spec: &messages.JobSpec{Stages: []messages.Stage{{Name: "s"}}}, Stages: []book.Stage{{Tasks: make([]book.Task, 1)}}}
+		j := &book.Job{Ended: 100, Why: "job 1", Spec: &job.JobSpec{Stages: []job.Stage{{Name: "s"}}}, Stages: []book.Stage{{Tasks: make([]book.Task, 1)}}}
 		if ended > 0 {
-			j.Kept = []book.Kept{{Ended: ended, Reason: messages.EndNodeLost, Attempt: 1}}
+			j.Kept = []book.Kept{{Ended: ended, Reason: job.EndNodeLost, Attempt: 1}}
 		}
 		return Used(j)
 	}
@@ -30,17 +32,17 @@ func TestTheReasonOfAChargeStays(t *testing.T) {
 func TestEachLineOfARoundHasItsReason(t *testing.T) {
 	b := book.New()
 	for _, account := range []messages.Name{"bob", "carol"} {
-		spec := &messages.JobSpec{Market: "main", Budget: 100, Stages: []messages.Stage{{Name: "s", Class: "cpu", Script: "true"}}}
+		spec := &job.JobSpec{Market: "main", Budget: 100, Stages: []job.Stage{{Name: "s", Class: "cpu", Script: "true"}}}
 		if err, refused := b.Apply(&book.Command{Submit: &book.Submit{Account: account, Key: account, Payer: account, Spec: spec, Held: 100}}).(error); refused {
 			t.Fatal(err)
 		}
 	}
 	e := &book.Effect{ID: 7, Legs: []book.Leg{{From: 1, Amount: 30, Reason: "tax"}, {From: 2, Amount: 10, Reason: "other tax"}, {To: 1, Amount: 6, Reason: "part"}, {From: 1, To: 2, Amount: 1, Reason: "gift"}}}
 	for _, transfer := range Round(b, e, 0) {
-		want := map[messages.TransferKind]map[messages.JobID]string{
-			messages.Post:   {1: "tax", 2: "other tax"},
-			messages.Hold:   {1: "what is left of its budget", 2: "what is left of its budget"},
-			messages.Posted: {1: "part", 2: "gift"},
+		want := map[money.TransferKind]map[messages.JobID]string{
+			money.Post:   {1: "tax", 2: "other tax"},
+			money.Hold:   {1: "what is left of its budget", 2: "what is left of its budget"},
+			money.Posted: {1: "part", 2: "gift"},
 		}[transfer.Kind][transfer.Job]
 		if transfer.Reason != want {
 			t.Errorf("%v of job %v: the reason is %q, want %q", transfer.Kind, transfer.Job, transfer.Reason, want)

@@ -6,6 +6,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // MostForked is the maximum number of jobs in a market for which what-if questions are answered.
@@ -18,9 +19,9 @@ type Fork struct {
 	job    messages.JobID
 }
 
-// Bids returns the field of a bid that decides how much a job gets: messages.TermBudget or messages.TermRate. If
+// Bids returns the field of a bid that decides how much a job gets: market.TermBudget or market.TermRate. If
 // users may not ask what another bid would change, it returns "" and the reason.
-func Bids(m *messages.Market) (term, why string) {
+func Bids(m *market.Market) (term, why string) {
 	switch t := registry.Of(m); {
 	case t.Unasked != "":
 		return "", t.Unasked
@@ -85,7 +86,7 @@ func (f *Fork) With(now messages.Time, more messages.Credits) *Fork {
 // raise raises a field of a bid, the budget or the rate, by more credits.
 func raise(bid *mechanism.Bid, p *Progress, term string, more messages.Credits) {
 	switch {
-	case term == messages.TermRate:
+	case term == market.TermRate:
 		bid.Rate += more
 	case p.Budget != nil:
 		left := *p.Budget + more
@@ -111,7 +112,7 @@ func (s Seen) hides(e *entry) bool {
 
 // Decide makes the mechanism decide, and returns what the job gets. If the market would not accept the bid, it
 // returns an error.
-func (f *Fork) Decide(now messages.Time) (out messages.BidOutcome, err error) {
+func (f *Fork) Decide(now messages.Time) (out market.BidOutcome, err error) {
 	m := f.market
 	if m.mech, err = registry.Make(m.Config); err != nil {
 		return out, err
@@ -131,7 +132,7 @@ func (f *Fork) Decide(now messages.Time) (out messages.BidOutcome, err error) {
 		if e.most != nil && c.Slots > 0 {
 			share = float64(f.directed(e, k)) / float64(c.Slots)
 		}
-		out.Classes = append(out.Classes, messages.ClassBidOutcome{Class: c.Name, Share: share, Slots: share * float64(c.Slots), Price: m.prices[k]})
+		out.Classes = append(out.Classes, market.ClassBidOutcome{Class: c.Name, Share: share, Slots: share * float64(c.Slots), Price: m.prices[k]})
 	}
 	return out, nil
 }

@@ -8,10 +8,12 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // crowded returns a market with waiting and running jobs that has decided.
-func crowded(t interface{ Fatal(...any) }, config messages.Market, jobs int, draw func(what string, least, most int) int) *Market {
+func crowded(t interface{ Fatal(...any) }, config market.Market, jobs int, draw func(what string, least, most int) int) *Market {
 	m, err := Open(config)
 	if err != nil {
 		t.Fatal(err)
@@ -22,7 +24,7 @@ func crowded(t interface{ Fatal(...any) }, config messages.Market, jobs int, dra
 		running := draw("running", 0, min(2, idle))
 		idle -= running
 		account := string(rune('a' + int(id%5)))
-		bid := &mechanism.Bid{Job: id + 1, Account: account, Arrived: messages.Time(id), Form: messages.Linear, Weights: []float64{1}, Tasks: 5, Width: 1,
+		bid := &mechanism.Bid{Job: id + 1, Account: account, Arrived: messages.Time(id), Form: job.Linear, Weights: []float64{1}, Tasks: 5, Width: 1,
 			Budget: messages.Credits(draw("budget", 1, 50)) * messages.Credit, Rate: messages.Credits(draw("rate", 1, 9)) * messages.Credit}
 		p := Progress{Pending: []int{draw("pending", 1, 3)}, Running: []int{running}}
 		if running > 0 {
@@ -46,12 +48,12 @@ func crowded(t interface{ Fatal(...any) }, config messages.Market, jobs int, dra
 // never gets less, and that the market does not change.
 func TestForkIsTheMarket(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		config := messages.Market{Name: "m", Classes: []messages.Name{"cpu"},
-			Mechanism: rapid.SampledFrom([]messages.Name{messages.Proportional, messages.HighestBid}).Draw(t, "mechanism")}
+		config := market.Market{Name: "m", Classes: []messages.Name{"cpu"},
+			Mechanism: rapid.SampledFrom([]messages.Name{market.Proportional, market.HighestBid}).Draw(t, "mechanism")}
 		draw := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 		m := crowded(t, config, draw("jobs", 1, 8), draw)
 		id := messages.JobID(draw("job", 1, m.Jobs()))
-		decide := func(more messages.Credits) messages.BidOutcome {
+		decide := func(more messages.Credits) market.BidOutcome {
 			f, why := m.SeenBy("", true).Fork(2, id, more)
 			if f == nil {
 				t.Fatal(why)
@@ -95,8 +97,8 @@ func TestForkIsTheMarket(t *testing.T) {
 // BenchmarkFork measures a question in a market of 20,000 jobs: the copy, during which the leader waits, and the
 // decision on it.
 func BenchmarkFork(b *testing.B) {
-	for _, mechanism := range []messages.Name{messages.Proportional, messages.HighestBid} {
-		m := crowded(b, messages.Market{Name: "m", Classes: []messages.Name{"cpu"}, Mechanism: mechanism}, MostForked, func(_ string, _, most int) int { return most })
+	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
+		m := crowded(b, market.Market{Name: "m", Classes: []messages.Name{"cpu"}, Mechanism: mechanism}, MostForked, func(_ string, _, most int) int { return most })
 		b.Run(mechanism+"/copy", func(b *testing.B) {
 			for b.Loop() {
 				m.SeenBy("", true).Fork(2, 1, messages.Credit)

@@ -10,7 +10,10 @@
 // library, gonum, and the value types of package messages.
 package mechanism
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+)
 
 // Mechanism runs one market. It is not safe for concurrent use.
 type Mechanism interface {
@@ -33,7 +36,7 @@ type Bid struct {
 	Account    messages.Name
 	Arrived    messages.Time
 	Budget     messages.Credits
-	Form       messages.Form
+	Form       job.Form
 	Weights    []float64 // by class; never negative, NaN or infinite
 	MinUtility float64   // 0 if the job declares none
 
@@ -50,11 +53,11 @@ type Bid struct {
 
 	// The fields below are for mechanisms that sell completion times.
 
-	Tasks     int                 // number of tasks in all stages; 0: count the tasks that run or could be claimed
-	Serial    bool                // at most one task runs at a time: see [messages.JobSpec.Serial]
-	Valuation *messages.Valuation // what completion is worth at each time; nil if nothing is declared
-	Contract  *messages.Contract  // the contract that the bidder chose, or nil
-	Runtimes  *Runtimes           // observed run times of similar tasks, or nil
+	Tasks     int            // number of tasks in all stages; 0: count the tasks that run or could be claimed
+	Serial    bool           // at most one task runs at a time: see [job.JobSpec.Serial]
+	Valuation *job.Valuation // what completion is worth at each time; nil if nothing is declared
+	Contract  *job.Contract  // the contract that the bidder chose, or nil
+	Runtimes  *Runtimes      // observed run times of similar tasks, or nil
 }
 
 // Job is a bid, and how far the job's work has come.
@@ -191,7 +194,7 @@ const (
 
 // End says how a job ended.
 type End struct {
-	State  messages.State // Completed, Failed or Cancelled
+	State  job.State // Completed, Failed or Cancelled
 	Tasks  int
 	Done   int     // number of tasks that are complete for prices
 	Began  int     // number of tasks that had a slot, without tasks that failed by the site's fault
@@ -290,7 +293,7 @@ type Quoter interface {
 	// The same seed gives the same menu. The bidder must not know the seed before it has bid,
 	// and must get the same seed each time; otherwise it could choose its draw. Quote does not
 	// change the mechanism.
-	Quote(view *View, bid *Bid, class []messages.Valuation, seed uint64) (*Quote, error)
+	Quote(view *View, bid *Bid, class []job.Valuation, seed uint64) (*Quote, error)
 	// Kept reports whether a job that has ended completed as its contract promised. known is false if this cannot be
 	// decided.
 	Kept(job *Job, end End) (kept, known bool)
@@ -298,8 +301,8 @@ type Quoter interface {
 
 // Quote is a menu of contracts.
 type Quote struct {
-	Contracts []messages.Contract // by completion time
-	Most      []messages.Credits  // by contract: the highest possible price
+	Contracts []job.Contract     // by completion time
+	Most      []messages.Credits // by contract: the highest possible price
 	// Declared is the position of the contract that is best for a bidder of the declared type. Bidders without other
 	// wishes take it.
 	Declared int

@@ -1,6 +1,9 @@
 package mechanism
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+)
 
 // Remembering is a Mechanism whose decisions depend on the view and on a memory of earlier views. The memory consists
 // of notes. The auctioneer saves the notes with the decisions, and gives them to the mechanism of a new leader, which
@@ -35,7 +38,7 @@ type Past struct {
 	Ended bool
 	// For a job that has ended: when and how it ended, and the slot time that it had.
 	At       messages.Time
-	State    messages.State
+	State    job.State
 	Received messages.Duration
 	// Completed is as in [End].
 	Completed messages.Time

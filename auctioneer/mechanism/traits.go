@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // Traits describe a mechanism to the site, the command line and the pages. Each mechanism has a function that returns
@@ -11,7 +12,7 @@ import (
 // so it also works for an empty market.
 type Traits struct {
 	Name messages.Name
-	Make func(messages.Market) (Mechanism, error)
+	Make func(market.Market) (Mechanism, error)
 	// Solve runs the mechanism on a document of `candor solve`, which prints the answer as JSON.
 	Solve func(document []byte) (any, error)
 	// Who and Cost are two columns of the table of mechanisms: who gets slots, and what a job pays.
@@ -29,7 +30,7 @@ type Traits struct {
 	Bid []string
 	Manner
 	Tells Disclosure
-	// Decides is the field of a bid that decides how much a job gets: messages.TermBudget or TermRate. It is set if
+	// Decides is the field of a bid that decides how much a job gets: market.TermBudget or TermRate. It is set if
 	// users may ask what another bid would change. Unasked says why they may not ask. If both are "", the field
 	// Tells decides whether they may.
 	Decides, Unasked string
@@ -123,18 +124,18 @@ type Terms struct {
 // Names returns the names of the terms, as they are written in a job.
 func (t Terms) Names() (out []string) {
 	if t.Budget {
-		out = append(out, messages.TermBudget)
+		out = append(out, market.TermBudget)
 	}
 	if t.Rate {
-		out = append(out, messages.TermRate)
+		out = append(out, market.TermRate)
 	}
 	return out
 }
 
 // Maker converts a constructor that returns a concrete mechanism into one that returns a [Mechanism]. If
 // there is an error, the result is nil, and not an interface with a nil pointer.
-func Maker[M Mechanism](make func(messages.Market) (M, error)) func(messages.Market) (Mechanism, error) {
-	return func(m messages.Market) (Mechanism, error) {
+func Maker[M Mechanism](make func(market.Market) (M, error)) func(market.Market) (Mechanism, error) {
+	return func(m market.Market) (Mechanism, error) {
 		made, err := make(m)
 		if err != nil {
 			return nil, err

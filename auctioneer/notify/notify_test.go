@@ -17,6 +17,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // secretFile creates a file with a secret, with the given mode.
@@ -43,8 +44,8 @@ func sender(t *testing.T, r Rules) *Sender {
 }
 
 func notice(to string) *book.Notice {
-	return &book.Notice{ID: 4, To: to, Event: messages.NotifyEnd, At: 1_790_000_000_000_000, Job: messages.JobSummary{Job: 17, Name: "é\r\nBcc: all@example.org", Account: "ada",
-		State: messages.Failed, Reason: "TaskFailed", ExitCode: 3, Tasks: 4, Done: 3, Charged: messages.Credit, Budget: 2 * messages.Credit}}
+	return &book.Notice{ID: 4, To: to, Event: job.NotifyEnd, At: 1_790_000_000_000_000, Job: job.JobSummary{Job: 17, Name: "é\r\nBcc: all@example.org", Account: "ada",
+		State: job.Failed, Reason: "TaskFailed", ExitCode: 3, Tasks: 4, Done: 3, Charged: messages.Credit, Budget: 2 * messages.Credit}}
 }
 
 // TestWebhook checks that the signature fits the body, and that a repeated notification has the same identifier.
@@ -158,7 +159,7 @@ func TestWhoCanBeCalled(t *testing.T) {
 		"https://169.254.169.254/latest":  "calls no webhooks at",
 		"http://10.0.0.7/":                "use https",
 	} {
-		if err := r.Check([]messages.Notify{{To: to}}); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := r.Check([]job.Notify{{To: to}}); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", to, err)
 		}
 	}
@@ -278,10 +279,10 @@ func TestWhatARelayAnswers(t *testing.T) {
 		}
 		cancel()
 	}
-	if err := (&Rules{SMTP: "relay:25", From: "a@b", Domains: []string{"example.org"}}).Check([]messages.Notify{{To: "ada@evil.org"}}); messages.KindOf(err) != messages.PermissionDenied {
+	if err := (&Rules{SMTP: "relay:25", From: "a@b", Domains: []string{"example.org"}}).Check([]job.Notify{{To: "ada@evil.org"}}); messages.KindOf(err) != messages.PermissionDenied {
 		t.Errorf("%v", err)
 	}
-	if err := (&Rules{}).Check([]messages.Notify{{To: "ada@example.org"}}); err == nil || !strings.Contains(err.Error(), "sends no e-mail") {
+	if err := (&Rules{}).Check([]job.Notify{{To: "ada@example.org"}}); err == nil || !strings.Contains(err.Error(), "sends no e-mail") {
 		t.Errorf("%v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Rules say which notifications about jobs a site sends, and how. The zero value sends none.
@@ -41,7 +42,7 @@ func (r *Rules) Validate() error {
 		if _, port, err := net.SplitHostPort(r.SMTP); err != nil || port == "" {
 			bad("smtp: %q is not a relay like mail.example.org:587", r.SMTP)
 		}
-		if n := (messages.Notify{To: r.From}); r.From == "" || n.Webhook() || !strings.Contains(r.From, "@") || strings.ContainsAny(r.From, " \r\n<>") {
+		if n := (job.Notify{To: r.From}); r.From == "" || n.Webhook() || !strings.Contains(r.From, "@") || strings.ContainsAny(r.From, " \r\n<>") {
 			bad("from: %q is not an address like candor@example.org, which e-mail needs", r.From)
 		}
 		if len(r.Domains) == 0 {
@@ -71,7 +72,7 @@ func (r *Rules) Validate() error {
 }
 
 // Check returns an error for a job that asks for notifications which the site does not send.
-func (r *Rules) Check(list []messages.Notify) error {
+func (r *Rules) Check(list []job.Notify) error {
 	for i := range list {
 		if err := r.allows(&list[i]); err != nil {
 			return err
@@ -80,7 +81,7 @@ func (r *Rules) Check(list []messages.Notify) error {
 	return nil
 }
 
-func (r *Rules) allows(n *messages.Notify) error {
+func (r *Rules) allows(n *job.Notify) error {
 	if n.Webhook() {
 		_, err := r.webhook(n.To)
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Sender sends notifications about jobs.
@@ -74,7 +75,7 @@ func (s *Sender) Send(ctx context.Context, n *book.Notice) error {
 	if s == nil {
 		return messages.Errorf(messages.PermissionDenied, "the site no longer sends notifications about jobs")
 	}
-	to := messages.Notify{To: n.To}
+	to := job.Notify{To: n.To}
 	if err := s.rules.allows(&to); err != nil { // the rules may have changed after the job was accepted
 		return err
 	}

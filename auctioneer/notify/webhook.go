@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // patience is how long a receiver may take to accept one notification.
@@ -50,7 +51,7 @@ func (s *Sender) dial(ctx context.Context, network, address string) (net.Conn, e
 
 // call posts a notification to a webhook.
 func (s *Sender) call(ctx context.Context, to string, w *Word) error {
-	body, err := messages.Marshal(w, messages.JSON)
+	body, err := wire.Marshal(w, wire.JSON)
 	if err != nil {
 		return err
 	}

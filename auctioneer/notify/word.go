@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Word is a notification, as its receiver gets it.
@@ -14,7 +15,7 @@ type Word struct {
 	Site  messages.Name `json:"site"`
 	Event string        `json:"event"`
 	At    messages.Time `json:"at"`
-	messages.JobSummary
+	job.JobSummary
 }
 
 // title returns one line that says what happened to the job.
@@ -23,10 +24,10 @@ func (w *Word) title() string {
 	if w.Name != "" {
 		name += " (" + line(w.Name, 60) + ")"
 	}
-	if w.Event == messages.NotifyStart {
+	if w.Event == job.NotifyStart {
 		return fmt.Sprintf("job %s on %s has started", name, w.Site)
 	}
-	if w.Event == messages.NotifyBudget {
+	if w.Event == job.NotifyBudget {
 		return fmt.Sprintf("job %s on %s: its budget is about to end", name, w.Site)
 	}
 	return fmt.Sprintf("job %s on %s: %v", name, w.Site, w.State)
@@ -40,13 +41,13 @@ func (w *Word) text() string {
 	field("Name", line(w.Name, 200))
 	field("State", w.State)
 	switch w.Event {
-	case messages.NotifyStart:
-	case messages.NotifyBudget:
+	case job.NotifyStart:
+	case job.NotifyBudget:
 		field("Budget", w.Budget.Words())
 		field("Tasks", fmt.Sprintf("%d of %d done", w.Done, w.Tasks))
 	default:
 		field("Reason", w.Reason)
-		if w.State == messages.Failed && w.ExitCode >= 0 {
+		if w.State == job.Failed && w.ExitCode >= 0 {
 			field("Exit code", w.ExitCode)
 		}
 		field("Tasks", fmt.Sprintf("%d of %d done", w.Done, w.Tasks))
@@ -64,7 +65,7 @@ func (w *Word) text() string {
 	if w.Ended != 0 {
 		field("Ended", w.Ended)
 	}
-	if w.Event == messages.NotifyBudget {
+	if w.Event == job.NotifyBudget {
 		fmt.Fprintf(&b, "\nThe job ends when its slots have cost its whole budget. To let it go on: candor change %v --budget CREDITS\n", w.Job)
 	}
 	fmt.Fprintf(&b, "\nTo see more: candor job %v\n", w.Job)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // Unknown stands for a secret value. If one value of a step is unknown, the mean of the step is unknown, so that no
@@ -34,7 +35,7 @@ type Series struct {
 // ring has the steps of one length. A new bucket overwrites the oldest.
 type ring struct {
 	Step
-	buckets []messages.PastStep
+	buckets []market.PastStep
 	next    int // position of the next bucket, once the ring has Keep buckets
 }
 
@@ -76,7 +77,7 @@ func (r *ring) add(at messages.Time, values []int64) {
 	}
 }
 
-func (r *ring) last() *messages.PastStep {
+func (r *ring) last() *market.PastStep {
 	if len(r.buckets) == 0 {
 		return nil
 	}
@@ -86,9 +87,9 @@ func (r *ring) last() *messages.PastStep {
 	return &r.buckets[(r.next+r.Keep-1)%r.Keep]
 }
 
-func (r *ring) push() *messages.PastStep {
+func (r *ring) push() *market.PastStep {
 	if len(r.buckets) < r.Keep {
-		r.buckets = append(r.buckets, messages.PastStep{})
+		r.buckets = append(r.buckets, market.PastStep{})
 		return &r.buckets[len(r.buckets)-1]
 	}
 	b := &r.buckets[r.next]
@@ -135,13 +136,13 @@ func (s *Series) Last() messages.Time {
 }
 
 // Part returns the steps of each length that ended after an instant. It shares no memory with the series.
-func (s *Series) Part(from messages.Time) []messages.PastSteps {
-	part := make([]messages.PastSteps, len(s.rings))
+func (s *Series) Part(from messages.Time) []market.PastSteps {
+	part := make([]market.PastSteps, len(s.rings))
 	for i := range s.rings {
 		r := &s.rings[i]
 		for k := range r.buckets {
 			if b := &r.buckets[(r.next+k)%len(r.buckets)]; b.At.Add(r.Every) > from {
-				part[i].Steps = append(part[i].Steps, messages.PastStep{At: b.At, Samples: b.Samples, Sums: slices.Clone(b.Sums)})
+				part[i].Steps = append(part[i].Steps, market.PastStep{At: b.At, Samples: b.Samples, Sums: slices.Clone(b.Sums)})
 			}
 		}
 	}
@@ -150,7 +151,7 @@ func (s *Series) Part(from messages.Time) []messages.PastSteps {
 
 // Merge adds a part of the same series from another replica: steps later than its own, and the last step if the part
 // has more samples of it. It returns false if the part does not have the form of this series.
-func (s *Series) Merge(part []messages.PastSteps) bool {
+func (s *Series) Merge(part []market.PastSteps) bool {
 	if len(part) != len(s.rings) {
 		return false
 	}
@@ -171,7 +172,7 @@ func (s *Series) Merge(part []messages.PastSteps) bool {
 	return true
 }
 
-func (r *ring) merge(b messages.PastStep) {
+func (r *ring) merge(b market.PastStep) {
 	at := r.last()
 	switch {
 	case at == nil || at.At < b.At:

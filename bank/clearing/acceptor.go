@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
 // MaxVisits is the maximum number of one peer's authorisations that are open, or whose charge or release the peer has
@@ -18,7 +20,7 @@ const MaxVisits = 10_000
 type accepted struct {
 	Owner string // the account that it binds, with its site: "west/alice"
 	Until messages.Time
-	messages.Authorisation
+	clearing.Authorisation
 	Hold    string // the hold that reserves the amount from the issuer's limit; "" once resolved
 	Closed  closing
 	Taken   messages.Credits // amount of the charge
@@ -53,7 +55,7 @@ type acceptor struct {
 
 // accept takes an authorisation whose signature was checked. From then on this site can charge
 // it, even if the issuer cannot be reached.
-func (ac *acceptor) accept(r *messages.AcceptRequest) (*messages.ClearingReply, *Rejected) {
+func (ac *acceptor) accept(r *clearing.AcceptRequest) (*clearing.ClearingReply, *Rejected) {
 	a := &r.Authorisation.Authorisation
 	p, err := ac.peers.find(a.Issuer)
 	if err != nil {
@@ -70,13 +72,13 @@ func (ac *acceptor) accept(r *messages.AcceptRequest) (*messages.ClearingReply, 
 		return nil, err
 	}
 	account, hold := PeerAccount(p.Name), ac.money.mint()
-	if _, err := ac.money.move(maker, messages.Transfer{
-		ID: hold, Kind: messages.Hold, Debit: account, Member: account, Amount: a.Amount, Expires: a.Ends(), Reason: clip("authorisation " + key),
+	if _, err := ac.money.move(maker, moneymsg.Transfer{
+		ID: hold, Kind: moneymsg.Hold, Debit: account, Member: account, Amount: a.Amount, Expires: a.Ends(), Reason: clip("authorisation " + key),
 	}); err != nil {
 		return nil, ordinary(messages.Errorf(err.Err.Kind, "site %q would owe more than it may: %s", p.Name, err.Err.Message))
 	}
 	ac.remember(accepted{Owner: acceptedKey(p.Name, a.Account), Until: a.Ends(), Authorisation: *a, Purpose: r.Purpose, Hold: hold, Firm: r.Firm})
-	return &messages.ClearingReply{}, nil
+	return &clearing.ClearingReply{}, nil
 }
 
 // hosts returns a refusal if the issuer has too many authorisations that are open or have an unanswered charge. So
@@ -112,19 +114,19 @@ func (ac *acceptor) remember(a accepted) {
 
 // timely returns a refusal for an authorisation that has ended, by this bank's clock or by the latest time that the
 // issuer signed. It also refuses one that was issued further in the future than clocks may differ.
-func (ac *acceptor) timely(p *peer, a *messages.Authorisation) *Rejected {
+func (ac *acceptor) timely(p *peer, a *clearing.Authorisation) *Rejected {
 	now := max(ac.money.books.Now(), p.Heard)
 	if a.Ends() <= now {
 		return reject(Stale, messages.Expired, "authorisation %q ended at %v, and it is %v: ask the home bank for a new one", clip(a.ID), a.Ends(), now)
 	}
-	if a.Issued > ac.money.books.Now().Add(messages.MaxClockSkew) {
-		return reject(Future, messages.Invalid, "authorisation %q was issued at %v, and it is %v here: the clocks differ by more than %v; set them", clip(a.ID), a.Issued, ac.money.books.Now(), messages.MaxClockSkew)
+	if a.Issued > ac.money.books.Now().Add(clearing.MaxClockSkew) {
+		return reject(Future, messages.Invalid, "authorisation %q was issued at %v, and it is %v here: the clocks differ by more than %v; set them", clip(a.ID), a.Issued, ac.money.books.Now(), clearing.MaxClockSkew)
 	}
 	return nil
 }
 
 // again returns the answer to a request to accept an authorisation that was accepted before.
-func (k *accepted) again(purpose string, a *messages.Authorisation) (*messages.ClearingReply, *Rejected) {
+func (k *accepted) again(purpose string, a *clearing.Authorisation) (*clearing.ClearingReply, *Rejected) {
 	switch {
 	case k.Closed == revoked:
 		return nil, reject(Recharged, messages.Ended, "authorisation %q was given up at its issuer's request", clip(a.ID))
@@ -135,19 +137,19 @@ func (k *accepted) again(purpose string, a *messages.Authorisation) (*messages.C
 	case k.Closed == charged:
 		return nil, reject(Recharged, messages.Ended, "authorisation %q was charged or released before: it can be once", clip(a.ID))
 	}
-	return &messages.ClearingReply{}, nil
+	return &clearing.ClearingReply{}, nil
 }
 
 // charge charges an authorisation, once and at most its amount, and instructs the issuer's bank to pay. The amount
 // stays reserved until that bank confirms; then the payee gets it.
-func (ac *acceptor) charge(r *messages.ChargeRequest) (*messages.ClearingReply, *Rejected) {
+func (ac *acceptor) charge(r *clearing.ChargeRequest) (*clearing.ClearingReply, *Rejected) {
 	p, err := ac.peers.find(r.Issuer)
 	if err != nil {
 		return nil, err
 	}
 	a := ac.accepted.find(acceptedKey(r.Issuer, r.ID))
 	if a == nil && ac.money.books.Done(p.chargeID(r)) {
-		return &messages.ClearingReply{Number: p.chargeOf(r.ID)}, nil
+		return &clearing.ClearingReply{Number: p.chargeOf(r.ID)}, nil
 	}
 	if a == nil {
 		return nil, ordinary(messages.Errorf(messages.NotFound, "authorisation %q of site %q is not accepted here, or has ended: accept it first", clip(r.ID), p.Name))
@@ -171,33 +173,33 @@ func (ac *acceptor) charge(r *messages.ChargeRequest) (*messages.ClearingReply, 
 	a.Hold, a.Closed, a.Taken = "", charged, r.Amount
 	p.open--
 	a.Number = p.send(it)
-	return &messages.ClearingReply{Number: a.Number}, nil
+	return &clearing.ClearingReply{Number: a.Number}, nil
 }
 
 // chargeAgain returns the answer to a charge of an authorisation that was already charged or given up.
-func (k *accepted) chargeAgain(r *messages.ChargeRequest) (*messages.ClearingReply, *Rejected) {
+func (k *accepted) chargeAgain(r *clearing.ChargeRequest) (*clearing.ClearingReply, *Rejected) {
 	if k.Closed == charged && k.Taken == r.Amount {
-		return &messages.ClearingReply{Number: k.Number}, nil
+		return &clearing.ClearingReply{Number: k.Number}, nil
 	}
 	return nil, reject(Recharged, messages.Conflict, "authorisation %q was charged, released or given up before: it can be once", clip(r.ID))
 }
 
 // capture reserves the charged amount until the issuer's bank answers, however long that takes. A charge of 0
 // releases the amount at once.
-func (ac *acceptor) capture(p *peer, a *accepted, r *messages.ChargeRequest) (item, *Rejected) {
+func (ac *acceptor) capture(p *peer, a *accepted, r *clearing.ChargeRequest) (item, *Rejected) {
 	it := item{
-		Instruction: messages.Instruction{Kind: messages.InstructCharge, ID: r.ID, Amount: r.Amount, Job: r.Job, Reason: r.Reason},
+		Instruction: clearing.Instruction{Kind: clearing.InstructCharge, ID: r.ID, Amount: r.Amount, Job: r.Job, Reason: r.Reason},
 		Hold:        a.Hold, Held: a.Amount, Payee: r.Payee,
 	}
 	if it.Payee == "" {
-		it.Payee = messages.SiteAccount
+		it.Payee = moneymsg.SiteAccount
 	}
-	if it.Payee != messages.SiteAccount {
+	if it.Payee != moneymsg.SiteAccount {
 		it.Instruction.Account = it.Payee
 	}
-	t := messages.Transfer{ID: p.chargeID(r), Kind: messages.Extend, Pending: a.Hold, Reason: "charged"}
+	t := moneymsg.Transfer{ID: p.chargeID(r), Kind: moneymsg.Extend, Pending: a.Hold, Reason: "charged"}
 	if r.Amount == 0 {
-		t.Kind, t.Reason = messages.Void, "released"
+		t.Kind, t.Reason = moneymsg.Void, "released"
 		it.Hold, it.Held, it.Payee, it.Instruction.Account = "", 0, "", ""
 	} else if _, err := ac.money.books.Brief(it.Payee); err != nil {
 		return item{}, ordinary(err)
@@ -208,7 +210,7 @@ func (ac *acceptor) capture(p *peer, a *accepted, r *messages.ChargeRequest) (it
 
 // chargeID returns the identifier of the ledger's transfer for a charge. The ledger remembers it for ever. It is made
 // from the content of the charge, because a peer that was rebuilt or restored may use its own numbers again.
-func (p *peer) chargeID(r *messages.ChargeRequest) string {
+func (p *peer) chargeID(r *clearing.ChargeRequest) string {
 	sum := sha256.Sum256([]byte(fmt.Sprint(acceptedKey(r.Issuer, r.ID), "\x00", int64(r.Amount), "\x00", int64(p.Began), "\x00", p.Incarnation)))
 	return fmt.Sprintf("%scharge/%x", TransferPrefix, sum[:16])
 }
@@ -222,14 +224,14 @@ func (ac *acceptor) expire(a *accepted) {
 	p := ac.peers.byName[a.Issuer]
 	if a.Closed == open {
 		p.open--
-		p.send(item{Instruction: messages.Instruction{Kind: messages.InstructCharge, ID: a.ID, Reason: "it ended without a charge"}})
+		p.send(item{Instruction: clearing.Instruction{Kind: clearing.InstructCharge, ID: a.ID, Reason: "it ended without a charge"}})
 	}
 	ac.accepted.drop(acceptedKey(a.Issuer, a.ID))
 	p.remembered--
 }
 
 // release gives up an authorisation of the peer that was not charged. From then on, a charge of it is refused.
-func (ac *acceptor) release(p *peer, i *messages.Instruction) *Rejected {
+func (ac *acceptor) release(p *peer, i *clearing.Instruction) *Rejected {
 	key := acceptedKey(p.Name, i.ID)
 	a := ac.accepted.find(key)
 	if a != nil && a.Closed == charged {
@@ -239,7 +241,7 @@ func (ac *acceptor) release(p *peer, i *messages.Instruction) *Rejected {
 		return ordinary(messages.Errorf(messages.Conflict, "authorisation %q pays for %q, which is under way: it is charged, or given back, when that has ended", clip(i.ID), clip(a.Purpose)))
 	}
 	if a != nil && a.Hold != "" {
-		ac.money.must(messages.Transfer{Kind: messages.Void, Pending: a.Hold, Reason: "given up at the request of site " + p.Name})
+		ac.money.must(moneymsg.Transfer{Kind: moneymsg.Void, Pending: a.Hold, Reason: "given up at the request of site " + p.Name})
 		a.Hold, a.Closed = "", revoked
 		p.open--
 		return nil
@@ -247,12 +249,12 @@ func (ac *acceptor) release(p *peer, i *messages.Instruction) *Rejected {
 	if a != nil || i.Expires <= ac.money.books.Now() {
 		return nil
 	}
-	if i.Expires > ac.money.books.Now().Add(2*messages.MaxInterval) {
+	if i.Expires > ac.money.books.Now().Add(2*clearing.MaxInterval) {
 		return reject(Future, messages.Invalid, "authorisation %q would end at %v, later than any may", clip(i.ID), i.Expires)
 	}
 	if err := ac.remembers(p); err != nil {
 		return err
 	}
-	ac.remember(accepted{Owner: acceptedKey(p.Name, ""), Until: i.Expires, Authorisation: messages.Authorisation{Issuer: p.Name, ID: i.ID}, Closed: revoked})
+	ac.remember(accepted{Owner: acceptedKey(p.Name, ""), Until: i.Expires, Authorisation: clearing.Authorisation{Issuer: p.Name, ID: i.ID}, Closed: revoked})
 	return nil
 }

@@ -3,7 +3,9 @@ package clearing
 import (
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 	"github.com/candor-grid/candor/messages/proof"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // Verbs of journal records that no request caused: a peer's receipt, a command that only sets the time, and what the
@@ -39,7 +41,7 @@ func (s *State) hear(c *Command) (signed bool) {
 	var statement any
 	switch found := c.found(); {
 	case c.Instructions != nil:
-		from, verb, statement, signed = messages.ServiceIdentity(c.Instructions.Instructions.From), messages.VerbInstruct, c.Instructions, true
+		from, verb, statement, signed = messages.ServiceIdentity(c.Instructions.Instructions.From), clearing.VerbInstruct, c.Instructions, true
 	case c.Receipt != nil:
 		from, verb, statement, signed = messages.ServiceIdentity(c.Receipt.Receipt.From), verbReceipt, c.Receipt, true
 	case found != Command{}:
@@ -47,7 +49,7 @@ func (s *State) hear(c *Command) (signed bool) {
 	default:
 		return false
 	}
-	body, err := messages.Marshal(statement, messages.Msgpack)
+	body, err := wire.Marshal(statement, wire.Msgpack)
 	if err != nil {
 		return false // cannot happen: the command was decoded before
 	}
@@ -69,11 +71,11 @@ func (s *State) Again(cause *ledger.Cause) *messages.Error {
 	case cause.Verb == verbPass && cause.By == "" && len(payload) == 0:
 		c.By = ""
 		return s.again(&c)
-	case cause.Verb == messages.VerbInstruct:
-		c.Instructions = new(messages.SignedInstructions)
+	case cause.Verb == clearing.VerbInstruct:
+		c.Instructions = new(clearing.SignedInstructions)
 		into, c.By = c.Instructions, ""
 	case cause.Verb == verbReceipt:
-		c.Receipt = new(messages.SignedReceipt)
+		c.Receipt = new(clearing.SignedReceipt)
 		into, c.By = c.Receipt, ""
 	case cause.Verb == verbFound && cause.By == "":
 		var found Command
@@ -101,7 +103,7 @@ func (s *State) again(c *Command) *messages.Error {
 }
 
 func read(payload []byte, into any) error {
-	return messages.Unmarshal(payload, messages.Detect(payload, ""), into)
+	return wire.Unmarshal(payload, wire.Detect(payload, ""), into)
 }
 
 // Differs returns an error if two states differ. It ignores the counts of refusals, because the journal does not

@@ -12,6 +12,8 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
 // TestStatementsThatAreRefused sends authorisations that were altered, are for another site, are from strangers, or
@@ -20,12 +22,12 @@ func TestStatementsThatAreRefused(t *testing.T) {
 	east, west := pair(t)
 	north := newSide(t, "north")
 	a := east.authorise(west, "k", 30)
-	altered := func(change func(*messages.Authorisation)) Command {
+	altered := func(change func(*clearing.Authorisation)) Command {
 		b := a
 		change(&b.Authorisation)
 		return accepting(b)
 	}
-	sealed := func(by nkeys.KeyPair, change func(*messages.Authorisation)) Command {
+	sealed := func(by nkeys.KeyPair, change func(*clearing.Authorisation)) Command {
 		b := a.Authorisation
 		change(&b)
 		signed, err := SignAuthorisation(by, b)
@@ -34,25 +36,25 @@ func TestStatementsThatAreRefused(t *testing.T) {
 		}
 		return accepting(signed)
 	}
-	nothing := func(*messages.Authorisation) {}
+	nothing := func(*clearing.Authorisation) {}
 
-	west.refuse(Signature, messages.PermissionDenied, altered(func(b *messages.Authorisation) { b.Amount *= 2 }))
-	west.refuse(Signature, messages.PermissionDenied, altered(func(b *messages.Authorisation) { b.Account = "bob" }))
-	west.refuse(Signature, messages.PermissionDenied, altered(func(b *messages.Authorisation) { b.Interval *= 2 }))
-	west.refuse(Signature, messages.PermissionDenied, altered(func(b *messages.Authorisation) { b.ID = "ada/other" }))
-	west.refuse(Misaddressed, messages.PermissionDenied, altered(func(b *messages.Authorisation) { b.Peer = "north" }))
-	west.refuse(Stranger, messages.Unavailable, altered(func(b *messages.Authorisation) { b.Issuer = "north" }))
+	west.refuse(Signature, messages.PermissionDenied, altered(func(b *clearing.Authorisation) { b.Amount *= 2 }))
+	west.refuse(Signature, messages.PermissionDenied, altered(func(b *clearing.Authorisation) { b.Account = "bob" }))
+	west.refuse(Signature, messages.PermissionDenied, altered(func(b *clearing.Authorisation) { b.Interval *= 2 }))
+	west.refuse(Signature, messages.PermissionDenied, altered(func(b *clearing.Authorisation) { b.ID = "ada/other" }))
+	west.refuse(Misaddressed, messages.PermissionDenied, altered(func(b *clearing.Authorisation) { b.Peer = "north" }))
+	west.refuse(Stranger, messages.Unavailable, altered(func(b *clearing.Authorisation) { b.Issuer = "north" }))
 	west.refuse(Signature, messages.PermissionDenied, sealed(north.keys, nothing))
 	west.refuse(Signature, messages.PermissionDenied, sealed(west.keys, nothing))
-	west.refuse(Amount, messages.Invalid, sealed(east.keys, func(b *messages.Authorisation) { b.Amount = -1 }))
-	west.refuse(Amount, messages.Invalid, sealed(east.keys, func(b *messages.Authorisation) { b.Amount = math.MinInt64 }))
-	west.refuse(Amount, messages.TooLarge, sealed(east.keys, func(b *messages.Authorisation) { b.Amount = math.MaxInt64 }))
-	west.refuse(Malformed, messages.Invalid, sealed(east.keys, func(b *messages.Authorisation) { b.Issued = math.MaxInt64 }))
-	west.refuse(Malformed, messages.Invalid, sealed(east.keys, func(b *messages.Authorisation) { b.Margin = 0 }))
-	west.refuse(Future, messages.Invalid, sealed(east.keys, func(b *messages.Authorisation) { b.Issued = west.at + hour + 1 }))
+	west.refuse(Amount, messages.Invalid, sealed(east.keys, func(b *clearing.Authorisation) { b.Amount = -1 }))
+	west.refuse(Amount, messages.Invalid, sealed(east.keys, func(b *clearing.Authorisation) { b.Amount = math.MinInt64 }))
+	west.refuse(Amount, messages.TooLarge, sealed(east.keys, func(b *clearing.Authorisation) { b.Amount = math.MaxInt64 }))
+	west.refuse(Malformed, messages.Invalid, sealed(east.keys, func(b *clearing.Authorisation) { b.Issued = math.MaxInt64 }))
+	west.refuse(Malformed, messages.Invalid, sealed(east.keys, func(b *clearing.Authorisation) { b.Margin = 0 }))
+	west.refuse(Future, messages.Invalid, sealed(east.keys, func(b *clearing.Authorisation) { b.Issued = west.at + hour + 1 }))
 
 	west.must(accepting(a))
-	west.refuse(Rewritten, messages.Conflict, sealed(east.keys, func(b *messages.Authorisation) { b.Amount *= 2 }))
+	west.refuse(Rewritten, messages.Conflict, sealed(east.keys, func(b *clearing.Authorisation) { b.Amount *= 2 }))
 	replay := accepting(a)
 	replay.Accept.Purpose = "another job"
 	west.refuse(Replayed, messages.Conflict, replay)
@@ -70,7 +72,7 @@ func TestStatementEndsByTheClockThatIsAhead(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
 	east.at = a.Authorisation.Ends()
-	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: 1}})
+	east.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: 1}})
 	east.exchange(west)
 	west.refuse(Stale, messages.Expired, accepting(a))
 }
@@ -105,11 +107,11 @@ func TestChargesThatAreRefused(t *testing.T) {
 	west.refuse(Amount, messages.Invalid, charging(a, -1))
 	west.must(charging(a, 20))
 	west.refuse(Recharged, messages.Conflict, charging(a, 10))
-	west.refuse(Ordinary, messages.NotFound, charging(messages.SignedAuthorisation{Authorisation: messages.Authorisation{Issuer: "east", ID: "ada/none"}}, 10))
+	west.refuse(Ordinary, messages.NotFound, charging(clearing.SignedAuthorisation{Authorisation: clearing.Authorisation{Issuer: "east", ID: "ada/none"}}, 10))
 
 	// The same by a bank that breaks the rules: each outcome stays as it is.
 	charge := func(from *side, amount messages.Credits, id string) (messages.Kind, bool) {
-		m := from.forge(east, messages.Instruction{Kind: messages.InstructCharge, ID: id, Amount: amount})
+		m := from.forge(east, clearing.Instruction{Kind: clearing.InstructCharge, ID: id, Amount: amount})
 		o := east.answer(m).Receipt.Outcomes
 		return o[len(o)-1].Error.Kind, strings.Contains(o[len(o)-1].Error.Message, ":")
 	}
@@ -133,7 +135,7 @@ func TestChargesThatAreRefused(t *testing.T) {
 		}
 		east.has("ada", 100, 30)
 	}
-	east.answer(west.forge(east, messages.Instruction{Kind: messages.InstructCharge, ID: a.Authorisation.ID, Amount: 30 * messages.Credit}))
+	east.answer(west.forge(east, clearing.Instruction{Kind: clearing.InstructCharge, ID: a.Authorisation.ID, Amount: 30 * messages.Credit}))
 	east.has("ada", 70, 0)
 	if kind, _ := charge(west, 30*messages.Credit, a.Authorisation.ID); kind != messages.Ended || east.state.Refused(Recharged) != 1 {
 		t.Errorf("a second capture came to %v", kind)
@@ -142,17 +144,17 @@ func TestChargesThatAreRefused(t *testing.T) {
 }
 
 // forge signs an instruction with the next number that the receiver expects, whatever the sender's own books say.
-func (s *side) forge(to *side, i messages.Instruction) messages.SignedInstructions {
+func (s *side) forge(to *side, i clearing.Instruction) clearing.SignedInstructions {
 	in := &to.state.peers.byName[s.name].In
-	return s.sign(messages.Instructions{From: s.name, To: to.name, First: in.Total.Number + 1, List: []messages.Instruction{i}, Known: in.Base, At: s.at})
+	return s.sign(clearing.Instructions{From: s.name, To: to.name, First: in.Total.Number + 1, List: []clearing.Instruction{i}, Known: in.Base, At: s.at})
 }
 
 // TestAmountBeyondTheType sends amounts of 2^63, which do not fit the type. The message must be refused as unreadable
 // before anything else is checked.
 func TestAmountBeyondTheType(t *testing.T) {
 	east, west := pair(t)
-	c := Command{At: west.at, Instructions: &messages.SignedInstructions{Instructions: messages.Instructions{
-		From: "east", To: "west", First: 1, List: []messages.Instruction{{Kind: messages.InstructPay, Account: "ada", Amount: math.MaxInt64}}}}}
+	c := Command{At: west.at, Instructions: &clearing.SignedInstructions{Instructions: clearing.Instructions{
+		From: "east", To: "west", First: 1, List: []clearing.Instruction{{Kind: clearing.InstructPay, Account: "ada", Amount: math.MaxInt64}}}}}
 	data, err := c.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -178,10 +180,10 @@ func TestAmountBeyondTheType(t *testing.T) {
 func TestMessagesThatAreRefused(t *testing.T) {
 	east, west := pair(t)
 	for _, key := range []string{"a", "b", "c"} {
-		east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: key, Peer: "west", Payee: "ada", Amount: messages.Credit}})
+		east.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: key, Peer: "west", Payee: "ada", Amount: messages.Credit}})
 	}
 	whole := east.outgoing(west)
-	with := func(change func(*messages.Instructions)) Command {
+	with := func(change func(*clearing.Instructions)) Command {
 		m := whole.Instructions
 		m.List = slices.Clone(m.List)
 		change(&m)
@@ -191,21 +193,21 @@ func TestMessagesThatAreRefused(t *testing.T) {
 	altered := whole
 	altered.Instructions.At++
 	west.refuse(Signature, messages.PermissionDenied, Command{Instructions: &altered})
-	west.refuse(Misaddressed, messages.PermissionDenied, with(func(m *messages.Instructions) { m.To = "north" }))
-	west.refuse(Stranger, messages.PermissionDenied, with(func(m *messages.Instructions) { m.From = "north" }))
-	west.refuse(Gap, messages.Unavailable, with(func(m *messages.Instructions) { m.First = 2 }))
-	west.refuse(Malformed, messages.Invalid, with(func(m *messages.Instructions) { m.First = 0 }))
-	west.refuse(Malformed, messages.Invalid, with(func(m *messages.Instructions) { m.First = math.MaxUint64 }))
-	west.refuse(Malformed, messages.Invalid, with(func(m *messages.Instructions) { m.List = make([]messages.Instruction, messages.MaxInstructions+1) }))
+	west.refuse(Misaddressed, messages.PermissionDenied, with(func(m *clearing.Instructions) { m.To = "north" }))
+	west.refuse(Stranger, messages.PermissionDenied, with(func(m *clearing.Instructions) { m.From = "north" }))
+	west.refuse(Gap, messages.Unavailable, with(func(m *clearing.Instructions) { m.First = 2 }))
+	west.refuse(Malformed, messages.Invalid, with(func(m *clearing.Instructions) { m.First = 0 }))
+	west.refuse(Malformed, messages.Invalid, with(func(m *clearing.Instructions) { m.First = math.MaxUint64 }))
+	west.refuse(Malformed, messages.Invalid, with(func(m *clearing.Instructions) { m.List = make([]clearing.Instruction, clearing.MaxInstructions+1) }))
 
 	receipt := west.answer(whole)
 	west.has("ada", 103, 0)
 	west.answer(whole) // a repeated message is answered, and not carried out again
 	west.has("ada", 103, 0)
-	west.refuse(Rewritten, messages.Conflict, with(func(m *messages.Instructions) { m.List[1].Amount *= 2 }))
-	west.refuse(Rewritten, messages.Conflict, with(func(m *messages.Instructions) { m.List[0], m.List[1] = m.List[1], m.List[0]; m.List[0].Reason = "x" }))
+	west.refuse(Rewritten, messages.Conflict, with(func(m *clearing.Instructions) { m.List[1].Amount *= 2 }))
+	west.refuse(Rewritten, messages.Conflict, with(func(m *clearing.Instructions) { m.List[0], m.List[1] = m.List[1], m.List[0]; m.List[0].Reason = "x" }))
 
-	east.refuse(Misaddressed, messages.PermissionDenied, forged(west, receipt, func(r *messages.Receipt) { r.To = "north" }))
+	east.refuse(Misaddressed, messages.PermissionDenied, forged(west, receipt, func(r *clearing.Receipt) { r.To = "north" }))
 	tampered := receipt
 	tampered.Receipt.At++
 	east.refuse(Signature, messages.PermissionDenied, Command{Receipt: &tampered})
@@ -217,7 +219,7 @@ func TestMessagesThatAreRefused(t *testing.T) {
 }
 
 // forged returns a receipt that its bank changed and signed again.
-func forged(by *side, r messages.SignedReceipt, change func(*messages.Receipt)) Command {
+func forged(by *side, r clearing.SignedReceipt, change func(*clearing.Receipt)) Command {
 	m := r.Receipt
 	m.Outcomes = slices.Clone(m.Outcomes)
 	change(&m)
@@ -232,16 +234,16 @@ func forged(by *side, r messages.SignedReceipt, change func(*messages.Receipt)) 
 // changes nothing, whichever bank is wrong.
 func TestTotalsThatDoNotMatch(t *testing.T) {
 	east, west := pair(t)
-	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "a", Peer: "west", Payee: "ada", Amount: messages.Credit}})
+	east.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: "a", Peer: "west", Payee: "ada", Amount: messages.Credit}})
 	receipt := west.answer(east.outgoing(west))
 
-	east.refuse(Totals, messages.Conflict, forged(west, receipt, func(r *messages.Receipt) { r.Total.Owed++ }))
-	east.refuse(Totals, messages.Conflict, forged(west, receipt, func(r *messages.Receipt) { r.Total.Volume++ }))
-	east.refuse(Totals, messages.Conflict, forged(west, receipt, func(r *messages.Receipt) { r.Total.Digest = make([]byte, 32) }))
-	refused := messages.TransferResult{Error: messages.Errorf(messages.NotFound, "no")}
-	east.refuse(Totals, messages.Conflict, forged(west, receipt, func(r *messages.Receipt) { r.Outcomes[0] = refused }))
-	east.refuse(Amount, messages.Conflict, forged(west, receipt, func(r *messages.Receipt) { r.Outcomes[0].Amount++ }))
-	east.refuse(Amount, messages.Conflict, forged(west, receipt, func(r *messages.Receipt) { r.Outcomes[0].Amount = math.MinInt64 }))
+	east.refuse(Totals, messages.Conflict, forged(west, receipt, func(r *clearing.Receipt) { r.Total.Owed++ }))
+	east.refuse(Totals, messages.Conflict, forged(west, receipt, func(r *clearing.Receipt) { r.Total.Volume++ }))
+	east.refuse(Totals, messages.Conflict, forged(west, receipt, func(r *clearing.Receipt) { r.Total.Digest = make([]byte, 32) }))
+	refused := moneymsg.TransferResult{Error: messages.Errorf(messages.NotFound, "no")}
+	east.refuse(Totals, messages.Conflict, forged(west, receipt, func(r *clearing.Receipt) { r.Outcomes[0] = refused }))
+	east.refuse(Amount, messages.Conflict, forged(west, receipt, func(r *clearing.Receipt) { r.Outcomes[0].Amount++ }))
+	east.refuse(Amount, messages.Conflict, forged(west, receipt, func(r *clearing.Receipt) { r.Outcomes[0].Amount = math.MinInt64 }))
 	if d := east.state.Peers().Peers[0].Dispute; !strings.HasPrefix(d, "totals: ") {
 		t.Errorf("the dispute is %q", d)
 	}
@@ -260,7 +262,7 @@ func TestTotalsThatDoNotMatch(t *testing.T) {
 // TestLostBooksAreNoticed checks that a bank which lost its answers, or its instructions, gets the reason Lost.
 func TestLostBooksAreNoticed(t *testing.T) {
 	east, west := pair(t)
-	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "a", Peer: "west", Payee: "ada", Amount: messages.Credit}})
+	east.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: "a", Peer: "west", Payee: "ada", Amount: messages.Credit}})
 	sent := east.outgoing(west)
 	receipt := west.answer(sent)
 	east.must(Command{Receipt: &receipt})
@@ -275,14 +277,14 @@ func TestLostBooksAreNoticed(t *testing.T) {
 // TestFlood checks that a peer cannot make a bank remember more outcomes than the limit.
 func TestFlood(t *testing.T) {
 	east, west := pair(t)
-	m := messages.Instructions{From: "east", To: "west", First: 1, At: east.at, Known: west.state.peers.byName["east"].In.Base}
-	for range messages.MaxInstructions {
-		m.List = append(m.List, messages.Instruction{Kind: messages.InstructCharge, ID: "ada/x", Amount: 1})
+	m := clearing.Instructions{From: "east", To: "west", First: 1, At: east.at, Known: west.state.peers.byName["east"].In.Base}
+	for range clearing.MaxInstructions {
+		m.List = append(m.List, clearing.Instruction{Kind: clearing.InstructCharge, ID: "ada/x", Amount: 1})
 	}
-	for range MaxOutstanding / messages.MaxInstructions {
+	for range MaxOutstanding / clearing.MaxInstructions {
 		signed := east.sign(m)
 		west.must(Command{Instructions: &signed})
-		m.First += messages.MaxInstructions
+		m.First += clearing.MaxInstructions
 	}
 	signed := east.sign(m)
 	west.refuse(Flood, messages.Exhausted, Command{Instructions: &signed})
@@ -295,24 +297,24 @@ func TestFullOutbox(t *testing.T) {
 	a := west.authorise(east, "k", 10)
 	east.must(accepting(a))
 	for i := range MaxOutstanding {
-		east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: fmt.Sprint(i), Peer: "west", Payee: "ada", Amount: 1}})
+		east.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: fmt.Sprint(i), Peer: "west", Payee: "ada", Amount: 1}})
 	}
-	one := Command{By: "ada", Remit: &messages.RemitRequest{Key: "more", Peer: "west", Payee: "ada", Amount: 1}}
+	one := Command{By: "ada", Remit: &clearing.RemitRequest{Key: "more", Peer: "west", Payee: "ada", Amount: 1}}
 	east.refuse(Ordinary, messages.Exhausted, one)
 	b := west.authorise(east, "l", 10)
 	east.must(accepting(b))
 	east.must(charging(a, 5))
-	east.must(Command{Close: &messages.CloseRequest{Cycle: 1}})
+	east.must(Command{Close: &clearing.CloseRequest{Cycle: 1}})
 	east.at = b.Authorisation.Ends()
 	east.must(Command{})
 	if due := east.state.Due(); due != 0 {
 		t.Errorf("something is due at %v, after all has ended", due)
 	}
-	for range MaxOutstanding / messages.MaxInstructions {
+	for range MaxOutstanding / clearing.MaxInstructions {
 		east.exchange(west)
 	}
 	east.must(one)
-	if out := &east.state.peers.byName["west"].outbox; len(*out) != 4 || (*out)[0].Instruction.Kind != messages.InstructCharge || (*out)[1].Instruction.Kind != messages.InstructSettle {
+	if out := &east.state.peers.byName["west"].outbox; len(*out) != 4 || (*out)[0].Instruction.Kind != clearing.InstructCharge || (*out)[1].Instruction.Kind != clearing.InstructSettle {
 		t.Errorf("what waits is %+v", *out)
 	}
 	if in := &west.state.peers.byName["east"].In; in.Total.Number != MaxOutstanding || in.Total.Owed != MaxOutstanding {
@@ -324,7 +326,7 @@ func TestFullOutbox(t *testing.T) {
 func TestManyTinyAuthorisations(t *testing.T) {
 	east, _ := pair(t)
 	tiny := func(n int) Command {
-		return Command{By: "ada", Authorise: &messages.AuthoriseRequest{Key: fmt.Sprint(n), Peer: "west", Amount: 1, Interval: span}}
+		return Command{By: "ada", Authorise: &clearing.AuthoriseRequest{Key: fmt.Sprint(n), Peer: "west", Amount: 1, Interval: span}}
 	}
 	for n := range maxOwned {
 		east.must(tiny(n))
@@ -340,12 +342,12 @@ func TestManyTinyAuthorisations(t *testing.T) {
 // TestHostileText checks that a peer's text appears in this bank's statements only as one printable line.
 func TestHostileText(t *testing.T) {
 	east, west := pair(t)
-	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "bob", Amount: messages.Credit}})
+	east.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: "p", Peer: "west", Payee: "bob", Amount: messages.Credit}})
 	m := east.outgoing(west)
 	why := &messages.Error{Kind: messages.NotFound, Message: "no\n\x00\xff" + strings.Repeat("ü", 120)}
-	o := messages.TransferResult{Error: why}
+	o := moneymsg.TransferResult{Error: why}
 	total := After(m.Instructions.Known, &m.Instructions.List[0], &o)
-	r, err := SignReceipt(west.keys, messages.Receipt{From: "west", To: "east", First: 1, Outcomes: []messages.TransferResult{o}, Total: total, At: west.at})
+	r, err := SignReceipt(west.keys, clearing.Receipt{From: "west", To: "east", First: 1, Outcomes: []moneymsg.TransferResult{o}, Total: total, At: west.at})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -359,9 +361,9 @@ func TestHostileText(t *testing.T) {
 // TestMeddlingShows resolves a hold of the clearing from outside. The clearing must report a fault.
 func TestMeddlingShows(t *testing.T) {
 	east, west := pair(t)
-	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: messages.Credit}})
-	void := ledger.Command{Verb: ledger.Transfers, At: east.at, By: "ops", Rank: ledger.Clearing, Transfers: []messages.Transfer{
-		{ID: "meddling", Kind: messages.Void, Pending: remittanceHold + "ada/p"}}}
+	east.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: messages.Credit}})
+	void := ledger.Command{Verb: ledger.Transfers, At: east.at, By: "ops", Rank: ledger.Clearing, Transfers: []moneymsg.Transfer{
+		{ID: "meddling", Kind: moneymsg.Void, Pending: remittanceHold + "ada/p"}}}
 	east.meddled = true
 	if r := east.ledger.ApplyOwn(void.Encode()); r.Error != nil || r.Transfers[0].Error != nil {
 		t.Fatalf("got %+v", r)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 // BenchmarkExchange measures one message with as many payments as fit, from the request of each payment to its
@@ -18,9 +19,9 @@ func BenchmarkExchange(b *testing.B) {
 	n := 0
 	b.ReportAllocs()
 	for b.Loop() {
-		for range messages.MaxInstructions {
+		for range clearing.MaxInstructions {
 			n++
-			east.do(Command{By: "ada", Remit: &messages.RemitRequest{Key: fmt.Sprint(n), Peer: "west", Payee: "ada", Amount: 1}})
+			east.do(Command{By: "ada", Remit: &clearing.RemitRequest{Key: fmt.Sprint(n), Peer: "west", Payee: "ada", Amount: 1}})
 		}
 		east.exchange(west)
 	}
@@ -36,7 +37,7 @@ func BenchmarkAccept(b *testing.B) {
 	east.know(west, 1_000_000)
 	west.know(east, 1_000_000)
 	east.grant("ada", 1_000_000)
-	statements := make([]messages.SignedAuthorisation, maxOwned)
+	statements := make([]clearing.SignedAuthorisation, maxOwned)
 	for i := range statements {
 		statements[i] = east.authorise(west, fmt.Sprint(i), 1)
 	}

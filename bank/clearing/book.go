@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
 // Limits for each peer and direction.
@@ -20,19 +22,19 @@ const (
 // digest of all lines before it. The sender enters an instruction when it learns the outcome, the receiver when it
 // carries it out. Its fields are exported for the image only.
 type book struct {
-	Base  messages.RunningTotal // running total before the first of Lines
-	Total messages.RunningTotal
+	Base  clearing.RunningTotal // running total before the first of Lines
+	Total clearing.RunningTotal
 	Lines []line
 }
 
 // line is one instruction in a book, and the part of the running total that the instruction itself does not have.
 type line struct {
-	Shown        messages.ClearingLine
+	Shown        clearing.ClearingLine
 	Owed, Volume messages.Credits
 }
 
-func (l *line) total() messages.RunningTotal {
-	return messages.RunningTotal{Number: l.Shown.Number, Owed: l.Owed, Volume: l.Volume, Digest: l.Shown.Digest}
+func (l *line) total() clearing.RunningTotal {
+	return clearing.RunningTotal{Number: l.Shown.Number, Owed: l.Owed, Volume: l.Volume, Digest: l.Shown.Digest}
 }
 
 // newBook returns an empty book of the instructions from one site to another.
@@ -41,34 +43,34 @@ func newBook(from, to messages.Name) book {
 }
 
 // bookFrom returns a book that continues from a running total, without earlier lines.
-func bookFrom(total messages.RunningTotal) book { return book{Base: total, Total: total} }
+func bookFrom(total clearing.RunningTotal) book { return book{Base: total, Total: total} }
 
 // Beginning returns the running total before the first instruction from one site to another.
-func Beginning(from, to messages.Name) messages.RunningTotal {
+func Beginning(from, to messages.Name) clearing.RunningTotal {
 	start := sha256.Sum256([]byte(domainBook + "\x00" + from + "\x00" + to))
-	return messages.RunningTotal{Digest: start[:]}
+	return clearing.RunningTotal{Digest: start[:]}
 }
 
 // After returns the running total after one more instruction. Both banks compute the same total.
-func After(total messages.RunningTotal, i *messages.Instruction, o *messages.TransferResult) messages.RunningTotal {
+func After(total clearing.RunningTotal, i *clearing.Instruction, o *moneymsg.TransferResult) clearing.RunningTotal {
 	h := sha256.New()
 	h.Write(total.Digest)             //nolint:errcheck // writing to a hash cannot fail
 	h.Write(signed(domainBook, i))    //nolint:errcheck // writing to a hash cannot fail
 	h.Write(signed(domainReceipt, o)) //nolint:errcheck // writing to a hash cannot fail
 	owes := owes(i.Kind, o.Amount)
-	next := messages.RunningTotal{Number: total.Number + 1, Owed: total.Owed + owes, Volume: total.Volume, Digest: h.Sum(nil)}
-	if i.Kind == messages.InstructPay || i.Kind == messages.InstructCharge {
+	next := clearing.RunningTotal{Number: total.Number + 1, Owed: total.Owed + owes, Volume: total.Volume, Digest: h.Sum(nil)}
+	if i.Kind == clearing.InstructPay || i.Kind == clearing.InstructCharge {
 		next.Volume += o.Amount
 	}
 	return next
 }
 
 // owes returns the amount that an instruction adds to the sender's debt to the receiver.
-func owes(k messages.InstructionKind, moved messages.Credits) messages.Credits {
+func owes(k clearing.InstructionKind, moved messages.Credits) messages.Credits {
 	switch k {
-	case messages.InstructPay:
+	case clearing.InstructPay:
 		return moved
-	case messages.InstructCharge, messages.InstructSettle:
+	case clearing.InstructCharge, clearing.InstructSettle:
 		return -moved
 	}
 	return 0
@@ -80,25 +82,25 @@ func (b *book) holds(amount messages.Credits) bool {
 }
 
 // enter appends an instruction with its outcome.
-func (b *book) enter(i *messages.Instruction, o *messages.TransferResult) {
+func (b *book) enter(i *clearing.Instruction, o *moneymsg.TransferResult) {
 	b.Total = After(b.Total, i, o)
 	if len(b.Lines) >= keptLines+keptLines/4 {
 		drop := len(b.Lines) - keptLines
 		b.Base = b.Lines[drop-1].total()
 		b.Lines = append([]line(nil), b.Lines[drop:]...)
 	}
-	b.Lines = append(b.Lines, line{Owed: b.Total.Owed, Volume: b.Total.Volume, Shown: messages.ClearingLine{
+	b.Lines = append(b.Lines, line{Owed: b.Total.Owed, Volume: b.Total.Volume, Shown: clearing.ClearingLine{
 		Number: b.Total.Number, Kind: i.Kind, Asked: i.Amount, Moved: o.Amount, Refused: o.Error != nil, Digest: b.Total.Digest,
 	}})
 }
 
 // at returns the running total after the instruction with a number; false: the book does not have that number.
-func (b *book) at(number uint64) (messages.RunningTotal, bool) {
+func (b *book) at(number uint64) (clearing.RunningTotal, bool) {
 	switch {
 	case number == b.Base.Number:
 		return b.Base, true
 	case number < b.Base.Number || number > b.Total.Number:
-		return messages.RunningTotal{}, false
+		return clearing.RunningTotal{}, false
 	}
 	return b.Lines[number-b.oldest()].total(), true
 }
@@ -107,8 +109,8 @@ func (b *book) at(number uint64) (messages.RunningTotal, bool) {
 func (b *book) oldest() uint64 { return b.Base.Number + 1 }
 
 // page returns up to limit lines, starting at a number.
-func (b *book) page(from uint64, limit int) []messages.ClearingLine {
-	out := []messages.ClearingLine{}
+func (b *book) page(from uint64, limit int) []clearing.ClearingLine {
+	out := []clearing.ClearingLine{}
 	first := max(from, b.oldest())
 	for n := first; n <= b.Total.Number && len(out) < limit; n++ {
 		out = append(out, b.Lines[n-b.oldest()].Shown)
@@ -116,6 +118,6 @@ func (b *book) page(from uint64, limit int) []messages.ClearingLine {
 	return out
 }
 
-func same(a, b messages.RunningTotal) bool {
+func same(a, b clearing.RunningTotal) bool {
 	return a.Number == b.Number && a.Owed == b.Owed && a.Volume == b.Volume && bytes.Equal(a.Digest, b.Digest)
 }

@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
 // authoriseAs sets credits aside for another site, for a user whose name the site may invent.
-func (s *side) authoriseAs(user messages.Name, other *side, amount messages.Credits) messages.SignedAuthorisation {
+func (s *side) authoriseAs(user messages.Name, other *side, amount messages.Credits) clearing.SignedAuthorisation {
 	s.Helper()
-	signed, err := SignAuthorisation(s.keys, messages.Authorisation{Issuer: s.name, Peer: other.name, ID: user + "/k", Account: user, Member: user,
+	signed, err := SignAuthorisation(s.keys, clearing.Authorisation{Issuer: s.name, Peer: other.name, ID: user + "/k", Account: user, Member: user,
 		Amount: amount, Issued: s.at, Interval: 3600 * span, Margin: margin})
 	if err != nil {
 		s.Fatal(err)
@@ -28,7 +30,7 @@ func TestASilentPeerStopsNobody(t *testing.T) {
 		a := north.authoriseAs(fmt.Sprint("v", i), east, 1)
 		east.must(accepting(a))
 		if i%2 == 0 {
-			east.must(Command{By: "$auctioneer", Charge: &messages.ChargeRequest{Issuer: "north", ID: a.Authorisation.ID, Amount: 1}})
+			east.must(Command{By: "$auctioneer", Charge: &clearing.ChargeRequest{Issuer: "north", ID: a.Authorisation.ID, Amount: 1}})
 		}
 	}
 	a := west.authorise(east, "k", 30)
@@ -66,7 +68,7 @@ func TestASilentPeerStopsNobody(t *testing.T) {
 func TestVisitsAreBoundedPerPeer(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
-	last := func(n int) messages.SignedAuthorisation { return north.authoriseAs(fmt.Sprint("v", n), east, 1) }
+	last := func(n int) clearing.SignedAuthorisation { return north.authoriseAs(fmt.Sprint("v", n), east, 1) }
 	const some = 100
 	for i := range some {
 		east.must(accepting(last(i)))
@@ -84,8 +86,8 @@ func TestVisitsAreBoundedPerPeer(t *testing.T) {
 // it never issued.
 func TestNoPeerFillsTheRegister(t *testing.T) {
 	east, west := pair(t)
-	m := messages.Instructions{From: "east", To: "west", First: 1, At: east.at, Known: west.state.peers.byName["east"].In.Base}
-	m.List = []messages.Instruction{{Kind: messages.InstructRevoke, ID: "ada/one", Expires: east.at + hour}}
+	m := clearing.Instructions{From: "east", To: "west", First: 1, At: east.at, Known: west.state.peers.byName["east"].In.Base}
+	m.List = []clearing.Instruction{{Kind: clearing.InstructRevoke, ID: "ada/one", Expires: east.at + hour}}
 	west.meddled = true
 	west.state.peers.byName["east"].remembered = maxRegistered / 8
 	o := west.answer(east.sign(m)).Receipt.Outcomes[0]
@@ -101,8 +103,8 @@ func TestEachPeerHasItsShare(t *testing.T) {
 	east, north, west := sides[0], sides[1], sides[2]
 	take := func(from *side, cycle uint64) {
 		t.Helper()
-		east.answer(from.forge(east, messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: 90 * messages.Credit}))
-		east.answer(from.forge(east, messages.Instruction{Kind: messages.InstructSettle, Cycle: cycle, Amount: 90 * messages.Credit}))
+		east.answer(from.forge(east, clearing.Instruction{Kind: clearing.InstructPay, Account: "ada", Amount: 90 * messages.Credit}))
+		east.answer(from.forge(east, clearing.Instruction{Kind: clearing.InstructSettle, Cycle: cycle, Amount: 90 * messages.Credit}))
 	}
 	for cycle := range uint64(8) { // cycles that east has not closed
 		take(north, cycle+1)
@@ -114,8 +116,8 @@ func TestEachPeerHasItsShare(t *testing.T) {
 	east.has(PeerAccount("west"), 0, 0)
 
 	share := 30 * messages.Credit
-	terms := func(limit messages.Credits, share *messages.Credits) *messages.PeerReply {
-		return east.must(Command{Peer: &messages.PeerRequest{Peer: "west", Keys: []string{west.public()}, Limit: limit * messages.Credit, Share: share}}).Peer
+	terms := func(limit messages.Credits, share *messages.Credits) *clearing.PeerReply {
+		return east.must(Command{Peer: &clearing.PeerRequest{Peer: "west", Keys: []string{west.public()}, Limit: limit * messages.Credit, Share: share}}).Peer
 	}
 	if p := terms(100, &share); p.Share != share || p.Settled != 90*messages.Credit {
 		t.Errorf("got %+v", p)
@@ -131,8 +133,8 @@ func TestAShareOnlyGrowsWithItsTerms(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
 	north.pay(east, "p", 60)
-	terms := func(other *side, limit messages.Credits) *messages.PeerReply {
-		return east.must(Command{Peer: &messages.PeerRequest{Peer: other.name, Keys: []string{other.public()}, Limit: limit * messages.Credit}}).Peer
+	terms := func(other *side, limit messages.Credits) *clearing.PeerReply {
+		return east.must(Command{Peer: &clearing.PeerRequest{Peer: other.name, Keys: []string{other.public()}, Limit: limit * messages.Credit}}).Peer
 	}
 	if p := terms(north, 0); p.Share != 60*messages.Credit {
 		t.Errorf("the share is %v, want what it owes, 60", p.Share)
@@ -142,8 +144,8 @@ func TestAShareOnlyGrowsWithItsTerms(t *testing.T) {
 	}
 	terms(north, 100)
 	for cycle := range uint64(3) {
-		east.answer(north.forge(east, messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: 90 * messages.Credit}))
-		east.answer(north.forge(east, messages.Instruction{Kind: messages.InstructSettle, Cycle: cycle + 1, Amount: 150 * messages.Credit}))
+		east.answer(north.forge(east, clearing.Instruction{Kind: clearing.InstructPay, Account: "ada", Amount: 90 * messages.Credit}))
+		east.answer(north.forge(east, clearing.Instruction{Kind: clearing.InstructSettle, Cycle: cycle + 1, Amount: 150 * messages.Credit}))
 		terms(west, 50)
 	}
 	if p := terms(north, 100); p.Share != 100*messages.Credit {
@@ -158,24 +160,24 @@ func TestADisputeStopsCredit(t *testing.T) {
 	east.must(accepting(kept))
 	first := east.authorise(west, "first", 10)
 	west.pay(east, "p", 20)
-	lie := west.forge(east, messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: 1}).Instructions
-	lie.Known = messages.RunningTotal{Number: 1, Owed: 7, Digest: make([]byte, 32)}
+	lie := west.forge(east, clearing.Instruction{Kind: clearing.InstructPay, Account: "ada", Amount: 1}).Instructions
+	lie.Known = clearing.RunningTotal{Number: 1, Owed: 7, Digest: make([]byte, 32)}
 	signed := west.sign(lie)
 	east.refuse(Totals, messages.Conflict, Command{Instructions: &signed})
 
-	outcome := func(i messages.Instruction) messages.TransferResult {
+	outcome := func(i clearing.Instruction) moneymsg.TransferResult {
 		t.Helper()
 		return east.answer(west.forge(east, i)).Receipt.Outcomes[0]
 	}
-	if o := outcome(messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: messages.Credit}); o.Error == nil || o.Error.Kind != messages.PermissionDenied {
+	if o := outcome(clearing.Instruction{Kind: clearing.InstructPay, Account: "ada", Amount: messages.Credit}); o.Error == nil || o.Error.Kind != messages.PermissionDenied {
 		t.Errorf("a payment on credit came to %+v", o)
 	}
-	if o := outcome(messages.Instruction{Kind: messages.InstructSettle, Cycle: 1, Amount: 20 * messages.Credit}); o.Error != nil || o.Amount != 0 {
+	if o := outcome(clearing.Instruction{Kind: clearing.InstructSettle, Cycle: 1, Amount: 20 * messages.Credit}); o.Error != nil || o.Amount != 0 {
 		t.Errorf("a settlement came to %+v", o)
 	}
 	east.refuse(Disputed, messages.PermissionDenied, accepting(open))
-	east.refuse(Disputed, messages.PermissionDenied, Command{By: "ada", Authorise: &messages.AuthoriseRequest{Key: "more", Peer: "west", Amount: 1, Interval: span}})
-	east.refuse(Disputed, messages.PermissionDenied, Command{By: "ada", Remit: &messages.RemitRequest{Key: "more", Peer: "west", Payee: "ada", Amount: 1}})
+	east.refuse(Disputed, messages.PermissionDenied, Command{By: "ada", Authorise: &clearing.AuthoriseRequest{Key: "more", Peer: "west", Amount: 1, Interval: span}})
+	east.refuse(Disputed, messages.PermissionDenied, Command{By: "ada", Remit: &clearing.RemitRequest{Key: "more", Peer: "west", Payee: "ada", Amount: 1}})
 	if p := east.close(1); p.Legs[0].Peer != "west" || east.state.peers.byName["west"].outbox[0].Instruction.Amount != 0 {
 		t.Errorf("east offers a settlement: %+v", p)
 	}
@@ -187,7 +189,7 @@ func TestADisputeStopsCredit(t *testing.T) {
 	east.has(PeerAccount("west"), -20, 10)
 
 	limit := func(credits messages.Credits) {
-		east.must(Command{Peer: &messages.PeerRequest{Peer: "west", Keys: []string{west.public()}, Limit: credits * messages.Credit}})
+		east.must(Command{Peer: &clearing.PeerRequest{Peer: "west", Keys: []string{west.public()}, Limit: credits * messages.Credit}})
 	}
 	limit(50)
 	east.refuse(Disputed, messages.PermissionDenied, accepting(open))
@@ -200,7 +202,7 @@ func TestADisputeStopsCredit(t *testing.T) {
 func TestAWrongCycleIsRefusedOrCorrected(t *testing.T) {
 	east, west := pair(t)
 	closing := func(cycle uint64, correct bool) Command {
-		return Command{Close: &messages.CloseRequest{Cycle: cycle, Correct: correct}}
+		return Command{Close: &clearing.CloseRequest{Cycle: cycle, Correct: correct}}
 	}
 	east.pay(west, "a", 30)
 	east.close(700)
@@ -226,7 +228,7 @@ func TestAWrongCycleIsRefusedOrCorrected(t *testing.T) {
 func TestARepeatedPaymentIsNotRefused(t *testing.T) {
 	east, west := pair(t)
 	pay := func(key string) Command {
-		return Command{By: "ada", Remit: &messages.RemitRequest{Key: key, Peer: "west", Payee: "ada", Amount: 1}}
+		return Command{By: "ada", Remit: &clearing.RemitRequest{Key: key, Peer: "west", Payee: "ada", Amount: 1}}
 	}
 	east.must(pay("answered"))
 	east.exchange(west)
@@ -260,7 +262,7 @@ func TestAChargeIsRememberedAfterTheEnd(t *testing.T) {
 		t.Errorf("it was answered, and has number %d", r.Answer.Number)
 	}
 	west.refuse(Ordinary, messages.NotFound, charging(a, 21))
-	west.has(messages.SiteAccount, 20, 0)
+	west.has(moneymsg.SiteAccount, 20, 0)
 }
 
 // TestRefusalsOfPeersLeaveNoTrace checks that refused instructions of a peer do not change the ledger, however many
@@ -269,11 +271,11 @@ func TestRefusalsOfPeersLeaveNoTrace(t *testing.T) {
 	east, west := acquainted(newBare(t, "east"), newBare(t, "west"))
 	west.must(Command{})
 	before := west.ledger.Hash()
-	for _, pay := range []messages.Instruction{
-		{Kind: messages.InstructPay, Account: "ada", Amount: 101 * messages.Credit},
-		{Kind: messages.InstructPay, Account: "nobody", Amount: messages.Credit},
-		{Kind: messages.InstructSettle, Cycle: 1, Amount: messages.Credit},
-		{Kind: messages.InstructCharge, ID: "ada/none", Amount: messages.Credit},
+	for _, pay := range []clearing.Instruction{
+		{Kind: clearing.InstructPay, Account: "ada", Amount: 101 * messages.Credit},
+		{Kind: clearing.InstructPay, Account: "nobody", Amount: messages.Credit},
+		{Kind: clearing.InstructSettle, Cycle: 1, Amount: messages.Credit},
+		{Kind: clearing.InstructCharge, ID: "ada/none", Amount: messages.Credit},
 	} {
 		if o := west.answer(east.forge(west, pay)).Receipt.Outcomes[0]; o.Amount != 0 {
 			t.Errorf("%+v came to %+v", pay, o)

@@ -10,6 +10,8 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
 // TestAuthorisationIsChargedWhileCutOff: a site is cut off and charges an authorisation. The home bank must pay when
@@ -23,13 +25,13 @@ func TestAuthorisationIsChargedWhileCutOff(t *testing.T) {
 	west.has(PeerAccount("east"), 0, 30)
 	west.must(charging(a, 20))
 	west.has(PeerAccount("east"), 0, 30)
-	west.has(messages.SiteAccount, 0, 0)
+	west.has(moneymsg.SiteAccount, 0, 0)
 
 	west.exchange(east)
 	east.has("ada", 80, 0)
 	east.has(PeerAccount("west"), 20, 0)
 	west.has(PeerAccount("east"), -20, 0)
-	west.has(messages.SiteAccount, 20, 0)
+	west.has(moneymsg.SiteAccount, 20, 0)
 }
 
 func TestRequestsAreIdempotent(t *testing.T) {
@@ -42,7 +44,7 @@ func TestRequestsAreIdempotent(t *testing.T) {
 	if later := east.authorise(west, "k", 30); a.Authorisation != later.Authorisation {
 		t.Errorf("got %+v, later %+v", a, later)
 	}
-	other := Command{By: "ada", Authorise: &messages.AuthoriseRequest{Key: "k", Peer: "west", Amount: 1, Interval: 3600 * span}}
+	other := Command{By: "ada", Authorise: &clearing.AuthoriseRequest{Key: "k", Peer: "west", Amount: 1, Interval: 3600 * span}}
 	east.refuse(Ordinary, messages.Conflict, other)
 
 	west.must(accepting(a))
@@ -52,7 +54,7 @@ func TestRequestsAreIdempotent(t *testing.T) {
 		t.Errorf("charged as numbers %d and %d, want 1", first.Answer.Number, second.Answer.Number)
 	}
 
-	pay := Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: messages.Credit}}
+	pay := Command{By: "ada", Remit: &clearing.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: messages.Credit}}
 	for range 2 {
 		if r := east.must(pay); r.Answer.Number != 1 {
 			t.Errorf("remitted as number %d, want 1", r.Answer.Number)
@@ -64,20 +66,20 @@ func TestRequestsAreIdempotent(t *testing.T) {
 	}
 	west.has("ada", 101, 0)
 	west.exchange(east)
-	east.refuse(Ordinary, messages.Ended, Command{By: "ada", Authorise: &messages.AuthoriseRequest{Key: "k", Peer: "west", Amount: 30 * messages.Credit, Interval: 3600 * span}})
+	east.refuse(Ordinary, messages.Ended, Command{By: "ada", Authorise: &clearing.AuthoriseRequest{Key: "k", Peer: "west", Amount: 30 * messages.Credit, Interval: 3600 * span}})
 }
 
 // TestRejectionIsDurable checks that a refusal by the other bank frees the reserved credits. The same number must be
 // refused for ever, even if the reason no longer exists.
 func TestRejectionIsDurable(t *testing.T) {
 	east, west := pair(t)
-	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "bob", Amount: 5 * messages.Credit}})
+	east.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: "p", Peer: "west", Payee: "bob", Amount: 5 * messages.Credit}})
 	east.has("ada", 100, 5)
 	m := east.outgoing(west)
 	first := west.answer(m)
 	west.grant("bob", 1)
 	second := west.answer(m)
-	for _, r := range []messages.SignedReceipt{first, second} {
+	for _, r := range []clearing.SignedReceipt{first, second} {
 		if o := r.Receipt.Outcomes; len(o) != 1 || o[0].Error == nil || o[0].Error.Kind != messages.NotFound {
 			t.Fatalf("got outcomes %+v, want a refusal", o)
 		}
@@ -90,7 +92,7 @@ func TestRejectionIsDurable(t *testing.T) {
 // TestSilenceRefundsNobody checks that nobody is refunded, however long the other bank is silent.
 func TestSilenceRefundsNobody(t *testing.T) {
 	east, west := pair(t)
-	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: 5 * messages.Credit}})
+	east.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: 5 * messages.Credit}})
 	a := west.authorise(east, "k", 30)
 	east.must(accepting(a))
 	east.must(charging(a, 30))
@@ -152,7 +154,7 @@ func TestChargeAfterTheMarginIsTheForeignSitesLoss(t *testing.T) {
 	east.has("ada", 100, 0)
 	west.exchange(east)
 	east.has("ada", 100, 0)
-	west.has(messages.SiteAccount, 0, 0)
+	west.has(moneymsg.SiteAccount, 0, 0)
 	west.has(PeerAccount("east"), 0, 0)
 }
 
@@ -163,11 +165,11 @@ func TestAnEndedJobIsChargedWithinADay(t *testing.T) {
 		east, west := pair(t)
 		a := east.onBehalf(west, 30)
 		west.must(accepting(a))
-		ended := Command{By: "ada", Revoke: &messages.RevokeRequest{ID: a.Authorisation.ID, Ended: true}}
+		ended := Command{By: "ada", Revoke: &clearing.RevokeRequest{ID: a.Authorisation.ID, Ended: true}}
 		east.refuse(Ordinary, messages.PermissionDenied, ended)
 		ended.By = "$auctioneer"
 		east.must(ended)
-		by := east.at.Add(messages.ChargeWithin)
+		by := east.at.Add(clearing.ChargeWithin)
 		east.at += hour
 		east.must(ended) // a repeated report changes nothing
 		if freed := east.state.Freed(authorisationHold + a.Authorisation.ID); freed != by || east.state.Due() != by {
@@ -183,7 +185,7 @@ func TestAnEndedJobIsChargedWithinADay(t *testing.T) {
 			continue
 		}
 		east.has("ada", 100, 0)
-		west.has(messages.SiteAccount, 0, 0)
+		west.has(moneymsg.SiteAccount, 0, 0)
 		if fault := east.state.Fault(); fault != "" {
 			t.Error(fault)
 		}
@@ -222,15 +224,15 @@ func TestMarginCoversClocksApart(t *testing.T) {
 
 func TestRevoke(t *testing.T) {
 	east, west := pair(t)
-	revoke := func(a messages.SignedAuthorisation) Command {
-		return Command{By: "ada", Revoke: &messages.RevokeRequest{ID: a.Authorisation.ID}}
+	revoke := func(a clearing.SignedAuthorisation) Command {
+		return Command{By: "ada", Revoke: &clearing.RevokeRequest{ID: a.Authorisation.ID}}
 	}
 	accepted, never, taken := east.authorise(west, "a", 10), east.authorise(west, "b", 10), east.authorise(west, "c", 10)
 	west.must(accepting(accepted))
 	west.must(accepting(taken))
 	west.must(charging(taken, 10))
-	east.refuse(Ordinary, messages.NotFound, Command{By: "bob", Revoke: &messages.RevokeRequest{ID: accepted.Authorisation.ID}})
-	for _, a := range []messages.SignedAuthorisation{accepted, never, taken} {
+	east.refuse(Ordinary, messages.NotFound, Command{By: "bob", Revoke: &clearing.RevokeRequest{ID: accepted.Authorisation.ID}})
+	for _, a := range []clearing.SignedAuthorisation{accepted, never, taken} {
 		east.must(revoke(a))
 	}
 	east.has("ada", 100, 30)
@@ -254,7 +256,7 @@ func TestCreditLimit(t *testing.T) {
 	east.grant("bob", 100)
 	a := east.authorise(west, "k", 90)
 	west.must(accepting(a))
-	b := east.must(Command{By: "bob", Authorise: &messages.AuthoriseRequest{Key: "k", Peer: "west", Amount: 11 * messages.Credit, Interval: 3600 * span}})
+	b := east.must(Command{By: "bob", Authorise: &clearing.AuthoriseRequest{Key: "k", Peer: "west", Amount: 11 * messages.Credit, Interval: 3600 * span}})
 	signed, err := SignAuthorisation(east.keys, *b.Authorisation)
 	if err != nil {
 		t.Fatal(err)
@@ -267,7 +269,7 @@ func TestCreditLimit(t *testing.T) {
 	west.know(east, 10) // accepted authorisations stay valid
 	west.must(charging(a, 90))
 	west.exchange(east)
-	east.must(Command{By: "bob", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: messages.Credit}})
+	east.must(Command{By: "bob", Remit: &clearing.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: messages.Credit}})
 	east.exchange(west)
 	east.has("bob", 100, 11)
 }
@@ -277,7 +279,7 @@ func TestPeers(t *testing.T) {
 	a := east.authorise(west, "k", 30)
 	west.must(accepting(a))
 	west.must(charging(a, 20))
-	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: 5 * messages.Credit}})
+	east.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: 5 * messages.Credit}})
 	west.exchange(east)
 	got := west.state.Peers()
 	if len(got.Peers) != 1 {
@@ -294,30 +296,30 @@ func TestPeers(t *testing.T) {
 
 func TestOperatorsRequestsAreChecked(t *testing.T) {
 	east, west := pair(t)
-	east.refuse(Malformed, messages.Invalid, Command{Peer: &messages.PeerRequest{Peer: "east", Keys: []string{"k"}, Limit: 1}})
-	east.refuse(Malformed, messages.Invalid, Command{Peer: &messages.PeerRequest{Peer: "west", Limit: 1}})
-	east.refuse(Malformed, messages.TooLarge, Command{Peer: &messages.PeerRequest{Peer: "w" + strings.Repeat("x", 60), Keys: []string{"k"}, Limit: 1}})
-	east.refuse(Malformed, messages.Invalid, Command{Reserve: &messages.ReserveRequest{Limit: -1}})
+	east.refuse(Malformed, messages.Invalid, Command{Peer: &clearing.PeerRequest{Peer: "east", Keys: []string{"k"}, Limit: 1}})
+	east.refuse(Malformed, messages.Invalid, Command{Peer: &clearing.PeerRequest{Peer: "west", Limit: 1}})
+	east.refuse(Malformed, messages.TooLarge, Command{Peer: &clearing.PeerRequest{Peer: "w" + strings.Repeat("x", 60), Keys: []string{"k"}, Limit: 1}})
+	east.refuse(Malformed, messages.Invalid, Command{Reserve: &clearing.ReserveRequest{Limit: -1}})
 	east.grant("clearing-north", 1)
-	east.refuse(Ordinary, messages.Conflict, Command{Peer: &messages.PeerRequest{Peer: "north", Keys: []string{west.public()}, Limit: 1}})
-	east.refuse(Ordinary, messages.NotFound, Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "south", Payee: "ada", Amount: 1}})
-	east.refuse(Ordinary, messages.NotFound, Command{Close: &messages.CloseRequest{}})
+	east.refuse(Ordinary, messages.Conflict, Command{Peer: &clearing.PeerRequest{Peer: "north", Keys: []string{west.public()}, Limit: 1}})
+	east.refuse(Ordinary, messages.NotFound, Command{By: "ada", Remit: &clearing.RemitRequest{Key: "p", Peer: "south", Payee: "ada", Amount: 1}})
+	east.refuse(Ordinary, messages.NotFound, Command{Close: &clearing.CloseRequest{}})
 }
 
 // TestOwnAccountsAreOutOfReach checks that no request can pay from or into an account of the clearing.
 func TestOwnAccountsAreOutOfReach(t *testing.T) {
 	east, west := pair(t)
 	own := PeerAccount("west")
-	east.refuse(Ordinary, messages.PermissionDenied, Command{By: own, Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: 1}})
-	east.refuse(Ordinary, messages.PermissionDenied, Command{By: own, Authorise: &messages.AuthoriseRequest{Key: "p", Peer: "west", Amount: 1, Interval: span}})
-	east.refuse(Ordinary, messages.PermissionDenied, Command{By: "$auctioneer", Remit: &messages.RemitRequest{Key: "p", Account: "ada", Peer: "west", Payee: "ada", Amount: 1}})
-	east.refuse(Ordinary, messages.PermissionDenied, Command{By: "bob", Remit: &messages.RemitRequest{Key: "p", Account: "ada", Peer: "west", Payee: "ada", Amount: 1}})
+	east.refuse(Ordinary, messages.PermissionDenied, Command{By: own, Remit: &clearing.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: 1}})
+	east.refuse(Ordinary, messages.PermissionDenied, Command{By: own, Authorise: &clearing.AuthoriseRequest{Key: "p", Peer: "west", Amount: 1, Interval: span}})
+	east.refuse(Ordinary, messages.PermissionDenied, Command{By: "$auctioneer", Remit: &clearing.RemitRequest{Key: "p", Account: "ada", Peer: "west", Payee: "ada", Amount: 1}})
+	east.refuse(Ordinary, messages.PermissionDenied, Command{By: "bob", Remit: &clearing.RemitRequest{Key: "p", Account: "ada", Peer: "west", Payee: "ada", Amount: 1}})
 	a := west.authorise(east, "k", 10)
 	east.must(accepting(a))
 	c := charging(a, 10)
 	c.Charge.Payee = own
 	east.refuse(Ordinary, messages.PermissionDenied, c)
-	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "q", Peer: "west", Payee: PeerAccount("east"), Amount: 1}})
+	east.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: "q", Peer: "west", Payee: PeerAccount("east"), Amount: 1}})
 	east.exchange(west)
 	east.has("ada", 100, 0)
 }
@@ -333,12 +335,12 @@ func TestARetiredKeyNeverReturns(t *testing.T) {
 		t.Fatal(err)
 	}
 	terms := func(retire bool, keys ...string) Command {
-		return Command{Peer: &messages.PeerRequest{Peer: "west", Keys: keys, Limit: 100 * messages.Credit, Retire: retire}}
+		return Command{Peer: &clearing.PeerRequest{Peer: "west", Keys: keys, Limit: 100 * messages.Credit, Retire: retire}}
 	}
 	east.refuse(Ordinary, messages.Conflict, terms(false, fresh))
 	east.must(terms(false, old, fresh))
 	pay := func(key string) {
-		west.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: key, Peer: "east", Payee: "ada", Amount: 1}})
+		west.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: key, Peer: "east", Payee: "ada", Amount: 1}})
 	}
 	sends := func() { m := west.outgoing(east); east.must(Command{Instructions: &m}) }
 	refused := func() {

@@ -1,6 +1,10 @@
 package clearing
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/wire"
+)
 
 // Mark is the first byte of every command of the clearing. It distinguishes them from commands of the ledger, which
 // are in the same log. The second byte is the format of the rest; a command in another format is refused.
@@ -14,29 +18,29 @@ type Command struct {
 	At messages.Time // the leader's clock
 	By messages.Name // the caller who made the request
 
-	Peer         *messages.PeerRequest
-	Reserve      *messages.ReserveRequest
-	Authorise    *messages.AuthoriseRequest
-	Revoke       *messages.RevokeRequest
-	Remit        *messages.RemitRequest
-	Accept       *messages.AcceptRequest
-	Charge       *messages.ChargeRequest
-	Instructions *messages.SignedInstructions
-	Receipt      *messages.SignedReceipt
-	Close        *messages.CloseRequest
+	Peer         *clearing.PeerRequest
+	Reserve      *clearing.ReserveRequest
+	Authorise    *clearing.AuthoriseRequest
+	Revoke       *clearing.RevokeRequest
+	Remit        *clearing.RemitRequest
+	Accept       *clearing.AcceptRequest
+	Charge       *clearing.ChargeRequest
+	Instructions *clearing.SignedInstructions
+	Receipt      *clearing.SignedReceipt
+	Close        *clearing.CloseRequest
 
 	// Asked is the signed request; nil for commands that need no signature.
 	Asked *messages.SignedRequest
 
-	Part   *messages.PartRequest
+	Part   *clearing.PartRequest
 	Silent messages.Name // a peer that does not answer, as the leader found; "": none
 
 	Incarnation uint64        // the site's new incarnation, set by a leader that found that a backup was restored; 0: none
 	Since       messages.Time // when that backup began
 	Compared    messages.Name // a peer whose books agree with ours after the restore, as the leader found; "": none
 	Known       uint64        // the latest incarnation of this site that the peer Compared knows
-	Confirm     *messages.ConfirmRequest
-	Adopt       *messages.AdoptRequest
+	Confirm     *clearing.ConfirmRequest
+	Adopt       *clearing.AdoptRequest
 }
 
 // from returns the site whose bank signed a part of the command; "": none did.
@@ -52,7 +56,7 @@ func (c *Command) from() messages.Name {
 
 // Encode returns the command's bytes in the form that Apply takes.
 func (c *Command) Encode() ([]byte, error) {
-	body, err := messages.Marshal(c, messages.Msgpack)
+	body, err := wire.Marshal(c, wire.Msgpack)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +79,7 @@ func decode(b []byte) (Command, *Rejected) {
 	if b[1] != form {
 		return c, reject(Malformed, messages.Invalid, "command of form %d: this bank reads form %d; run the same release on every replica", b[1], form)
 	}
-	if err := messages.Unmarshal(b[2:], messages.Msgpack, &c); err != nil {
+	if err := wire.Unmarshal(b[2:], wire.Msgpack, &c); err != nil {
 		return c, malformed(err)
 	}
 	if c.At < 0 {

@@ -9,18 +9,20 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/proof"
 )
 
 func (s *side) pay(other *side, key string, credits messages.Credits) {
 	s.Helper()
-	s.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: key, Peer: other.name, Payee: "ada", Amount: credits * messages.Credit}})
+	s.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: key, Peer: other.name, Payee: "ada", Amount: credits * messages.Credit}})
 	s.exchange(other)
 }
 
-func (s *side) close(cycle uint64) messages.Position {
+func (s *side) close(cycle uint64) clearing.Position {
 	s.Helper()
-	return *s.must(Command{Close: &messages.CloseRequest{Cycle: cycle}}).Position
+	return *s.must(Command{Close: &clearing.CloseRequest{Cycle: cycle}}).Position
 }
 
 // ring returns three sites that are peers of one another.
@@ -44,7 +46,7 @@ func TestNetSettlementOfACircle(t *testing.T) {
 	east.pay(north, "a", 30)
 	north.pay(west, "b", 30)
 	west.pay(east, "c", 40)
-	var positions []messages.Position
+	var positions []clearing.Position
 	for _, s := range sides {
 		if p := s.close(1); p.Complete {
 			t.Errorf("%s is complete before anybody answered", s.name)
@@ -76,8 +78,8 @@ func TestNetSettlementOfACircle(t *testing.T) {
 	for i, s := range sides {
 		paid, debtor := []messages.Credits{30, 30, 40}[i], []*side{west, east, north}[i]
 		received := []messages.Credits{40, 30, 30}[i]
-		s.apply(ledger.Command{Verb: ledger.Withdraw, Withdraw: messages.WithdrawRequest{Key: "w", Account: SettlementAccount, Amount: paid * messages.Credit, Reason: "cycle 1"}})
-		s.apply(ledger.Command{Verb: ledger.Grant, Grant: messages.GrantRequest{Key: "w", Account: SettledAccount(debtor.name), Amount: received * messages.Credit, Reason: "cycle 1"}})
+		s.apply(ledger.Command{Verb: ledger.Withdraw, Withdraw: moneymsg.WithdrawRequest{Key: "w", Account: SettlementAccount, Amount: paid * messages.Credit, Reason: "cycle 1"}})
+		s.apply(ledger.Command{Verb: ledger.Grant, Grant: moneymsg.GrantRequest{Key: "w", Account: SettledAccount(debtor.name), Amount: received * messages.Credit, Reason: "cycle 1"}})
 		s.has(SettlementAccount, 0, 0)
 		s.has(SettledAccount(debtor.name), 0, 0)
 	}
@@ -85,7 +87,7 @@ func TestNetSettlementOfACircle(t *testing.T) {
 		t.Errorf("%v are issued over all sites, want 300", issued)
 	}
 	got := Net(1, positions)
-	want := []messages.NetPayment{{From: "west", To: "east", Amount: 10 * messages.Credit}}
+	want := []clearing.NetPayment{{From: "west", To: "east", Amount: 10 * messages.Credit}}
 	if !got.Balanced || !reflect.DeepEqual(got.Payments, want) {
 		t.Errorf("got %+v, want payments %+v", got, want)
 	}
@@ -117,8 +119,8 @@ func TestBilateralNetting(t *testing.T) {
 func TestSettlementTakesWhatIsOwed(t *testing.T) {
 	east, west := pair(t)
 	east.pay(west, "a", 30)
-	east.must(Command{Close: &messages.CloseRequest{Cycle: 1}})
-	west.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "b", Peer: "east", Payee: "ada", Amount: 20 * messages.Credit}})
+	east.must(Command{Close: &clearing.CloseRequest{Cycle: 1}})
+	west.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: "b", Peer: "east", Payee: "ada", Amount: 20 * messages.Credit}})
 	west.exchange(east)
 	east.exchange(west) // east offers 30, and meanwhile owes only 10
 	east.has(PeerAccount("west"), 0, 0)
@@ -126,7 +128,7 @@ func TestSettlementTakesWhatIsOwed(t *testing.T) {
 	west.has(SettledAccount("east"), -10, 0)
 
 	east.pay(west, "c", 30)
-	west.must(Command{Reserve: &messages.ReserveRequest{Limit: 15 * messages.Credit}})
+	west.must(Command{Reserve: &clearing.ReserveRequest{Limit: 15 * messages.Credit}})
 	east.close(2)
 	east.exchange(west)
 	west.has(SettledAccount("east"), -15, 0)
@@ -137,9 +139,9 @@ func TestSettlementTakesWhatIsOwed(t *testing.T) {
 // cycle far ahead.
 func TestSettlementsThatAreRefused(t *testing.T) {
 	east, west := pair(t)
-	settle := func(cycle uint64, amount messages.Credits) messages.TransferResult {
+	settle := func(cycle uint64, amount messages.Credits) moneymsg.TransferResult {
 		t.Helper()
-		return west.answer(east.forge(west, messages.Instruction{Kind: messages.InstructSettle, Cycle: cycle, Amount: amount})).Receipt.Outcomes[0]
+		return west.answer(east.forge(west, clearing.Instruction{Kind: clearing.InstructSettle, Cycle: cycle, Amount: amount})).Receipt.Outcomes[0]
 	}
 	if o := settle(1, 50*messages.Credit); o.Error != nil || o.Amount != 0 {
 		t.Errorf("took %+v of a peer that owes nothing", o)
@@ -168,7 +170,7 @@ func TestOldCyclesAreForgotten(t *testing.T) {
 	if n := len(west.state.peers.byName["east"].Cycles); n != keptCycles {
 		t.Errorf("%d cycles are kept, want %d", n, keptCycles)
 	}
-	o := west.answer(east.forge(west, messages.Instruction{Kind: messages.InstructSettle, Cycle: 1, Amount: 1})).Receipt.Outcomes[0]
+	o := west.answer(east.forge(west, clearing.Instruction{Kind: clearing.InstructSettle, Cycle: 1, Amount: 1})).Receipt.Outcomes[0]
 	if o.Error == nil || o.Error.Kind != messages.Expired {
 		t.Errorf("an old cycle came to %+v", o)
 	}
@@ -176,27 +178,27 @@ func TestOldCyclesAreForgotten(t *testing.T) {
 
 // TestNetReportsWhatDoesNotFit checks that the report names the sites that disagree and the sites that are missing.
 func TestNetReportsWhatDoesNotFit(t *testing.T) {
-	leg := func(peer messages.Name, paid, received messages.Credits) messages.Leg {
-		return messages.Leg{Peer: peer, Paid: paid, Received: received, Final: true}
+	leg := func(peer messages.Name, paid, received messages.Credits) clearing.Leg {
+		return clearing.Leg{Peer: peer, Paid: paid, Received: received, Final: true}
 	}
-	a := messages.Position{Site: "a", Cycle: 1, Legs: []messages.Leg{leg("b", 5, 0), leg("c", 0, 0)}, Net: -5}
-	b := messages.Position{Site: "b", Cycle: 1, Legs: []messages.Leg{leg("a", 0, 5)}, Net: 5}
+	a := clearing.Position{Site: "a", Cycle: 1, Legs: []clearing.Leg{leg("b", 5, 0), leg("c", 0, 0)}, Net: -5}
+	b := clearing.Position{Site: "b", Cycle: 1, Legs: []clearing.Leg{leg("a", 0, 5)}, Net: 5}
 	lies := b
-	lies.Legs = []messages.Leg{leg("a", 0, 4)}
+	lies.Legs = []clearing.Leg{leg("a", 0, 4)}
 	lies.Net = 4
 	late := b
 	late.Cycle = 2
 	wrong := b
 	wrong.Net = 7
 	for name, c := range map[string]struct {
-		given []messages.Position
+		given []clearing.Position
 		fault string
 	}{
-		"a lie":            {[]messages.Position{a, lies}, "a says it settled 0.000005 with b"},
-		"another cycle":    {[]messages.Position{a, late}, "of cycle 2"},
-		"a wrong sum":      {[]messages.Position{a, wrong}, "sum to 0.000005"},
-		"a site twice":     {[]messages.Position{a, b, b}, "two positions of b"},
-		"nothing but gaps": {[]messages.Position{a, b}, ""},
+		"a lie":            {[]clearing.Position{a, lies}, "a says it settled 0.000005 with b"},
+		"another cycle":    {[]clearing.Position{a, late}, "of cycle 2"},
+		"a wrong sum":      {[]clearing.Position{a, wrong}, "sum to 0.000005"},
+		"a site twice":     {[]clearing.Position{a, b, b}, "two positions of b"},
+		"nothing but gaps": {[]clearing.Position{a, b}, ""},
 	} {
 		got := Net(1, c.given)
 		if got.Balanced || !strings.Contains(strings.Join(got.Faults, "; "), c.fault) {
@@ -229,15 +231,15 @@ func TestPositionsAreSigned(t *testing.T) {
 // no payment may be larger than a debt.
 func TestNettingDoesNotOverflow(t *testing.T) {
 	var wraps messages.Credits
-	huge := messages.Position{Site: "west", Cycle: 1}
+	huge := clearing.Position{Site: "west", Cycle: 1}
 	for i := range 40 {
-		huge.Legs = append(huge.Legs, messages.Leg{Peer: fmt.Sprint("p", i), Received: messages.MaxCredits, Volume: messages.MaxCredits, Final: true})
+		huge.Legs = append(huge.Legs, clearing.Leg{Peer: fmt.Sprint("p", i), Received: messages.MaxCredits, Volume: messages.MaxCredits, Final: true})
 		wraps += messages.MaxCredits
 	}
 	huge.Net = wraps // the value to which the sum wraps
-	least := messages.Position{Site: "north", Cycle: 1, Net: math.MinInt64}
-	for what, p := range map[string]messages.Position{"forty times the most": huge, "the least number": least} {
-		r := Net(1, []messages.Position{p, {Site: "east", Cycle: 1}})
+	least := clearing.Position{Site: "north", Cycle: 1, Net: math.MinInt64}
+	for what, p := range map[string]clearing.Position{"forty times the most": huge, "the least number": least} {
+		r := Net(1, []clearing.Position{p, {Site: "east", Cycle: 1}})
 		if len(r.Faults) == 0 || r.Balanced || len(r.Payments) > 0 || r.Volume < 0 {
 			t.Errorf("%s: %+v", what, r)
 		}

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
 // keptCycles is the number of cycles that are remembered for each peer.
@@ -47,7 +49,7 @@ type cycles struct {
 
 // close closes a cycle: it offers each peer the amount that this site owes it. An offer of 0 tells the peer that
 // nothing will come. If the cycle is already closed, close only returns the position.
-func (cs *cycles) close(r *messages.CloseRequest) (*messages.Position, *Rejected) {
+func (cs *cycles) close(r *clearing.CloseRequest) (*clearing.Position, *Rejected) {
 	number := r.Cycle
 	if number == 0 {
 		number = cs.latest
@@ -134,7 +136,7 @@ func (p *peer) reopen(number uint64) {
 // offer reserves the amount that this site owes a peer by its own book, and offers it. The peer accepts the part that
 // its own book also has.
 func (cs *cycles) offer(p *peer, number uint64) {
-	if p.Leaving || p.Standing == messages.PeerParted {
+	if p.Leaving || p.Standing == clearing.PeerParted {
 		return // this site owes nothing
 	}
 	account := PeerAccount(p.Name)
@@ -150,14 +152,14 @@ func (cs *cycles) offer(p *peer, number uint64) {
 	}
 	if amount > 0 {
 		hold = cs.money.mint()
-		if _, err := cs.money.move(maker, messages.Transfer{ID: hold, Kind: messages.Hold, Debit: account, Member: account, Credit: SettlementAccount, Amount: amount,
+		if _, err := cs.money.move(maker, moneymsg.Transfer{ID: hold, Kind: moneymsg.Hold, Debit: account, Member: account, Credit: SettlementAccount, Amount: amount,
 			Reason: "settlement with site " + p.Name}); err != nil {
 			amount, hold = 0, "" // the debt stays as it is
 		}
 	}
 	c := p.cycle(number, cs.latest)
 	c.Volume, p.Counted = p.Out.Total.Volume-p.Counted, p.Out.Total.Volume
-	p.send(item{Instruction: messages.Instruction{Kind: messages.InstructSettle, Cycle: number, Amount: amount}, Hold: hold, Held: amount})
+	p.send(item{Instruction: clearing.Instruction{Kind: clearing.InstructSettle, Cycle: number, Amount: amount}, Hold: hold, Held: amount})
 }
 
 // maxOffers is the maximum number of offers that wait for one peer's answer.
@@ -166,7 +168,7 @@ const maxOffers = 64
 // acceptOffer accepts a peer's offer, up to the amount that the peer owes by this book and that its share of the
 // reserve covers. From then on the peer must pay the amount outside the ledgers. While the books of the two banks
 // differ, nothing is accepted.
-func (cs *cycles) acceptOffer(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
+func (cs *cycles) acceptOffer(p *peer, i *clearing.Instruction) (messages.Credits, *Rejected) {
 	if len(p.Cycles) == keptCycles && p.Cycles[0].Number > i.Cycle {
 		return 0, reject(Stale, messages.Expired, "cycle %d is too long ago", i.Cycle)
 	}
@@ -185,8 +187,8 @@ func (cs *cycles) acceptOffer(p *peer, i *messages.Instruction) (messages.Credit
 		amount = 0
 	}
 	if amount > 0 {
-		if _, err := cs.money.move(maker, messages.Transfer{
-			Kind: messages.Posted, Debit: account, Credit: PeerAccount(p.Name), Amount: amount, Reason: "settlement with site " + p.Name,
+		if _, err := cs.money.move(maker, moneymsg.Transfer{
+			Kind: moneymsg.Posted, Debit: account, Credit: PeerAccount(p.Name), Amount: amount, Reason: "settlement with site " + p.Name,
 		}); err != nil {
 			return 0, err
 		}
@@ -196,22 +198,22 @@ func (cs *cycles) acceptOffer(p *peer, i *messages.Instruction) (messages.Credit
 }
 
 // position returns this site's position in a cycle until now. A peer that this site parted from is not in it.
-func (cs *cycles) position(number uint64) (*messages.Position, *Rejected) {
+func (cs *cycles) position(number uint64) (*clearing.Position, *Rejected) {
 	if number == 0 && cs.latest == 0 {
 		return nil, ordinary(messages.Errorf(messages.NotFound, "no cycle was closed here yet: close the first one, 1"))
 	}
 	if number == 0 || number > cs.latest {
 		return nil, ordinary(messages.Errorf(messages.NotFound, "cycle %d was not closed here: the latest is %d", number, cs.latest))
 	}
-	r := &messages.Position{Site: cs.peers.site, Cycle: number, Legs: []messages.Leg{}, Complete: true, At: cs.money.books.Now()}
+	r := &clearing.Position{Site: cs.peers.site, Cycle: number, Legs: []clearing.Leg{}, Complete: true, At: cs.money.books.Now()}
 	for _, name := range cs.peers.order {
 		p := cs.peers.byName[name]
 		for _, c := range p.Cycles {
-			if c.Number != number || p.Standing == messages.PeerParted {
+			if c.Number != number || p.Standing == clearing.PeerParted {
 				continue
 			}
 			final := c.PaidFinal && c.ReceivedFinal
-			r.Legs = append(r.Legs, messages.Leg{Peer: name, Paid: c.Paid, Received: c.Received, Volume: c.Volume, Final: final})
+			r.Legs = append(r.Legs, clearing.Leg{Peer: name, Paid: c.Paid, Received: c.Received, Volume: c.Volume, Final: final})
 			r.Net += c.Received - c.Paid
 			r.Complete = r.Complete && final
 		}

@@ -49,9 +49,9 @@
 // the difference of the clocks, it may end for the peer before it begins: use a longer one.
 //
 // The home bank keeps the credits reserved until Issued+Interval+Margin by its own clock. If
-// the peer reports that the job ended, it keeps them only for [messages.ChargeWithin] from
+// the peer reports that the job ended, it keeps them only for [clearing.ChargeWithin] from
 // then on; a later charge is refused, and is the peer's loss. The margin is
-// [messages.MaxClockSkew], because clocks differ, and a week, in which the charge must arrive.
+// [clearing.MaxClockSkew], because clocks differ, and a week, in which the charge must arrive.
 // The peer releases an authorisation that ended without a charge, and the user can have it
 // revoked earlier. So the margin only matters if the peer cannot be reached. If the peer
 // accepted an authorisation as firm, for example for a job that has begun, it does not give it
@@ -206,6 +206,6 @@
 // and [MaxVisits] of them. A line of a book takes about a hundred bytes, and a book has about
 // ten thousand lines. A pending authorisation takes a few hundred bytes. A message costs the
 // check of one signature, about a tenth of a millisecond. It may have up to
-// [messages.MaxInstructions] numbers. Each costs each bank about ten microseconds, with the
+// [clearing.MaxInstructions] numbers. Each costs each bank about ten microseconds, with the
 // ledger's work.
 package clearing

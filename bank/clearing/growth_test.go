@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 // queue is a site, east, with n charges that wait for an answer of another site. Payments stand before them and are
 // answered first.
 type queue struct {
 	east, west *side
-	visits     []messages.SignedAuthorisation // authorisations of west that east accepted
+	visits     []clearing.SignedAuthorisation // authorisations of west that east accepted
 }
 
 func queued(t *testing.T, n int) *queue {
@@ -35,7 +36,7 @@ func queued(t *testing.T, n int) *queue {
 	p := q.east.state.peers.byName["west"]
 	q.east.meddled = true
 	for i := range n {
-		p.send(item{Instruction: messages.Instruction{Kind: messages.InstructCharge, ID: fmt.Sprint("waits", i), Amount: 1}})
+		p.send(item{Instruction: clearing.Instruction{Kind: clearing.InstructCharge, ID: fmt.Sprint("waits", i), Amount: 1}})
 	}
 	return q
 }
@@ -43,7 +44,7 @@ func queued(t *testing.T, n int) *queue {
 const perKind = 15 // commands of each kind
 
 func (q *queue) pays(key string) Command {
-	return Command{By: "ada", Remit: &messages.RemitRequest{Key: key, Peer: "west", Payee: "ada", Amount: 1}}
+	return Command{By: "ada", Remit: &clearing.RemitRequest{Key: key, Peer: "west", Payee: "ada", Amount: 1}}
 }
 
 // queueKinds has, for each kind of command, a function that returns its i-th command for east. A repeated message is
@@ -55,10 +56,10 @@ var queueKinds = map[string]func(q *queue, i int) Command{
 	"charge again": func(q *queue, i int) Command { return charging(q.visits[i-perKind], 1) },
 	"accept again": func(q *queue, i int) Command { return accepting(q.visits[len(q.visits)-1]) },
 	"close a cycle": func(q *queue, i int) Command {
-		return Command{By: "ops", Close: &messages.CloseRequest{Cycle: uint64(i + 1)}}
+		return Command{By: "ops", Close: &clearing.CloseRequest{Cycle: uint64(i + 1)}}
 	},
 	"a peer's limits": func(q *queue, i int) Command {
-		return Command{Peer: &messages.PeerRequest{Peer: "west", Keys: []string{q.west.public()}, Limit: messages.Credits(2_000_000+i) * messages.Credit}}
+		return Command{Peer: &clearing.PeerRequest{Peer: "west", Keys: []string{q.west.public()}, Limit: messages.Credits(2_000_000+i) * messages.Credit}}
 	},
 	"an answer": func(q *queue, i int) Command {
 		m, _ := q.east.state.Outgoing("west", q.east.at)
@@ -128,7 +129,7 @@ func TestAPartingLooksAtItsOwnAlone(t *testing.T) {
 		east.know(west, 1000)
 		east.meddled = true
 		for i := range n {
-			east.state.issuer.issued.add(issued{Authorisation: messages.Authorisation{ID: fmt.Sprint(i), Peer: "north", Account: "ada", Issued: east.at, Interval: messages.Duration(time.Hour)}})
+			east.state.issuer.issued.add(issued{Authorisation: clearing.Authorisation{ID: fmt.Sprint(i), Peer: "north", Account: "ada", Issued: east.at, Interval: messages.Duration(time.Hour)}})
 		}
 		return timed(east, parting("west")) + timed(east, abandoning("west", 0))
 	}

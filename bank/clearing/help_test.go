@@ -8,6 +8,8 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/proof"
 )
 
@@ -76,13 +78,13 @@ func acquainted(east, west *side) (_, _ *side) {
 // know makes another site a peer with this limit.
 func (s *side) know(other *side, limit messages.Credits) {
 	s.Helper()
-	s.must(Command{Peer: &messages.PeerRequest{Peer: other.name, Keys: []string{other.public()}, Limit: limit * messages.Credit}})
-	s.must(Command{Reserve: &messages.ReserveRequest{Limit: 1000 * messages.Credit}})
+	s.must(Command{Peer: &clearing.PeerRequest{Peer: other.name, Keys: []string{other.public()}, Limit: limit * messages.Credit}})
+	s.must(Command{Reserve: &clearing.ReserveRequest{Limit: 1000 * messages.Credit}})
 }
 
 func (s *side) grant(account messages.Name, credits messages.Credits) {
 	s.Helper()
-	s.apply(ledger.Command{Verb: ledger.Grant, Grant: messages.GrantRequest{Key: account, Account: account, Amount: credits * messages.Credit}})
+	s.apply(ledger.Command{Verb: ledger.Grant, Grant: moneymsg.GrantRequest{Key: account, Account: account, Amount: credits * messages.Credit}})
 }
 
 // apply lets an operator change the ledger directly.
@@ -137,9 +139,9 @@ func (s *side) refuse(reason Refusal, kind messages.Kind, c Command) string {
 }
 
 // authorise lets ada set credits aside for another site, for an hour.
-func (s *side) authorise(other *side, key string, credits messages.Credits) messages.SignedAuthorisation {
+func (s *side) authorise(other *side, key string, credits messages.Credits) clearing.SignedAuthorisation {
 	s.Helper()
-	r := s.must(Command{By: "ada", Authorise: &messages.AuthoriseRequest{Key: key, Peer: other.name, Amount: credits * messages.Credit, Interval: 3600 * span}})
+	r := s.must(Command{By: "ada", Authorise: &clearing.AuthoriseRequest{Key: key, Peer: other.name, Amount: credits * messages.Credit, Interval: 3600 * span}})
 	signed, err := SignAuthorisation(s.keys, *r.Authorisation)
 	if err != nil {
 		s.Fatal(err)
@@ -147,16 +149,16 @@ func (s *side) authorise(other *side, key string, credits messages.Credits) mess
 	return signed
 }
 
-func accepting(a messages.SignedAuthorisation) Command {
-	return Command{By: "$auctioneer", Accept: &messages.AcceptRequest{Purpose: "job", Authorisation: a}}
+func accepting(a clearing.SignedAuthorisation) Command {
+	return Command{By: "$auctioneer", Accept: &clearing.AcceptRequest{Purpose: "job", Authorisation: a}}
 }
 
-func charging(a messages.SignedAuthorisation, credits messages.Credits) Command {
-	return Command{By: "$auctioneer", Charge: &messages.ChargeRequest{Issuer: a.Authorisation.Issuer, ID: a.Authorisation.ID, Amount: credits * messages.Credit, Job: 7}}
+func charging(a clearing.SignedAuthorisation, credits messages.Credits) Command {
+	return Command{By: "$auctioneer", Charge: &clearing.ChargeRequest{Issuer: a.Authorisation.Issuer, ID: a.Authorisation.ID, Amount: credits * messages.Credit, Job: 7}}
 }
 
 // outgoing returns the message that a side sends to another now.
-func (s *side) outgoing(other *side) messages.SignedInstructions {
+func (s *side) outgoing(other *side) clearing.SignedInstructions {
 	s.Helper()
 	m, ok := s.state.Outgoing(other.name, s.at)
 	if !ok {
@@ -165,7 +167,7 @@ func (s *side) outgoing(other *side) messages.SignedInstructions {
 	return s.sign(m)
 }
 
-func (s *side) sign(m messages.Instructions) messages.SignedInstructions {
+func (s *side) sign(m clearing.Instructions) clearing.SignedInstructions {
 	s.Helper()
 	signed, err := SignInstructions(s.keys, m)
 	if err != nil {
@@ -174,7 +176,7 @@ func (s *side) sign(m messages.Instructions) messages.SignedInstructions {
 	return signed
 }
 
-func (s *side) answer(m messages.SignedInstructions) messages.SignedReceipt {
+func (s *side) answer(m clearing.SignedInstructions) clearing.SignedReceipt {
 	s.Helper()
 	r := s.must(Command{Instructions: &m})
 	signed, err := SignReceipt(s.keys, *r.Receipt)

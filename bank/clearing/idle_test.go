@@ -6,12 +6,14 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
 // receipt returns a receipt without outcomes, which a side may sign at any time.
-func (s *side) receipt(other *side) *messages.SignedReceipt {
+func (s *side) receipt(other *side) *clearing.SignedReceipt {
 	s.Helper()
-	r := messages.Receipt{From: s.name, To: other.name, First: 1, Outcomes: []messages.TransferResult{}, Total: Beginning(other.name, s.name), At: s.at}
+	r := clearing.Receipt{From: s.name, To: other.name, First: 1, Outcomes: []moneymsg.TransferResult{}, Total: Beginning(other.name, s.name), At: s.at}
 	signed, err := SignReceipt(s.keys, r)
 	if err != nil {
 		s.Fatal(err)
@@ -25,8 +27,8 @@ func TestWhatSaysNothingNewLeavesNoRecord(t *testing.T) {
 	east, west := pair(t)
 	west.pay(east, "p", 2)
 	west.exchange(east)
-	must := func(signed messages.SignedInstructions) Command { return Command{Instructions: &signed} }
-	said := func(change func(*messages.Instructions)) func() Command {
+	must := func(signed clearing.SignedInstructions) Command { return Command{Instructions: &signed} }
+	said := func(change func(*clearing.Instructions)) func() Command {
 		return func() Command {
 			m := west.outgoing(east).Instructions
 			m.At = west.at
@@ -35,13 +37,13 @@ func TestWhatSaysNothingNewLeavesNoRecord(t *testing.T) {
 		}
 	}
 	east.pay(west, "q", 1) // so that an answer is due
-	pay := messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: 7}
+	pay := clearing.Instruction{Kind: clearing.InstructPay, Account: "ada", Amount: 7}
 	for what, say := range map[string]func() Command{
 		"a receipt of nothing":     func() Command { return Command{Receipt: west.receipt(east)} },
-		"an empty message":         said(func(*messages.Instructions) {}),
-		"a number after a gap":     said(func(m *messages.Instructions) { m.First, m.List = 90, []messages.Instruction{pay} }),
-		"a number with other pay":  said(func(m *messages.Instructions) { m.First, m.List = 1, []messages.Instruction{pay, pay} }),
-		"a total that is not ours": said(func(m *messages.Instructions) { m.Known.Owed++ }),
+		"an empty message":         said(func(*clearing.Instructions) {}),
+		"a number after a gap":     said(func(m *clearing.Instructions) { m.First, m.List = 90, []clearing.Instruction{pay} }),
+		"a number with other pay":  said(func(m *clearing.Instructions) { m.First, m.List = 1, []clearing.Instruction{pay, pay} }),
+		"a total that is not ours": said(func(m *clearing.Instructions) { m.Known.Owed++ }),
 	} {
 		east.do(say()) // the first message may be recorded
 		records := east.ledger.Totals().Records
@@ -76,7 +78,7 @@ func TestALiarDoesNotCloseItsDispute(t *testing.T) {
 	west.pay(east, "p", 2)
 	west.exchange(east)
 	m := west.outgoing(east).Instructions
-	m.First, m.List = 1, []messages.Instruction{{Kind: messages.InstructPay, Account: "ada", Amount: 7}, {Kind: messages.InstructPay, Account: "ada", Amount: 7}}
+	m.First, m.List = 1, []clearing.Instruction{{Kind: clearing.InstructPay, Account: "ada", Amount: 7}, {Kind: clearing.InstructPay, Account: "ada", Amount: 7}}
 	lie := west.sign(m)
 	east.refuse(Rewritten, messages.Conflict, Command{Instructions: &lie})
 	dispute := east.state.Peers().Peers[0].Dispute
@@ -95,14 +97,14 @@ func TestALiarDoesNotCloseItsDispute(t *testing.T) {
 // project opens a project of olga with 50 credits, and with bob as a member with a limit.
 func (s *side) project(limit messages.Credits) {
 	s.Helper()
-	s.apply(ledger.Command{Verb: ledger.Project, Project: messages.ProjectRequest{Account: "lab", Title: "a lab", Owners: []messages.Name{"olga"}}})
+	s.apply(ledger.Command{Verb: ledger.Project, Project: moneymsg.ProjectRequest{Account: "lab", Title: "a lab", Owners: []messages.Name{"olga"}}})
 	s.limits("bob", limit)
 	s.grant("lab", 50)
 }
 
 func (s *side) limits(member messages.Name, limit messages.Credits) {
 	s.Helper()
-	s.apply(ledger.Command{Verb: ledger.Member, Member: messages.MemberRequest{Account: "lab", Member: member, Limit: &limit}})
+	s.apply(ledger.Command{Verb: ledger.Member, Member: moneymsg.MemberRequest{Account: "lab", Member: member, Limit: &limit}})
 }
 
 // TestOwnersAndOperatorsRevokeWhatMembersBound checks that a member can authorise a peer only within its limit. An
@@ -111,7 +113,7 @@ func TestOwnersAndOperatorsRevokeWhatMembersBound(t *testing.T) {
 	east, west := pair(t)
 	east.project(0)
 	authorise := func(by messages.Name, key string, credits messages.Credits) Command {
-		return Command{By: by, Authorise: &messages.AuthoriseRequest{Key: key, Account: "lab", Peer: "west", Amount: credits * messages.Credit, Interval: 90 * 24 * 3600 * span}}
+		return Command{By: by, Authorise: &clearing.AuthoriseRequest{Key: key, Account: "lab", Peer: "west", Amount: credits * messages.Credit, Interval: 90 * 24 * 3600 * span}}
 	}
 	east.refuse(Ordinary, messages.PermissionDenied, authorise("bob", "a", 10))
 	east.must(authorise("olga", "o", 1))
@@ -124,9 +126,9 @@ func TestOwnersAndOperatorsRevokeWhatMembersBound(t *testing.T) {
 	}
 	east.must(authorise("bob", "b", 10))
 	east.must(authorise("bob", "c", 10))
-	east.apply(ledger.Command{Verb: ledger.Member, Member: messages.MemberRequest{Account: "lab", Member: "bob", Remove: true}})
+	east.apply(ledger.Command{Verb: ledger.Member, Member: moneymsg.MemberRequest{Account: "lab", Member: "bob", Remove: true}})
 	revoke := func(by messages.Name, id string) Command {
-		return Command{By: by, Revoke: &messages.RevokeRequest{ID: id}}
+		return Command{By: by, Revoke: &clearing.RevokeRequest{ID: id}}
 	}
 	east.refuse(Ordinary, messages.NotFound, revoke("ada", "bob/b"))
 	east.must(revoke("olga", "bob/b"))
@@ -142,7 +144,7 @@ func TestOnlyOwnersRemit(t *testing.T) {
 	east, _ := pair(t)
 	east.project(50 * messages.Credit)
 	remit := func(by messages.Name) Command {
-		return Command{By: by, Remit: &messages.RemitRequest{Key: "k", Account: "lab", Peer: "west", Payee: "bob", Amount: messages.Credit}}
+		return Command{By: by, Remit: &clearing.RemitRequest{Key: "k", Account: "lab", Peer: "west", Payee: "bob", Amount: messages.Credit}}
 	}
 	east.refuse(Ordinary, messages.PermissionDenied, remit("bob"))
 	east.refuse(Ordinary, messages.PermissionDenied, remit("ada"))
@@ -163,7 +165,7 @@ func TestARebuiltPeerIsChargedUnderNumbersThatWereUsed(t *testing.T) {
 		from.has("ada", 97, 0)
 	}
 	charged(west)
-	east.has(messages.SiteAccount, 3, 0)
+	east.has(moneymsg.SiteAccount, 3, 0)
 	east.grant("ops", 10)
 	east.must(abandoning("west", 3))
 	again := newSide(t, "west")
@@ -174,7 +176,7 @@ func TestARebuiltPeerIsChargedUnderNumbersThatWereUsed(t *testing.T) {
 	east.at += 400 * day // everything signed before has ended
 	again.at = east.at
 	charged(again)
-	east.has(messages.SiteAccount, 6, 0)
+	east.has(moneymsg.SiteAccount, 6, 0)
 }
 
 // TestNoStepGoesThroughTheMembers checks that a remittance from a project takes no longer if the project has very
@@ -189,7 +191,7 @@ func TestNoStepGoesThroughTheMembers(t *testing.T) {
 		n := 0
 		return testing.AllocsPerRun(20, func() {
 			n++
-			east.must(Command{By: "olga", Remit: &messages.RemitRequest{Key: fmt.Sprint(n), Account: "lab", Peer: "west", Payee: "bob", Amount: 1}})
+			east.must(Command{By: "olga", Remit: &clearing.RemitRequest{Key: fmt.Sprint(n), Account: "lab", Peer: "west", Payee: "bob", Amount: 1}})
 		})
 	}
 	if few, many := cost(1), cost(2000); many > few+5 {

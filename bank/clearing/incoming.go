@@ -4,6 +4,8 @@ import (
 	"cmp"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
 // incoming carries out the instructions of peers.
@@ -18,7 +20,7 @@ type incoming struct {
 
 // receive carries out a peer's new instructions in order, and answers repeated ones with their
 // first outcomes. It refuses or answers a message as a whole.
-func (in *incoming) receive(signed *messages.SignedInstructions) (*messages.Receipt, *Rejected) {
+func (in *incoming) receive(signed *clearing.SignedInstructions) (*clearing.Receipt, *Rejected) {
 	m := &signed.Instructions
 	p := in.peers.byName[m.From]
 	if err := in.admit(p, m); err != nil {
@@ -36,9 +38,9 @@ func (in *incoming) receive(signed *messages.SignedInstructions) (*messages.Rece
 
 // admit records what a message says about its sender, or returns a refusal of the whole message. It changes only the
 // state of the peer.
-func (in *incoming) admit(p *peer, m *messages.Instructions) *Rejected {
+func (in *incoming) admit(p *peer, m *clearing.Instructions) *Rejected {
 	news := end(m) > p.In.Total.Number+1 || m.Known.Number > p.Known
-	if p.Standing == messages.PeerParted && news {
+	if p.Standing == clearing.PeerParted && news {
 		return parted(p)
 	}
 	if err := p.agrees(m); err != nil {
@@ -57,7 +59,7 @@ func (in *incoming) admit(p *peer, m *messages.Instructions) *Rejected {
 
 // Answered returns the receipt or refusal of screened instructions, if carrying them out would change nothing. Such
 // messages are repeated, or have no news, and need no place in the log. False: Apply must carry them out.
-func (s *State) Answered(signed *messages.SignedInstructions) (*messages.Receipt, *Rejected, bool) {
+func (s *State) Answered(signed *clearing.SignedInstructions) (*clearing.Receipt, *Rejected, bool) {
 	m := &signed.Instructions
 	p := s.peers.byName[m.From]
 	if p == nil {
@@ -78,18 +80,18 @@ func (s *State) Answered(signed *messages.SignedInstructions) (*messages.Receipt
 
 // Idle reports which new instructions of a screened message are not worth a place in the log: payments of less than
 // least, and the end of an authorisation that is not open.
-func (s *State) Idle(m *messages.Instructions, least messages.Credits) (idle []bool) {
+func (s *State) Idle(m *clearing.Instructions, least messages.Credits) (idle []bool) {
 	p := s.peers.byName[m.From]
 	for n := max(m.First, p.In.Total.Number+1); n < end(m); n++ {
 		i := &m.List[n-m.First]
 		is := false
 		switch i.Kind {
-		case messages.InstructPay:
+		case clearing.InstructPay:
 			is = i.Amount < least
-		case messages.InstructCharge:
+		case clearing.InstructCharge:
 			a := s.issuer.issued.find(i.ID)
 			is = a == nil && (i.Amount == 0 || i.Amount > p.Forgotten) || a != nil && a.Peer != p.Name
-		case messages.InstructRevoke:
+		case clearing.InstructRevoke:
 			is = s.acceptor.accepted.find(acceptedKey(p.Name, i.ID)) == nil
 		}
 		idle = append(idle, is)
@@ -98,10 +100,10 @@ func (s *State) Idle(m *messages.Instructions, least messages.Credits) (idle []b
 }
 
 // end returns the last number of a message plus one.
-func end(m *messages.Instructions) uint64 { return m.First + uint64(len(m.List)) }
+func end(m *clearing.Instructions) uint64 { return m.First + uint64(len(m.List)) }
 
 // agrees returns a refusal if the sender's running total differs from this book's total at the same number.
-func (p *peer) agrees(m *messages.Instructions) *Rejected {
+func (p *peer) agrees(m *clearing.Instructions) *Rejected {
 	if m.Known.Number > p.In.Total.Number {
 		return p.disputes(reject(Lost, messages.Conflict, "bank %q has our outcome of number %d, and this book ends at %d: this bank lost what it had answered; restore it from a replica or a snapshot that has it",
 			p.Name, m.Known.Number, p.In.Total.Number))
@@ -116,7 +118,7 @@ func (p *peer) agrees(m *messages.Instructions) *Rejected {
 
 // follows returns a refusal for a message that skips numbers, repeats only numbers whose outcomes the sender has,
 // changes the content of a known number, or leaves too many outstanding.
-func (p *peer) follows(m *messages.Instructions) *Rejected {
+func (p *peer) follows(m *clearing.Instructions) *Rejected {
 	end := end(m)
 	known := max(p.Known, m.Known.Number)
 	switch {
@@ -138,7 +140,7 @@ func (p *peer) follows(m *messages.Instructions) *Rejected {
 
 // sameNumber reports whether an instruction equals the first one with its number. If its outcome was forgotten, the
 // line still has everything except the text of a refusal.
-func (p *peer) sameNumber(n uint64, i *messages.Instruction) bool {
+func (p *peer) sameNumber(n uint64, i *clearing.Instruction) bool {
 	before, _ := p.In.at(n - 1)
 	is, _ := p.In.at(n)
 	if n > p.Known {
@@ -148,21 +150,21 @@ func (p *peer) sameNumber(n uint64, i *messages.Instruction) bool {
 	if l.Refused {
 		return l.Kind == i.Kind && l.Asked == i.Amount
 	}
-	return same(After(before, i, &messages.TransferResult{Amount: l.Moved}), is)
+	return same(After(before, i, &moneymsg.TransferResult{Amount: l.Moved}), is)
 }
 
 // forget removes the outcomes up to known, which the sender has.
 func (p *peer) forget(known uint64) {
 	if known > p.Known {
-		p.Outcomes = append([]messages.TransferResult(nil), p.Outcomes[known-p.Known:]...)
+		p.Outcomes = append([]moneymsg.TransferResult(nil), p.Outcomes[known-p.Known:]...)
 		p.Known = known
 	}
 }
 
 // receipt returns the receipt with the outcomes of the numbers in [first, end).
-func (in *incoming) receipt(p *peer, first, end uint64) *messages.Receipt {
+func (in *incoming) receipt(p *peer, first, end uint64) *clearing.Receipt {
 	total, _ := p.In.at(max(end, first) - 1)
-	r := &messages.Receipt{From: in.peers.site, To: p.Name, First: first, Outcomes: []messages.TransferResult{}, Total: total, At: in.money.books.Now()}
+	r := &clearing.Receipt{From: in.peers.site, To: p.Name, First: first, Outcomes: []moneymsg.TransferResult{}, Total: total, At: in.money.books.Now()}
 	for n := first; n < end; n++ {
 		r.Outcomes = append(r.Outcomes, p.Outcomes[n-p.Known-1])
 	}
@@ -170,16 +172,16 @@ func (in *incoming) receipt(p *peer, first, end uint64) *messages.Receipt {
 }
 
 // obey carries out one instruction. Its outcome is final, also if it is a refusal.
-func (in *incoming) obey(p *peer, i *messages.Instruction) messages.TransferResult {
+func (in *incoming) obey(p *peer, i *clearing.Instruction) moneymsg.TransferResult {
 	moved, err := in.obeyed(p, i)
 	if err != nil {
 		in.refused[err.Reason]++
 		return err.final()
 	}
-	return messages.TransferResult{Amount: moved}
+	return moneymsg.TransferResult{Amount: moved}
 }
 
-func (in *incoming) obeyed(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
+func (in *incoming) obeyed(p *peer, i *clearing.Instruction) (messages.Credits, *Rejected) {
 	if err := malformed(i.Validate()); err != nil {
 		return 0, err
 	}
@@ -187,13 +189,13 @@ func (in *incoming) obeyed(p *peer, i *messages.Instruction) (messages.Credits, 
 		return 0, reject(Amount, messages.TooLarge, "the payments and charges of site %q exceed what can be counted", p.Name)
 	}
 	switch i.Kind {
-	case messages.InstructPay:
+	case clearing.InstructPay:
 		return in.payOut(p, i)
-	case messages.InstructCharge:
+	case clearing.InstructCharge:
 		return in.issuer.honour(p, i)
-	case messages.InstructSettle:
+	case clearing.InstructSettle:
 		return in.cycles.acceptOffer(p, i)
-	case messages.InstructPart:
+	case clearing.InstructPart:
 		p.Left = true
 		return 0, nil
 	}
@@ -201,14 +203,14 @@ func (in *incoming) obeyed(p *peer, i *messages.Instruction) (messages.Credits, 
 }
 
 // payOut pays an account of this site. The peer then owes the amount.
-func (in *incoming) payOut(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
+func (in *incoming) payOut(p *peer, i *clearing.Instruction) (messages.Credits, *Rejected) {
 	if err := cmp.Or(users(i.Account), in.peers.trades(p), in.peers.credible(p), in.peers.covers(p, i.Amount)); err != nil {
 		return 0, err
 	}
 	if _, err := in.money.books.Brief(i.Account); err != nil {
 		return 0, ordinary(err)
 	}
-	return in.money.move(maker, messages.Transfer{
-		Kind: messages.Posted, Debit: PeerAccount(p.Name), Credit: i.Account, Amount: i.Amount, Reason: clip("from site " + p.Name + ": " + i.Reason),
+	return in.money.move(maker, moneymsg.Transfer{
+		Kind: moneymsg.Posted, Debit: PeerAccount(p.Name), Credit: i.Account, Amount: i.Amount, Reason: clip("from site " + p.Name + ": " + i.Reason),
 	})
 }

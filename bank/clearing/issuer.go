@@ -6,11 +6,13 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
 // issued is an authorisation of this site that has not ended. Its fields are exported for the image only.
 type issued struct {
-	messages.Authorisation
+	clearing.Authorisation
 	Revoking bool           // the peer was asked to give it up
 	Job      messages.JobID // the job that it pays for; 0: unknown
 	By       messages.Time  // when it is freed, if that is before its end; 0: at its end
@@ -31,7 +33,7 @@ func (i *issued) freed() messages.Time {
 // Prefixes for the identifiers of holds that users' requests make. The ledger remembers the identifiers for ever, so
 // that no key is used twice.
 const (
-	authorisationHold = messages.AuthorisationHold
+	authorisationHold = clearing.AuthorisationHold
 	remittanceHold    = TransferPrefix + "remittance/"
 )
 
@@ -43,7 +45,7 @@ type issuer struct {
 }
 
 // authorise reserves credits that a peer may charge, and returns the authorisation.
-func (is *issuer) authorise(by messages.Name, rank ledger.Rank, r *messages.AuthoriseRequest) (*messages.Authorisation, *Rejected) {
+func (is *issuer) authorise(by messages.Name, rank ledger.Rank, r *clearing.AuthoriseRequest) (*clearing.Authorisation, *Rejected) {
 	p, err := is.peers.find(r.Peer)
 	if err != nil {
 		return nil, err
@@ -60,8 +62,8 @@ func (is *issuer) authorise(by messages.Name, rank ledger.Rank, r *messages.Auth
 			return nil, err
 		}
 	}
-	hold := messages.Transfer{
-		ID: authorisationHold + a.ID, Kind: messages.Hold, Debit: a.Account, Credit: PeerAccount(p.Name), Member: a.Member,
+	hold := moneymsg.Transfer{
+		ID: authorisationHold + a.ID, Kind: moneymsg.Hold, Debit: a.Account, Credit: PeerAccount(p.Name), Member: a.Member,
 		Amount: a.Amount, Expires: a.Frees(), Job: r.Job, Reason: clip("for site " + p.Name + ": " + r.Reason),
 	}
 	fresh, err := is.money.once(by, a.Account, hold)
@@ -77,7 +79,7 @@ func (is *issuer) authorise(by messages.Name, rank ledger.Rank, r *messages.Auth
 
 // bounded returns a refusal if a member of a project has no limit that an owner set: the authorisation could bind the
 // project's credits for months. A service may ask, because its authorisations are for jobs and end with them.
-func (is *issuer) bounded(by messages.Name, rank ledger.Rank, a *messages.Authorisation) *Rejected {
+func (is *issuer) bounded(by messages.Name, rank ledger.Rank, a *clearing.Authorisation) *Rejected {
 	if rank != ledger.User || !messages.ValidName(by) || is.money.books.Owns(a.Member, a.Account) || is.money.books.Limited(a.Member, a.Account) {
 		return nil
 	}
@@ -86,19 +88,19 @@ func (is *issuer) bounded(by messages.Name, rank ledger.Rank, a *messages.Author
 
 // margin is how long an authorisation is kept after its end: clocks may differ by MaxClockSkew, and a site may be cut
 // off for a week.
-const margin = messages.MaxClockSkew + 7*24*3600_000_000_000
+const margin = clearing.MaxClockSkew + 7*24*3600_000_000_000
 
 // draft returns the authorisation that a new request would get now.
-func (is *issuer) draft(by messages.Name, r *messages.AuthoriseRequest) messages.Authorisation {
+func (is *issuer) draft(by messages.Name, r *clearing.AuthoriseRequest) clearing.Authorisation {
 	member := cmp.Or(r.Member, by)
-	return messages.Authorisation{
+	return clearing.Authorisation{
 		Issuer: is.peers.site, Peer: r.Peer, ID: by + "/" + r.Key, Account: cmp.Or(r.Account, member), Member: member, Amount: r.Amount,
 		Issued: is.money.books.Now(), Interval: r.Interval, Margin: margin,
 	}
 }
 
 // again returns the first authorisation, for a repeated request.
-func (i *issued) again(a *messages.Authorisation) (*messages.Authorisation, *Rejected) {
+func (i *issued) again(a *clearing.Authorisation) (*clearing.Authorisation, *Rejected) {
 	first := i.Authorisation
 	a.Issued = first.Issued
 	if *a != first {
@@ -122,7 +124,7 @@ func (is *issuer) revokes(by messages.Name, rank ledger.Rank, a *issued) bool {
 }
 
 // revoke asks the peer to give up an authorisation.
-func (is *issuer) revoke(by messages.Name, rank ledger.Rank, r *messages.RevokeRequest) (*messages.ClearingReply, *Rejected) {
+func (is *issuer) revoke(by messages.Name, rank ledger.Rank, r *clearing.RevokeRequest) (*clearing.ClearingReply, *Rejected) {
 	a := is.issued.find(r.ID)
 	if a == nil || !is.revokes(by, rank, a) {
 		return nil, ordinary(messages.Errorf(messages.NotFound, "no authorisation %q of %q is pending: it was charged, given back or freed, or never made", clip(r.ID), clip(by)))
@@ -135,37 +137,37 @@ func (is *issuer) revoke(by messages.Name, rank ledger.Rank, r *messages.RevokeR
 		return nil, err
 	}
 	if a.Revoking {
-		return &messages.ClearingReply{}, nil
+		return &clearing.ClearingReply{}, nil
 	}
 	if err := is.peers.room(p); err != nil {
 		return nil, err
 	}
 	a.Revoking = true
-	number := p.send(item{Instruction: messages.Instruction{Kind: messages.InstructRevoke, ID: a.ID, Expires: a.Ends()}})
-	return &messages.ClearingReply{Number: number}, nil
+	number := p.send(item{Instruction: clearing.Instruction{Kind: clearing.InstructRevoke, ID: a.ID, Expires: a.Ends()}})
+	return &clearing.ClearingReply{Number: number}, nil
 }
 
 // conclude shortens the time in which an authorisation can be charged, after the peer reported that the job ended. A
 // later charge is the peer's loss. Users may not conclude, because they could take back the payment for work under
 // way.
-func (is *issuer) conclude(by messages.Name, a *issued) (*messages.ClearingReply, *Rejected) {
+func (is *issuer) conclude(by messages.Name, a *issued) (*clearing.ClearingReply, *Rejected) {
 	if messages.ValidName(by) || !strings.HasPrefix(a.ID, by+"/") {
 		return nil, ordinary(messages.Errorf(messages.PermissionDenied, "account %q may not say that %q has ended: only the service that made the authorisation may", clip(by), clip(a.ID)))
 	}
 	if a.By == 0 {
 		ended := *a
-		ended.By = is.money.books.Now().Add(messages.ChargeWithin)
+		ended.By = is.money.books.Now().Add(clearing.ChargeWithin)
 		is.issued.drop(a.ID)
 		is.issued.add(ended)
 	}
-	return &messages.ClearingReply{}, nil
+	return &clearing.ClearingReply{}, nil
 }
 
 // lapse removes an authorisation whose time is over. Normally the ledger frees its credits by itself; for an
 // authorisation that was concluded earlier, lapse frees them.
 func (is *issuer) lapse(a *issued) {
 	if a.Frees() > is.money.books.Now() {
-		is.money.must(messages.Transfer{Kind: messages.Void, Pending: authorisationHold + a.ID,
+		is.money.must(moneymsg.Transfer{Kind: moneymsg.Void, Pending: authorisationHold + a.ID,
 			Reason: clip("site " + a.Peer + " says that the job has ended, and did not charge it in time")})
 	}
 	is.issued.drop(a.ID)
@@ -183,7 +185,7 @@ func (s *State) Freed(hold string) messages.Time {
 }
 
 // honour pays the peer's charge of an authorisation and frees the rest. This site then owes the amount.
-func (is *issuer) honour(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
+func (is *issuer) honour(p *peer, i *clearing.Instruction) (messages.Credits, *Rejected) {
 	a := is.issued.find(i.ID)
 	if a == nil && i.Amount == 0 {
 		return 0, nil // the authorisation is already free
@@ -197,10 +199,10 @@ func (is *issuer) honour(p *peer, i *messages.Instruction) (messages.Credits, *R
 	if i.Amount > a.Amount {
 		return 0, reject(Amount, messages.Insufficient, "authorisation %q is of %v credits: %v cannot be charged", clip(i.ID), a.Amount, i.Amount)
 	}
-	t := messages.Transfer{Kind: messages.Post, Pending: authorisationHold + a.ID, Credit: PeerAccount(p.Name), Amount: i.Amount, Job: a.Job,
+	t := moneymsg.Transfer{Kind: moneymsg.Post, Pending: authorisationHold + a.ID, Credit: PeerAccount(p.Name), Amount: i.Amount, Job: a.Job,
 		Reason: clip("charged by site " + p.Name + ": " + i.Reason)}
 	if i.Amount == 0 {
-		t.Kind, t.Credit = messages.Void, ""
+		t.Kind, t.Credit = moneymsg.Void, ""
 	}
 	if _, err := is.money.move(maker, t); err != nil {
 		return 0, err
@@ -213,7 +215,7 @@ func (is *issuer) honour(p *peer, i *messages.Instruction) (messages.Credits, *R
 }
 
 // free frees an authorisation that the peer gave up.
-func (is *issuer) free(p *peer, i *messages.Instruction, o *messages.TransferResult) {
+func (is *issuer) free(p *peer, i *clearing.Instruction, o *moneymsg.TransferResult) {
 	a := is.issued.find(i.ID)
 	if a == nil {
 		return // it was released or freed meanwhile
@@ -222,6 +224,6 @@ func (is *issuer) free(p *peer, i *messages.Instruction, o *messages.TransferRes
 		a.Revoking = false
 		return
 	}
-	is.money.must(messages.Transfer{Kind: messages.Void, Pending: authorisationHold + a.ID, Reason: "given up by site " + p.Name})
+	is.money.must(moneymsg.Transfer{Kind: moneymsg.Void, Pending: authorisationHold + a.ID, Reason: "given up by site " + p.Name})
 	is.issued.drop(i.ID)
 }

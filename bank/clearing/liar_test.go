@@ -10,6 +10,8 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
 // The terms of the liar: so small that a few steps use them up.
@@ -24,7 +26,7 @@ type victim struct {
 	*bank
 	careless bool // a planted bug: all peers share one reserve, and a dispute has no effect
 	time     messages.Time
-	said     []messages.SignedInstructions // west's messages, to be sent again
+	said     []clearing.SignedInstructions // west's messages, to be sent again
 	seen     uint64                        // west's numbers that were added up
 	cost     messages.Credits              // credits here that west must pay for, minus what west paid
 }
@@ -32,12 +34,12 @@ type victim struct {
 func newVictim(careless, proves bool) *victim {
 	v := &victim{bank: openBank(&bank{site: "east", proves: proves}), careless: careless, time: 1000 * day}
 	share := liarShare
-	v.do(Command{By: "ops", Reserve: &messages.ReserveRequest{Limit: 100}})
-	v.do(Command{By: "ops", Peer: &messages.PeerRequest{Peer: "west", Keys: []string{"west"}, Limit: liarLimit, Share: &share}})
-	v.do(Command{By: "ops", Peer: &messages.PeerRequest{Peer: "north", Keys: []string{"north"}, Limit: liarLimit}})
-	g := ledger.Command{Verb: ledger.Grant, At: v.time, By: "ops", Grant: messages.GrantRequest{Key: "1", Account: "ada", Amount: 10}}
+	v.do(Command{By: "ops", Reserve: &clearing.ReserveRequest{Limit: 100}})
+	v.do(Command{By: "ops", Peer: &clearing.PeerRequest{Peer: "west", Keys: []string{"west"}, Limit: liarLimit, Share: &share}})
+	v.do(Command{By: "ops", Peer: &clearing.PeerRequest{Peer: "north", Keys: []string{"north"}, Limit: liarLimit}})
+	g := ledger.Command{Verb: ledger.Grant, At: v.time, By: "ops", Grant: moneymsg.GrantRequest{Key: "1", Account: "ada", Amount: 10}}
 	v.asks(g)
-	v.do(Command{By: "ada", Authorise: &messages.AuthoriseRequest{Key: "a", Peer: "west", Amount: 2, Interval: 3600 * span}})
+	v.do(Command{By: "ada", Authorise: &clearing.AuthoriseRequest{Key: "a", Peer: "west", Amount: 2, Interval: 3600 * span}})
 	return v
 }
 
@@ -60,7 +62,7 @@ func (v *victim) do(c Command) Result {
 func (v *victim) west() *peer { return v.state.peers.byName["west"] }
 
 // tell sends instructions to west, and adds up the new ones.
-func (v *victim) tell(m messages.Instructions) *messages.Receipt {
+func (v *victim) tell(m clearing.Instructions) *clearing.Receipt {
 	signed, err := SignInstructions(sealer(m.From), m)
 	if err != nil {
 		panic(err)
@@ -68,13 +70,13 @@ func (v *victim) tell(m messages.Instructions) *messages.Receipt {
 	return v.take(signed)
 }
 
-func (v *victim) take(signed messages.SignedInstructions) *messages.Receipt {
+func (v *victim) take(signed clearing.SignedInstructions) *clearing.Receipt {
 	r := v.do(Command{Instructions: &signed}).Receipt
 	if m := &signed.Instructions; m.From == "west" {
 		v.said = append(v.said, signed)
 		for n := v.seen + 1; r != nil && n < r.First+uint64(len(r.Outcomes)); n++ {
 			v.cost += owes(m.List[n-m.First].Kind, r.Outcomes[n-r.First].Amount)
-			if m.List[n-m.First].Kind == messages.InstructSettle { // a settlement pays nothing
+			if m.List[n-m.First].Kind == clearing.InstructSettle { // a settlement pays nothing
 				v.cost += r.Outcomes[n-r.First].Amount
 			}
 			v.seen = n
@@ -84,18 +86,18 @@ func (v *victim) take(signed messages.SignedInstructions) *messages.Receipt {
 }
 
 // says lets west send instructions under the next numbers, or under numbers before or after, with any running total.
-func (v *victim) says(ahead int, known messages.RunningTotal, list ...messages.Instruction) {
+func (v *victim) says(ahead int, known clearing.RunningTotal, list ...clearing.Instruction) {
 	first := int(v.west().In.Total.Number) + 1 + ahead
 	if first < 1 {
 		return
 	}
-	v.tell(messages.Instructions{From: "west", To: "east", First: uint64(first), List: list, Known: known, At: v.time})
+	v.tell(clearing.Instructions{From: "west", To: "east", First: uint64(first), List: list, Known: known, At: v.time})
 }
 
 // answers lets west sign a receipt for everything that waits for it.
-func (v *victim) answers(outcome func(*messages.Instruction) messages.TransferResult, twist func(*messages.RunningTotal)) {
+func (v *victim) answers(outcome func(*clearing.Instruction) moneymsg.TransferResult, twist func(*clearing.RunningTotal)) {
 	p := v.west()
-	r := messages.Receipt{From: "west", To: "east", First: p.Out.Total.Number + 1, Outcomes: []messages.TransferResult{}, Total: p.Out.Total, At: v.time}
+	r := clearing.Receipt{From: "west", To: "east", First: p.Out.Total.Number + 1, Outcomes: []moneymsg.TransferResult{}, Total: p.Out.Total, At: v.time}
 	var had messages.Credits
 	for i := range p.outbox {
 		in := &p.outbox[i].Instruction
@@ -115,13 +117,13 @@ func (v *victim) answers(outcome func(*messages.Instruction) messages.TransferRe
 
 // shows sends west's authorisation for one of its users to this bank, for a job.
 func (v *victim) shows(id string, amount messages.Credits, purpose string) {
-	a := messages.Authorisation{Issuer: "west", Peer: "east", ID: id, Account: "eve", Member: "eve", Amount: amount,
+	a := clearing.Authorisation{Issuer: "west", Peer: "east", ID: id, Account: "eve", Member: "eve", Amount: amount,
 		Issued: 1000 * day, Interval: 3600 * span, Margin: margin}
 	signed, err := SignAuthorisation(sealer("west"), a)
 	if err != nil {
 		panic(err)
 	}
-	v.do(Command{By: "$auctioneer", Accept: &messages.AcceptRequest{Purpose: purpose, Authorisation: signed}})
+	v.do(Command{By: "$auctioneer", Accept: &clearing.AcceptRequest{Purpose: purpose, Authorisation: signed}})
 }
 
 // move is one action of west, or one action at its victim.
@@ -130,46 +132,46 @@ type move struct {
 	do   func(*victim)
 }
 
-func pays(amount messages.Credits) messages.Instruction {
-	return messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: amount}
+func pays(amount messages.Credits) clearing.Instruction {
+	return clearing.Instruction{Kind: clearing.InstructPay, Account: "ada", Amount: amount}
 }
 
-func settles(cycle uint64, amount messages.Credits) messages.Instruction {
-	return messages.Instruction{Kind: messages.InstructSettle, Cycle: cycle, Amount: amount}
+func settles(cycle uint64, amount messages.Credits) clearing.Instruction {
+	return clearing.Instruction{Kind: clearing.InstructSettle, Cycle: cycle, Amount: amount}
 }
 
-func right(v *victim) messages.RunningTotal { return v.west().In.Total }
+func right(v *victim) clearing.RunningTotal { return v.west().In.Total }
 
-func wrong(v *victim) messages.RunningTotal {
+func wrong(v *victim) clearing.RunningTotal {
 	t := right(v)
 	t.Owed--
 	return t
 }
 
-func saying(ahead int, known func(*victim) messages.RunningTotal, list ...messages.Instruction) func(*victim) {
+func saying(ahead int, known func(*victim) clearing.RunningTotal, list ...clearing.Instruction) func(*victim) {
 	return func(v *victim) { v.says(ahead, known(v), list...) }
 }
 
 func charges(id string, amount messages.Credits) func(*victim) {
 	return func(v *victim) {
-		v.do(Command{By: "$auctioneer", Charge: &messages.ChargeRequest{Issuer: "west", ID: id, Amount: amount}})
+		v.do(Command{By: "$auctioneer", Charge: &clearing.ChargeRequest{Issuer: "west", ID: id, Amount: amount}})
 	}
 }
 
-func all(i *messages.Instruction) messages.TransferResult {
-	return messages.TransferResult{Amount: i.Amount}
+func all(i *clearing.Instruction) moneymsg.TransferResult {
+	return moneymsg.TransferResult{Amount: i.Amount}
 }
 
-func none(*messages.Instruction) messages.TransferResult {
-	return messages.TransferResult{Error: messages.Errorf(messages.NotFound, "no")}
+func none(*clearing.Instruction) moneymsg.TransferResult {
+	return moneymsg.TransferResult{Error: messages.Errorf(messages.NotFound, "no")}
 }
 
-func twice(i *messages.Instruction) messages.TransferResult {
-	return messages.TransferResult{Amount: 2*i.Amount + 1}
+func twice(i *clearing.Instruction) moneymsg.TransferResult {
+	return moneymsg.TransferResult{Amount: 2*i.Amount + 1}
 }
 
-func straight(*messages.RunningTotal)  {}
-func twisted(t *messages.RunningTotal) { t.Owed++ }
+func straight(*clearing.RunningTotal)  {}
+func twisted(t *clearing.RunningTotal) { t.Owed++ }
 
 // core has the moves that can give west credit. The other moves are lies about these, and anything else that can be
 // signed.
@@ -183,7 +185,7 @@ var core = []move{
 	{"answer", func(v *victim) { v.answers(all, straight) }},
 	{"a wrong total", saying(0, wrong, pays(1))},
 	{"close", func(v *victim) {
-		v.do(Command{By: "ops", Close: &messages.CloseRequest{Cycle: v.state.cycles.latest + 1}})
+		v.do(Command{By: "ops", Close: &clearing.CloseRequest{Cycle: v.state.cycles.latest + 1}})
 	}},
 }
 
@@ -206,7 +208,7 @@ var lies = []move{
 	{"settle a cycle far ahead", saying(0, right, settles(32, 9))},
 	{"settle cycle 2^62", saying(0, right, settles(1<<62, 9))},
 	{"settle less than nothing", saying(0, right, settles(3, -5))},
-	{"a total that is not there", saying(0, func(v *victim) messages.RunningTotal {
+	{"a total that is not there", saying(0, func(v *victim) clearing.RunningTotal {
 		t := right(v)
 		t.Number += 7
 		return t
@@ -224,23 +226,23 @@ var lies = []move{
 	{"show a for another job", func(v *victim) { v.shows("eve/a", 2, "other") }},
 	{"show a, rewritten", func(v *victim) { v.shows("eve/a", 3, "job") }},
 	{"show b", func(v *victim) { v.shows("eve/b", 1, "job b") }},
-	{"revoke a", saying(0, right, messages.Instruction{Kind: messages.InstructRevoke, ID: "eve/a", Expires: 1000*day + hour})},
+	{"revoke a", saying(0, right, clearing.Instruction{Kind: clearing.InstructRevoke, ID: "eve/a", Expires: 1000*day + hour})},
 	{"charge b", charges("eve/b", 1)},
-	{"charge ada", saying(0, right, messages.Instruction{Kind: messages.InstructCharge, ID: "ada/a", Amount: 1})},
-	{"charge ada too much", saying(0, right, messages.Instruction{Kind: messages.InstructCharge, ID: "ada/a", Amount: 3})},
+	{"charge ada", saying(0, right, clearing.Instruction{Kind: clearing.InstructCharge, ID: "ada/a", Amount: 1})},
+	{"charge ada too much", saying(0, right, clearing.Instruction{Kind: clearing.InstructCharge, ID: "ada/a", Amount: 3})},
 	{"refuse all", func(v *victim) { v.answers(none, straight) }},
 	{"answer too much", func(v *victim) { v.answers(twice, straight) }},
 	{"answer with a wrong total", func(v *victim) { v.answers(all, twisted) }},
 	{"ada pays", func(v *victim) {
-		v.do(Command{By: "ada", Remit: &messages.RemitRequest{Key: fmt.Sprint(v.west().last()), Peer: "west", Payee: "eve", Amount: 1}})
+		v.do(Command{By: "ada", Remit: &clearing.RemitRequest{Key: fmt.Sprint(v.west().last()), Peer: "west", Payee: "eve", Amount: 1}})
 	}},
-	{"ada revokes", func(v *victim) { v.do(Command{By: "ada", Revoke: &messages.RevokeRequest{ID: "ada/a"}}) }},
+	{"ada revokes", func(v *victim) { v.do(Command{By: "ada", Revoke: &clearing.RevokeRequest{ID: "ada/a"}}) }},
 	{"an hour", func(v *victim) { v.time += hour; v.do(Command{}) }},
 	{"another limit", func(v *victim) {
-		v.do(Command{By: "ops", Peer: &messages.PeerRequest{Peer: "west", Keys: []string{"west"}, Limit: liarLimit - 1}})
+		v.do(Command{By: "ops", Peer: &clearing.PeerRequest{Peer: "west", Keys: []string{"west"}, Limit: liarLimit - 1}})
 	}},
 	{"the limit again", func(v *victim) {
-		v.do(Command{By: "ops", Peer: &messages.PeerRequest{Peer: "west", Keys: []string{"west"}, Limit: liarLimit}})
+		v.do(Command{By: "ops", Peer: &clearing.PeerRequest{Peer: "west", Keys: []string{"west"}, Limit: liarLimit}})
 	}},
 }
 
@@ -271,8 +273,8 @@ func (v *victim) step(m move) error {
 // honest checks that the honest peer still has all its credit, whatever west did.
 func (v *victim) honest() error {
 	p := v.state.peers.byName["north"]
-	m := messages.Instructions{From: "north", To: "east", First: p.In.Total.Number + 1, Known: p.In.Total, At: v.time,
-		List: []messages.Instruction{pays(3), settles(v.state.cycles.latest+1, 3), pays(3)}}
+	m := clearing.Instructions{From: "north", To: "east", First: p.In.Total.Number + 1, Known: p.In.Total, At: v.time,
+		List: []clearing.Instruction{pays(3), settles(v.state.cycles.latest+1, 3), pays(3)}}
 	r := v.tell(m)
 	if r == nil || r.Outcomes[0].Amount != 3 || r.Outcomes[1].Amount != 3 || r.Outcomes[2].Amount != 3 {
 		return fmt.Errorf("north pays, settles and pays: %+v", r)

@@ -6,6 +6,8 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
 // Accounts of the clearing in the ledger. A site's name begins with a letter, so these are not
@@ -13,33 +15,33 @@ import (
 //
 // SettlementAccount stands for all other sites together. It has the amounts that this site owed a peer and that the
 // peer accepted as settled.
-const SettlementAccount messages.Name = messages.PeerAccountPrefix + "-settlement"
+const SettlementAccount messages.Name = clearing.PeerAccountPrefix + "-settlement"
 
 // SettledAccount returns the account for debts that a peer has settled, until the peer pays them outside the ledgers.
 // Its balance is minus these debts, and at least minus the peer's share of the reserve. Names have at most 63 bytes.
 func SettledAccount(peer messages.Name) messages.Name {
-	name := messages.PeerAccountPrefix + "-" + peer
+	name := clearing.PeerAccountPrefix + "-" + peer
 	return name[:min(len(name), 63)]
 }
 
 // CorrectionAccount has the corrections after this bank was restored and had lost instructions. Its balance is
 // negative if users got credits back although peers were paid.
-const CorrectionAccount messages.Name = messages.PeerAccountPrefix + "-correction"
+const CorrectionAccount messages.Name = clearing.PeerAccountPrefix + "-correction"
 
 // PaidOutside reports whether an account has settlements that must be paid outside the ledgers.
 func PaidOutside(name messages.Name) bool {
-	return strings.HasPrefix(name, messages.PeerAccountPrefix+"-")
+	return strings.HasPrefix(name, clearing.PeerAccountPrefix+"-")
 }
 
 // maker is the caller's name in transfers of the clearing itself.
 const maker = "$clearing"
 
 // PeerAccount returns the account of a peer's bank in this site's ledger.
-func PeerAccount(peer messages.Name) messages.Name { return messages.PeerAccountPrefix + peer }
+func PeerAccount(peer messages.Name) messages.Name { return clearing.PeerAccountPrefix + peer }
 
 // Reserved reports whether an account name belongs to the clearing. Users may not have such a name. Example:
 // "clearing-west".
-func Reserved(name messages.Name) bool { return strings.HasPrefix(name, messages.PeerAccountPrefix) }
+func Reserved(name messages.Name) bool { return strings.HasPrefix(name, clearing.PeerAccountPrefix) }
 
 // TransferPrefix begins the identifiers of the clearing's transfers. Only the clearing may choose such identifiers,
 // or resolve such holds.
@@ -59,7 +61,7 @@ func (m *money) mint() string {
 }
 
 // move carries out all of the transfers, or none. It returns the amount that they moved or reserved.
-func (m *money) move(by messages.Name, chain ...messages.Transfer) (messages.Credits, *Rejected) {
+func (m *money) move(by messages.Name, chain ...moneymsg.Transfer) (messages.Credits, *Rejected) {
 	for i := range chain {
 		chain[i].Linked = i < len(chain)-1
 		if chain[i].ID == "" {
@@ -79,7 +81,7 @@ func (m *money) move(by messages.Name, chain ...messages.Transfer) (messages.Cre
 }
 
 // must carries out transfers that cannot fail by the clearing's rules.
-func (m *money) must(chain ...messages.Transfer) {
+func (m *money) must(chain ...moneymsg.Transfer) {
 	if _, err := m.move(maker, chain...); err != nil && m.fault == "" {
 		m.fault = clip(err.Error())
 	}
@@ -87,17 +89,17 @@ func (m *money) must(chain ...messages.Transfer) {
 
 // line opens an account if needed and sets its credit. The credit is the maximum that the sites of the account may
 // owe.
-func (m *money) line(account messages.Name, title string, limit messages.Credits) (messages.AccountReply, *Rejected) {
+func (m *money) line(account messages.Name, title string, limit messages.Credits) (moneymsg.AccountReply, *Rejected) {
 	if _, err := m.books.Brief(account); err != nil {
-		p := messages.ProjectRequest{Account: account, Title: title}
+		p := moneymsg.ProjectRequest{Account: account, Title: title}
 		if r := m.manage(ledger.Command{Verb: ledger.Project, Project: p}); r.Error != nil {
-			return messages.AccountReply{}, ordinary(r.Error)
+			return moneymsg.AccountReply{}, ordinary(r.Error)
 		}
 	}
-	c := messages.CreditRequest{Account: account, Credit: limit, Reason: title}
+	c := moneymsg.CreditRequest{Account: account, Credit: limit, Reason: title}
 	r := m.manage(ledger.Command{Verb: ledger.Credit, Credit: c})
 	if r.Error != nil {
-		return messages.AccountReply{}, ordinary(r.Error)
+		return moneymsg.AccountReply{}, ordinary(r.Error)
 	}
 	return r.Account, nil
 }
@@ -119,7 +121,7 @@ func (m *money) owed(account messages.Name) (owed, room messages.Credits) {
 
 // once makes a hold with an identifier that a user chose. It reports whether this call made the hold, and not an
 // earlier one.
-func (m *money) once(by, account messages.Name, hold messages.Transfer) (bool, *Rejected) {
+func (m *money) once(by, account messages.Name, hold moneymsg.Transfer) (bool, *Rejected) {
 	before, _ := m.books.Brief(account) // an unknown account has nothing reserved, so the error does not matter
 	if _, err := m.move(by, hold); err != nil {
 		return false, err

@@ -7,17 +7,18 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 // Net nets all debts of a cycle, given one position for each site. It returns the payments outside the ledgers that
 // settle the cycle. For n sites there are at most n-1 payments, and their sum is the smallest possible: the sum of
 // the debtors' net debts. The caller checks the signatures of the positions first. If the legs of a position do not
 // sum to its net, this is reported as a fault, and the payments leave the position out.
-func Net(cycle uint64, positions []messages.Position) messages.NettingReport {
-	n := netting{r: messages.NettingReport{
-		Cycle: cycle, Positions: slices.Clone(positions), Payments: []messages.NetPayment{}, Missing: []messages.Name{}, Faults: []string{},
-	}, sites: map[messages.Name]*messages.Position{}}
-	slices.SortFunc(n.r.Positions, func(a, b messages.Position) int { return cmp.Compare(a.Site, b.Site) })
+func Net(cycle uint64, positions []clearing.Position) clearing.NettingReport {
+	n := netting{r: clearing.NettingReport{
+		Cycle: cycle, Positions: slices.Clone(positions), Payments: []clearing.NetPayment{}, Missing: []messages.Name{}, Faults: []string{},
+	}, sites: map[messages.Name]*clearing.Position{}}
+	slices.SortFunc(n.r.Positions, func(a, b clearing.Position) int { return cmp.Compare(a.Site, b.Site) })
 	for i := range n.r.Positions {
 		n.enter(&n.r.Positions[i])
 	}
@@ -31,9 +32,9 @@ func Net(cycle uint64, positions []messages.Position) messages.NettingReport {
 }
 
 type netting struct {
-	r     messages.NettingReport
-	sites map[messages.Name]*messages.Position
-	sound []*messages.Position // positions whose legs sum to their net
+	r     clearing.NettingReport
+	sites map[messages.Name]*clearing.Position
+	sound []*clearing.Position // positions whose legs sum to their net
 }
 
 // add adds more to a sum, and reports false if the sum would overflow: a site may sign any amounts.
@@ -50,7 +51,7 @@ func (n *netting) fault(format string, args ...any) {
 }
 
 // enter checks one position alone.
-func (n *netting) enter(p *messages.Position) {
+func (n *netting) enter(p *clearing.Position) {
 	var net messages.Credits
 	fits := true
 	for _, leg := range p.Legs {
@@ -75,14 +76,14 @@ func (n *netting) enter(p *messages.Position) {
 }
 
 // compare compares each leg of a position with the other site's leg.
-func (n *netting) compare(p *messages.Position) {
+func (n *netting) compare(p *clearing.Position) {
 	for _, leg := range p.Legs {
 		other := n.sites[leg.Peer]
 		if other == nil {
 			n.r.Missing = append(n.r.Missing, leg.Peer)
 			continue
 		}
-		i := slices.IndexFunc(other.Legs, func(l messages.Leg) bool { return l.Peer == p.Site })
+		i := slices.IndexFunc(other.Legs, func(l clearing.Leg) bool { return l.Peer == p.Site })
 		if i < 0 || other.Legs[i].Received != leg.Paid {
 			n.fault("%s says it settled %v with %s, and %s does not", p.Site, leg.Paid, leg.Peer, leg.Peer)
 			continue
@@ -95,25 +96,25 @@ func (n *netting) compare(p *messages.Position) {
 
 // pay pairs the largest debtor with the largest creditor until no debtor or no creditor is left.
 func (n *netting) pay() {
-	var debtors, creditors []messages.NetPayment
+	var debtors, creditors []clearing.NetPayment
 	var sum messages.Credits
 	for _, p := range n.sound {
 		if !n.add(&sum, p.Net) {
 			n.fault("what all sites have together is more than can be counted")
 		}
 		if p.Net < 0 {
-			debtors = append(debtors, messages.NetPayment{From: p.Site, Amount: -p.Net})
+			debtors = append(debtors, clearing.NetPayment{From: p.Site, Amount: -p.Net})
 		} else if p.Net > 0 {
-			creditors = append(creditors, messages.NetPayment{To: p.Site, Amount: p.Net})
+			creditors = append(creditors, clearing.NetPayment{To: p.Site, Amount: p.Net})
 		}
 	}
-	largest := func(a, b messages.NetPayment) int { return cmp.Compare(b.Amount, a.Amount) }
+	largest := func(a, b clearing.NetPayment) int { return cmp.Compare(b.Amount, a.Amount) }
 	slices.SortStableFunc(debtors, largest)
 	slices.SortStableFunc(creditors, largest)
 	for len(debtors) > 0 && len(creditors) > 0 {
 		d, c := &debtors[0], &creditors[0]
 		amount := min(d.Amount, c.Amount)
-		n.r.Payments = append(n.r.Payments, messages.NetPayment{From: d.From, To: c.To, Amount: amount})
+		n.r.Payments = append(n.r.Payments, clearing.NetPayment{From: d.From, To: c.To, Amount: amount})
 		if !n.add(&n.r.Multilateral, amount) {
 			n.fault("the payments sum to more than can be counted")
 		}

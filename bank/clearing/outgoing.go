@@ -5,6 +5,8 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
 // outgoing stores the instructions to peers until their outcomes are known.
@@ -17,13 +19,13 @@ type outgoing struct {
 
 // Outgoing returns the message that a peer must get until it answers: the first unanswered instructions. Their
 // numbers never change. If there are none, the message only tells the peer which outcomes this site has.
-func (s *State) Outgoing(name messages.Name, at messages.Time) (messages.Instructions, bool) {
+func (s *State) Outgoing(name messages.Name, at messages.Time) (clearing.Instructions, bool) {
 	p := s.peers.byName[name]
-	if p == nil || p.Standing == messages.PeerParted || s.peers.whole(p) != nil {
-		return messages.Instructions{}, false
+	if p == nil || p.Standing == clearing.PeerParted || s.peers.whole(p) != nil {
+		return clearing.Instructions{}, false
 	}
-	m := messages.Instructions{From: s.peers.site, To: name, First: p.Out.Total.Number + 1, List: []messages.Instruction{}, Known: p.Out.Total, At: at, Incarnation: s.peers.incarnationFor(p)}
-	for i := range p.outbox[:min(len(p.outbox), messages.MaxInstructions)] {
+	m := clearing.Instructions{From: s.peers.site, To: name, First: p.Out.Total.Number + 1, List: []clearing.Instruction{}, Known: p.Out.Total, At: at, Incarnation: s.peers.incarnationFor(p)}
+	for i := range p.outbox[:min(len(p.outbox), clearing.MaxInstructions)] {
 		m.List = append(m.List, p.outbox[i].Instruction)
 	}
 	return m, true
@@ -33,7 +35,7 @@ func (s *State) Outgoing(name messages.Name, at messages.Time) (messages.Instruc
 func remittance(by messages.Name, key string) string { return remittanceHold + by + "/" + key }
 
 // remit reserves credits and instructs the peer to pay them out.
-func (out *outgoing) remit(by messages.Name, rank ledger.Rank, r *messages.RemitRequest) (*messages.ClearingReply, *Rejected) {
+func (out *outgoing) remit(by messages.Name, rank ledger.Rank, r *clearing.RemitRequest) (*clearing.ClearingReply, *Rejected) {
 	p, err := out.peers.find(r.Peer)
 	if err != nil {
 		return nil, err
@@ -57,22 +59,22 @@ func (out *outgoing) remit(by messages.Name, rank ledger.Rank, r *messages.Remit
 			return nil, err
 		}
 	}
-	hold := messages.Transfer{
-		ID: id, Kind: messages.Hold, Debit: account, Credit: PeerAccount(p.Name), Member: by,
+	hold := moneymsg.Transfer{
+		ID: id, Kind: moneymsg.Hold, Debit: account, Credit: PeerAccount(p.Name), Member: by,
 		Amount: r.Amount, Reason: "to " + r.Payee + " at site " + p.Name + ": " + r.Reason,
 	}
 	fresh, err := out.money.once(by, account, hold)
 	if err != nil || !fresh {
-		return &messages.ClearingReply{Number: p.numbers[hold.ID]}, err
+		return &clearing.ClearingReply{Number: p.numbers[hold.ID]}, err
 	}
-	i := messages.Instruction{Kind: messages.InstructPay, ID: account + "/" + by + "/" + r.Key, Account: r.Payee, Amount: r.Amount, Reason: r.Reason}
+	i := clearing.Instruction{Kind: clearing.InstructPay, ID: account + "/" + by + "/" + r.Key, Account: r.Payee, Amount: r.Amount, Reason: r.Reason}
 	number := p.send(item{Instruction: i, Hold: hold.ID, Held: r.Amount})
-	return &messages.ClearingReply{Number: number}, nil
+	return &clearing.ClearingReply{Number: number}, nil
 }
 
 // learn processes the outcomes of this site's instructions, in order and each once. It accepts them only if this book
 // then has the peer's running total.
-func (out *outgoing) learn(signed *messages.SignedReceipt) *Rejected {
+func (out *outgoing) learn(signed *clearing.SignedReceipt) *Rejected {
 	p := out.peers.byName[signed.Receipt.From]
 	outcomes, err := out.news(p, &signed.Receipt)
 	if err != nil || len(outcomes) == 0 {
@@ -88,7 +90,7 @@ func (out *outgoing) learn(signed *messages.SignedReceipt) *Rejected {
 
 // Learns returns how many new outcomes a screened receipt has, and whether it changes anything. If it does not, it
 // need not be in the log. The error says why the receipt is refused.
-func (s *State) Learns(signed *messages.SignedReceipt) (outcomes int, changes bool, err *Rejected) {
+func (s *State) Learns(signed *clearing.SignedReceipt) (outcomes int, changes bool, err *Rejected) {
 	p := s.peers.byName[signed.Receipt.From]
 	is := *p // a copy, because only Apply may change the peer
 	list, err := s.outgoing.news(&is, &signed.Receipt)
@@ -96,8 +98,8 @@ func (s *State) Learns(signed *messages.SignedReceipt) (outcomes int, changes bo
 }
 
 // news returns the new outcomes of a receipt. It changes only the state of the peer.
-func (out *outgoing) news(p *peer, m *messages.Receipt) ([]messages.TransferResult, *Rejected) {
-	if p.Standing == messages.PeerParted {
+func (out *outgoing) news(p *peer, m *clearing.Receipt) ([]moneymsg.TransferResult, *Rejected) {
+	if p.Standing == clearing.PeerParted {
 		return nil, parted(p)
 	}
 	end := m.First + uint64(len(m.Outcomes)) // the last number plus 1
@@ -120,7 +122,7 @@ func (out *outgoing) news(p *peer, m *messages.Receipt) ([]messages.TransferResu
 
 // repeats returns a refusal for a receipt without news that contradicts this book. last is the last number of the
 // receipt.
-func (out *outgoing) repeats(p *peer, m *messages.Receipt, last uint64) *Rejected {
+func (out *outgoing) repeats(p *peer, m *clearing.Receipt, last uint64) *Rejected {
 	ours, known := p.Out.at(last)
 	if known && !same(ours, m.Total) {
 		return p.disputes(reject(Totals, messages.Conflict, "bank %q says that our instructions come to %v owed by number %d, and this book to %v: compare the lines of both books",
@@ -134,7 +136,7 @@ func (out *outgoing) repeats(p *peer, m *messages.Receipt, last uint64) *Rejecte
 }
 
 // tallies returns a refusal if an outcome is impossible, or if the outcomes do not lead to the peer's running total.
-func (p *peer) tallies(outcomes []messages.TransferResult, theirs messages.RunningTotal) *Rejected {
+func (p *peer) tallies(outcomes []moneymsg.TransferResult, theirs clearing.RunningTotal) *Rejected {
 	ours := p.Out.Total
 	for i := range outcomes {
 		o, asked := &outcomes[i], &p.outbox[i].Instruction
@@ -152,13 +154,13 @@ func (p *peer) tallies(outcomes []messages.TransferResult, theirs messages.Runni
 
 // plausible reports whether an outcome is possible for an instruction: it moves the whole amount or nothing. A
 // settlement may also move a part.
-func plausible(i *messages.Instruction, o *messages.TransferResult) bool {
+func plausible(i *clearing.Instruction, o *moneymsg.TransferResult) bool {
 	switch {
 	case o.Error != nil:
 		return o.Amount == 0 && len(o.Error.Op) == 0 && len(o.Error.Message) <= maxMessage
-	case i.Kind == messages.InstructSettle:
+	case i.Kind == clearing.InstructSettle:
 		return o.Amount >= 0 && o.Amount <= i.Amount
-	case i.Kind == messages.InstructRevoke, i.Kind == messages.InstructPart:
+	case i.Kind == clearing.InstructRevoke, i.Kind == clearing.InstructPart:
 		return o.Amount == 0
 	}
 	return o.Amount == i.Amount
@@ -166,21 +168,21 @@ func plausible(i *messages.Instruction, o *messages.TransferResult) bool {
 
 // resolve ends the hold of an instruction by its outcome: the hold becomes a transfer if the instruction was carried
 // out, and is freed if it was refused. Nothing else ends the hold.
-func (out *outgoing) resolve(p *peer, it *item, o *messages.TransferResult) {
+func (out *outgoing) resolve(p *peer, it *item, o *moneymsg.TransferResult) {
 	i := &it.Instruction
 	switch {
-	case i.Kind == messages.InstructRevoke:
+	case i.Kind == clearing.InstructRevoke:
 		out.issuer.free(p, i, o)
 	case it.Hold == "":
 	case o.Error != nil:
-		out.money.must(messages.Transfer{Kind: messages.Void, Pending: it.Hold, Reason: clip("refused by site " + p.Name + ": " + o.Error.Message)})
+		out.money.must(moneymsg.Transfer{Kind: moneymsg.Void, Pending: it.Hold, Reason: clip("refused by site " + p.Name + ": " + o.Error.Message)})
 	case o.Amount == 0:
-		out.money.must(messages.Transfer{Kind: messages.Void, Pending: it.Hold, Reason: "nothing was taken by site " + p.Name})
+		out.money.must(moneymsg.Transfer{Kind: moneymsg.Void, Pending: it.Hold, Reason: "nothing was taken by site " + p.Name})
 	default:
-		out.money.must(messages.Transfer{Kind: messages.Post, Pending: it.Hold, Credit: it.Payee, Amount: o.Amount, Job: i.Job,
+		out.money.must(moneymsg.Transfer{Kind: moneymsg.Post, Pending: it.Hold, Credit: it.Payee, Amount: o.Amount, Job: i.Job,
 			Reason: clip(i.Kind.String() + " confirmed by site " + p.Name + ": " + i.Reason)})
 	}
-	if i.Kind == messages.InstructSettle {
+	if i.Kind == clearing.InstructSettle {
 		c := p.cycle(i.Cycle, out.cycles.latest)
 		c.Paid, c.PaidFinal = o.Amount, true
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
 // partings ends the relation to a peer, by agreement or one-sided, and suspends peers that are silent.
@@ -21,11 +23,11 @@ func (ps *peers) trades(p *peer) *Rejected {
 		return err
 	}
 	switch {
-	case p.Standing == messages.PeerSuspended:
+	case p.Standing == clearing.PeerSuspended:
 		return ordinary(messages.Errorf(messages.Unavailable, "site %q is suspended since %v, because its bank does not answer: try again when it does", p.Name, p.Since))
-	case p.Standing == messages.PeerParted:
+	case p.Standing == clearing.PeerParted:
 		return parted(p)
-	case p.Standing == messages.PeerParting || p.Left:
+	case p.Standing == clearing.PeerParting || p.Left:
 		return reject(Parted, messages.PermissionDenied, "site %q and %q are parting: nothing new is begun with it", p.Name, ps.site)
 	}
 	return nil
@@ -39,26 +41,26 @@ func parted(p *peer) *Rejected {
 // suspend stops new business with a peer until it sends a message again.
 func (pt *partings) suspend(name messages.Name) *Rejected {
 	p, err := pt.peers.find(name)
-	if err == nil && p.Standing == messages.PeerOpen {
-		p.Standing, p.Since = messages.PeerSuspended, pt.money.books.Now()
+	if err == nil && p.Standing == clearing.PeerOpen {
+		p.Standing, p.Since = clearing.PeerSuspended, pt.money.books.Now()
 	}
 	return err
 }
 
 // part begins an agreed parting, or carries out a one-sided one. If the parting already began, part returns its
 // state.
-func (pt *partings) part(by messages.Name, r *messages.PartRequest) (*messages.PartReply, *Rejected) {
+func (pt *partings) part(by messages.Name, r *clearing.PartRequest) (*clearing.PartReply, *Rejected) {
 	p, err := pt.peers.find(r.Peer)
 	if err != nil {
 		return nil, err
 	}
-	reply := &messages.PartReply{Peer: messages.PeerReply{Peer: p.Name}}
+	reply := &clearing.PartReply{Peer: clearing.PeerReply{Peer: p.Name}}
 	switch {
-	case p.Standing == messages.PeerParted:
+	case p.Standing == clearing.PeerParted:
 	case r.Loss != nil:
 		err = pt.abandon(p, cmp.Or(r.Account, by), r, reply)
-	case p.Standing != messages.PeerParting:
-		p.Standing, p.Since = messages.PeerParting, pt.money.books.Now()
+	case p.Standing != clearing.PeerParting:
+		p.Standing, p.Since = clearing.PeerParting, pt.money.books.Now()
 		fallthrough
 	default:
 		reply.Authorised, reply.Visits = pt.authorised(p), p.open
@@ -78,7 +80,7 @@ func (pt *partings) proceed() {
 			continue
 		}
 		p.Leaving = true
-		p.send(item{Instruction: messages.Instruction{Kind: messages.InstructPart}})
+		p.send(item{Instruction: clearing.Instruction{Kind: clearing.InstructPart}})
 	}
 }
 
@@ -86,7 +88,7 @@ func (pt *partings) proceed() {
 func (pt *partings) next() *peer {
 	for _, name := range pt.peers.order {
 		p := pt.peers.byName[name]
-		if p.Standing == messages.PeerParting && len(p.outbox) == 0 && (p.Leaving && p.Left || !p.Leaving && pt.even(p)) {
+		if p.Standing == clearing.PeerParting && len(p.outbox) == 0 && (p.Leaving && p.Left || !p.Leaving && pt.even(p)) {
 			return p
 		}
 	}
@@ -102,7 +104,7 @@ func (pt *partings) even(p *peer) bool {
 
 // end sets the limits of a peer's accounts to 0.
 func (pt *partings) end(p *peer) {
-	p.Standing, p.Since, p.Share, p.Stated, p.Dispute = messages.PeerParted, pt.money.books.Now(), 0, true, ""
+	p.Standing, p.Since, p.Share, p.Stated, p.Dispute = clearing.PeerParted, pt.money.books.Now(), 0, true, ""
 	pt.terms.allot(PeerAccount(p.Name), "the bank of site "+p.Name, 0)
 	pt.terms.divide()
 }
@@ -117,7 +119,7 @@ func (pt *partings) owes(p *peer) messages.Credits {
 // abandon parts from a peer that does not agree or no longer exists. It writes off the peer's debt, never trusts the
 // peer's keys again, and frees the credits that users reserved for it. What this site owes the peer stays on its
 // SettledAccount, until an operator pays and withdraws it.
-func (pt *partings) abandon(p *peer, account messages.Name, r *messages.PartRequest, reply *messages.PartReply) *Rejected {
+func (pt *partings) abandon(p *peer, account messages.Name, r *clearing.PartRequest, reply *clearing.PartReply) *Rejected {
 	loss, settled := max(0, pt.owes(p)), pt.terms.settledAccount(p)
 	switch {
 	case *r.Loss != loss:
@@ -130,16 +132,16 @@ func (pt *partings) abandon(p *peer, account messages.Name, r *messages.PartRequ
 	}
 	reason := clip("parted from site " + p.Name + ": " + r.Reason)
 	if loss > 0 {
-		if _, err := pt.money.move(maker, messages.Transfer{Kind: messages.Posted, Debit: account, Credit: settled, Amount: loss, Reason: reason}); err != nil {
+		if _, err := pt.money.move(maker, moneymsg.Transfer{Kind: moneymsg.Posted, Debit: account, Credit: settled, Amount: loss, Reason: reason}); err != nil {
 			return err
 		}
 	}
 	pt.giveBack(p, reply, reason)
 	switch b, _ := pt.money.owed(PeerAccount(p.Name)); {
 	case b > 0:
-		pt.money.must(messages.Transfer{Kind: messages.Posted, Debit: PeerAccount(p.Name), Credit: settled, Amount: b, Reason: reason})
+		pt.money.must(moneymsg.Transfer{Kind: moneymsg.Posted, Debit: PeerAccount(p.Name), Credit: settled, Amount: b, Reason: reason})
 	case b < 0:
-		pt.money.must(messages.Transfer{Kind: messages.Posted, Debit: settled, Credit: PeerAccount(p.Name), Amount: -b, Reason: reason})
+		pt.money.must(moneymsg.Transfer{Kind: moneymsg.Posted, Debit: settled, Credit: PeerAccount(p.Name), Amount: -b, Reason: reason})
 	}
 	p.Lost += loss
 	p.trust(nil)
@@ -148,17 +150,17 @@ func (pt *partings) abandon(p *peer, account messages.Name, r *messages.PartRequ
 }
 
 // giveBack frees all credits reserved between a peer and this site.
-func (pt *partings) giveBack(p *peer, reply *messages.PartReply, reason string) {
+func (pt *partings) giveBack(p *peer, reply *clearing.PartReply, reason string) {
 	void := func(hold string) {
 		if hold != "" {
-			pt.money.must(messages.Transfer{Kind: messages.Void, Pending: hold, Reason: reason})
+			pt.money.must(moneymsg.Transfer{Kind: moneymsg.Void, Pending: hold, Reason: reason})
 		}
 	}
 	for i := range p.outbox {
 		switch it := &p.outbox[i]; it.Instruction.Kind {
-		case messages.InstructPay:
+		case clearing.InstructPay:
 			reply.Returned += it.Held
-		case messages.InstructCharge:
+		case clearing.InstructCharge:
 			reply.Forgone += it.Instruction.Amount
 		}
 		void(p.outbox[i].Hold)
@@ -179,7 +181,7 @@ func (pt *partings) giveBack(p *peer, reply *messages.PartReply, reason string) 
 // rejoin makes a parted site a peer again. After an agreed parting the books continue. After a one-sided parting new
 // books begin. The keys must be new, so earlier signed messages are refused.
 func (p *peer) rejoin(site messages.Name, now messages.Time) {
-	p.Standing, p.Since, p.Leaving, p.Left, p.Stated = messages.PeerOpen, now, false, false, false
+	p.Standing, p.Since, p.Leaving, p.Left, p.Stated = clearing.PeerOpen, now, false, false, false
 	if len(p.Keys) > 0 {
 		return
 	}

@@ -5,23 +5,24 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 func parting(peer messages.Name) Command {
-	return Command{By: "ops", Part: &messages.PartRequest{Peer: peer}}
+	return Command{By: "ops", Part: &clearing.PartRequest{Peer: peer}}
 }
 
 func abandoning(peer messages.Name, loss messages.Credits) Command {
 	loss *= messages.Credit
-	return Command{By: "ops", Part: &messages.PartRequest{Peer: peer, Loss: &loss, Reason: "it is gone"}}
+	return Command{By: "ops", Part: &clearing.PartRequest{Peer: peer, Loss: &loss, Reason: "it is gone"}}
 }
 
-func (s *side) standing(other *side) messages.PeerStanding {
+func (s *side) standing(other *side) clearing.PeerStanding {
 	return s.state.terms.describe(s.state.peers.byName[other.name]).Standing
 }
 
 // stands checks the standing of two sites with each other.
-func stands(t *testing.T, a, b *side, want messages.PeerStanding) {
+func stands(t *testing.T, a, b *side, want clearing.PeerStanding) {
 	t.Helper()
 	if x, y := a.standing(b), b.standing(a); x != want || y != want {
 		t.Fatalf("%s has %v and %s has %v, want %v", a.name, x, b.name, y, want)
@@ -41,15 +42,15 @@ func TestAnAgreedParting(t *testing.T) {
 	if r := west.must(parting("east")); r.Parted.Visits != 1 {
 		t.Errorf("west waits for %+v", r.Parted)
 	}
-	east.refuse(Parted, messages.PermissionDenied, Command{By: "ada", Remit: &messages.RemitRequest{Key: "q", Peer: "west", Payee: "ada", Amount: 1}})
+	east.refuse(Parted, messages.PermissionDenied, Command{By: "ada", Remit: &clearing.RemitRequest{Key: "q", Peer: "west", Payee: "ada", Amount: 1}})
 	west.refuse(Parted, messages.PermissionDenied, accepting(later))
-	east.must(Command{By: "ada", Revoke: &messages.RevokeRequest{ID: later.Authorisation.ID}})
+	east.must(Command{By: "ada", Revoke: &clearing.RevokeRequest{ID: later.Authorisation.ID}})
 	west.must(charging(a, 20))
 	for range 2 {
 		east.exchange(west)
 		west.exchange(east)
 	}
-	stands(t, east, west, messages.PeerParting) // east owes 30
+	stands(t, east, west, clearing.PeerParting) // east owes 30
 	east.has("ada", 70, 0)
 
 	for _, s := range []*side{east, west} {
@@ -57,7 +58,7 @@ func TestAnAgreedParting(t *testing.T) {
 	}
 	east.exchange(west)
 	west.exchange(east)
-	stands(t, east, west, messages.PeerParting) // and has not paid
+	stands(t, east, west, clearing.PeerParting) // and has not paid
 	west.grant(SettledAccount("east"), 30)
 	if due := west.state.Due(); due == 0 || due > west.at {
 		t.Errorf("the parting goes on at %v, want at once", due)
@@ -65,14 +66,14 @@ func TestAnAgreedParting(t *testing.T) {
 	west.must(Command{})
 	east.exchange(west)
 	west.exchange(east)
-	stands(t, east, west, messages.PeerParted)
+	stands(t, east, west, clearing.PeerParted)
 	east.has(PeerAccount("west"), 0, 0)
 	for _, s := range []*side{east, west} {
 		if len(s.state.Names()) != 0 || s.state.Outstanding() != 0 {
 			t.Errorf("%s sends still", s.name)
 		}
 	}
-	east.refuse(Parted, messages.PermissionDenied, Command{By: "ada", Authorise: &messages.AuthoriseRequest{Key: "n", Peer: "west", Amount: 1, Interval: 3600 * span}})
+	east.refuse(Parted, messages.PermissionDenied, Command{By: "ada", Authorise: &clearing.AuthoriseRequest{Key: "n", Peer: "west", Amount: 1, Interval: 3600 * span}})
 
 	east.know(west, 100)
 	west.know(east, 100)
@@ -89,7 +90,7 @@ func TestALostAnswerToAParting(t *testing.T) {
 	east.exchange(west)
 	m := west.outgoing(east)
 	east.answer(m)
-	if east.standing(west) != messages.PeerParted || west.standing(east) != messages.PeerParting {
+	if east.standing(west) != clearing.PeerParted || west.standing(east) != clearing.PeerParting {
 		t.Fatalf("east has %v, west %v", east.standing(west), west.standing(east))
 	}
 	receipt, refused, ok := east.state.Answered(&m)
@@ -101,7 +102,7 @@ func TestALostAnswerToAParting(t *testing.T) {
 		t.Fatal(err)
 	}
 	west.must(Command{Receipt: &signed})
-	stands(t, east, west, messages.PeerParted)
+	stands(t, east, west, clearing.PeerParted)
 }
 
 // TestAOneSidedParting parts from a site that is gone. Its debt must be written off, users must get their credits
@@ -116,7 +117,7 @@ func TestAOneSidedParting(t *testing.T) {
 	b := west.authorise(east, "open", 5)
 	east.must(accepting(b))
 	east.authorise(west, "mine", 15)
-	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "q", Peer: "west", Payee: "ada", Amount: 10 * messages.Credit}})
+	east.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: "q", Peer: "west", Payee: "ada", Amount: 10 * messages.Credit}})
 	east.close(1)
 	stale := west.outgoing(east)
 
@@ -130,7 +131,7 @@ func TestAOneSidedParting(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := east.must(abandoning("west", 40)).Parted
-	if r.Peer.Standing != messages.PeerParted || r.Peer.Lost != 40*messages.Credit || r.Returned != 25*messages.Credit || r.Forgone != 20*messages.Credit || r.Peer.Outstanding != 0 {
+	if r.Peer.Standing != clearing.PeerParted || r.Peer.Lost != 40*messages.Credit || r.Returned != 25*messages.Credit || r.Forgone != 20*messages.Credit || r.Peer.Outstanding != 0 {
 		t.Errorf("it came to %+v", r)
 	}
 	if now, _ := east.ledger.Account("ada"); now.Reserved != 0 || now.Balance != free.Balance {
@@ -148,7 +149,7 @@ func TestAOneSidedParting(t *testing.T) {
 
 	east.refuse(Ordinary, messages.NotFound, charging(b, 5))
 	east.refuse(Parted, messages.PermissionDenied, Command{Instructions: &stale})
-	east.refuse(Ordinary, messages.Invalid, Command{Peer: &messages.PeerRequest{Peer: "west", Keys: []string{west.public()}, Limit: messages.Credit}})
+	east.refuse(Ordinary, messages.Invalid, Command{Peer: &clearing.PeerRequest{Peer: "west", Keys: []string{west.public()}, Limit: messages.Credit}})
 	if again := east.must(abandoning("west", 40)).Parted; again.Peer.Lost != 40*messages.Credit {
 		t.Errorf("again: %+v", again)
 	}
@@ -173,7 +174,7 @@ func TestAPartingFromWhomWeOwe(t *testing.T) {
 	east.keys, west.keys = newSide(t, "east2").keys, newSide(t, "west2").keys
 	east.know(west, 100)
 	west.know(east, 100)
-	stands(t, east, west, messages.PeerOpen)
+	stands(t, east, west, clearing.PeerOpen)
 	east.refuse(Signature, messages.PermissionDenied, Command{Instructions: &old})
 	east.pay(west, "new", 10)
 	west.pay(east, "new", 10)
@@ -188,27 +189,27 @@ func TestASilentPeerIsSuspended(t *testing.T) {
 	east, west := pair(t)
 	a := west.authorise(east, "k", 5)
 	east.must(Command{Silent: "west"})
-	pay := Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: messages.Credit}}
+	pay := Command{By: "ada", Remit: &clearing.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: messages.Credit}}
 	east.refuse(Ordinary, messages.Unavailable, pay)
 	east.refuse(Ordinary, messages.Unavailable, accepting(a))
 	east.exchange(west)
-	if s := east.standing(west); s != messages.PeerOpen {
+	if s := east.standing(west); s != clearing.PeerOpen {
 		t.Errorf("it is %v", s)
 	}
 	east.must(pay)
 	east.must(accepting(a))
 	east.must(Command{Silent: "west"})
 	east.answer(west.outgoing(east))
-	if s := east.standing(west); s != messages.PeerSuspended {
+	if s := east.standing(west); s != clearing.PeerSuspended {
 		t.Errorf("it owes an answer, and is %v", s)
 	}
 	east.exchange(west)
-	if s := east.standing(west); s != messages.PeerOpen {
+	if s := east.standing(west); s != clearing.PeerOpen {
 		t.Errorf("it is %v", s)
 	}
 	east.must(Command{Silent: "west"})
 	east.answer(west.outgoing(east))
-	if s := east.standing(west); s != messages.PeerOpen {
+	if s := east.standing(west); s != clearing.PeerOpen {
 		t.Errorf("it owes no answer, and is %v", s)
 	}
 }
@@ -217,25 +218,25 @@ func TestASilentPeerIsSuspended(t *testing.T) {
 // parted peer must still be parted after a restore.
 func TestAPeerThatPartsOwesStill(t *testing.T) {
 	east, west := pair(t)
-	east.answer(west.forge(east, messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: 90 * messages.Credit}))
-	east.answer(west.forge(east, messages.Instruction{Kind: messages.InstructPart}))
-	o := east.answer(west.forge(east, messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: messages.Credit})).Receipt.Outcomes[0]
+	east.answer(west.forge(east, clearing.Instruction{Kind: clearing.InstructPay, Account: "ada", Amount: 90 * messages.Credit}))
+	east.answer(west.forge(east, clearing.Instruction{Kind: clearing.InstructPart}))
+	o := east.answer(west.forge(east, clearing.Instruction{Kind: clearing.InstructPay, Account: "ada", Amount: messages.Credit})).Receipt.Outcomes[0]
 	if o.Error == nil || o.Amount != 0 {
 		t.Errorf("a payment after it came to %+v", o)
 	}
 	east.must(parting("west"))
-	east.answer(west.forge(east, messages.Instruction{Kind: messages.InstructPart}))
+	east.answer(west.forge(east, clearing.Instruction{Kind: clearing.InstructPart}))
 	east.must(Command{})
-	if s := east.standing(west); s != messages.PeerParting {
+	if s := east.standing(west); s != clearing.PeerParting {
 		t.Errorf("it owes 90, and is %v", s)
 	}
 	east.has(PeerAccount("west"), -90, 0)
 	east.grant("ops", 90)
-	lie := west.forge(east, messages.Instruction{Kind: messages.InstructPart})
+	lie := west.forge(east, clearing.Instruction{Kind: clearing.InstructPart})
 	east.must(abandoning("west", 90))
 	hash := east.state.Hash()
 	east.backup()()
-	if east.state.Hash() != hash || east.standing(west) != messages.PeerParted {
+	if east.state.Hash() != hash || east.standing(west) != clearing.PeerParted {
 		t.Error("the restored bank is another")
 	}
 	east.refuse(Parted, messages.PermissionDenied, Command{Instructions: &lie})

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
@@ -34,10 +36,10 @@ func (c *counts) count(it *item, number uint64, by int) {
 	c.asked += messages.Credits(by) * it.Instruction.Amount
 	key := it.Hold
 	switch it.Instruction.Kind {
-	case messages.InstructCharge:
+	case clearing.InstructCharge:
 		c.charges += by
 		key = chargeKey(it.Instruction.ID)
-	case messages.InstructSettle:
+	case clearing.InstructSettle:
 		if c.offers += by; c.offers == 0 {
 			c.offered = 0
 		} else {
@@ -66,7 +68,7 @@ type relation struct {
 	Heard    messages.Time             // the latest time in its signed messages
 	Out      book                      // this site's instructions, up to the last one with a known outcome
 	In       book                      // the peer's instructions
-	Outcomes []messages.TransferResult // outcomes of the peer's last instructions
+	Outcomes []moneymsg.TransferResult // outcomes of the peer's last instructions
 	Known    uint64                    // the peer has the outcomes up to this number
 	Cycles   []cycle                   // the latest keptCycles, ascending
 	Counted  messages.Credits          // volume of Out when the latest cycle was closed
@@ -77,7 +79,7 @@ type relation struct {
 	Retired  []string      // keys that are never trusted again
 	Turned   messages.Time // when it first signed with the last of its keys; 0: not yet, as far as this site knows
 
-	Standing messages.PeerStanding
+	Standing clearing.PeerStanding
 	Since    messages.Time    // when the standing began
 	Lost     messages.Credits // the part of its debt that was written off
 	Leaving  bool             // this site told it that this site parts
@@ -86,7 +88,7 @@ type relation struct {
 	Incarnation uint64           // incarnation in the latest message that it signed
 	Compared    uint64           // the incarnation of this site in which the two books were found equal
 	Above       uint64           // the incarnation that this site signs for this peer, if that is later than the site's own
-	Confirmed   *messages.Totals // totals that an operator confirmed, for the peer to adopt; nil: none
+	Confirmed   *clearing.Totals // totals that an operator confirmed, for the peer to adopt; nil: none
 	Adopted     messages.Time    // when this site last adopted the peer's totals; 0: never
 	Forgotten   messages.Credits // the most that it may charge since then with authorisations that this bank lost
 	Began       messages.Time    // when its books began again after a one-sided parting
@@ -95,7 +97,7 @@ type relation struct {
 // item is an instruction without an outcome, with its hold. The outcome makes the hold a transfer or voids it. The
 // fields are exported for the image only.
 type item struct {
-	Instruction messages.Instruction
+	Instruction clearing.Instruction
 	Hold        string           // "": nothing is reserved
 	Held        messages.Credits // amount of the hold; at least the amount of the instruction
 	Payee       messages.Name    // for a charge: the account that gets the amount
@@ -113,7 +115,7 @@ func (p *peer) send(it item) uint64 {
 
 // Limits for a change of keys.
 const (
-	turnsWithin = messages.MaxClockSkew // messages signed with an old key arrive within this time
+	turnsWithin = clearing.MaxClockSkew // messages signed with an old key arrive within this time
 	maxRetired  = 1024
 )
 
@@ -138,7 +140,7 @@ func (p *peer) trust(keys []string) {
 
 // trustable returns a refusal of keys that were retired. It also refuses a list that would retire a key, unless the
 // operator asked for that.
-func (p *peer) trustable(r *messages.PeerRequest) *Rejected {
+func (p *peer) trustable(r *clearing.PeerRequest) *Rejected {
 	for _, key := range r.Keys {
 		if slices.Contains(p.Retired, key) {
 			return ordinary(messages.Errorf(messages.Invalid, "keys: key %s of site %q was retired and can never be trusted again: give the key that its bank signs with now", key, p.Name))
@@ -234,10 +236,10 @@ const heardEvery = messages.Duration(10 * 60e9)
 // so that a clock that was once wrong does no lasting harm. hear ends a suspension, unless the message has no news
 // and the peer owes answers.
 func (ps *peers) hear(p *peer, at messages.Time, news bool) {
-	if p.Standing == messages.PeerSuspended && (news || len(p.outbox) == 0) {
-		p.Standing, p.Since = messages.PeerOpen, ps.money.books.Now()
+	if p.Standing == clearing.PeerSuspended && (news || len(p.outbox) == 0) {
+		p.Standing, p.Since = clearing.PeerOpen, ps.money.books.Now()
 	}
-	at = min(at, ps.money.books.Now().Add(messages.MaxClockSkew))
+	at = min(at, ps.money.books.Now().Add(clearing.MaxClockSkew))
 	if news && at > p.Heard || at >= p.Heard.Add(heardEvery) {
 		p.Heard = at
 	}
@@ -247,10 +249,10 @@ func (ps *peers) hear(p *peer, at messages.Time, news bool) {
 type knowledge struct {
 	in, out, known, incarnation uint64
 	heard, turned               messages.Time
-	standing                    messages.PeerStanding
+	standing                    clearing.PeerStanding
 	keys                        int
 	dispute                     string
-	confirmed                   *messages.Totals
+	confirmed                   *clearing.Totals
 }
 
 // known returns the knowledge about a peer; the zero value if p is nil.

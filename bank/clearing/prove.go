@@ -3,6 +3,7 @@ package clearing
 import (
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 // prove checks the signature of a command's caller, if the books require signatures, and returns the caller's proven
@@ -33,27 +34,27 @@ func (s *State) prove(c *Command) (ledger.Rank, *Rejected) {
 func (c *Command) request() (verb string, r any) {
 	switch {
 	case c.Peer != nil:
-		return messages.VerbPeer, c.Peer
+		return clearing.VerbPeer, c.Peer
 	case c.Reserve != nil:
-		return messages.VerbReserve, c.Reserve
+		return clearing.VerbReserve, c.Reserve
 	case c.Authorise != nil:
-		return messages.VerbAuthorise, c.Authorise
+		return clearing.VerbAuthorise, c.Authorise
 	case c.Revoke != nil:
-		return messages.VerbRevoke, c.Revoke
+		return clearing.VerbRevoke, c.Revoke
 	case c.Remit != nil:
-		return messages.VerbRemit, c.Remit
+		return clearing.VerbRemit, c.Remit
 	case c.Accept != nil:
-		return messages.VerbAccept, c.Accept
+		return clearing.VerbAccept, c.Accept
 	case c.Charge != nil:
-		return messages.VerbCharge, c.Charge
+		return clearing.VerbCharge, c.Charge
 	case c.Close != nil:
-		return messages.VerbClose, c.Close
+		return clearing.VerbClose, c.Close
 	case c.Part != nil:
-		return messages.VerbPart, c.Part
+		return clearing.VerbPart, c.Part
 	case c.Confirm != nil:
-		return messages.VerbConfirm, c.Confirm
+		return clearing.VerbConfirm, c.Confirm
 	case c.Adopt != nil:
-		return messages.VerbAdopt, c.Adopt
+		return clearing.VerbAdopt, c.Adopt
 	}
 	return "", nil
 }
@@ -62,27 +63,27 @@ func (c *Command) request() (verb string, r any) {
 // decoded into it; nil: the verb is unknown.
 func (c *Command) place(verb string) any {
 	switch verb {
-	case messages.VerbPeer:
+	case clearing.VerbPeer:
 		return fresh(&c.Peer)
-	case messages.VerbReserve:
+	case clearing.VerbReserve:
 		return fresh(&c.Reserve)
-	case messages.VerbAuthorise:
+	case clearing.VerbAuthorise:
 		return fresh(&c.Authorise)
-	case messages.VerbRevoke:
+	case clearing.VerbRevoke:
 		return fresh(&c.Revoke)
-	case messages.VerbRemit:
+	case clearing.VerbRemit:
 		return fresh(&c.Remit)
-	case messages.VerbAccept:
+	case clearing.VerbAccept:
 		return fresh(&c.Accept)
-	case messages.VerbCharge:
+	case clearing.VerbCharge:
 		return fresh(&c.Charge)
-	case messages.VerbClose:
+	case clearing.VerbClose:
 		return fresh(&c.Close)
-	case messages.VerbPart:
+	case clearing.VerbPart:
 		return fresh(&c.Part)
-	case messages.VerbConfirm:
+	case clearing.VerbConfirm:
 		return fresh(&c.Confirm)
-	case messages.VerbAdopt:
+	case clearing.VerbAdopt:
 		return fresh(&c.Adopt)
 	}
 	return nil

@@ -5,20 +5,21 @@ import (
 	"sort"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 // Lines returns a page of this site's book of one sender's instructions; the caller signs it. The sender is this site
 // or the peer.
-func (s *State) Lines(name messages.Name, r messages.LinesRequest) (messages.Lines, error) {
+func (s *State) Lines(name messages.Name, r clearing.LinesRequest) (clearing.Lines, error) {
 	p, refusal := s.peers.find(name)
 	if refusal != nil {
-		return messages.Lines{}, refusal.Err
+		return clearing.Lines{}, refusal.Err
 	}
 	if err := r.Validate(); err != nil {
-		return messages.Lines{}, err
+		return clearing.Lines{}, err
 	}
 	if r.Limit == 0 {
-		r.Limit = messages.MaxBookLines
+		r.Limit = clearing.MaxBookLines
 	}
 	b := &p.In
 	switch r.Sender {
@@ -26,9 +27,9 @@ func (s *State) Lines(name messages.Name, r messages.LinesRequest) (messages.Lin
 		b = &p.Out
 	case p.Name:
 	default:
-		return messages.Lines{}, messages.Errorf(messages.NotFound, "sender %q: is neither %q nor %q", clip(r.Sender), s.peers.site, p.Name)
+		return clearing.Lines{}, messages.Errorf(messages.NotFound, "sender %q: is neither %q nor %q", clip(r.Sender), s.peers.site, p.Name)
 	}
-	return messages.Lines{
+	return clearing.Lines{
 		Site: s.peers.site, Peer: p.Name, Sender: r.Sender, Oldest: b.oldest(), Last: b.Total.Number,
 		List: b.page(r.From, r.Limit), At: s.money.books.Now(),
 	}, nil
@@ -37,7 +38,7 @@ func (s *State) Lines(name messages.Name, r messages.LinesRequest) (messages.Lin
 // Compare returns the first number at which two books differ; nil: there is none. It gets consecutive lines of each
 // book. Numbers that only one book has are not a difference: they are on the way. Each digest covers all lines before
 // it, so a binary search is enough.
-func Compare(ours, theirs []messages.ClearingLine) *messages.BookDifference {
+func Compare(ours, theirs []clearing.ClearingLine) *clearing.BookDifference {
 	ours, theirs = overlap(ours, theirs)
 	i := sort.Search(len(ours), func(i int) bool {
 		return ours[i].Number != theirs[i].Number || !bytes.Equal(ours[i].Digest, theirs[i].Digest)
@@ -45,11 +46,11 @@ func Compare(ours, theirs []messages.ClearingLine) *messages.BookDifference {
 	if i == len(ours) {
 		return nil
 	}
-	return &messages.BookDifference{Number: ours[i].Number, Earlier: i == 0 && ours[0].Number > 1, Ours: ours[i], Theirs: theirs[i]}
+	return &clearing.BookDifference{Number: ours[i].Number, Earlier: i == 0 && ours[0].Number > 1, Ours: ours[i], Theirs: theirs[i]}
 }
 
 // overlap cuts two runs of lines to the numbers that both have.
-func overlap(a, b []messages.ClearingLine) (_, _ []messages.ClearingLine) {
+func overlap(a, b []clearing.ClearingLine) (_, _ []clearing.ClearingLine) {
 	if len(a) == 0 || len(b) == 0 {
 		return nil, nil
 	}
@@ -62,7 +63,7 @@ func overlap(a, b []messages.ClearingLine) (_, _ []messages.ClearingLine) {
 
 // LostHere returns how many instructions in a peer's book of one sender this bank must have had and lost. The caller
 // asks the peer first and this bank afterwards, so that new instructions do not count as lost.
-func (s *State) LostHere(name, sender messages.Name, theirs []messages.ClearingLine) uint64 {
+func (s *State) LostHere(name, sender messages.Name, theirs []clearing.ClearingLine) uint64 {
 	p := s.peers.byName[name]
 	for i := range theirs {
 		if p == nil || p.had(&theirs[i], sender == p.Name) {
@@ -87,18 +88,18 @@ func (p *peer) end(theirs bool) uint64 {
 
 // Forgot reports whether this site was restored and lost authorisations that the peer may still charge. The peer's
 // totals show this.
-func (s *State) Forgot(t *messages.Totals) bool {
+func (s *State) Forgot(t *clearing.Totals) bool {
 	p := s.peers.byName[t.Site]
 	return p != nil && s.peers.forgot(p, t)
 }
 
-func (ps *peers) forgot(p *peer, t *messages.Totals) bool {
+func (ps *peers) forgot(p *peer, t *clearing.Totals) bool {
 	return ps.whole(p) != nil && t.Latest > ps.since
 }
 
 // had reports whether this bank had a line of the peer's book. theirs means that the line is about the peer's
 // instructions, not this bank's.
-func (p *peer) had(l *messages.ClearingLine, theirs bool) bool {
+func (p *peer) had(l *clearing.ClearingLine, theirs bool) bool {
 	switch {
 	case theirs:
 		return l.Number <= p.In.Total.Number

@@ -10,6 +10,8 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/proof"
 )
 
@@ -42,9 +44,9 @@ func TestReconciliationNamesTheFirstDifference(t *testing.T) {
 }
 
 // lines returns a signed page of a side's book about another side.
-func (s *side) lines(other *side, sender messages.Name) []messages.ClearingLine {
+func (s *side) lines(other *side, sender messages.Name) []clearing.ClearingLine {
 	s.Helper()
-	page, err := s.state.Lines(other.name, messages.LinesRequest{Sender: sender, From: 1})
+	page, err := s.state.Lines(other.name, clearing.LinesRequest{Sender: sender, From: 1})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -63,16 +65,16 @@ func TestLinesArePagedAndBounded(t *testing.T) {
 	for n := range 5 {
 		east.pay(west, fmt.Sprint(n), 1)
 	}
-	page, err := west.state.Lines("east", messages.LinesRequest{Sender: "east", From: 2, Limit: 2})
+	page, err := west.state.Lines("east", clearing.LinesRequest{Sender: "east", From: 2, Limit: 2})
 	if err != nil || len(page.List) != 2 || page.List[0].Number != 2 || page.Last != 5 || page.Oldest != 1 {
 		t.Errorf("got %+v, %v", page, err)
 	}
-	for _, r := range []messages.LinesRequest{{Sender: "north"}, {Sender: "east", Limit: -1}, {Sender: "east", Limit: 5000}} {
+	for _, r := range []clearing.LinesRequest{{Sender: "north"}, {Sender: "east", Limit: -1}, {Sender: "east", Limit: 5000}} {
 		if _, err := west.state.Lines("east", r); err == nil {
 			t.Errorf("%+v is answered", r)
 		}
 	}
-	if _, err := west.state.Lines("north", messages.LinesRequest{Sender: "east"}); messages.KindOf(err) != messages.NotFound {
+	if _, err := west.state.Lines("north", clearing.LinesRequest{Sender: "east"}); messages.KindOf(err) != messages.NotFound {
 		t.Errorf("got %v", err)
 	}
 }
@@ -81,9 +83,9 @@ func TestLinesArePagedAndBounded(t *testing.T) {
 // directly before the first.
 func TestBookIsBounded(t *testing.T) {
 	b := newBook("east", "west")
-	i := &messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: 2}
+	i := &clearing.Instruction{Kind: clearing.InstructPay, Account: "ada", Amount: 2}
 	for range 3 * keptLines {
-		b.enter(i, &messages.TransferResult{Amount: 2})
+		b.enter(i, &moneymsg.TransferResult{Amount: 2})
 	}
 	if n := len(b.Lines); n < keptLines || n > keptLines+keptLines/4 {
 		t.Errorf("%d lines are kept", n)
@@ -109,7 +111,7 @@ func TestImage(t *testing.T) {
 	west.must(accepting(a))
 	east.must(accepting(b))
 	east.must(charging(b, 4))
-	east.must(Command{By: "ada", Revoke: &messages.RevokeRequest{ID: a.Authorisation.ID}})
+	east.must(Command{By: "ada", Revoke: &clearing.RevokeRequest{ID: a.Authorisation.ID}})
 	east.close(1)
 	east.do(accepting(a)) // for another site, so it is refused and counted
 
@@ -148,7 +150,7 @@ func TestImage(t *testing.T) {
 
 // FuzzApply applies arbitrary bytes. Commands that cannot be decoded must change nothing.
 func FuzzApply(f *testing.F) {
-	c := Command{At: 5, By: "ada", Remit: &messages.RemitRequest{Key: "k", Peer: "west", Payee: "bob", Amount: 5}}
+	c := Command{At: 5, By: "ada", Remit: &clearing.RemitRequest{Key: "k", Peer: "west", Payee: "bob", Amount: 5}}
 	data, err := c.Encode()
 	if err != nil {
 		f.Fatal(err)
@@ -198,7 +200,7 @@ func (s *side) lost(other *side, sender messages.Name) string {
 	if d := Compare(ours, theirs); d != nil {
 		s.Errorf("the books differ: %+v", d)
 	}
-	page, err := other.state.Lines(s.name, messages.LinesRequest{Sender: sender})
+	page, err := other.state.Lines(s.name, clearing.LinesRequest{Sender: sender})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -240,7 +242,7 @@ func TestARestoredBankLostNumbers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 6 { // numbers 3 to 8; 3 to 5 were other instructions before
-		west.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: fmt.Sprint("again", i), Peer: "east", Payee: "ada", Amount: 2 * messages.Credit}})
+		west.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: fmt.Sprint("again", i), Peer: "east", Payee: "ada", Amount: 2 * messages.Credit}})
 	}
 	if got := west.lost(east, "west"); got != "3 0" {
 		t.Errorf("with other instructions under the numbers: %s", got)

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/candor-grid/candor/messages"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
 // Refusal is the reason of a refusal. An honest peer on a working network never causes one, except by a late
@@ -90,8 +91,8 @@ func malformed(err error) *Rejected {
 
 // final returns the outcome that is remembered for a refused instruction. Its text depends only on the kind, because
 // it is part of the digests of both banks' books.
-func (r *Rejected) final() messages.TransferResult {
-	return messages.TransferResult{Error: &messages.Error{Kind: r.Err.Kind, Message: finalWords(r.Err.Kind)}}
+func (r *Rejected) final() moneymsg.TransferResult {
+	return moneymsg.TransferResult{Error: &messages.Error{Kind: r.Err.Kind, Message: finalWords(r.Err.Kind)}}
 }
 
 // finalWords returns why an instruction was refused. New texts may be added, but no text may change; see final.

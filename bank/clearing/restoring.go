@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
 // restored continues from a peer's totals, after this bank was restored from an older backup and had lost numbers.
@@ -28,7 +30,7 @@ func (s *State) Uncompared(name messages.Name) bool {
 
 // whole returns a refusal of anything that needs a new number, while this bank may have lost numbers of this peer.
 func (ps *peers) whole(p *peer) *Rejected {
-	if p.Compared == ps.incarnation || p.Standing == messages.PeerParted {
+	if p.Compared == ps.incarnation || p.Standing == clearing.PeerParted {
 		return nil
 	}
 	return reject(Restored, messages.Unavailable, "site %q was restored from a backup, and may have lost what it agreed with %q: an operator of %q sees it with candor peer reconcile %s", ps.site, p.Name, ps.site, p.Name)
@@ -59,7 +61,7 @@ func (ps *peers) incarnationFor(p *peer) uint64 { return max(ps.incarnation, p.A
 // renewed records the incarnation of a peer. It refuses a message that the peer signed before its restore, because
 // the peer no longer knows it. A dispute stays, because a restored peer and a liar look the same. It ends when the
 // peer continues from totals that the operator here confirmed.
-func (p *peer) renewed(m *messages.Instructions) *Rejected {
+func (p *peer) renewed(m *clearing.Instructions) *Rejected {
 	if m.Incarnation < p.Incarnation {
 		return reject(Restored, messages.Expired, "it was signed before site %q was restored from a backup", p.Name)
 	}
@@ -72,10 +74,10 @@ func (p *peer) renewed(m *messages.Instructions) *Rejected {
 
 // Totals returns this bank's totals of its trade with a peer. If an operator confirmed totals and no number followed
 // them, these are returned.
-func (s *State) Totals(name messages.Name) (messages.Totals, error) {
+func (s *State) Totals(name messages.Name) (clearing.Totals, error) {
 	p, err := s.peers.find(name)
 	if err != nil {
-		return messages.Totals{}, err.Err
+		return clearing.Totals{}, err.Err
 	}
 	if t := p.Confirmed; t != nil && same(t.Sent, p.Out.Total) && same(t.Received, p.In.Total) && t.Incarnation == p.Incarnation {
 		return *t, nil
@@ -83,8 +85,8 @@ func (s *State) Totals(name messages.Name) (messages.Totals, error) {
 	return s.restored.totals(p), nil
 }
 
-func (rs *restored) totals(p *peer) messages.Totals {
-	t := messages.Totals{Site: rs.peers.site, Peer: p.Name, Sent: p.Out.Total, Received: p.In.Total, Leaving: p.Leaving, Left: p.Left, Incarnation: p.Incarnation}
+func (rs *restored) totals(p *peer) clearing.Totals {
+	t := clearing.Totals{Site: rs.peers.site, Peer: p.Name, Sent: p.Out.Total, Received: p.In.Total, Leaving: p.Leaving, Left: p.Left, Incarnation: p.Incarnation}
 	may := func(a *accepted, amount messages.Credits) {
 		t.Authorised += amount
 		if a != nil {
@@ -97,7 +99,7 @@ func (rs *restored) totals(p *peer) messages.Totals {
 		}
 	}
 	for i := range p.outbox {
-		if it := &p.outbox[i].Instruction; it.Kind == messages.InstructCharge && it.Amount > 0 {
+		if it := &p.outbox[i].Instruction; it.Kind == clearing.InstructCharge && it.Amount > 0 {
 			may(rs.acceptor.accepted.find(acceptedKey(p.Name, it.ID)), it.Amount)
 		}
 	}
@@ -105,7 +107,7 @@ func (rs *restored) totals(p *peer) messages.Totals {
 }
 
 // confirm confirms the totals that an operator saw, if they are still correct, so that the peer can adopt them.
-func (rs *restored) confirm(r *messages.ConfirmRequest) (*messages.Totals, *Rejected) {
+func (rs *restored) confirm(r *clearing.ConfirmRequest) (*clearing.Totals, *Rejected) {
 	p, err := rs.peers.find(r.Totals.Peer)
 	if err != nil {
 		return nil, err
@@ -125,7 +127,7 @@ func changed(p *peer) *Rejected {
 }
 
 // Adoption returns what would change if this bank adopted a peer's totals; nil: this bank lost nothing.
-func (s *State) Adoption(t *messages.Totals) (*messages.Adoption, *Rejected) {
+func (s *State) Adoption(t *clearing.Totals) (*clearing.Adoption, *Rejected) {
 	p, err := s.peers.find(t.Site)
 	if err != nil {
 		return nil, err
@@ -137,7 +139,7 @@ func (s *State) Adoption(t *messages.Totals) (*messages.Adoption, *Rejected) {
 const maxOwed = 1 << 61
 
 // plan returns what would change if this bank adopted a peer's totals; nil: this bank lost nothing.
-func (rs *restored) plan(p *peer, t *messages.Totals) (*messages.Adoption, *Rejected) {
+func (rs *restored) plan(p *peer, t *clearing.Totals) (*clearing.Adoption, *Rejected) {
 	out, sent, err := p.Out.further(&t.Received)
 	in, received, failed := p.In.further(&t.Sent)
 	switch {
@@ -148,14 +150,14 @@ func (rs *restored) plan(p *peer, t *messages.Totals) (*messages.Adoption, *Reje
 	case sent+received == 0 && !rs.peers.forgot(p, t):
 		return nil, nil
 	}
-	a := &messages.Adoption{Numbers: sent + received, Authorised: t.Authorised}
+	a := &clearing.Adoption{Numbers: sent + received, Authorised: t.Authorised}
 	owes, _ := rs.money.owed(PeerAccount(p.Name))
 	a.Correction = owes - (out.Owed - in.Owed)
 	if most := messages.MaxCredits; a.Correction > most || a.Correction < -most {
 		return nil, reject(Amount, messages.Conflict, "the totals of site %q differ from this site's books by %v credits, more than can be booked", p.Name, a.Correction)
 	}
 	for _, it := range p.outbox[:min(sent, uint64(len(p.outbox)))] {
-		if it.Instruction.Kind == messages.InstructPay {
+		if it.Instruction.Kind == clearing.InstructPay {
 			a.Returned += it.Held
 		}
 	}
@@ -163,7 +165,7 @@ func (rs *restored) plan(p *peer, t *messages.Totals) (*messages.Adoption, *Reje
 }
 
 // further returns the total to continue from, and how many numbers the peer's total is ahead of this book.
-func (b *book) further(theirs *messages.RunningTotal) (messages.RunningTotal, uint64, *Rejected) {
+func (b *book) further(theirs *clearing.RunningTotal) (clearing.RunningTotal, uint64, *Rejected) {
 	if theirs.Number > maxNumber || theirs.Owed > maxOwed || theirs.Owed < -maxOwed || theirs.Volume < 0 {
 		return b.Total, 0, reject(Amount, messages.Invalid, "the totals have number %d, and %v owed of %v: they cannot be", theirs.Number, theirs.Owed, theirs.Volume)
 	}
@@ -178,7 +180,7 @@ func (b *book) further(theirs *messages.RunningTotal) (messages.RunningTotal, ui
 
 // adopt continues after a peer's last numbers. This site then owes what the peer's totals say; the correction account
 // pays or gets the difference.
-func (rs *restored) adopt(r *messages.AdoptRequest) (*messages.Adoption, *Rejected) {
+func (rs *restored) adopt(r *clearing.AdoptRequest) (*clearing.Adoption, *Rejected) {
 	t := &r.Totals.Totals
 	p, err := rs.peers.find(t.Site)
 	if err != nil {
@@ -203,8 +205,8 @@ func (rs *restored) adopt(r *messages.AdoptRequest) (*messages.Adoption, *Reject
 	rs.goOn(p, t)
 	p.Forgotten, p.Adopted = t.Authorised, rs.money.books.Now()
 	p.Left = p.Left || t.Leaving
-	if t.Left && p.Standing != messages.PeerParting {
-		p.Standing, p.Since, p.Leaving = messages.PeerParting, p.Adopted, true
+	if t.Left && p.Standing != clearing.PeerParting {
+		p.Standing, p.Since, p.Leaving = clearing.PeerParting, p.Adopted, true
 	}
 	if rs.peers.incarnation == p.Compared { // the site was restored, but did not notice it
 		rs.peers.incarnation, rs.peers.since = max(rs.peers.incarnation+1, uint64(p.Adopted)), 0
@@ -216,7 +218,7 @@ func (rs *restored) adopt(r *messages.AdoptRequest) (*messages.Adoption, *Reject
 
 // correct books the change of this site's debt, even above the peer's limit.
 func (rs *restored) correct(p *peer, amount messages.Credits) {
-	t := messages.Transfer{Kind: messages.Posted, Debit: PeerAccount(p.Name), Credit: CorrectionAccount, Amount: amount, Reason: "lost numbers of site " + p.Name}
+	t := moneymsg.Transfer{Kind: moneymsg.Posted, Debit: PeerAccount(p.Name), Credit: CorrectionAccount, Amount: amount, Reason: "lost numbers of site " + p.Name}
 	if amount < 0 {
 		t.Debit, t.Credit, t.Amount = t.Credit, t.Debit, -amount
 	}
@@ -230,7 +232,7 @@ func (rs *restored) correct(p *peer, amount messages.Credits) {
 
 // goOn replaces this bank's totals by the peer's. Payments whose outcome was lost are voided, so their users get the
 // credits back. Every other waiting instruction is sent again under a new number; the peer carries it out only once.
-func (rs *restored) goOn(p *peer, t *messages.Totals) {
+func (rs *restored) goOn(p *peer, t *clearing.Totals) {
 	if t.Sent.Number > p.In.Total.Number {
 		p.In, p.Known, p.Outcomes = bookFrom(t.Sent), t.Sent.Number, nil
 	}
@@ -240,23 +242,23 @@ func (rs *restored) goOn(p *peer, t *messages.Totals) {
 	lost, waiting := t.Received.Number-p.Out.Total.Number, p.outbox
 	p.Out, p.Counted, p.outbox, p.counts = bookFrom(t.Received), t.Received.Volume, nil, counts{}
 	for i, it := range waiting {
-		if uint64(i) >= lost || it.Instruction.Kind != messages.InstructPay {
+		if uint64(i) >= lost || it.Instruction.Kind != clearing.InstructPay {
 			p.send(it)
 			continue
 		}
-		rs.money.must(messages.Transfer{Kind: messages.Void, Pending: it.Hold, Reason: clip("what became of it at site " + p.Name + " was lost")})
+		rs.money.must(moneymsg.Transfer{Kind: moneymsg.Void, Pending: it.Hold, Reason: clip("what became of it at site " + p.Name + " was lost")})
 	}
 }
 
 // longest is the longest time for which an authorisation can be charged at its home bank.
-const longest = messages.MaxInterval + margin
+const longest = clearing.MaxInterval + margin
 
 // remembered pays the charge of an authorisation that this bank lost, up to the amount in the adopted totals.
-func (is *issuer) remembered(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
+func (is *issuer) remembered(p *peer, i *clearing.Instruction) (messages.Credits, *Rejected) {
 	if is.money.books.Done(authorisationHold+i.ID) || p.Forgotten < i.Amount || is.money.books.Now() > p.Adopted.Add(longest) {
 		return 0, reject(Recharged, messages.Ended, "authorisation %q is not pending: it was charged, given back or freed, or never made", clip(i.ID))
 	}
 	p.Forgotten -= i.Amount
-	return is.money.move(maker, messages.Transfer{Kind: messages.Posted, Debit: CorrectionAccount, Credit: PeerAccount(p.Name), Amount: i.Amount,
+	return is.money.move(maker, moneymsg.Transfer{Kind: moneymsg.Posted, Debit: CorrectionAccount, Credit: PeerAccount(p.Name), Amount: i.Amount,
 		Reason: clip("authorised before a restoration, charged by site " + p.Name + ": " + i.Reason)})
 }

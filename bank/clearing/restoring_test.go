@@ -6,20 +6,21 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 // confirmed returns the totals that a side's operator confirms for another side.
-func (s *side) confirmed(other *side) messages.SignedTotals {
+func (s *side) confirmed(other *side) clearing.SignedTotals {
 	s.Helper()
 	t, err := s.state.Totals(other.name)
 	if err != nil {
 		s.Fatal(err)
 	}
-	r := s.must(Command{By: "ops", Confirm: &messages.ConfirmRequest{Totals: t}})
+	r := s.must(Command{By: "ops", Confirm: &clearing.ConfirmRequest{Totals: t}})
 	return s.totals(*r.Totals)
 }
 
-func (s *side) totals(t messages.Totals) messages.SignedTotals {
+func (s *side) totals(t clearing.Totals) clearing.SignedTotals {
 	s.Helper()
 	signed, err := SignTotals(s.keys, t)
 	if err != nil {
@@ -29,7 +30,7 @@ func (s *side) totals(t messages.Totals) messages.SignedTotals {
 }
 
 // adopting returns the command that adopts totals, and its expected result.
-func (s *side) adopting(t messages.SignedTotals) (Command, *messages.Adoption) {
+func (s *side) adopting(t clearing.SignedTotals) (Command, *clearing.Adoption) {
 	s.Helper()
 	a, refusal := s.state.Adoption(&t.Totals)
 	if refusal != nil {
@@ -38,7 +39,7 @@ func (s *side) adopting(t messages.SignedTotals) (Command, *messages.Adoption) {
 	if a == nil {
 		return Command{}, nil
 	}
-	return Command{By: "ops", Adopt: &messages.AdoptRequest{Totals: t, Correction: a.Correction}}, a
+	return Command{By: "ops", Adopt: &clearing.AdoptRequest{Totals: t, Correction: a.Correction}}, a
 }
 
 // of returns the balance of an account; 0 if it is not open.
@@ -70,12 +71,12 @@ func busy(east, west *side, keys string) {
 	for _, by := range [][2]*side{{east, west}, {west, east}} {
 		home, host := by[0], by[1]
 		a, b, c := home.authorise(host, keys+"-a", 8), home.authorise(host, keys+"-b", 5), home.authorise(host, keys+"-c", 4)
-		for _, it := range []messages.SignedAuthorisation{a, b, c} {
+		for _, it := range []clearing.SignedAuthorisation{a, b, c} {
 			host.must(accepting(it))
 		}
 		host.must(charging(a, 6))
 		host.must(charging(b, 0))
-		home.must(Command{By: "ada", Revoke: &messages.RevokeRequest{ID: c.Authorisation.ID}})
+		home.must(Command{By: "ada", Revoke: &clearing.RevokeRequest{ID: c.Authorisation.ID}})
 	}
 	for range 2 {
 		east.exchange(west)
@@ -112,15 +113,15 @@ func TestARestoredBankAdoptsTheTotalsOfItsPeer(t *testing.T) {
 			before := west.of(PeerAccount("east"))
 			if aware {
 				west.must(Command{Incarnation: 5, Since: west.at})
-				west.refuse(Restored, messages.Unavailable, Command{By: "ada", Remit: &messages.RemitRequest{Key: "again", Peer: "east", Payee: "ada", Amount: 1}})
-				east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "next", Peer: "west", Payee: "ada", Amount: messages.Credit}})
+				west.refuse(Restored, messages.Unavailable, Command{By: "ada", Remit: &clearing.RemitRequest{Key: "again", Peer: "east", Payee: "ada", Amount: 1}})
+				east.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: "next", Peer: "west", Payee: "ada", Amount: messages.Credit}})
 				m := east.outgoing(west)
 				west.refuse(Restored, messages.Unavailable, Command{Instructions: &m})
 				if _, sends := west.state.Outgoing("east", west.at); sends {
 					t.Error("west asks for something")
 				}
 			} else { // it uses a number again, which begins a dispute
-				west.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "again", Peer: "east", Payee: "ada", Amount: messages.Credit}})
+				west.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: "again", Peer: "east", Payee: "ada", Amount: messages.Credit}})
 				m := west.outgoing(east)
 				if r := east.do(Command{Instructions: &m}); r.Error == nil {
 					t.Fatalf("it came to %+v", r)
@@ -185,12 +186,12 @@ func TestAnAdoptionNeedsBothSides(t *testing.T) {
 	other.Correction++
 	west.refuse(Signature, messages.PermissionDenied, Command{By: "ops", Adopt: &other})
 	seen := adopt.Adopt.Totals.Totals
-	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "k", Peer: "west", Payee: "ada", Amount: messages.Credit}})
+	east.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: "k", Peer: "west", Payee: "ada", Amount: messages.Credit}})
 	seen.Authorised++
-	east.refuse(Ordinary, messages.Conflict, Command{By: "ops", Confirm: &messages.ConfirmRequest{Totals: seen}})
+	east.refuse(Ordinary, messages.Conflict, Command{By: "ops", Confirm: &clearing.ConfirmRequest{Totals: seen}})
 	west.must(adopt)
 	west.refuse(Ordinary, messages.Conflict, adopt)
-	for _, it := range []messages.RunningTotal{{Number: maxNumber + 1}, {Number: 9, Owed: maxOwed + 1}, {Number: 9, Owed: 2 * messages.MaxCredits}, {Number: 9, Volume: -1}} {
+	for _, it := range []clearing.RunningTotal{{Number: maxNumber + 1}, {Number: 9, Owed: maxOwed + 1}, {Number: 9, Owed: 2 * messages.MaxCredits}, {Number: 9, Volume: -1}} {
 		bad := seen
 		bad.Received = it
 		if a, err := west.state.Adoption(&bad); err == nil {
@@ -229,7 +230,7 @@ func TestAuthorisationsThatWereLostArePaid(t *testing.T) {
 	west.has(CorrectionAccount, -15, 0)
 	m := east.outgoing(west).Instructions
 	for n, id := range []string{"lost2", "ada/kept"} { // one is above the remaining amount, and one was charged
-		m.List = append(m.List, messages.Instruction{Kind: messages.InstructCharge, ID: id, Amount: messages.Credits(6-2*n) * messages.Credit})
+		m.List = append(m.List, clearing.Instruction{Kind: clearing.InstructCharge, ID: id, Amount: messages.Credits(6-2*n) * messages.Credit})
 	}
 	receipt := west.answer(east.sign(m))
 	for i, o := range receipt.Receipt.Outcomes {
@@ -246,7 +247,7 @@ func TestTenThousandLostNumbersAreAdopted(t *testing.T) {
 	restore := west.backup()
 	const lost = 10_000 // more than the lines of a book
 	for n := range lost {
-		east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: fmt.Sprint(n), Peer: "west", Payee: "ada", Amount: messages.Credits(1 + n%3)}})
+		east.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: fmt.Sprint(n), Peer: "west", Payee: "ada", Amount: messages.Credits(1 + n%3)}})
 		if n%250 == 249 {
 			east.exchange(west)
 		}
@@ -278,7 +279,7 @@ func TestTenThousandLostNumbersAreAdopted(t *testing.T) {
 func TestWhatWasSignedBeforeARestorationCountsNoMore(t *testing.T) {
 	east, west := pair(t)
 	restore := west.backup()
-	west.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "k", Peer: "east", Payee: "ada", Amount: messages.Credit}})
+	west.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: "k", Peer: "east", Payee: "ada", Amount: messages.Credit}})
 	late := west.outgoing(east)
 	restore()
 	west.must(Command{Incarnation: 5})
@@ -294,7 +295,7 @@ func TestWhatWasSignedBeforeARestorationCountsNoMore(t *testing.T) {
 type gamble struct {
 	*rand.Rand
 	east, west *side
-	open       map[*side][]messages.SignedAuthorisation // by side: authorisations that it accepted and has not charged
+	open       map[*side][]clearing.SignedAuthorisation // by side: authorisations that it accepted and has not charged
 	cycle      uint64
 }
 
@@ -306,9 +307,9 @@ func (g *gamble) step(n int) {
 	key := fmt.Sprint(s.name, n)
 	switch g.IntN(7) {
 	case 0:
-		s.do(Command{By: "ada", Remit: &messages.RemitRequest{Key: key, Peer: other.name, Payee: "ada", Amount: messages.Credits(1+g.IntN(3)) * messages.Credit}})
+		s.do(Command{By: "ada", Remit: &clearing.RemitRequest{Key: key, Peer: other.name, Payee: "ada", Amount: messages.Credits(1+g.IntN(3)) * messages.Credit}})
 	case 1:
-		r := s.do(Command{By: "ada", Authorise: &messages.AuthoriseRequest{Key: key, Peer: other.name, Amount: 3 * messages.Credit, Interval: 3600 * span}})
+		r := s.do(Command{By: "ada", Authorise: &clearing.AuthoriseRequest{Key: key, Peer: other.name, Amount: 3 * messages.Credit, Interval: 3600 * span}})
 		if r.Error != nil {
 			return
 		}
@@ -326,13 +327,13 @@ func (g *gamble) step(n int) {
 		}
 	case 3:
 		if list := g.open[other]; len(list) > 0 {
-			s.do(Command{By: "ada", Revoke: &messages.RevokeRequest{ID: list[g.IntN(len(list))].Authorisation.ID}})
+			s.do(Command{By: "ada", Revoke: &clearing.RevokeRequest{ID: list[g.IntN(len(list))].Authorisation.ID}})
 		}
 	case 4:
 		if g.IntN(4) == 0 {
 			g.cycle++
-			g.east.do(Command{By: "ops", Close: &messages.CloseRequest{Cycle: g.cycle}})
-			g.west.do(Command{By: "ops", Close: &messages.CloseRequest{Cycle: g.cycle}})
+			g.east.do(Command{By: "ops", Close: &clearing.CloseRequest{Cycle: g.cycle}})
+			g.west.do(Command{By: "ops", Close: &clearing.CloseRequest{Cycle: g.cycle}})
 		}
 	default:
 		g.ask(s, other, g.IntN(3) > 0)
@@ -363,7 +364,7 @@ func TestAnyRestorationIsAdopted(t *testing.T) {
 	adoptions := 0
 	for seed := range uint64(60) {
 		east, west := pair(t)
-		g := &gamble{Rand: rand.New(rand.NewPCG(seed, 7)), east: east, west: west, open: map[*side][]messages.SignedAuthorisation{}}
+		g := &gamble{Rand: rand.New(rand.NewPCG(seed, 7)), east: east, west: west, open: map[*side][]clearing.SignedAuthorisation{}}
 		n, end := 0, g.IntN(60)
 		for ; n < end; n++ {
 			g.step(n)

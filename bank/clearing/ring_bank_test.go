@@ -7,6 +7,8 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
 // bug is a fault that is planted, to show that the checks find it.
@@ -144,8 +146,8 @@ func (b *bank) refund() {
 	for _, name := range b.state.peers.order {
 		p := b.state.peers.byName[name]
 		for i := range p.outbox {
-			if it := &p.outbox[i]; it.Instruction.Kind == messages.InstructPay && it.Hold != "" {
-				b.state.money.must(messages.Transfer{Kind: messages.Void, Pending: it.Hold})
+			if it := &p.outbox[i]; it.Instruction.Kind == clearing.InstructPay && it.Hold != "" {
+				b.state.money.must(moneymsg.Transfer{Kind: moneymsg.Void, Pending: it.Hold})
 				it.Hold = ""
 			}
 		}

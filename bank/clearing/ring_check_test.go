@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
 // checker checks something about all banks that must be true after every step.
@@ -52,7 +54,7 @@ func (b *bank) checkLedger() error {
 	for _, a := range b.ledger.Accounts() {
 		sum += a.Balance
 		held += a.Reserved
-		own := strings.HasPrefix(a.Account, messages.PeerAccountPrefix) || a.Account == messages.IssuerAccount
+		own := strings.HasPrefix(a.Account, clearing.PeerAccountPrefix) || a.Account == moneymsg.IssuerAccount
 		if !own && a.Available < 0 || a.Reserved < 0 {
 			return fmt.Errorf("account %s has balance %v and %v reserved", a.Account, a.Balance, a.Reserved)
 		}
@@ -76,7 +78,7 @@ func (w *world) checkWealth() error {
 	var wealth messages.Credits
 	for _, b := range w.banks {
 		for _, a := range b.ledger.Accounts() {
-			if a.Account != messages.IssuerAccount && !strings.HasPrefix(a.Account, messages.PeerAccountPrefix) {
+			if a.Account != moneymsg.IssuerAccount && !strings.HasPrefix(a.Account, clearing.PeerAccountPrefix) {
 				wealth += a.Balance
 			}
 		}
@@ -170,9 +172,9 @@ func flight(x, y *bank) (sum messages.Credits, err error) {
 			return 0, fmt.Errorf("number %d was asked as %v of %v, and carried out as %v of %v", l.Number, it.Kind, it.Amount, l.Kind, l.Asked)
 		}
 		switch l.Kind {
-		case messages.InstructPay:
+		case clearing.InstructPay:
 			sum -= l.Moved // the payee has the amount, and the payer's hold is not taken yet
-		case messages.InstructCharge:
+		case clearing.InstructCharge:
 			sum += l.Moved // the user has paid, and the site does not have the amount yet
 		}
 	}
@@ -181,13 +183,13 @@ func flight(x, y *bank) (sum messages.Credits, err error) {
 
 // observer sees every message. A bank must never contradict what it once said about a number, even after a crash.
 type observer struct {
-	asked map[string]messages.Instruction
-	came  map[string]messages.TransferResult
+	asked map[string]clearing.Instruction
+	came  map[string]moneymsg.TransferResult
 	fault error
 }
 
 func newObserver() observer {
-	return observer{asked: map[string]messages.Instruction{}, came: map[string]messages.TransferResult{}}
+	return observer{asked: map[string]clearing.Instruction{}, came: map[string]moneymsg.TransferResult{}}
 }
 
 func numberKey(from, to messages.Name, n uint64) string { return fmt.Sprint(from, ">", to, "#", n) }
@@ -208,7 +210,7 @@ func (o *observer) hear(p *parcel) {
 	}
 }
 
-func (o *observer) hearReceipt(m *messages.Receipt) {
+func (o *observer) hearReceipt(m *clearing.Receipt) {
 	for i, came := range m.Outcomes {
 		key := numberKey(m.To, m.From, m.First+uint64(i))
 		if first, known := o.came[key]; known && !alike(first, came) {
@@ -218,7 +220,7 @@ func (o *observer) hearReceipt(m *messages.Receipt) {
 	}
 }
 
-func alike(a, b messages.TransferResult) bool {
+func alike(a, b moneymsg.TransferResult) bool {
 	return a.Amount == b.Amount && (a.Error == nil) == (b.Error == nil) && (a.Error == nil || *a.Error == *b.Error)
 }
 
@@ -233,11 +235,11 @@ func (w *world) expected(b *bank, user messages.Name) messages.Credits {
 	for key, in := range w.seen.asked {
 		came, from, to := w.seen.came[key], key[:strings.IndexByte(key, '>')], key[strings.IndexByte(key, '>')+1:strings.IndexByte(key, '#')]
 		switch {
-		case in.Kind == messages.InstructPay && to == b.site && in.Account == user:
+		case in.Kind == clearing.InstructPay && to == b.site && in.Account == user:
 			balance += came.Amount
-		case in.Kind == messages.InstructCharge && to == b.site && strings.HasPrefix(in.ID, user+"/"):
+		case in.Kind == clearing.InstructCharge && to == b.site && strings.HasPrefix(in.ID, user+"/"):
 			balance -= came.Amount
-		case in.Kind == messages.InstructCharge && from == b.site && user == messages.SiteAccount:
+		case in.Kind == clearing.InstructCharge && from == b.site && user == moneymsg.SiteAccount:
 			balance += came.Amount
 		}
 	}
@@ -247,7 +249,7 @@ func (w *world) expected(b *bank, user messages.Name) messages.Credits {
 // remitted returns what a user paid to other sites. The user's ledger says to whom, and the observer how much.
 func (w *world) remitted(b *bank, user messages.Name) (sum messages.Credits) {
 	for key, in := range w.seen.asked {
-		if in.Kind == messages.InstructPay && strings.HasPrefix(key, b.site+">") && in.Reason == user {
+		if in.Kind == clearing.InstructPay && strings.HasPrefix(key, b.site+">") && in.Reason == user {
 			sum += w.seen.came[key].Amount
 		}
 	}

@@ -6,7 +6,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
 // ringSeeds is the number of seeds of TestRing, from 1 on; CANDOR_SEEDS overrides it.
@@ -167,12 +168,12 @@ func (w *world) exchange(b *bank) {
 
 // checkEnd checks books when nothing is on the way.
 func (w *world) checkEnd() error {
-	positions := []messages.Position{}
+	positions := []clearing.Position{}
 	for _, b := range w.banks {
 		if held := b.ledger.Totals().Held; held != 0 {
 			return fmt.Errorf("%s: %v is still held", b.site, held)
 		}
-		for _, user := range append(ringUsers[:], messages.SiteAccount) {
+		for _, user := range append(ringUsers[:], moneymsg.SiteAccount) {
 			a, _ := b.ledger.Account(user)
 			if want := w.expected(b, user); a.Balance != want {
 				return fmt.Errorf("%s: %s has %v, and by all that was said should have %v", b.site, user, a.Balance, want)
@@ -203,7 +204,7 @@ func (w *world) reconcile() error {
 			if x == y {
 				continue
 			}
-			r := messages.LinesRequest{Sender: x.site, From: 1}
+			r := clearing.LinesRequest{Sender: x.site, From: 1}
 			ours, err := x.state.Lines(y.site, r)
 			if err != nil {
 				return err

@@ -6,6 +6,8 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
 const (
@@ -26,9 +28,9 @@ const (
 type parcel struct {
 	to           int
 	after        int // number of entries in its sender's log that must be on disk first
-	instructions *messages.SignedInstructions
-	receipt      *messages.SignedReceipt
-	statement    *messages.SignedAuthorisation
+	instructions *clearing.SignedInstructions
+	receipt      *clearing.SignedReceipt
+	statement    *clearing.SignedAuthorisation
 }
 
 // world is three banks in a ring whose users trade, and a network that loses, repeats, reorders and delays messages.
@@ -42,7 +44,7 @@ type world struct {
 	checkers []checker
 	seen     observer
 
-	statements []messages.SignedAuthorisation // authorisations that users got
+	statements []clearing.SignedAuthorisation // authorisations that users got
 	granted    messages.Credits               // sum of the grants to users at all banks
 	keys       int
 	cycle      uint64
@@ -73,10 +75,10 @@ func (w *world) open(b *bank) {
 	at := b.now(w.time)
 	for i := range w.banks {
 		if site(i) != b.site {
-			b.command(Command{At: at, By: "ops", Peer: &messages.PeerRequest{Peer: site(i), Keys: []string{site(i)}, Limit: ringLimit}})
+			b.command(Command{At: at, By: "ops", Peer: &clearing.PeerRequest{Peer: site(i), Keys: []string{site(i)}, Limit: ringLimit}})
 		}
 	}
-	b.command(Command{At: at, By: "ops", Reserve: &messages.ReserveRequest{Limit: ringReserve}})
+	b.command(Command{At: at, By: "ops", Reserve: &clearing.ReserveRequest{Limit: ringReserve}})
 	for _, user := range ringUsers {
 		w.grant(b, user, 100*messages.Credit)
 	}
@@ -84,7 +86,7 @@ func (w *world) open(b *bank) {
 
 func (w *world) grant(b *bank, user messages.Name, amount messages.Credits) {
 	w.keys++
-	c := ledger.Command{Verb: ledger.Grant, At: b.ledger.Now(), By: "ops", Grant: messages.GrantRequest{Key: fmt.Sprint(w.keys), Account: user, Amount: amount}}
+	c := ledger.Command{Verb: ledger.Grant, At: b.ledger.Now(), By: "ops", Grant: moneymsg.GrantRequest{Key: fmt.Sprint(w.keys), Account: user, Amount: amount}}
 	if r := b.asks(c); r.Error == nil {
 		w.granted += amount
 	}
@@ -163,7 +165,7 @@ func (w *world) arrive(p parcel) {
 	b := w.banks[p.to]
 	c := Command{At: b.now(w.time), Instructions: p.instructions, Receipt: p.receipt}
 	if p.statement != nil {
-		c.Accept = &messages.AcceptRequest{Purpose: fmt.Sprint("job ", w.IntN(2)), Authorisation: *p.statement}
+		c.Accept = &clearing.AcceptRequest{Purpose: fmt.Sprint("job ", w.IntN(2)), Authorisation: *p.statement}
 	}
 	r := b.command(c)
 	if r.Receipt == nil {
@@ -197,7 +199,7 @@ func (w *world) retry(b *bank) {
 	}
 }
 
-func (w *world) dispatch(b *bank, to int, m messages.Instructions) {
+func (w *world) dispatch(b *bank, to int, m clearing.Instructions) {
 	signed, err := SignInstructions(sealer(b.site), m)
 	if err != nil {
 		panic(err)
@@ -214,7 +216,7 @@ func (w *world) use(b *bank) {
 	switch w.IntN(10) {
 	case 0, 1, 2:
 		payee := [4]messages.Name{"ada", "bob", "cyd", "nobody"}[w.IntN(4)]
-		c.Remit = &messages.RemitRequest{Key: fmt.Sprint(w.keys), Peer: peer, Payee: payee, Amount: amount, Reason: user}
+		c.Remit = &clearing.RemitRequest{Key: fmt.Sprint(w.keys), Peer: peer, Payee: payee, Amount: amount, Reason: user}
 	case 3, 4, 5:
 		w.authorise(b, c, peer, amount)
 		return
@@ -228,7 +230,7 @@ func (w *world) use(b *bank) {
 			return
 		}
 		a := w.statements[w.IntN(len(w.statements))].Authorisation
-		c.By, c.Revoke = a.Member, &messages.RevokeRequest{ID: a.ID}
+		c.By, c.Revoke = a.Member, &clearing.RevokeRequest{ID: a.ID}
 	}
 	b.command(c)
 }
@@ -240,7 +242,7 @@ func (w *world) other(b *bank) messages.Name {
 // authorise asks for an authorisation, and sends it to the peer more than once.
 func (w *world) authorise(b *bank, c Command, peer messages.Name, amount messages.Credits) {
 	interval := messages.Duration(w.Int64N(int64(3*3600*span))) + span
-	c.Authorise = &messages.AuthoriseRequest{Key: fmt.Sprint(w.keys - w.IntN(2)), Peer: peer, Amount: amount, Interval: interval}
+	c.Authorise = &clearing.AuthoriseRequest{Key: fmt.Sprint(w.keys - w.IntN(2)), Peer: peer, Amount: amount, Interval: interval}
 	r := b.command(c)
 	if r.Authorisation == nil {
 		return
@@ -266,7 +268,7 @@ func (w *world) charge(b *bank, c *Command) bool {
 			continue
 		}
 		amount := min(a.Amount, messages.Credits(w.Int64N(int64(25*messages.Credit))))
-		c.By, c.Charge = "$auctioneer", &messages.ChargeRequest{Issuer: a.Issuer, ID: a.ID, Amount: amount}
+		c.By, c.Charge = "$auctioneer", &clearing.ChargeRequest{Issuer: a.Issuer, ID: a.ID, Amount: amount}
 		return true
 	}
 	return false
@@ -283,7 +285,7 @@ func (w *world) close(b *bank) {
 // catchUp makes a bank close each cycle that the other banks have closed.
 func (w *world) catchUp(b *bank) {
 	for n := b.state.cycles.latest + 1; n <= w.cycle; n++ {
-		b.command(Command{At: b.now(w.time), By: "ops", Close: &messages.CloseRequest{Cycle: n}})
+		b.command(Command{At: b.now(w.time), By: "ops", Close: &clearing.CloseRequest{Cycle: n}})
 	}
 }
 
@@ -292,10 +294,10 @@ func (w *world) operate(b *bank) {
 	peer := w.other(b)
 	if w.IntN(2) == 0 {
 		limit := messages.Credits(w.Int64N(int64(ringLimit)))
-		b.command(Command{At: b.now(w.time), By: "ops", Peer: &messages.PeerRequest{Peer: peer, Keys: []string{peer}, Limit: limit}})
+		b.command(Command{At: b.now(w.time), By: "ops", Peer: &clearing.PeerRequest{Peer: peer, Keys: []string{peer}, Limit: limit}})
 		return
 	}
-	f := messages.FreezeRequest{Account: []messages.Name{PeerAccount(peer), ringUsers[w.IntN(3)]}[w.IntN(2)], Frozen: w.IntN(3) == 0}
+	f := moneymsg.FreezeRequest{Account: []messages.Name{PeerAccount(peer), ringUsers[w.IntN(3)]}[w.IntN(2)], Frozen: w.IntN(3) == 0}
 	c := ledger.Command{Verb: ledger.Freeze, At: b.ledger.Now(), By: "ops", Freeze: f}
 	b.asks(c)
 }

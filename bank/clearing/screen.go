@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 // screen refuses commands that are wrong whatever the books say.
@@ -49,14 +50,14 @@ func (s *State) Screen(c *Command) *Rejected {
 	return nil
 }
 
-func (sc *screen) peer(r *messages.PeerRequest) *Rejected {
+func (sc *screen) peer(r *clearing.PeerRequest) *Rejected {
 	if r.Peer == sc.peers.site {
 		return reject(Malformed, messages.Invalid, "peer: %q is this site itself", r.Peer)
 	}
 	return malformed(r.Validate())
 }
 
-func (sc *screen) authorisation(r *messages.AcceptRequest) *Rejected {
+func (sc *screen) authorisation(r *clearing.AcceptRequest) *Rejected {
 	if err := malformed(r.Validate()); err != nil {
 		return err
 	}
@@ -74,8 +75,8 @@ func (sc *screen) message(from, to messages.Name, domain string, value any, sign
 	if err := sc.peers.whole(sc.peers.byName[from]); err != nil {
 		return err
 	}
-	if n > messages.MaxInstructions || first == 0 || first > maxNumber {
-		return reject(Malformed, messages.Invalid, "%d numbers from %d on: send 1 to %d from 1 on", n, first, messages.MaxInstructions)
+	if n > clearing.MaxInstructions || first == 0 || first > maxNumber {
+		return reject(Malformed, messages.Invalid, "%d numbers from %d on: send 1 to %d from 1 on", n, first, clearing.MaxInstructions)
 	}
 	return nil
 }
@@ -103,7 +104,7 @@ func (sc *screen) signed(from, to messages.Name, domain string, value any, signa
 
 // ScreenLines returns what is wrong with a page of a peer's book of one sender's instructions. The peer must have
 // signed it, it must be from the requested book, and its numbers must be in order.
-func (s *State) ScreenLines(l *messages.SignedLines, name, sender messages.Name) *Rejected {
+func (s *State) ScreenLines(l *clearing.SignedLines, name, sender messages.Name) *Rejected {
 	m := &l.Lines
 	if m.Site != name || m.Sender != sender {
 		return reject(Misaddressed, messages.Conflict, "the page is of the book of %q about %q", clip(m.Site), clip(m.Sender))
@@ -112,7 +113,7 @@ func (s *State) ScreenLines(l *messages.SignedLines, name, sender messages.Name)
 		return err
 	}
 	for i := range m.List {
-		if m.List[i].Number != m.List[0].Number+uint64(i) || len(m.List) > messages.MaxBookLines {
+		if m.List[i].Number != m.List[0].Number+uint64(i) || len(m.List) > clearing.MaxBookLines {
 			return reject(Malformed, messages.Invalid, "the page has too many lines, or not all numbers in order")
 		}
 		if l := &m.List[i]; l.Moved != 0 && (l.Refused || !countable(l.Moved) || l.Moved > l.Asked) || !l.Refused && !countable(l.Asked) {
@@ -126,7 +127,7 @@ func (s *State) ScreenLines(l *messages.SignedLines, name, sender messages.Name)
 func countable(c messages.Credits) bool { return c >= 0 && c <= messages.MaxCredits }
 
 // ScreenTotals returns what is wrong with the totals of a peer's bank; nil: nothing.
-func (s *State) ScreenTotals(t *messages.SignedTotals, name messages.Name) *Rejected {
+func (s *State) ScreenTotals(t *clearing.SignedTotals, name messages.Name) *Rejected {
 	if t.Totals.Site != name {
 		return reject(Misaddressed, messages.Conflict, "the totals are of the books of %q", clip(t.Totals.Site))
 	}
@@ -134,7 +135,7 @@ func (s *State) ScreenTotals(t *messages.SignedTotals, name messages.Name) *Reje
 }
 
 // ScreenPosition returns what is wrong with a peer's position in a cycle; nil: nothing.
-func (s *State) ScreenPosition(p *messages.SignedPosition, name messages.Name, cycle uint64) *Rejected {
+func (s *State) ScreenPosition(p *clearing.SignedPosition, name messages.Name, cycle uint64) *Rejected {
 	if p.Position.Site != name || p.Position.Cycle != cycle {
 		return reject(Misaddressed, messages.Conflict, "the position is of site %q in cycle %d", clip(p.Position.Site), p.Position.Cycle)
 	}
@@ -144,7 +145,7 @@ func (s *State) ScreenPosition(p *messages.SignedPosition, name messages.Name, c
 	legs := p.Position.Legs
 	for i := range legs {
 		if l := &legs[i]; len(legs) > maxPeers || !messages.ValidName(l.Peer) || !countable(l.Paid) || !countable(l.Received) || !countable(l.Volume) ||
-			slices.ContainsFunc(legs[:i], func(other messages.Leg) bool { return other.Peer == l.Peer }) {
+			slices.ContainsFunc(legs[:i], func(other clearing.Leg) bool { return other.Peer == l.Peer }) {
 			return reject(Malformed, messages.Invalid, "the position has too many legs, one twice, or one that cannot be: with %q, paid %v, received %v", clip(l.Peer), l.Paid, l.Received)
 		}
 	}

@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
 // onBehalf returns an authorisation that the site's auctioneer asked for in ada's name, for her job 17.
-func (s *side) onBehalf(other *side, credits messages.Credits) messages.SignedAuthorisation {
+func (s *side) onBehalf(other *side, credits messages.Credits) clearing.SignedAuthorisation {
 	s.Helper()
-	r := s.must(Command{By: "$auctioneer", Authorise: &messages.AuthoriseRequest{
+	r := s.must(Command{By: "$auctioneer", Authorise: &clearing.AuthoriseRequest{
 		Key: "job/17", Member: "ada", Job: 17, Peer: other.name, Amount: credits * messages.Credit, Interval: 3600 * span, Reason: "job 17"}})
 	a, err := SignAuthorisation(s.keys, *r.Authorisation)
 	if err != nil {
@@ -34,7 +36,7 @@ func TestAuthoriseOnBehalf(t *testing.T) {
 	west.must(charging(a, 4))
 	west.exchange(east)
 	east.has("ada", 96, 0)
-	statement, err := east.ledger.Statement(messages.StatementRequest{Account: "ada", Limit: 10})
+	statement, err := east.ledger.Statement(moneymsg.StatementRequest{Account: "ada", Limit: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +45,7 @@ func TestAuthoriseOnBehalf(t *testing.T) {
 			t.Errorf("the statement does not name the job: %+v", e)
 		}
 	}
-	east.refuse(Ordinary, messages.Insufficient, Command{By: "$auctioneer", Authorise: &messages.AuthoriseRequest{
+	east.refuse(Ordinary, messages.Insufficient, Command{By: "$auctioneer", Authorise: &clearing.AuthoriseRequest{
 		Key: "job/18", Member: "ada", Peer: "west", Amount: 97 * messages.Credit, Interval: 3600 * span}})
 }
 
@@ -62,7 +64,7 @@ func TestFirmAuthorisations(t *testing.T) {
 	if err := west.state.Restore(&image); err != nil {
 		t.Fatal(err)
 	}
-	east.must(Command{By: "ada", Revoke: &messages.RevokeRequest{ID: a.Authorisation.ID}})
+	east.must(Command{By: "ada", Revoke: &clearing.RevokeRequest{ID: a.Authorisation.ID}})
 	east.exchange(west)
 	east.has("ada", 100, 10)
 	west.must(firm)
@@ -75,8 +77,8 @@ func TestFirmAuthorisations(t *testing.T) {
 func TestRevokeOnBehalf(t *testing.T) {
 	east, west := pair(t)
 	a := east.onBehalf(west, 10)
-	east.refuse(Ordinary, messages.NotFound, Command{By: "bob", Revoke: &messages.RevokeRequest{ID: a.Authorisation.ID}})
-	east.must(Command{By: "$auctioneer", Revoke: &messages.RevokeRequest{ID: a.Authorisation.ID}})
+	east.refuse(Ordinary, messages.NotFound, Command{By: "bob", Revoke: &clearing.RevokeRequest{ID: a.Authorisation.ID}})
+	east.must(Command{By: "$auctioneer", Revoke: &clearing.RevokeRequest{ID: a.Authorisation.ID}})
 	east.exchange(west)
 	east.has("ada", 100, 0)
 	west.refuse(Recharged, messages.Ended, accepting(a))

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // A signature covers a domain, a zero byte, and the value in canonical msgpack. In this encoding, equal values have
@@ -29,7 +31,7 @@ type Verify func(key string, data, signature []byte) bool
 
 // signed returns the bytes to be signed; nil: the value cannot be encoded, which cannot happen for a decoded value.
 func signed(domain string, value any) []byte {
-	body, err := messages.Marshal(value, messages.Msgpack)
+	body, err := wire.Marshal(value, wire.Msgpack)
 	if err != nil {
 		return nil
 	}
@@ -45,43 +47,43 @@ func sign(k Signer, domain string, value any) ([]byte, error) {
 }
 
 // SignAuthorisation signs an authorisation, as its issuer.
-func SignAuthorisation(k Signer, a messages.Authorisation) (messages.SignedAuthorisation, error) {
+func SignAuthorisation(k Signer, a clearing.Authorisation) (clearing.SignedAuthorisation, error) {
 	signature, err := sign(k, domainAuthorisation, &a)
-	return messages.SignedAuthorisation{Authorisation: a, Signature: signature}, err
+	return clearing.SignedAuthorisation{Authorisation: a, Signature: signature}, err
 }
 
 // SignInstructions signs instructions, as their sender.
-func SignInstructions(k Signer, i messages.Instructions) (messages.SignedInstructions, error) {
+func SignInstructions(k Signer, i clearing.Instructions) (clearing.SignedInstructions, error) {
 	signature, err := sign(k, domainInstructions, &i)
-	return messages.SignedInstructions{Instructions: i, Signature: signature}, err
+	return clearing.SignedInstructions{Instructions: i, Signature: signature}, err
 }
 
 // SignReceipt signs a receipt, as the receiver of the instructions.
-func SignReceipt(k Signer, r messages.Receipt) (messages.SignedReceipt, error) {
+func SignReceipt(k Signer, r clearing.Receipt) (clearing.SignedReceipt, error) {
 	signature, err := sign(k, domainReceipt, &r)
-	return messages.SignedReceipt{Receipt: r, Signature: signature}, err
+	return clearing.SignedReceipt{Receipt: r, Signature: signature}, err
 }
 
 // SignLines signs a page of a book.
-func SignLines(k Signer, l messages.Lines) (messages.SignedLines, error) {
+func SignLines(k Signer, l clearing.Lines) (clearing.SignedLines, error) {
 	signature, err := sign(k, domainLines, &l)
-	return messages.SignedLines{Lines: l, Signature: signature}, err
+	return clearing.SignedLines{Lines: l, Signature: signature}, err
 }
 
 // SignTotals signs a bank's totals of its trade with a peer.
-func SignTotals(k Signer, t messages.Totals) (messages.SignedTotals, error) {
+func SignTotals(k Signer, t clearing.Totals) (clearing.SignedTotals, error) {
 	signature, err := sign(k, domainTotals, &t)
-	return messages.SignedTotals{Totals: t, Signature: signature}, err
+	return clearing.SignedTotals{Totals: t, Signature: signature}, err
 }
 
 // SignPosition signs a position in a cycle.
-func SignPosition(k Signer, p messages.Position) (messages.SignedPosition, error) {
+func SignPosition(k Signer, p clearing.Position) (clearing.SignedPosition, error) {
 	signature, err := sign(k, domainPosition, &p)
-	return messages.SignedPosition{Position: p, Signature: signature}, err
+	return clearing.SignedPosition{Position: p, Signature: signature}, err
 }
 
 // VerifyPosition reports whether a position was signed with one of the keys.
-func VerifyPosition(v Verify, keys []string, p *messages.SignedPosition) bool {
+func VerifyPosition(v Verify, keys []string, p *clearing.SignedPosition) bool {
 	return verifyAny(v, keys, domainPosition, &p.Position, p.Signature)
 }
 

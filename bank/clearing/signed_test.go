@@ -11,7 +11,9 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/proof"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // signatory signs requests in tests, for any caller.
@@ -51,7 +53,7 @@ func (s *signatory) keys(site messages.Name) []byte {
 	for _, role := range []string{"user", "operator", "service"} {
 		k.Roles = append(k.Roles, messages.RoleKey{Role: role, Key: sure(s.roles[role].PublicKey())})
 	}
-	payload := sure(messages.Marshal(&k, messages.Msgpack))
+	payload := sure(wire.Marshal(&k, wire.Msgpack))
 	c := ledger.Command{Verb: ledger.Keys, Asked: &messages.SignedRequest{Proof: messages.Proof{Signature: sure(s.account.Sign(proof.KeysText(payload)))}, Payload: payload}}
 	return c.Encode()
 }
@@ -68,7 +70,7 @@ func (s *signatory) asked(site, by messages.Name, verb string, request any, at m
 		role = "service"
 	}
 	p := s.principal(role, by)
-	payload := sure(messages.Marshal(request, messages.Msgpack))
+	payload := sure(wire.Marshal(request, wire.Msgpack))
 	s.count++
 	return &messages.SignedRequest{Proof: sure(p.Sign(site, verb, by, at+s.count%second, payload)), Payload: payload}
 }
@@ -104,19 +106,19 @@ func (s *signatory) signCommand(site messages.Name, c *ledger.Command, now messa
 	case ledger.Grant:
 		verb, request = messages.VerbGrant, &c.Grant
 	case ledger.Freeze:
-		verb, request = messages.VerbFreeze, &c.Freeze
+		verb, request = moneymsg.VerbFreeze, &c.Freeze
 	case ledger.Credit:
-		verb, request = messages.VerbCredit, &c.Credit
+		verb, request = moneymsg.VerbCredit, &c.Credit
 	case ledger.Withdraw:
-		verb, request = messages.VerbWithdraw, &c.Withdraw
+		verb, request = moneymsg.VerbWithdraw, &c.Withdraw
 	case ledger.Correct:
-		verb, request = messages.VerbCorrect, &c.Correct
+		verb, request = moneymsg.VerbCorrect, &c.Correct
 	case ledger.Pay:
-		verb, request = messages.VerbPay, &c.Pay
+		verb, request = moneymsg.VerbPay, &c.Pay
 	case ledger.Member:
 		verb, request = messages.VerbMember, &c.Member
 	case ledger.Project:
-		verb, request = messages.VerbProject, &c.Project
+		verb, request = moneymsg.VerbProject, &c.Project
 	default:
 		return
 	}

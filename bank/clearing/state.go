@@ -5,6 +5,8 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
 // Books are the methods of the ledger that the clearing uses, for example of a [ledger.Ledger]. The clearing has no
@@ -20,7 +22,7 @@ type Books interface {
 	// Hear tells the journal what a peer signed. It holds until Finish.
 	Hear(by messages.Name, verb string, statement []byte)
 	// Brief returns an account without its members and expiring grants, so its cost does not depend on their number.
-	Brief(name messages.Name) (messages.AccountReply, error)
+	Brief(name messages.Name) (moneymsg.AccountReply, error)
 	// Owns reports whether a user may pay from an account. Limited reports whether a user is a member with a limit.
 	Owns(user, account messages.Name) bool
 	Limited(user, account messages.Name) bool
@@ -63,15 +65,15 @@ func New(site messages.Name, books Books, verify Verify) *State {
 
 // Result is the result of a command: one of its results is set, or Error.
 type Result struct {
-	Authorisation *messages.Authorisation // for Authorise; the caller signs it
-	Answer        *messages.ClearingReply // for Revoke, Remit, Accept and Charge
-	Receipt       *messages.Receipt       // for Instructions; the caller signs it
-	Position      *messages.Position      // for Close; the caller signs it
-	Peer          *messages.PeerReply     // for Peer
-	Account       *messages.AccountReply  // for Reserve
-	Parted        *messages.PartReply     // for Part
-	Totals        *messages.Totals        // for Confirm; the caller signs it
-	Adopted       *messages.Adoption      // for Adopt
+	Authorisation *clearing.Authorisation // for Authorise; the caller signs it
+	Answer        *clearing.ClearingReply // for Revoke, Remit, Accept and Charge
+	Receipt       *clearing.Receipt       // for Instructions; the caller signs it
+	Position      *clearing.Position      // for Close; the caller signs it
+	Peer          *clearing.PeerReply     // for Peer
+	Account       *moneymsg.AccountReply  // for Reserve
+	Parted        *clearing.PartReply     // for Part
+	Totals        *clearing.Totals        // for Confirm; the caller signs it
+	Adopted       *clearing.Adoption      // for Adopt
 	Refused       Refusal                 // the reason, if the refusal was counted
 	Error         *messages.Error
 }
@@ -230,15 +232,15 @@ func (s *State) Due() messages.Time {
 func (s *State) Knows(name messages.Name) bool { return slices.Contains(s.Names(), name) }
 
 // Standing returns a peer's standing.
-func (s *State) Standing(name messages.Name) messages.PeerStanding {
+func (s *State) Standing(name messages.Name) clearing.PeerStanding {
 	if p := s.peers.byName[name]; p != nil {
 		return p.Standing
 	}
-	return messages.PeerOpen
+	return clearing.PeerOpen
 }
 
 // Position returns this site's position in a cycle until now.
-func (s *State) Position(number uint64) (*messages.Position, *Rejected) {
+func (s *State) Position(number uint64) (*clearing.Position, *Rejected) {
 	return s.cycles.position(number)
 }
 
@@ -248,7 +250,7 @@ func (s *State) Cycle() uint64 { return s.cycles.latest }
 // Names returns the names of the peers that this site has not parted from, in ascending order.
 func (s *State) Names() []messages.Name {
 	return slices.DeleteFunc(slices.Clone(s.peers.order), func(name messages.Name) bool {
-		return s.peers.byName[name].Standing == messages.PeerParted
+		return s.peers.byName[name].Standing == clearing.PeerParted
 	})
 }
 
@@ -261,8 +263,8 @@ func (s *State) Outstanding() (n int) {
 }
 
 // Peers describes every peer, the waiting instructions, and the counts of refusals.
-func (s *State) Peers() messages.PeersReply {
-	r := messages.PeersReply{Site: s.peers.site, Peers: []messages.PeerReply{}, Refused: []messages.RefusalTally{}, Cycle: s.cycles.latest, Fault: s.money.fault, Incarnation: s.peers.incarnation}
+func (s *State) Peers() clearing.PeersReply {
+	r := clearing.PeersReply{Site: s.peers.site, Peers: []clearing.PeerReply{}, Refused: []clearing.RefusalTally{}, Cycle: s.cycles.latest, Fault: s.money.fault, Incarnation: s.peers.incarnation}
 	for _, name := range s.peers.order {
 		r.Peers = append(r.Peers, s.terms.describe(s.peers.byName[name]))
 	}
@@ -270,7 +272,7 @@ func (s *State) Peers() messages.PeersReply {
 	r.Correction, _ = s.money.owed(CorrectionAccount)
 	for reason, n := range s.incoming.refused {
 		if n > 0 && Refusal(reason) != Ordinary {
-			r.Refused = append(r.Refused, messages.RefusalTally{Reason: Refusal(reason).String(), Count: n})
+			r.Refused = append(r.Refused, clearing.RefusalTally{Reason: Refusal(reason).String(), Count: n})
 		}
 	}
 	return r

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
 // terms has the limits that operators set: the limit of each peer's debt, and the reserve. A peer's share of the
@@ -16,7 +18,7 @@ type terms struct {
 
 // setPeer opens a peer's account or changes its terms. This also ends a dispute with the peer, unless the change only
 // lowers the limit.
-func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected) {
+func (t *terms) setPeer(r *clearing.PeerRequest) (*clearing.PeerReply, *Rejected) {
 	p, account := t.peers.byName[r.Peer], PeerAccount(r.Peer)
 	before, _ := t.money.books.Brief(account) // an unknown account has credit 0
 	if p == nil {
@@ -39,7 +41,7 @@ func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected
 	if _, err := t.money.line(account, "the bank of site "+r.Peer, r.Limit); err != nil {
 		return nil, err
 	}
-	if p != nil && p.Standing == messages.PeerParted {
+	if p != nil && p.Standing == clearing.PeerParted {
 		p.rejoin(t.peers.site, t.money.books.Now())
 	}
 	if p == nil {
@@ -61,8 +63,8 @@ func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected
 }
 
 // describe returns a peer as operators see it.
-func (t *terms) describe(p *peer) messages.PeerReply {
-	r := messages.PeerReply{
+func (t *terms) describe(p *peer) clearing.PeerReply {
+	r := clearing.PeerReply{
 		Peer: p.Name, Keys: slices.Clone(p.Keys), Outstanding: len(p.outbox), Waiting: p.asked,
 		Sent: p.Out.Total, Received: p.In.Total, Heard: p.Heard, Dispute: p.Dispute, Retired: slices.Clone(p.Retired),
 		Standing: p.Standing, Since: p.Since, Lost: p.Lost, Leaving: p.Left,
@@ -82,7 +84,7 @@ const settlementTitle = "settlements with other sites"
 
 // setReserve sets the maximum that the other sites together may owe by settlements; 0 means the sum of their shares.
 // A lower reserve reduces every share.
-func (t *terms) setReserve(r *messages.ReserveRequest) (*messages.AccountReply, *Rejected) {
+func (t *terms) setReserve(r *clearing.ReserveRequest) (*moneymsg.AccountReply, *Rejected) {
 	a, err := t.money.line(SettlementAccount, settlementTitle, r.Limit)
 	if err == nil {
 		t.divide()

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/bank/ledger"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // columns are the names in the first line of a CSV file.
@@ -63,7 +63,7 @@ func Cell(text string) string {
 	return text
 }
 
-func standing(cells []string, s messages.Standing) {
+func standing(cells []string, s money.Standing) {
 	cells[0], cells[1] = decimal(s.Balance), decimal(s.Reserved)
 }
 

@@ -10,6 +10,8 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // formats are the names of the formats.
@@ -55,7 +57,7 @@ type posting struct {
 
 // postings returns the legs of a line that moves credits. They sum to zero.
 func postings(l *ledger.Line) []posting {
-	available := func(s messages.Standing) messages.Credits { return s.Balance - s.Reserved }
+	available := func(s money.Standing) messages.Credits { return s.Balance - s.Reserved }
 	legs := []posting{
 		{account: l.Debit, change: -l.Amount - l.Held, after: available(l.DebitAfter)},
 		{account: l.Debit, held: true, change: l.Held, after: l.DebitAfter.Reserved},
@@ -68,7 +70,7 @@ func postings(l *ledger.Line) []posting {
 
 // fresh returns the accounts in a line that no earlier line named.
 func (o *output) fresh(l *ledger.Line) (names []messages.Name) {
-	for _, s := range []messages.Standing{l.DebitAfter, l.CreditAfter} {
+	for _, s := range []money.Standing{l.DebitAfter, l.CreditAfter} {
 		if s.Account != "" && !o.seen[s.Account] {
 			names = append(names, s.Account)
 			o.seen[s.Account] = true
@@ -111,11 +113,11 @@ func tags(l *ledger.Line) []tag {
 }
 
 // labels returns the labels of a line's job.
-func labels(l *ledger.Line) messages.Labels {
+func labels(l *ledger.Line) job.Labels {
 	if l.Job == 0 {
 		return nil
 	}
-	return messages.LabelsOf(l.Asked.Reason)
+	return job.LabelsOf(l.Asked.Reason)
 }
 
 // kind returns the kind of a line's transfer. For a line without a transfer, it returns what happened.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -27,20 +28,20 @@ func story(t testing.TB) (*ledger.Ledger, []ledger.Line) {
 			t.Fatal(r.Error)
 		}
 	}
-	transfer := func(ts ...messages.Transfer) {
+	transfer := func(ts ...money.Transfer) {
 		apply(ledger.Command{Verb: ledger.Transfers, By: "$auctioneer", Rank: ledger.Service, Transfers: ts})
 	}
-	apply(ledger.Command{Verb: ledger.Grant, By: "ops", Grant: messages.GrantRequest{Key: "k", Account: "ada", Amount: 100 * messages.Credit, Reason: `spring; "allocation", 50% [2026-01-01] date:2020-01-01 \ ü`}})
-	apply(ledger.Command{Verb: ledger.Grant, By: "ops", Grant: messages.GrantRequest{Key: "k2", Account: "lab_2", Amount: 1}})
-	transfer(messages.Transfer{ID: "h1", Kind: messages.Hold, Debit: "ada", Member: "ada", Amount: 10_500_000, Job: 7, Reason: "job 7"})
-	transfer(messages.Transfer{ID: "h1/charge", Kind: messages.Post, Pending: "h1", Credit: messages.SiteAccount, Amount: 4_000_001, Job: 7, Reason: "budget of a completed job; labels Xa.b=,run=7"})
-	transfer(messages.Transfer{ID: "h2", Kind: messages.Hold, Debit: "ada", Member: "ada", Amount: messages.Credit, Expires: at + 90_000_000})
-	transfer(messages.Transfer{ID: "h2/void", Kind: messages.Void, Pending: "h2"})
-	transfer(messages.Transfer{ID: "h3", Kind: messages.Hold, Debit: "ada", Member: "ada", Amount: messages.Credit, Expires: at + 30_000_000})
+	apply(ledger.Command{Verb: ledger.Grant, By: "ops", Grant: money.GrantRequest{Key: "k", Account: "ada", Amount: 100 * messages.Credit, Reason: `spring; "allocation", 50% [2026-01-01] date:2020-01-01 \ ü`}})
+	apply(ledger.Command{Verb: ledger.Grant, By: "ops", Grant: money.GrantRequest{Key: "k2", Account: "lab_2", Amount: 1}})
+	transfer(money.Transfer{ID: "h1", Kind: money.Hold, Debit: "ada", Member: "ada", Amount: 10_500_000, Job: 7, Reason: "job 7"})
+	transfer(money.Transfer{ID: "h1/charge", Kind: money.Post, Pending: "h1", Credit: money.SiteAccount, Amount: 4_000_001, Job: 7, Reason: "budget of a completed job; labels Xa.b=,run=7"})
+	transfer(money.Transfer{ID: "h2", Kind: money.Hold, Debit: "ada", Member: "ada", Amount: messages.Credit, Expires: at + 90_000_000})
+	transfer(money.Transfer{ID: "h2/void", Kind: money.Void, Pending: "h2"})
+	transfer(money.Transfer{ID: "h3", Kind: money.Hold, Debit: "ada", Member: "ada", Amount: messages.Credit, Expires: at + 30_000_000})
 	apply(ledger.Command{Verb: ledger.Expire})
-	transfer(messages.Transfer{ID: "no", Kind: messages.Posted, Debit: "lab_2", Credit: "ada", Amount: messages.Credit})
-	transfer(messages.Transfer{ID: "p1", Kind: messages.Posted, Debit: "ada", Credit: messages.SiteAccount, Amount: 2, Linked: true},
-		messages.Transfer{ID: "p2", Kind: messages.Posted, Debit: messages.SiteAccount, Credit: "lab_2", Amount: 2})
+	transfer(money.Transfer{ID: "no", Kind: money.Posted, Debit: "lab_2", Credit: "ada", Amount: messages.Credit})
+	transfer(money.Transfer{ID: "p1", Kind: money.Posted, Debit: "ada", Credit: money.SiteAccount, Amount: 2, Linked: true},
+		money.Transfer{ID: "p2", Kind: money.Posted, Debit: money.SiteAccount, Credit: "lab_2", Amount: 2})
 	return l, lines(t, l)
 }
 
@@ -150,8 +151,8 @@ func TestLinesOfNoTransferHaveNoKind(t *testing.T) {
 		{Number: 2, What: "requested", By: "ops", Note: `ops asks for "grant", and proves it`},
 		{Number: 3, What: "said", By: "$east", Note: `the bank of east says "pay", and signs it`},
 		{Number: 4, What: "changed", By: "ops", Account: "ada", Note: "account ada may go 5 below zero"},
-		{Number: 5, What: "refused", Asked: messages.Transfer{ID: "p", Kind: messages.Posted}},
-		{Number: 6, What: "lapsed", Debit: "ada", Asked: messages.Transfer{Pending: "h", Kind: messages.Hold}},
+		{Number: 5, What: "refused", Asked: money.Transfer{ID: "p", Kind: money.Posted}},
+		{Number: 6, What: "lapsed", Debit: "ada", Asked: money.Transfer{Pending: "h", Kind: money.Hold}},
 	}
 	rows, err := csv.NewReader(strings.NewReader(write(t, "csv", all))).ReadAll()
 	if err != nil {
@@ -252,14 +253,14 @@ func oddities(t *testing.T) []ledger.Line {
 	l := ledger.New()
 	const at messages.Time = 1_790_000_000_000_000
 	for _, c := range []ledger.Command{
-		{Verb: ledger.Grant, By: "ops", Grant: messages.GrantRequest{Key: "k", Account: "ada", Amount: 50, Reason: "=HYPERLINK(\"http://evil\")"}},
-		{Verb: ledger.Withdraw, By: "ops", Withdraw: messages.WithdrawRequest{Key: "w", Account: "ada", Amount: 5, Reason: "+1"}},
-		{Verb: ledger.Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: "$withdraw/ops/w", Reason: "@SUM(A1)"}},
-		{Verb: ledger.Transfers, By: "$auctioneer", Rank: ledger.Service, Transfers: []messages.Transfer{
-			{ID: "=h", Kind: messages.Hold, Debit: "ada", Member: "ada", Amount: 5, Timeout: messages.Duration(60_000_000_000), Reason: "-2"},
-			{ID: "e1", Kind: messages.Extend, Pending: "=h", Timeout: messages.Duration(90_000_000_000)},
-			{ID: "e2", Kind: messages.Extend, Pending: "=h", Expires: 5},
-			{ID: "e3", Kind: messages.Extend, Pending: "=h"},
+		{Verb: ledger.Grant, By: "ops", Grant: money.GrantRequest{Key: "k", Account: "ada", Amount: 50, Reason: "=HYPERLINK(\"http://evil\")"}},
+		{Verb: ledger.Withdraw, By: "ops", Withdraw: money.WithdrawRequest{Key: "w", Account: "ada", Amount: 5, Reason: "+1"}},
+		{Verb: ledger.Correct, By: "ops", Correct: money.CorrectRequest{Transfer: "$withdraw/ops/w", Reason: "@SUM(A1)"}},
+		{Verb: ledger.Transfers, By: "$auctioneer", Rank: ledger.Service, Transfers: []money.Transfer{
+			{ID: "=h", Kind: money.Hold, Debit: "ada", Member: "ada", Amount: 5, Timeout: messages.Duration(60_000_000_000), Reason: "-2"},
+			{ID: "e1", Kind: money.Extend, Pending: "=h", Timeout: messages.Duration(90_000_000_000)},
+			{ID: "e2", Kind: money.Extend, Pending: "=h", Expires: 5},
+			{ID: "e3", Kind: money.Extend, Pending: "=h"},
 		}},
 	} {
 		c.At = at

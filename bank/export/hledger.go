@@ -6,6 +6,7 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // hledger writes a journal for hledger; ledger-cli reads it too.
@@ -19,7 +20,7 @@ func newHledger(o *output, site messages.Name) *hledger {
 
 func hledgerAccount(name messages.Name, held bool) string {
 	root, part := "assets", "available"
-	if name == messages.IssuerAccount {
+	if name == money.IssuerAccount {
 		root = "equity"
 	}
 	if held {

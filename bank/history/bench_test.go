@@ -12,6 +12,7 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // BenchmarkHistory makes b.N transfers among 100,000 accounts, holds and their charges, into files; run it with
@@ -25,7 +26,7 @@ func BenchmarkHistory(b *testing.B) {
 	names := make([]string, 100_000)
 	for i := range names {
 		names[i] = fmt.Sprint("user-", i)
-		c := ledger.Command{Verb: ledger.Grant, At: 1, By: "ops", Grant: messages.GrantRequest{Key: names[i], Account: names[i], Amount: 1_000_000 * messages.Credit}}
+		c := ledger.Command{Verb: ledger.Grant, At: 1, By: "ops", Grant: money.GrantRequest{Key: names[i], Account: names[i], Amount: 1_000_000 * messages.Credit}}
 		l.Apply(c.Encode())
 	}
 	b.ResetTimer()
@@ -52,7 +53,7 @@ func BenchmarkHistory(b *testing.B) {
 	}
 	b.ReportMetric(time.Since(began).Seconds(), "restart-s")
 	began = time.Now()
-	reply, err := l.Statement(messages.StatementRequest{Account: messages.SiteAccount, From: messages.Time(2 + b.N/2)})
+	reply, err := l.Statement(money.StatementRequest{Account: money.SiteAccount, From: messages.Time(2 + b.N/2)})
 	if err != nil || len(reply.Entries) == 0 && b.N > 10_000 {
 		b.Fatalf("%d entries, %v", len(reply.Entries), err)
 	}
@@ -61,13 +62,13 @@ func BenchmarkHistory(b *testing.B) {
 
 // charges returns a command of a thousand transfers: holds, and charges of them.
 func charges(done int, names []string) []byte {
-	c := ledger.Command{Verb: ledger.Transfers, At: messages.Time(2 + done), By: "$auctioneer", Rank: ledger.Service, Transfers: make([]messages.Transfer, 0, 1000)}
+	c := ledger.Command{Verb: ledger.Transfers, At: messages.Time(2 + done), By: "$auctioneer", Rank: ledger.Service, Transfers: make([]money.Transfer, 0, 1000)}
 	for i := done; i < done+1000; i += 2 {
 		name := names[i*7919%len(names)]
 		id := fmt.Sprintf("%s/%d/hold", name, i)
 		c.Transfers = append(c.Transfers,
-			messages.Transfer{ID: id, Kind: messages.Hold, Debit: name, Member: name, Amount: messages.Credit, Job: messages.JobID(i)},
-			messages.Transfer{ID: id + "/charge", Kind: messages.Post, Pending: id, Credit: messages.SiteAccount, Amount: messages.Credit / 2, Job: messages.JobID(i), Reason: "budget of a completed job"})
+			money.Transfer{ID: id, Kind: money.Hold, Debit: name, Member: name, Amount: messages.Credit, Job: messages.JobID(i)},
+			money.Transfer{ID: id + "/charge", Kind: money.Post, Pending: id, Credit: money.SiteAccount, Amount: messages.Credit / 2, Job: messages.JobID(i), Reason: "budget of a completed job"})
 	}
 	return c.Encode()
 }

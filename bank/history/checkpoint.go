@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/proof"
 )
 
@@ -27,7 +28,7 @@ type Endorser interface {
 
 // Sign sets the key and the signature of a checkpoint. If the signer's key changes meanwhile, it returns an error,
 // and the caller can sign again.
-func Sign(s proof.Signer, c messages.Checkpoint) (messages.Checkpoint, error) {
+func Sign(s proof.Signer, c money.Checkpoint) (money.Checkpoint, error) {
 	var err error
 	if c.Key, err = s.PublicKey(); err != nil {
 		return c, fmt.Errorf("signing a checkpoint: %w", err)
@@ -46,16 +47,16 @@ func Sign(s proof.Signer, c messages.Checkpoint) (messages.Checkpoint, error) {
 
 // Trusted reports whether a checkpoint's key is the trusted key, or is endorsed by the trusted key or by one of its
 // successors.
-func Trusted(c *messages.Checkpoint, trusted string) bool {
+func Trusted(c *money.Checkpoint, trusted string) bool {
 	if c.Key == trusted {
 		return true
 	}
-	return proof.Verified(proof.Successor(c.Site, trusted, c.Succession), messages.EndorsedKey(c.Site, c.Key), c.Endorsement)
+	return proof.Verified(proof.Successor(c.Site, trusted, c.Succession), money.EndorsedKey(c.Site, c.Key), c.Endorsement)
 }
 
 // Verify checks a checkpoint's signature with the key in the checkpoint. The caller must check that this key belongs
 // to the site.
-func Verify(c *messages.Checkpoint) error {
+func Verify(c *money.Checkpoint) error {
 	key, err := nkeys.FromPublicKey(c.Key)
 	if err != nil {
 		return fmt.Errorf("the checkpoint of %d records names no key: %w", c.Records, err)
@@ -75,7 +76,7 @@ type Checkpoints struct {
 	files Files // nil: the checkpoints are only in memory
 
 	mu   sync.Mutex
-	list []messages.Checkpoint
+	list []money.Checkpoint
 	torn bool // the whole file must be written again: a checkpoint in it is cut off, or it has too many
 
 	damaged []int // numbers of the damaged lines when the file was read
@@ -100,7 +101,7 @@ func ReadCheckpoints(files Files) (*Checkpoints, error) {
 	lines := bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
 	for i, line := range lines {
 		found, whole := readCheckpoints(line)
-		good := slices.DeleteFunc(slices.Clone(found), func(one messages.Checkpoint) bool { return Verify(&one) != nil })
+		good := slices.DeleteFunc(slices.Clone(found), func(one money.Checkpoint) bool { return Verify(&one) != nil })
 		if len(good) < len(found) || len(found) == 0 && i < len(lines)-1 {
 			c.damaged = append(c.damaged, i+1)
 		}
@@ -112,14 +113,14 @@ func ReadCheckpoints(files Files) (*Checkpoints, error) {
 
 // readCheckpoints reads the checkpoints on a line. whole is false if the line has anything
 // else, such as a checkpoint that was cut off before the next one.
-func readCheckpoints(line []byte) (found []messages.Checkpoint, whole bool) {
-	var one messages.Checkpoint
+func readCheckpoints(line []byte) (found []money.Checkpoint, whole bool) {
+	var one money.Checkpoint
 	if json.Unmarshal(line, &one) == nil {
-		return []messages.Checkpoint{one}, true
+		return []money.Checkpoint{one}, true
 	}
 	begins := []byte(`{"`) // the beginning of a checkpoint; it does not occur inside one
 	for _, piece := range bytes.Split(line, begins) {
-		one = messages.Checkpoint{}
+		one = money.Checkpoint{}
 		if json.Unmarshal(slices.Concat(begins, piece), &one) == nil {
 			found = append(found, one)
 		}
@@ -136,11 +137,11 @@ func (c *Checkpoints) Damaged() error {
 }
 
 // Last returns the latest checkpoint; false: there is none.
-func (c *Checkpoints) Last() (messages.Checkpoint, bool) {
+func (c *Checkpoints) Last() (money.Checkpoint, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.list) == 0 {
-		return messages.Checkpoint{}, false
+		return money.Checkpoint{}, false
 	}
 	return c.list[len(c.list)-1], true
 }
@@ -153,7 +154,7 @@ const (
 )
 
 // lastOfBlocks returns the last checkpoint of each block.
-func lastOfBlocks(list []messages.Checkpoint) (last []messages.Checkpoint) {
+func lastOfBlocks(list []money.Checkpoint) (last []money.Checkpoint) {
 	for i, c := range list {
 		if i == len(list)-1 || c.Records/blockRecords != list[i+1].Records/blockRecords {
 			last = append(last, c)
@@ -163,7 +164,7 @@ func lastOfBlocks(list []messages.Checkpoint) (last []messages.Checkpoint) {
 }
 
 // Add adds a checkpoint. It must have more records than the last.
-func (c *Checkpoints) Add(one messages.Checkpoint) error {
+func (c *Checkpoints) Add(one money.Checkpoint) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n := len(c.list); n > 0 && c.list[n-1].Records >= one.Records {
@@ -181,7 +182,7 @@ func (c *Checkpoints) Add(one messages.Checkpoint) error {
 
 // save appends a checkpoint to the file. If a line of the file is incomplete, or there are too many, save writes
 // all checkpoints again.
-func (c *Checkpoints) save(one messages.Checkpoint) error {
+func (c *Checkpoints) save(one money.Checkpoint) error {
 	if c.files == nil {
 		return nil
 	}
@@ -212,7 +213,7 @@ func (c *Checkpoints) save(one messages.Checkpoint) error {
 
 // After returns up to most checkpoints with more than records records, and whether there are
 // more.
-func (c *Checkpoints) After(records uint64, most int) ([]messages.Checkpoint, bool) {
+func (c *Checkpoints) After(records uint64, most int) ([]money.Checkpoint, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first := sort.Search(len(c.list), func(i int) bool { return c.list[i].Records > records })

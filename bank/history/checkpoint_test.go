@@ -8,17 +8,18 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // signed returns checkpoints of 1, 2, … n records.
-func signed(t *testing.T, n int) (list []messages.Checkpoint) {
+func signed(t *testing.T, n int) (list []money.Checkpoint) {
 	t.Helper()
 	key, err := nkeys.CreateAccount()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range n {
-		c, err := Sign(key, messages.Checkpoint{Site: "west", Records: uint64(i + 1), Head: "00"})
+		c, err := Sign(key, money.Checkpoint{Site: "west", Records: uint64(i + 1), Head: "00"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +47,7 @@ func keeps(t *testing.T, what string, files Files, want ...uint64) *Checkpoints 
 	return c
 }
 
-func add(t *testing.T, c *Checkpoints, one messages.Checkpoint) {
+func add(t *testing.T, c *Checkpoints, one money.Checkpoint) {
 	t.Helper()
 	if err := c.Add(one); err != nil {
 		t.Fatal(err)
@@ -189,7 +190,7 @@ func TestCoveredCheckpointsGo(t *testing.T) {
 	add(t, c, list[0])
 	const step = 50 // number of records between two checkpoints
 	for n := uint64(step); n <= step*2*mostCovered; n += step {
-		one, err := Sign(key, messages.Checkpoint{Site: "west", Records: n, Head: "00"})
+		one, err := Sign(key, money.Checkpoint{Site: "west", Records: n, Head: "00"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // TestDamagedFiles flips a bit in each byte of a file, zeroes bytes, and cuts the file at each position. A reader of
@@ -20,7 +21,7 @@ func TestDamagedFiles(t *testing.T) {
 	name := names[1]
 	original := slices.Clone(files.Content(name))
 	right := r.ledger.Hash()
-	statement, err := r.ledger.Statement(messages.StatementRequest{Account: "ada"})
+	statement, err := r.ledger.Statement(money.StatementRequest{Account: "ada"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,9 +93,9 @@ func TestDamagedFileIsFetchedWhenRead(t *testing.T) {
 }
 
 // answer checks that a ledger on damaged files returns a right statement or an error.
-func answer(t *testing.T, i int, l *ledger.Ledger, want messages.StatementReply) {
+func answer(t *testing.T, i int, l *ledger.Ledger, want money.StatementReply) {
 	t.Helper()
-	got, err := l.Statement(messages.StatementRequest{Account: "ada"})
+	got, err := l.Statement(money.StatementRequest{Account: "ada"})
 	switch {
 	case err != nil:
 		if messages.KindOf(err) != messages.Internal {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 const segmentBytes = 600 // about four records
@@ -19,20 +20,20 @@ func script(n int) [][]byte {
 		all = append(all, c.Encode())
 	}
 	for _, name := range []string{"ada", "bob"} {
-		add(ledger.Command{Verb: ledger.Grant, By: "ops", Grant: messages.GrantRequest{Key: name, Account: name, Amount: 1000, Expires: 5000}})
+		add(ledger.Command{Verb: ledger.Grant, By: "ops", Grant: money.GrantRequest{Key: name, Account: name, Amount: 1000, Expires: 5000}})
 	}
 	for i := range n {
 		id := fmt.Sprint("h", i)
-		batch := []messages.Transfer{
-			{ID: id, Kind: messages.Hold, Debit: "ada", Member: "ada", Amount: 3, Expires: messages.Time(1000 + len(all) + 5), Job: 7},
-			{ID: id + "/c", Kind: messages.Post, Pending: id, Credit: messages.SiteAccount, Amount: 2},
+		batch := []money.Transfer{
+			{ID: id, Kind: money.Hold, Debit: "ada", Member: "ada", Amount: 3, Expires: messages.Time(1000 + len(all) + 5), Job: 7},
+			{ID: id + "/c", Kind: money.Post, Pending: id, Credit: money.SiteAccount, Amount: 2},
 		}
 		if i%3 == 0 {
 			batch = batch[:1] // this hold lapses
 		}
 		if i%5 == 0 {
-			batch = append(batch, messages.Transfer{ID: fmt.Sprint("p", i/10), Kind: messages.Posted, Debit: "bob", Credit: "ada", Amount: 1})
-			batch = append(batch, messages.Transfer{ID: id + "/no", Kind: messages.Posted, Debit: "bob", Credit: "ada", Amount: 10_000})
+			batch = append(batch, money.Transfer{ID: fmt.Sprint("p", i/10), Kind: money.Posted, Debit: "bob", Credit: "ada", Amount: 1})
+			batch = append(batch, money.Transfer{ID: id + "/no", Kind: money.Posted, Debit: "bob", Credit: "ada", Amount: 10_000})
 		}
 		add(ledger.Command{Verb: ledger.Transfers, By: "$auctioneer", Rank: ledger.Service, Transfers: batch})
 	}

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // crammed is files on a disk that may be full.
@@ -43,7 +43,7 @@ func TestFullDiskStopsNoBooks(t *testing.T) {
 	if err := r.ledger.Err(); err != nil {
 		t.Fatalf("a full disk stops the books: %v", err)
 	}
-	if _, err := r.ledger.Statement(messages.StatementRequest{Account: "ada"}); err != nil {
+	if _, err := r.ledger.Statement(money.StatementRequest{Account: "ada"}); err != nil {
 		t.Errorf("a statement while segments wait: %v", err)
 	}
 	if err := r.cut(); !errors.Is(err, syscall.ENOSPC) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // account is one account of the ledger.
@@ -28,18 +29,18 @@ type account struct {
 	place   int   // position in accounts.order
 }
 
-func (a *account) issuer() bool { return a.name == messages.IssuerAccount }
+func (a *account) issuer() bool { return a.name == money.IssuerAccount }
 
 // brief returns a description of the account without members and expiring grants.
-func (a *account) brief() messages.AccountReply {
-	return messages.AccountReply{
+func (a *account) brief() money.AccountReply {
+	return money.AccountReply{
 		Account: a.name, Balance: a.balance, Reserved: a.reserved, Available: a.available(),
 		Granted: a.granted, Spent: a.spent, Credit: a.credit, Holds: a.holds,
 		Project: a.project, Title: a.title, Frozen: a.frost.by, Why: a.frost.why,
 	}
 }
 
-func (a *account) reply() messages.AccountReply {
+func (a *account) reply() money.AccountReply {
 	r := a.brief()
 	for _, m := range a.members {
 		if m.left {
@@ -48,22 +49,22 @@ func (a *account) reply() messages.AccountReply {
 		if m.role.Spends() {
 			r.Members = append(r.Members, m.name)
 		}
-		r.Roles = append(r.Roles, messages.Membership{Member: m.name, Role: m.role, Limit: m.limit, Spent: m.spent, Held: m.held})
+		r.Roles = append(r.Roles, money.Membership{Member: m.name, Role: m.role, Limit: m.limit, Spent: m.spent, Held: m.held})
 	}
 	for _, o := range a.lots {
-		r.Expiring = append(r.Expiring, messages.Expiring{Grant: o.grant, Expires: o.expires, Free: o.free, Held: o.held})
+		r.Expiring = append(r.Expiring, money.Expiring{Grant: o.grant, Expires: o.expires, Free: o.free, Held: o.held})
 	}
 	return r
 }
 
 // pending returns at most MaxPendingHolds holds of the account, newest first.
-func (a *account) pending() (list []messages.PendingHold) {
-	for h := a.latest; h != nil && len(list) < messages.MaxPendingHolds; h = h.before {
+func (a *account) pending() (list []money.PendingHold) {
+	for h := a.latest; h != nil && len(list) < money.MaxPendingHolds; h = h.before {
 		member := h.member
 		if member == "" {
 			member = a.name
 		}
-		list = append(list, messages.PendingHold{ID: h.id, Amount: h.amount, Expires: h.expires, Job: h.job, By: h.by, Member: member, Payee: h.payee})
+		list = append(list, money.PendingHold{ID: h.id, Amount: h.amount, Expires: h.expires, Job: h.job, By: h.by, Member: member, Payee: h.payee})
 	}
 	return list
 }
@@ -119,7 +120,7 @@ func (a *account) alterMember(c *change) bool {
 	case c.setting == memberRole:
 		a.tally(m, -1)
 		defer a.tally(m, 1)
-		return c.number <= int64(messages.RoleAuditor) && set(&m.role, messages.Role(c.number))
+		return c.number <= int64(money.RoleAuditor) && set(&m.role, money.Role(c.number))
 	}
 	return c.number <= int64(messages.MaxCredits) && set(&m.limit, messages.Credits(c.number))
 }

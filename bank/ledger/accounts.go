@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // accounts has all accounts, and which names are members of which accounts.
@@ -27,8 +28,8 @@ type accounts struct {
 // newAccounts returns accounts with only the issuer's and the site's account.
 func newAccounts() *accounts {
 	as := &accounts{copying: new(sync.Mutex), byName: map[messages.Name]*account{}, projects: map[messages.Name][]messages.Name{}}
-	as.issuer = as.open(messages.IssuerAccount)
-	as.open(messages.SiteAccount)
+	as.issuer = as.open(money.IssuerAccount)
+	as.open(money.SiteAccount)
 	return as
 }
 
@@ -66,9 +67,9 @@ func (as *accounts) owned(c *Command, name messages.Name, what string) (*account
 	return as.find(name)
 }
 
-func (as *accounts) reply(name messages.Name, err *messages.Error) (messages.AccountReply, *messages.Error) {
+func (as *accounts) reply(name messages.Name, err *messages.Error) (money.AccountReply, *messages.Error) {
 	if err != nil {
-		return messages.AccountReply{}, err
+		return money.AccountReply{}, err
 	}
 	return as.byName[name].brief(), nil
 }

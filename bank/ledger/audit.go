@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // audit adds up the amounts of a journal without the ledger's rules, and stores the first fault that it finds.
@@ -19,7 +20,7 @@ type audit struct {
 
 // Audit recomputes the books from the image's first record, and compares the result with the standings in the records
 // and with the accounts. It costs about a microsecond for each record.
-func (img *Image) Audit() messages.BooksReply {
+func (img *Image) Audit() money.BooksReply {
 	a := newAudit()
 	err := img.journal.each(1, func(number uint64, raw []byte) error {
 		a.add(number, raw)
@@ -40,7 +41,7 @@ func newAudit() *audit {
 		accounts: map[messages.Name]*standing{}, pending: map[string]messages.Credits{},
 		credit: map[messages.Name]messages.Credits{}, trails: map[messages.Name]*trail{},
 	}
-	for _, own := range []messages.Name{messages.IssuerAccount, messages.SiteAccount} {
+	for _, own := range []messages.Name{money.IssuerAccount, money.SiteAccount} {
 		a.accounts[own], a.trails[own] = &standing{}, &trail{}
 	}
 	return a
@@ -107,12 +108,12 @@ func (a *audit) follow(number uint64, name messages.Name, written link, entry bo
 func (a *audit) resolve(number uint64, rec *record) {
 	o := &rec.outcome
 	switch rec.asked.Kind {
-	case messages.Hold:
+	case money.Hold:
 		if _, twice := a.pending[rec.asked.ID]; twice || o.held <= 0 {
 			a.note("record %d makes hold %q twice, or with amount 0", number, rec.asked.ID)
 		}
 		a.pending[rec.asked.ID] = o.held
-	case messages.Post, messages.Void:
+	case money.Post, money.Void:
 		held, pending := a.pending[rec.asked.Pending]
 		if !pending || o.held != -held || o.amount < 0 || o.amount > held {
 			a.note("record %d resolves hold %q, which is not pending or has only %v credits", number, rec.asked.Pending, held)
@@ -128,7 +129,7 @@ func (a *audit) expect(number uint64, name messages.Name, is, written standing) 
 		a.note("record %d leaves account %q with balance %v and %v reserved, and the record says %v and %v",
 			number, name, is.balance, is.reserved, written.balance, written.reserved)
 	}
-	if name != messages.IssuerAccount && (is.available() < -a.credit[name] || is.reserved < 0) {
+	if name != money.IssuerAccount && (is.available() < -a.credit[name] || is.reserved < 0) {
 		a.note("record %d takes account %q below its limit: balance %v, reserved %v", number, name, is.balance, is.reserved)
 	}
 }
@@ -154,13 +155,13 @@ func (a *audit) compare(img *Image) {
 
 // sums returns the totals of the records. Its Message names the first disagreement; "": there is none. The sums can
 // overflow only after a fault that was already found: no balance is negative, and what was issued is within range.
-func (a *audit) sums() messages.BooksReply {
-	r := messages.BooksReply{
-		Issued: -a.accounts[messages.IssuerAccount].balance, Holds: len(a.pending),
+func (a *audit) sums() money.BooksReply {
+	r := money.BooksReply{
+		Issued: -a.accounts[money.IssuerAccount].balance, Holds: len(a.pending),
 		Accounts: len(a.accounts) - 1, Transfers: a.transfers,
 	}
 	for name, s := range a.accounts {
-		if name != messages.IssuerAccount {
+		if name != money.IssuerAccount {
 			r.Balances += s.balance
 			r.Held += s.reserved
 		}
@@ -179,7 +180,7 @@ func (a *audit) sums() messages.BooksReply {
 }
 
 // report returns the sums. It compares the held credits with the image's own total.
-func (a *audit) report(img *Image) messages.BooksReply {
+func (a *audit) report(img *Image) money.BooksReply {
 	reply := a.sums()
 	switch {
 	case reply.Message != "":

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // TestAuditSeesPlantedFaults plants faults that a defect of the ledger could cause. The audit must find each: an
@@ -22,13 +22,13 @@ func TestAuditSeesPlantedFaults(t *testing.T) {
 		"an account without a record":  func(b *bed) { b.accounts.open("eve") },
 		"a record lost":                func(b *bed) { b.records.journal = without(b.records.journal, b.records.journal.count-1) },
 		"a hold posted twice": func(b *bed) {
-			s := step{asked: &messages.Transfer{ID: "p2", Kind: messages.Post, Pending: "done", Amount: 5}, debit: b.accounts.byName["ada"], credit: b.accounts.byName["$site"], amount: 5, held: -5}
+			s := step{asked: &money.Transfer{ID: "p2", Kind: money.Post, Pending: "done", Amount: 5}, debit: b.accounts.byName["ada"], credit: b.accounts.byName["$site"], amount: 5, held: -5}
 			b.books.move(&s, 1)
 			s.debitAfter, s.creditAfter = s.debit.standing, s.credit.standing
 			b.books.commit("eve", &s)
 		},
 		"a record that says another standing": func(b *bed) {
-			s := step{asked: &messages.Transfer{ID: "p2", Kind: messages.Posted, Debit: "ada", Credit: "$site", Amount: 5}, debit: b.accounts.byName["ada"], credit: b.accounts.byName["$site"], amount: 5}
+			s := step{asked: &money.Transfer{ID: "p2", Kind: money.Posted, Debit: "ada", Credit: "$site", Amount: 5}, debit: b.accounts.byName["ada"], credit: b.accounts.byName["$site"], amount: 5}
 			b.books.do(&s)
 			s.creditAfter.balance++
 			b.books.commit("eve", &s)
@@ -43,7 +43,7 @@ func TestAuditSeesPlantedFaults(t *testing.T) {
 			b.accounts.byName["ada"].reserved, b.holds.sum = 0, 0 // as if it had been posted
 		},
 		"a balance below zero": func(b *bed) {
-			s := step{asked: &messages.Transfer{ID: "p2", Kind: messages.Posted, Debit: "ada", Credit: "$site", Amount: 500}, debit: b.accounts.byName["ada"], credit: b.accounts.byName["$site"], amount: 500}
+			s := step{asked: &money.Transfer{ID: "p2", Kind: money.Posted, Debit: "ada", Credit: "$site", Amount: 500}, debit: b.accounts.byName["ada"], credit: b.accounts.byName["$site"], amount: 500}
 			b.books.do(&s)
 			b.books.commit("eve", &s)
 		},

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // benchLedger returns a ledger with accounts that have many credits each.
@@ -13,7 +15,7 @@ func benchLedger(b *testing.B, accounts int) (*Ledger, []messages.Name) {
 	names := make([]messages.Name, accounts)
 	for i := range names {
 		names[i] = fmt.Sprintf("user-%d", i)
-		c := Command{Verb: Grant, At: 1, By: "ops", Grant: messages.GrantRequest{Key: names[i], Account: names[i], Amount: 1_000_000 * messages.Credit}}
+		c := Command{Verb: Grant, At: 1, By: "ops", Grant: money.GrantRequest{Key: names[i], Account: names[i], Amount: 1_000_000 * messages.Credit}}
 		if r := l.Apply(c.Encode()); r.Error != nil {
 			b.Fatal(r.Error)
 		}
@@ -22,14 +24,14 @@ func benchLedger(b *testing.B, accounts int) (*Ledger, []messages.Name) {
 }
 
 // benchBatch returns n transfers like those of jobs: a hold with an expiry, then a charge of a part of it.
-func benchBatch(batch, n int, names []messages.Name) []messages.Transfer {
-	ts := make([]messages.Transfer, 0, n)
+func benchBatch(batch, n int, names []messages.Name) []money.Transfer {
+	ts := make([]money.Transfer, 0, n)
 	for i := 0; i < n; i += 2 {
 		name := names[(batch*n+i)*7919%len(names)]
 		id := fmt.Sprintf("%s/%08d-%04d/hold", name, batch, i)
 		ts = append(ts,
-			messages.Transfer{ID: id, Kind: messages.Hold, Debit: name, Member: name, Amount: messages.Credit, Expires: messages.Time(1 << 50), Job: messages.JobID(i)},
-			messages.Transfer{ID: id + "/charge", Kind: messages.Post, Pending: id, Credit: messages.SiteAccount, Amount: messages.Credit / 2, Job: messages.JobID(i), Reason: "budget of a completed job"})
+			money.Transfer{ID: id, Kind: money.Hold, Debit: name, Member: name, Amount: messages.Credit, Expires: messages.Time(1 << 50), Job: messages.JobID(i)},
+			money.Transfer{ID: id + "/charge", Kind: money.Post, Pending: id, Credit: money.SiteAccount, Amount: messages.Credit / 2, Job: messages.JobID(i), Reason: "budget of a completed job"})
 	}
 	return ts
 }
@@ -71,14 +73,14 @@ func BenchmarkDecode(b *testing.B) {
 		}
 	})
 	b.Run("wire", func(b *testing.B) {
-		data, err := messages.Marshal(messages.TransferRequest{Transfers: ts}, messages.Msgpack)
+		data, err := wire.Marshal(money.TransferRequest{Transfers: ts}, wire.Msgpack)
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.ReportAllocs()
 		for i := 0; i < b.N; i += len(ts) {
-			var d messages.TransferRequest
-			if err := messages.Unmarshal(data, messages.Msgpack, &d); err != nil {
+			var d money.TransferRequest
+			if err := wire.Unmarshal(data, wire.Msgpack, &d); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -114,7 +116,7 @@ func BenchmarkImage(b *testing.B) {
 	})
 	b.Run("statement", func(b *testing.B) {
 		for range b.N {
-			if _, err := l.Statement(messages.StatementRequest{Account: messages.SiteAccount, After: 150_000}); err != nil {
+			if _, err := l.Statement(money.StatementRequest{Account: money.SiteAccount, After: 150_000}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -1,6 +1,9 @@
 package ledger
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
+)
 
 // books carries out steps on the accounts, holds and lots, and writes the records of the steps.
 type books struct {
@@ -22,7 +25,7 @@ func (b *books) do(s *step) {
 	b.lots.move(s)
 	b.lots.note(s.debit)
 	b.lots.note(s.credit)
-	b.holds.change(s, s.asked.Kind == messages.Hold)
+	b.holds.change(s, s.asked.Kind == money.Hold)
 	s.debitAfter = s.debit.standing
 	if s.credit != nil {
 		s.creditAfter = s.credit.standing
@@ -36,7 +39,7 @@ func (b *books) undo(s *step) {
 	if s.credit != nil {
 		s.credit.lots = s.creditLots
 	}
-	b.holds.change(s, s.asked.Kind != messages.Hold)
+	b.holds.change(s, s.asked.Kind != money.Hold)
 }
 
 func (b *books) undoAll(steps []step) {
@@ -92,7 +95,7 @@ func (b *books) commit(by messages.Name, s *step) {
 }
 
 // refuse appends the record of a refusal, and adds its identifier to the index.
-func (b *books) refuse(by messages.Name, t *messages.Transfer, err *messages.Error, asked stamp) {
+func (b *books) refuse(by messages.Name, t *money.Transfer, err *messages.Error, asked stamp) {
 	rec := record{what: refused, at: b.records.now, by: by, asked: *t, refusal: *err, stamp: asked}
 	b.records.known.add(t.ID, b.write(&rec, nil, nil))
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // chains carries out chains of linked transfers: all transfers of a chain, or none.
@@ -16,9 +18,9 @@ type chains struct {
 }
 
 // run carries out the transfers of a command, chain by chain.
-func (cs *chains) run(c *Command) []messages.TransferResult {
+func (cs *chains) run(c *Command) []money.TransferResult {
 	batch := c.Transfers
-	results := make([]messages.TransferResult, len(batch))
+	results := make([]money.TransferResult, len(batch))
 	for start := 0; start < len(batch); {
 		end := start + 1
 		for end < len(batch) && batch[end-1].Linked {
@@ -32,7 +34,7 @@ func (cs *chains) run(c *Command) []messages.TransferResult {
 
 // chain carries out transfers [start, end) of a command, which are linked: all or none.
 // Most chains have one transfer.
-func (cs *chains) chain(c *Command, start, end int, results []messages.TransferResult) {
+func (cs *chains) chain(c *Command, start, end int, results []money.TransferResult) {
 	chain := c.Transfers[start:end]
 	if culprit, err := checkChain(chain); err != nil {
 		refuseAll(chain, culprit, err, results)
@@ -75,11 +77,11 @@ func (cs *chains) chain(c *Command, start, end int, results []messages.TransferR
 // reservedIn returns the position of the first transfer that only the clearing may make. Such a transfer names a
 // peer's account ("clearing-west", for example), or an identifier under ClearingPrefix. The error is nil if there is
 // none.
-func reservedIn(chain []messages.Transfer) (int, *messages.Error) {
+func reservedIn(chain []money.Transfer) (int, *messages.Error) {
 	for i := range chain {
 		t := &chain[i]
 		for _, name := range []messages.Name{t.Debit, t.Credit, t.Member} {
-			if strings.HasPrefix(name, messages.PeerAccountPrefix) {
+			if strings.HasPrefix(name, clearing.PeerAccountPrefix) {
 				return i, messages.Errorf(messages.PermissionDenied, "transfer %q: account %q is for settlements with another site, and only the two banks move its credits", clip(t.ID), clip(name))
 			}
 		}
@@ -91,7 +93,7 @@ func reservedIn(chain []messages.Transfer) (int, *messages.Error) {
 }
 
 // refuseAll sets the results of all transfers of a chain to the error of one of them, the culprit.
-func refuseAll(chain []messages.Transfer, culprit int, err *messages.Error, results []messages.TransferResult) {
+func refuseAll(chain []money.Transfer, culprit int, err *messages.Error, results []money.TransferResult) {
 	for i := range results {
 		results[i].Error = err
 		if i != culprit {
@@ -100,7 +102,7 @@ func refuseAll(chain []messages.Transfer, culprit int, err *messages.Error, resu
 	}
 }
 
-func (cs *chains) rememberRefusals(c *Command, start int, chain []messages.Transfer, results []messages.TransferResult) {
+func (cs *chains) rememberRefusals(c *Command, start int, chain []money.Transfer, results []money.TransferResult) {
 	for i := range chain {
 		cs.books.refuse(c.By, &chain[i], results[i].Error, c.stamp(start+i))
 	}
@@ -116,7 +118,7 @@ func (c *Command) stamp(i int) stamp {
 
 // recallChain returns the earlier answers of a chain, if any of its identifiers was answered before, and reports
 // whether that is so.
-func (cs *chains) recallChain(chain []messages.Transfer, results []messages.TransferResult) bool {
+func (cs *chains) recallChain(chain []money.Transfer, results []money.TransferResult) bool {
 	known := false
 	for i := range chain {
 		known = known || cs.records.recorded(chain[i].ID) != 0

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // Limits on the texts of a transfer, in bytes.
@@ -17,7 +18,7 @@ const (
 
 // Check returns an error for a transfer that is malformed whatever the ledger's state is. Such a transfer is refused,
 // and the refusal is not remembered.
-func Check(t *messages.Transfer) *messages.Error {
+func Check(t *money.Transfer) *messages.Error {
 	if why := checkTexts(t); why != "" {
 		return invalid(t, why)
 	}
@@ -27,19 +28,19 @@ func Check(t *messages.Transfer) *messages.Error {
 	if why := checkKind(t); why != "" {
 		return invalid(t, why)
 	}
-	if t.Debit == messages.IssuerAccount || t.Credit == messages.IssuerAccount {
-		return messages.Errorf(messages.PermissionDenied, "transfer %q: only the requests \"grant\" and \"withdraw\" move credits from and to %s", clip(t.ID), messages.IssuerAccount)
+	if t.Debit == money.IssuerAccount || t.Credit == money.IssuerAccount {
+		return messages.Errorf(messages.PermissionDenied, "transfer %q: only the requests \"grant\" and \"withdraw\" move credits from and to %s", clip(t.ID), money.IssuerAccount)
 	}
 	return nil
 }
 
-func invalid(t *messages.Transfer, why string) *messages.Error {
+func invalid(t *money.Transfer, why string) *messages.Error {
 	return messages.Errorf(messages.Invalid, "transfer %q: %s", clip(t.ID), why)
 }
 
 // checkTexts checks the texts of a transfer. They are kept for ever, so their length is
 // bounded.
-func checkTexts(t *messages.Transfer) string {
+func checkTexts(t *money.Transfer) string {
 	switch {
 	case t.ID == "":
 		return "id is empty: choose one and keep it before sending"
@@ -58,9 +59,9 @@ func checkTexts(t *messages.Transfer) string {
 }
 
 // checkKind checks that the fields of the transfer's kind are set, and that no other fields are.
-func checkKind(t *messages.Transfer) string {
+func checkKind(t *money.Transfer) string {
 	switch {
-	case t.Kind > messages.Extend:
+	case t.Kind > money.Extend:
 		return "kind is unknown: use posted, hold, post, void or extend"
 	case t.Amount < 0:
 		return "amount is negative: swap debit and credit instead"
@@ -72,7 +73,7 @@ func checkKind(t *messages.Transfer) string {
 		return "timeout is below a microsecond: give a longer span"
 	case t.Timeout != 0 && t.Expires != 0:
 		return "expires and timeout are both given: leave one 0"
-	case t.Timeout != 0 && t.Kind != messages.Hold && t.Kind != messages.Extend:
+	case t.Timeout != 0 && t.Kind != money.Hold && t.Kind != money.Extend:
 		return "timeout is only for hold and extend: leave it 0"
 	case resolves(t.Kind):
 		return checkResolution(t)
@@ -89,28 +90,28 @@ func checkKind(t *messages.Transfer) string {
 }
 
 // checkMaking checks the fields in which Posted and Hold differ.
-func checkMaking(t *messages.Transfer) string {
+func checkMaking(t *money.Transfer) string {
 	switch {
-	case t.Kind == messages.Hold && t.Member == "":
+	case t.Kind == money.Hold && t.Member == "":
 		return "member is empty: name the account that answers for the hold"
-	case t.Kind == messages.Posted && t.Credit == "":
+	case t.Kind == money.Posted && t.Credit == "":
 		return "credit is empty: name the account that receives"
-	case t.Kind == messages.Posted && (t.Member != "" || t.Expires != 0):
+	case t.Kind == money.Posted && (t.Member != "" || t.Expires != 0):
 		return "member and expires are only for holds: leave them empty"
 	}
 	return ""
 }
 
 // checkResolution checks the fields of Post, Void and Extend.
-func checkResolution(t *messages.Transfer) string {
+func checkResolution(t *money.Transfer) string {
 	switch {
 	case t.Pending == "":
 		return "pending is empty: name the hold"
 	case t.Member != "":
 		return "member is only for holds: leave it empty"
-	case t.Kind != messages.Extend && t.Expires != 0:
+	case t.Kind != money.Extend && t.Expires != 0:
 		return "expires is only for hold and extend: leave it 0"
-	case t.Kind != messages.Post && t.Credit != "":
+	case t.Kind != money.Post && t.Credit != "":
 		return "credit is only for posted, hold and post: leave it empty"
 	}
 	return ""
@@ -118,7 +119,7 @@ func checkResolution(t *messages.Transfer) string {
 
 // checkChain checks each transfer of a chain, and that the chain is complete. It returns
 // the position of the wrong transfer.
-func checkChain(chain []messages.Transfer) (int, *messages.Error) {
+func checkChain(chain []money.Transfer) (int, *messages.Error) {
 	for i := range chain {
 		if err := Check(&chain[i]); err != nil {
 			return i, err

@@ -1,6 +1,9 @@
 package ledger
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
+)
 
 // MaxOwners is the maximum number of owners in one request.
 const MaxOwners = 100
@@ -33,7 +36,7 @@ func (c *Command) Check() *messages.Error {
 	return nil
 }
 
-func checkGrant(g *messages.GrantRequest) *messages.Error {
+func checkGrant(g *money.GrantRequest) *messages.Error {
 	switch {
 	case g.Expires < 0:
 		return messages.Errorf(messages.Invalid, "expires is negative: give an instant, or leave it out for a grant that does not expire")
@@ -45,7 +48,7 @@ func checkGrant(g *messages.GrantRequest) *messages.Error {
 	return checkMovement("grant", g.Key, g.Account, g.Amount, g.Reason)
 }
 
-func checkPay(p *messages.PayRequest) *messages.Error {
+func checkPay(p *money.PayRequest) *messages.Error {
 	if err := checkMovement("pay", p.Key, p.From, p.Amount, p.Reason); err != nil {
 		return err
 	}
@@ -59,7 +62,7 @@ func checkPay(p *messages.PayRequest) *messages.Error {
 }
 
 // checkWithdraw checks a withdrawal, which must have a reason.
-func checkWithdraw(w *messages.WithdrawRequest) *messages.Error {
+func checkWithdraw(w *money.WithdrawRequest) *messages.Error {
 	if w.Reason == "" {
 		return noReason()
 	}
@@ -93,7 +96,7 @@ func checkReason(reason string) *messages.Error {
 }
 
 // checkCorrect checks a correction, which must have a reason.
-func checkCorrect(c *messages.CorrectRequest) *messages.Error {
+func checkCorrect(c *money.CorrectRequest) *messages.Error {
 	switch {
 	case c.Transfer == "" || !textual(c.Transfer, MaxID):
 		return messages.Errorf(messages.Invalid, "transfer: give the identifier of the transfer to correct, as the statement shows it")
@@ -105,7 +108,7 @@ func checkCorrect(c *messages.CorrectRequest) *messages.Error {
 	return checkReason(c.Reason)
 }
 
-func checkProject(p *messages.ProjectRequest) *messages.Error {
+func checkProject(p *money.ProjectRequest) *messages.Error {
 	if !messages.ValidFreeName(p.Account) {
 		return badName(p.Account)
 	}
@@ -116,21 +119,21 @@ func checkProject(p *messages.ProjectRequest) *messages.Error {
 		return messages.Errorf(messages.TooLarge, "%d owners at once: name at most %d", len(p.Owners), MaxOwners)
 	}
 	for _, name := range p.Owners {
-		if err := checkMember(&messages.MemberRequest{Account: p.Account, Member: name}); err != nil {
+		if err := checkMember(&money.MemberRequest{Account: p.Account, Member: name}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func checkFreeze(f *messages.FreezeRequest) *messages.Error {
+func checkFreeze(f *money.FreezeRequest) *messages.Error {
 	if !messages.ValidFreeName(f.Account) {
 		return badName(f.Account)
 	}
 	return checkReason(f.Reason)
 }
 
-func checkCredit(r *messages.CreditRequest) *messages.Error {
+func checkCredit(r *money.CreditRequest) *messages.Error {
 	switch {
 	case !messages.ValidFreeName(r.Account):
 		return badName(r.Account)

@@ -3,7 +3,7 @@ package ledger
 import (
 	"encoding/binary"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/proof"
 )
 
@@ -146,7 +146,7 @@ func list[T any](c *codec, items *[]T, least int, item func(*codec, *T)) {
 	}
 }
 
-func (c *codec) transfer(t *messages.Transfer) {
+func (c *codec) transfer(t *money.Transfer) {
 	if !c.reads {
 		c.b = proof.AppendTransfer(c.b, t)
 		return

@@ -2,7 +2,9 @@ package ledger
 
 import (
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/proof"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // MaxBatch is the maximum number of transfers in one command.
@@ -48,15 +50,15 @@ type Command struct {
 	Rank   Rank          // rank of By
 	Within bool          // it is part of a command of the clearing
 
-	Transfers []messages.Transfer
-	Grant     messages.GrantRequest
-	Member    messages.MemberRequest
-	Project   messages.ProjectRequest
-	Pay       messages.PayRequest // From is given
-	Freeze    messages.FreezeRequest
-	Credit    messages.CreditRequest
-	Withdraw  messages.WithdrawRequest
-	Correct   messages.CorrectRequest
+	Transfers []money.Transfer
+	Grant     money.GrantRequest
+	Member    money.MemberRequest
+	Project   money.ProjectRequest
+	Pay       money.PayRequest // From is given
+	Freeze    money.FreezeRequest
+	Credit    money.CreditRequest
+	Withdraw  money.WithdrawRequest
+	Correct   money.CorrectRequest
 
 	// Asked is the signed request. The fields above are decoded from it, and may be empty before. Nil: the command
 	// has no signed request.
@@ -120,13 +122,13 @@ func (c *codec) signed(r *messages.SignedRequest) {
 
 // Size returns an upper bound of a transfer's size in a command, in bytes. It is rarely more than twice the real
 // size.
-func Size(t *messages.Transfer) int {
+func Size(t *money.Transfer) int {
 	const numbersAndLengths = 64
 	return numbersAndLengths + len(t.ID) + len(t.Debit) + len(t.Credit) + len(t.Pending) + len(t.Member) + len(t.Reason)
 }
 
 // decode decodes a command. Its texts share one copy of b. It stores the transfers in space if they fit.
-func (c *Command) decode(b []byte, space []messages.Transfer) *messages.Error {
+func (c *Command) decode(b []byte, space []money.Transfer) *messages.Error {
 	r := decoder(b)
 	var form byte
 	octet(&r, &form)
@@ -169,7 +171,7 @@ func (c *Command) readAsked() *messages.Error {
 	if c.Asked == nil || into == nil {
 		return nil
 	}
-	if err := messages.Unmarshal(c.Asked.Payload, messages.Detect(c.Asked.Payload, ""), into); err != nil {
+	if err := wire.Unmarshal(c.Asked.Payload, wire.Detect(c.Asked.Payload, ""), into); err != nil {
 		return messages.AsError("", err)
 	}
 	if c.Verb == Pay && c.Pay.From == "" {
@@ -178,7 +180,7 @@ func (c *Command) readAsked() *messages.Error {
 	return nil
 }
 
-func (c *Command) readTransfers(r *codec, raw []byte, space []messages.Transfer, marked bool) *messages.Error {
+func (c *Command) readTransfers(r *codec, raw []byte, space []money.Transfer, marked bool) *messages.Error {
 	if marked {
 		c.Proof = new(messages.TransferProof)
 		r.uint(&c.Proof.Session)
@@ -192,7 +194,7 @@ func (c *Command) readTransfers(r *codec, raw []byte, space []messages.Transfer,
 		return nil
 	}
 	if uint64(cap(space)) < n {
-		space = make([]messages.Transfer, n)
+		space = make([]money.Transfer, n)
 	}
 	c.Transfers = space[:n]
 	if marked {

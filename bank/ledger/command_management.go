@@ -1,6 +1,6 @@
 package ledger
 
-import "github.com/candor-grid/candor/messages"
+import "github.com/candor-grid/candor/messages/money"
 
 // management encodes or decodes the request of a command with a verb other than Transfers.
 func (c *codec) management(cmd *Command) {
@@ -47,7 +47,7 @@ func (c *codec) management(cmd *Command) {
 	}
 }
 
-func (c *codec) member(m *messages.MemberRequest) {
+func (c *codec) member(m *money.MemberRequest) {
 	c.text(&m.Account)
 	c.text(&m.Member)
 	c.flag(&m.Remove)

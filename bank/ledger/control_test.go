@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // plant writes a step to the journal as if the rules had allowed it.
@@ -15,24 +16,24 @@ func (b *bed) plant(by messages.Name, rank Rank, s step) {
 }
 
 // plantPosted moves credits against the rules.
-func (b *bed) plantPosted(by messages.Name, rank Rank, t messages.Transfer) {
+func (b *bed) plantPosted(by messages.Name, rank Rank, t money.Transfer) {
 	b.plant(by, rank, step{asked: &t, debit: b.accounts.byName[t.Debit], credit: b.accounts.byName[t.Credit], amount: t.Amount, job: t.Job})
 }
 
 // plantHold makes a hold against the rules.
-func (b *bed) plantHold(by messages.Name, rank Rank, t messages.Transfer) {
+func (b *bed) plantHold(by messages.Name, rank Rank, t money.Transfer) {
 	h := newHold(&t, b.accounts.byName[t.Debit])
 	h.by = by
 	b.plant(by, rank, step{asked: &t, debit: h.account, held: t.Amount, hold: h, job: t.Job, member: h.member})
 }
 
 // plantPost posts from a hold against the rules.
-func (b *bed) plantPost(by messages.Name, rank Rank, t messages.Transfer) {
+func (b *bed) plantPost(by messages.Name, rank Rank, t money.Transfer) {
 	h := b.holds.byID[t.Pending]
 	b.plant(by, rank, step{asked: &t, debit: h.account, credit: b.accounts.byName[t.Credit], amount: t.Amount, held: -h.amount, hold: h, job: h.job, spent: t.Amount, member: h.member})
 }
 
-func (b *bed) plantRefusal(by messages.Name, rank Rank, t messages.Transfer, err *messages.Error) {
+func (b *bed) plantRefusal(by messages.Name, rank Rank, t money.Transfer, err *messages.Error) {
 	b.records.rank = rank
 	b.books.refuse(by, &t, err, stamp{})
 }
@@ -48,7 +49,7 @@ func (b *bed) plantMember(by messages.Name, rank Rank, account, member messages.
 	b.books.write(&record{what: membership, at: b.records.now, by: by, account: account, member: member}, nil, nil)
 }
 
-func under(id string, t messages.Transfer) messages.Transfer {
+func under(id string, t money.Transfer) money.Transfer {
 	t.ID = id
 	return t
 }
@@ -70,7 +71,7 @@ var controls = map[string]control{
 	"a post by another service": {plant: func(b *bed) { b.plantPost("$other", Service, post("x", "h", 5)) }},
 	"a post by a user":          {plant: func(b *bed) { b.plantPost("ada", User, post("x", "h", 5)) }},
 	"a post to another payee": {plant: func(b *bed) {
-		b.plantPost(service, Service, messages.Transfer{ID: "x", Kind: messages.Post, Pending: "for site", Credit: "bob", Amount: 5})
+		b.plantPost(service, Service, money.Transfer{ID: "x", Kind: money.Post, Pending: "for site", Credit: "bob", Amount: 5})
 	}},
 	"half a linked chain": {plant: func(b *bed) {
 		b.plantPosted(service, Service, linked(posted("x", "ada", "$site", 5), posted("y", "ada", "$site", 5))[0])
@@ -114,10 +115,10 @@ var controls = map[string]control{
 	"a transfer from a frozen account": {plant: func(b *bed) { b.plantPosted(service, Service, posted("x", "ice", "ada", 5)) }},
 	"a hold on a frozen account":       {plant: func(b *bed) { b.plantHold(service, Service, held("x", "ice", 5)) }},
 	"a hold on a stranger's word": {plant: func(b *bed) {
-		b.plantHold(service, Service, messages.Transfer{ID: "x", Kind: messages.Hold, Debit: "lab", Member: "eve", Amount: 5})
+		b.plantHold(service, Service, money.Transfer{ID: "x", Kind: money.Hold, Debit: "lab", Member: "eve", Amount: 5})
 	}},
 	"a hold above a member's limit": {plant: func(b *bed) {
-		b.plantHold(service, Service, messages.Transfer{ID: "x", Kind: messages.Hold, Debit: "lab", Member: "bob", Amount: 50})
+		b.plantHold(service, Service, money.Transfer{ID: "x", Kind: money.Hold, Debit: "lab", Member: "bob", Amount: 50})
 	}},
 	"a hold that is past its expiry": {plant: func(b *bed) { h := held("x", "ada", 5); h.Expires = 900; b.plantHold(service, Service, h) }},
 	"a text of two lines": {plant: func(b *bed) {
@@ -192,7 +193,7 @@ var controls = map[string]control{
 }
 
 func (b *bed) plantCorrection(by messages.Name, rank Rank, id string, amount messages.Credits) {
-	t := messages.Transfer{ID: correctPrefix + id, Kind: messages.Posted, Debit: "$site", Credit: "ada", Amount: amount, Pending: id, Reason: "r"}
+	t := money.Transfer{ID: correctPrefix + id, Kind: money.Posted, Debit: "$site", Credit: "ada", Amount: amount, Pending: id, Reason: "r"}
 	b.plantPosted(by, rank, t)
 }
 
@@ -202,20 +203,20 @@ func newControlBed(t *testing.T) *bed {
 	b.grant("ada", 100)
 	b.grant("bob", 100)
 	b.grant("ice", 100)
-	b.command(Command{Verb: Grant, By: "ops", Grant: messages.GrantRequest{Key: "short", Account: "bob", Amount: 20, Expires: 3000}})
-	b.command(Command{Verb: Project, By: "ops", Project: messages.ProjectRequest{Account: "lab", Title: "a lab", Owners: []messages.Name{"ada"}}})
+	b.command(Command{Verb: Grant, By: "ops", Grant: money.GrantRequest{Key: "short", Account: "bob", Amount: 20, Expires: 3000}})
+	b.command(Command{Verb: Project, By: "ops", Project: money.ProjectRequest{Account: "lab", Title: "a lab", Owners: []messages.Name{"ada"}}})
 	b.grant("lab", 100)
-	role, limit := messages.RoleMember, messages.Credits(20)
-	b.command(Command{Verb: Member, By: "ada", Rank: User, Member: messages.MemberRequest{Account: "lab", Member: "bob", Role: &role, Limit: &limit}})
+	role, limit := money.RoleMember, messages.Credits(20)
+	b.command(Command{Verb: Member, By: "ada", Rank: User, Member: money.MemberRequest{Account: "lab", Member: "bob", Role: &role, Limit: &limit}})
 	b.do(posted("done", "ada", "$site", 5))
 	h := held("h", "ada", 10)
 	h.Expires = 2000
 	b.do(h)
 	h = held("for site", "ada", 10)
-	h.Credit = messages.SiteAccount
+	h.Credit = money.SiteAccount
 	b.do(h)
 	b.refuse(messages.Insufficient, posted("no", "ada", "$site", 10_000))
-	b.command(Command{Verb: Freeze, By: "ops", Freeze: messages.FreezeRequest{Account: "ice", Frozen: true}})
+	b.command(Command{Verb: Freeze, By: "ops", Freeze: money.FreezeRequest{Account: "ice", Frozen: true}})
 	b.balanced()
 	return b
 }

@@ -1,6 +1,9 @@
 package ledger
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
+)
 
 // expiry lets holds lapse, and returns expired grants, when their time has come. It has no state: the queues of the
 // holds and the lots say what is due.
@@ -49,7 +52,7 @@ func (e *expiry) advance(at messages.Time) int {
 // lapse frees a hold that is due, and appends the record of the lapse.
 func (e *expiry) lapse(h *hold) {
 	s := step{
-		asked: &messages.Transfer{Kind: messages.Void, Pending: h.id},
+		asked: &money.Transfer{Kind: money.Void, Pending: h.id},
 		debit: h.account, held: -h.amount, hold: h, job: h.job, member: h.member,
 	}
 	e.books.do(&s)
@@ -92,9 +95,9 @@ const returnReason = "the grant expired; what was not spent of it went back"
 // giveBack returns a part of a grant to the issuer. The identifier of this transfer contains the record's number, so
 // it is unique.
 func (e *expiry) giveBack(a *account, grant string, amount messages.Credits) {
-	t := messages.Transfer{
-		ID: returnPrefix + uitoa(e.records.journal.count+1), Kind: messages.Posted,
-		Debit: a.name, Credit: messages.IssuerAccount, Amount: amount, Pending: grant, Reason: returnReason,
+	t := money.Transfer{
+		ID: returnPrefix + uitoa(e.records.journal.count+1), Kind: money.Posted,
+		Debit: a.name, Credit: money.IssuerAccount, Amount: amount, Pending: grant, Reason: returnReason,
 	}
 	s := step{asked: &t, debit: a, credit: e.accounts.issuer, amount: amount}
 	e.books.do(&s)

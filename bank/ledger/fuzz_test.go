@@ -6,24 +6,25 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // someCommands returns one command of each verb, as seeds.
 func someCommands() []Command {
 	return []Command{
 		{Verb: Expire, At: 5000},
-		{Verb: Grant, At: 1, By: "ops", Grant: messages.GrantRequest{Key: "k", Account: "ada", Amount: 5, Reason: "spring"}},
-		{Verb: Member, At: 1, By: "ops", Member: messages.MemberRequest{Account: "ada", Member: "bob", Remove: true}},
+		{Verb: Grant, At: 1, By: "ops", Grant: money.GrantRequest{Key: "k", Account: "ada", Amount: 5, Reason: "spring"}},
+		{Verb: Member, At: 1, By: "ops", Member: money.MemberRequest{Account: "ada", Member: "bob", Remove: true}},
 		{Verb: Transfers, At: 1, By: "$auctioneer", Rank: Service, Transfers: linked(held("a", "ada", 1), post("b", "a", 1), extend("c", "h", 9), void("d", "h"), posted("e", "ada", "$site", 1))},
 		{Verb: Transfers, At: 1, By: "$auctioneer", Rank: Service},
-		{Verb: Project, At: 1, By: "ops", Project: messages.ProjectRequest{Account: "lab", Title: "t", Owners: []messages.Name{"ada"}}},
-		{Verb: Grant, At: 1, By: "ops", Grant: messages.GrantRequest{Key: "e", Account: "lab", Amount: 5, Expires: 3000}},
-		{Verb: Member, At: 1, By: "ada", Rank: User, Member: messages.MemberRequest{Account: "lab", Member: "bob", Role: new(messages.Role), Limit: new(messages.Credits)}},
-		{Verb: Pay, At: 1, By: "ada", Rank: User, Pay: messages.PayRequest{Key: "k", From: "lab", To: "ada", Amount: 1}},
-		{Verb: Freeze, At: 1, By: "ada", Rank: User, Freeze: messages.FreezeRequest{Account: "ada", Frozen: true}},
-		{Verb: Credit, At: 1, By: "ops", Credit: messages.CreditRequest{Account: "ada", Credit: 3}},
-		{Verb: Withdraw, At: 1, By: "ops", Withdraw: messages.WithdrawRequest{Key: "k", Account: "ada", Amount: 1, Reason: "r"}},
-		{Verb: Correct, At: 1, By: "ops", Correct: messages.CorrectRequest{Transfer: "$grant/ops/k", Reason: "r"}},
+		{Verb: Project, At: 1, By: "ops", Project: money.ProjectRequest{Account: "lab", Title: "t", Owners: []messages.Name{"ada"}}},
+		{Verb: Grant, At: 1, By: "ops", Grant: money.GrantRequest{Key: "e", Account: "lab", Amount: 5, Expires: 3000}},
+		{Verb: Member, At: 1, By: "ada", Rank: User, Member: money.MemberRequest{Account: "lab", Member: "bob", Role: new(money.Role), Limit: new(messages.Credits)}},
+		{Verb: Pay, At: 1, By: "ada", Rank: User, Pay: money.PayRequest{Key: "k", From: "lab", To: "ada", Amount: 1}},
+		{Verb: Freeze, At: 1, By: "ada", Rank: User, Freeze: money.FreezeRequest{Account: "ada", Frozen: true}},
+		{Verb: Credit, At: 1, By: "ops", Credit: money.CreditRequest{Account: "ada", Credit: 3}},
+		{Verb: Withdraw, At: 1, By: "ops", Withdraw: money.WithdrawRequest{Key: "k", Account: "ada", Amount: 1, Reason: "r"}},
+		{Verb: Correct, At: 1, By: "ops", Correct: money.CorrectRequest{Transfer: "$grant/ops/k", Reason: "r"}},
 	}
 }
 
@@ -112,8 +113,8 @@ func TestCommandsSurviveTheirEncoding(t *testing.T) {
 }
 
 func TestCommandsThatAreRefused(t *testing.T) {
-	full := Command{Verb: Transfers, By: "ops", Transfers: make([]messages.Transfer, MaxBatch)}
-	over := Command{Verb: Transfers, Transfers: make([]messages.Transfer, MaxBatch+1)}
+	full := Command{Verb: Transfers, By: "ops", Transfers: make([]money.Transfer, MaxBatch)}
+	over := Command{Verb: Transfers, Transfers: make([]money.Transfer, MaxBatch+1)}
 	for name, tc := range map[string]struct {
 		data []byte
 		want messages.Kind
@@ -138,7 +139,7 @@ func TestCommandsThatAreRefused(t *testing.T) {
 }
 
 func TestSizeIsABound(t *testing.T) {
-	for _, x := range []messages.Transfer{{}, {Kind: messages.Extend, Amount: -1 << 63, Expires: -1 << 63, Job: 1<<64 - 1, Linked: true}, held("id", "ada", 5)} {
+	for _, x := range []money.Transfer{{}, {Kind: money.Extend, Amount: -1 << 63, Expires: -1 << 63, Job: 1<<64 - 1, Linked: true}, held("id", "ada", 5)} {
 		var w codec
 		if w.transfer(&x); len(w.b) > Size(&x) || len(w.b) < smallestTransfer {
 			t.Errorf("%+v takes %d bytes, Size says %d", x, len(w.b), Size(&x))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // crowd is a ledger with n accounts and a project with n members. The account busy has n holds with different
@@ -24,15 +25,15 @@ func user(i int) messages.Name { return fmt.Sprint("user", i) }
 func crowded(t *testing.T, n int) *crowd {
 	w := &crowd{newBed(t), n}
 	w.grant("busy", 1e6*c)
-	w.must(&Command{Verb: Project, By: "ops", Project: messages.ProjectRequest{Account: "lab", Title: "a lab", Owners: []messages.Name{"ada"}}})
+	w.must(&Command{Verb: Project, By: "ops", Project: money.ProjectRequest{Account: "lab", Title: "a lab", Owners: []messages.Name{"ada"}}})
 	w.grant("lab", 1e6*c)
 	for i := range n {
 		w.grant(user(i), 1e3*c)
-		w.must(&Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: "lab", Member: user(i)}})
-		w.do(messages.Transfer{ID: fmt.Sprint("hold", i), Kind: messages.Hold, Debit: "busy", Member: "busy", Amount: c, Expires: messages.Time(1e15 + 1e9*int64(i))})
-		w.do(messages.Transfer{ID: fmt.Sprint("paid", i), Debit: "busy", Credit: user(i), Amount: 1})
+		w.must(&Command{Verb: Member, By: "ops", Member: money.MemberRequest{Account: "lab", Member: user(i)}})
+		w.do(money.Transfer{ID: fmt.Sprint("hold", i), Kind: money.Hold, Debit: "busy", Member: "busy", Amount: c, Expires: messages.Time(1e15 + 1e9*int64(i))})
+		w.do(money.Transfer{ID: fmt.Sprint("paid", i), Debit: "busy", Credit: user(i), Amount: 1})
 		if i < n/10 {
-			w.must(&Command{Verb: Grant, By: "ops", Grant: messages.GrantRequest{Key: fmt.Sprint("lot", i), Account: "busy", Amount: c, Expires: messages.Time(2e15 + 1e9*int64(i))}})
+			w.must(&Command{Verb: Grant, By: "ops", Grant: money.GrantRequest{Key: fmt.Sprint("lot", i), Account: "busy", Amount: c, Expires: messages.Time(2e15 + 1e9*int64(i))}})
 		}
 	}
 	w.commands = nil
@@ -53,64 +54,64 @@ func (w *crowd) must(o *Command) {
 	}
 }
 
-func transfer(t messages.Transfer) *Command {
-	return &Command{Verb: Transfers, By: "$auctioneer", Rank: Service, Transfers: []messages.Transfer{t}}
+func transfer(t money.Transfer) *Command {
+	return &Command{Verb: Transfers, By: "$auctioneer", Rank: Service, Transfers: []money.Transfer{t}}
 }
 
 // kinds has, for each kind of command, a function that returns its i-th command. Commands about keys and sessions
 // need signatures, and are left out.
 var kinds = map[string]func(w *crowd, i int) *Command{
 	"hold": func(w *crowd, i int) *Command {
-		return transfer(messages.Transfer{ID: fmt.Sprint("new", i), Kind: messages.Hold, Debit: "busy", Member: "busy", Amount: c, Expires: messages.Time(5e14)})
+		return transfer(money.Transfer{ID: fmt.Sprint("new", i), Kind: money.Hold, Debit: "busy", Member: "busy", Amount: c, Expires: messages.Time(5e14)})
 	},
 	"hold of a member": func(w *crowd, i int) *Command {
-		return transfer(messages.Transfer{ID: fmt.Sprint("member", i), Kind: messages.Hold, Debit: "lab", Member: user(i), Amount: c})
+		return transfer(money.Transfer{ID: fmt.Sprint("member", i), Kind: money.Hold, Debit: "lab", Member: user(i), Amount: c})
 	},
 	"post": func(w *crowd, i int) *Command {
-		return transfer(messages.Transfer{ID: fmt.Sprint("post", i), Kind: messages.Post, Pending: fmt.Sprint("hold", w.n/2+i), Credit: messages.SiteAccount, Amount: 1})
+		return transfer(money.Transfer{ID: fmt.Sprint("post", i), Kind: money.Post, Pending: fmt.Sprint("hold", w.n/2+i), Credit: money.SiteAccount, Amount: 1})
 	},
 	"void": func(w *crowd, i int) *Command {
-		return transfer(messages.Transfer{ID: fmt.Sprint("void", i), Kind: messages.Void, Pending: fmt.Sprint("hold", w.n/2+i)})
+		return transfer(money.Transfer{ID: fmt.Sprint("void", i), Kind: money.Void, Pending: fmt.Sprint("hold", w.n/2+i)})
 	},
 	"extend": func(w *crowd, i int) *Command {
-		return transfer(messages.Transfer{ID: fmt.Sprint("extend", i), Kind: messages.Extend, Pending: fmt.Sprint("hold", w.n/2+i), Expires: 3e15})
+		return transfer(money.Transfer{ID: fmt.Sprint("extend", i), Kind: money.Extend, Pending: fmt.Sprint("hold", w.n/2+i), Expires: 3e15})
 	},
 	"payment of a job": func(w *crowd, i int) *Command {
-		return transfer(messages.Transfer{ID: fmt.Sprint("posted", i), Debit: "busy", Credit: messages.SiteAccount, Amount: 1})
+		return transfer(money.Transfer{ID: fmt.Sprint("posted", i), Debit: "busy", Credit: money.SiteAccount, Amount: 1})
 	},
 	"grant": func(w *crowd, i int) *Command {
-		return &Command{Verb: Grant, By: "ops", Grant: messages.GrantRequest{Key: fmt.Sprint("g", i), Account: "busy", Amount: 1}}
+		return &Command{Verb: Grant, By: "ops", Grant: money.GrantRequest{Key: fmt.Sprint("g", i), Account: "busy", Amount: 1}}
 	},
 	"grant that expires": func(w *crowd, i int) *Command {
-		return &Command{Verb: Grant, By: "ops", Grant: messages.GrantRequest{Key: fmt.Sprint("e", i), Account: "busy", Amount: 1, Expires: messages.Time(19e14 + int64(i))}}
+		return &Command{Verb: Grant, By: "ops", Grant: money.GrantRequest{Key: fmt.Sprint("e", i), Account: "busy", Amount: 1, Expires: messages.Time(19e14 + int64(i))}}
 	},
 	"grant to a new account": func(w *crowd, i int) *Command {
-		return &Command{Verb: Grant, By: "ops", Grant: messages.GrantRequest{Key: fmt.Sprint("n", i), Account: fmt.Sprint("newcomer", i), Amount: 1}}
+		return &Command{Verb: Grant, By: "ops", Grant: money.GrantRequest{Key: fmt.Sprint("n", i), Account: fmt.Sprint("newcomer", i), Amount: 1}}
 	},
 	"add a member": func(w *crowd, i int) *Command {
-		return &Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: "lab", Member: fmt.Sprint("ant", i)}}
+		return &Command{Verb: Member, By: "ops", Member: money.MemberRequest{Account: "lab", Member: fmt.Sprint("ant", i)}}
 	},
 	"remove a member": func(w *crowd, i int) *Command {
-		return &Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: "lab", Member: user(w.n/2 + i), Remove: true}}
+		return &Command{Verb: Member, By: "ops", Member: money.MemberRequest{Account: "lab", Member: user(w.n/2 + i), Remove: true}}
 	},
 	"project": func(w *crowd, i int) *Command {
-		return &Command{Verb: Project, By: "ops", Project: messages.ProjectRequest{Account: fmt.Sprint("project", i), Title: "t", Owners: []messages.Name{"ada"}}}
+		return &Command{Verb: Project, By: "ops", Project: money.ProjectRequest{Account: fmt.Sprint("project", i), Title: "t", Owners: []messages.Name{"ada"}}}
 	},
 	"pay": func(w *crowd, i int) *Command {
-		return &Command{Verb: Pay, By: "busy", Rank: User, Pay: messages.PayRequest{Key: fmt.Sprint(i), From: "busy", To: user(i), Amount: 1}}
+		return &Command{Verb: Pay, By: "busy", Rank: User, Pay: money.PayRequest{Key: fmt.Sprint(i), From: "busy", To: user(i), Amount: 1}}
 	},
 	"freeze": func(w *crowd, i int) *Command {
-		return &Command{Verb: Freeze, By: "ops", Freeze: messages.FreezeRequest{Account: user(i), Frozen: true}}
+		return &Command{Verb: Freeze, By: "ops", Freeze: money.FreezeRequest{Account: user(i), Frozen: true}}
 	},
 	"credit": func(w *crowd, i int) *Command {
-		return &Command{Verb: Credit, By: "ops", Credit: messages.CreditRequest{Account: user(i), Credit: 3}}
+		return &Command{Verb: Credit, By: "ops", Credit: money.CreditRequest{Account: user(i), Credit: 3}}
 	},
 	"withdraw": func(w *crowd, i int) *Command {
-		return &Command{Verb: Withdraw, By: "ops", Withdraw: messages.WithdrawRequest{Key: fmt.Sprint(i), Account: "busy", Amount: 1, Reason: "r"}}
+		return &Command{Verb: Withdraw, By: "ops", Withdraw: money.WithdrawRequest{Key: fmt.Sprint(i), Account: "busy", Amount: 1, Reason: "r"}}
 	},
 	"correct": func(w *crowd, i int) *Command { // a recent transfer; for an older one a segment would be read
-		w.do(messages.Transfer{ID: fmt.Sprint("mistake", i), Debit: "busy", Credit: user(i), Amount: 1})
-		return &Command{Verb: Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: fmt.Sprint("mistake", i), Reason: "r"}}
+		w.do(money.Transfer{ID: fmt.Sprint("mistake", i), Debit: "busy", Credit: user(i), Amount: 1})
+		return &Command{Verb: Correct, By: "ops", Correct: money.CorrectRequest{Transfer: fmt.Sprint("mistake", i), Reason: "r"}}
 	},
 	"time passes, and a hold ends": func(w *crowd, i int) *Command {
 		w.at = max(w.at, messages.Time(1e15+1e9*int64(i)))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 const c = messages.Credit
@@ -27,7 +28,7 @@ func (b *bed) command(c Command) Result {
 }
 
 // send carries out a batch and returns its results.
-func (b *bed) send(ts ...messages.Transfer) []messages.TransferResult {
+func (b *bed) send(ts ...money.Transfer) []money.TransferResult {
 	b.Helper()
 	r := b.command(Command{Verb: Transfers, By: "$auctioneer", Rank: Service, Transfers: ts})
 	if r.Error != nil {
@@ -37,7 +38,7 @@ func (b *bed) send(ts ...messages.Transfer) []messages.TransferResult {
 }
 
 // do carries out a transfer that must succeed.
-func (b *bed) do(t messages.Transfer) messages.Credits {
+func (b *bed) do(t money.Transfer) messages.Credits {
 	b.Helper()
 	r := b.send(t)[0]
 	if r.Error != nil {
@@ -47,7 +48,7 @@ func (b *bed) do(t messages.Transfer) messages.Credits {
 }
 
 // refuse carries out a transfer that must be refused, and returns the message.
-func (b *bed) refuse(kind messages.Kind, t messages.Transfer) string {
+func (b *bed) refuse(kind messages.Kind, t money.Transfer) string {
 	b.Helper()
 	r := b.send(t)[0]
 	if r.Error == nil || r.Error.Kind != kind {
@@ -58,7 +59,7 @@ func (b *bed) refuse(kind messages.Kind, t messages.Transfer) string {
 
 func (b *bed) grant(account messages.Name, amount messages.Credits) {
 	b.Helper()
-	g := messages.GrantRequest{Key: "first " + account, Account: account, Amount: amount, Reason: "allocation"}
+	g := money.GrantRequest{Key: "first " + account, Account: account, Amount: amount, Reason: "allocation"}
 	if r := b.command(Command{Verb: Grant, By: "ops", Grant: g}); r.Error != nil {
 		b.Fatalf("grant to %s: %v", account, r.Error)
 	}
@@ -66,7 +67,7 @@ func (b *bed) grant(account messages.Name, amount messages.Credits) {
 
 func (b *bed) join(project, member messages.Name) {
 	b.Helper()
-	if r := b.command(Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: project, Member: member}}); r.Error != nil {
+	if r := b.command(Command{Verb: Member, By: "ops", Member: money.MemberRequest{Account: project, Member: member}}); r.Error != nil {
 		b.Fatalf("member: %v", r.Error)
 	}
 }
@@ -84,7 +85,7 @@ func (b *bed) has(name messages.Name, balance, reserved messages.Credits) {
 }
 
 // balanced checks that the books balance.
-func (b *bed) balanced() messages.BooksReply {
+func (b *bed) balanced() money.BooksReply {
 	b.Helper()
 	books := b.Capture().Audit()
 	if !books.Balanced {
@@ -93,28 +94,28 @@ func (b *bed) balanced() messages.BooksReply {
 	return books
 }
 
-func posted(id string, debit, credit messages.Name, amount messages.Credits) messages.Transfer {
-	return messages.Transfer{ID: id, Kind: messages.Posted, Debit: debit, Credit: credit, Amount: amount}
+func posted(id string, debit, credit messages.Name, amount messages.Credits) money.Transfer {
+	return money.Transfer{ID: id, Kind: money.Posted, Debit: debit, Credit: credit, Amount: amount}
 }
 
-func held(id string, account messages.Name, amount messages.Credits) messages.Transfer {
-	return messages.Transfer{ID: id, Kind: messages.Hold, Debit: account, Member: account, Amount: amount}
+func held(id string, account messages.Name, amount messages.Credits) money.Transfer {
+	return money.Transfer{ID: id, Kind: money.Hold, Debit: account, Member: account, Amount: amount}
 }
 
-func post(id, hold string, amount messages.Credits) messages.Transfer {
-	return messages.Transfer{ID: id, Kind: messages.Post, Pending: hold, Credit: messages.SiteAccount, Amount: amount}
+func post(id, hold string, amount messages.Credits) money.Transfer {
+	return money.Transfer{ID: id, Kind: money.Post, Pending: hold, Credit: money.SiteAccount, Amount: amount}
 }
 
-func void(id, hold string) messages.Transfer {
-	return messages.Transfer{ID: id, Kind: messages.Void, Pending: hold}
+func void(id, hold string) money.Transfer {
+	return money.Transfer{ID: id, Kind: money.Void, Pending: hold}
 }
 
-func extend(id, hold string, until messages.Time) messages.Transfer {
-	return messages.Transfer{ID: id, Kind: messages.Extend, Pending: hold, Expires: until}
+func extend(id, hold string, until messages.Time) money.Transfer {
+	return money.Transfer{ID: id, Kind: money.Extend, Pending: hold, Expires: until}
 }
 
 // linked links transfers to a chain.
-func linked(ts ...messages.Transfer) []messages.Transfer {
+func linked(ts ...money.Transfer) []money.Transfer {
 	for i := range ts[:len(ts)-1] {
 		ts[i].Linked = true
 	}

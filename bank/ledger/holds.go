@@ -5,6 +5,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/heap"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 type hold struct {
@@ -30,7 +31,7 @@ func (h *hold) earlier(o *hold) bool {
 }
 
 // newHold returns the hold for a transfer. It copies the texts, because they may share the memory of a command.
-func newHold(t *messages.Transfer, a *account) *hold {
+func newHold(t *money.Transfer, a *account) *hold {
 	h := &hold{
 		id: strings.Clone(t.ID), account: a, payee: strings.Clone(t.Credit), amount: t.Amount,
 		expires: t.Expires, job: t.Job, place: -1,
@@ -42,7 +43,7 @@ func newHold(t *messages.Transfer, a *account) *hold {
 }
 
 // until returns the expiry that a Hold or Extend asks for; 0: never.
-func until(t *messages.Transfer, now messages.Time) messages.Time {
+func until(t *money.Transfer, now messages.Time) messages.Time {
 	if t.Timeout > 0 {
 		return after(now, t.Timeout)
 	}
@@ -92,8 +93,8 @@ func (hs *holds) remove(h *hold) {
 // changes.
 func (hs *holds) change(s *step, add bool) {
 	switch {
-	case s.asked.Kind == messages.Posted:
-	case s.asked.Kind == messages.Extend:
+	case s.asked.Kind == money.Posted:
+	case s.asked.Kind == money.Extend:
 		hs.swap(s)
 	case add:
 		hs.add(s.hold)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // TestSameIdentifier repeats transfers with the same identifier. The first result must be returned, whatever it was
@@ -14,7 +15,7 @@ func TestSameIdentifier(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)
 	hold, tooMuch, charge := held("h", "ada", 6), held("x", "ada", 5), post("c", "h", 4)
-	for _, x := range []messages.Transfer{hold, charge} {
+	for _, x := range []money.Transfer{hold, charge} {
 		b.do(x)
 	}
 	b.do(held("h2", "ada", 6)) // so that the next hold is refused
@@ -25,18 +26,18 @@ func TestSameIdentifier(t *testing.T) {
 		t.Fatal("another result than the first")
 	}
 	b.refuse(messages.Insufficient, tooMuch)
-	for _, change := range []func(*messages.Transfer){
-		func(x *messages.Transfer) { x.Amount-- },
-		func(x *messages.Transfer) { x.Reason = "other" },
-		func(x *messages.Transfer) { x.Job = 9 },
-		func(x *messages.Transfer) { x.Credit = messages.SiteAccount },
-		func(x *messages.Transfer) { x.Member = "bob" },
+	for _, change := range []func(*money.Transfer){
+		func(x *money.Transfer) { x.Amount-- },
+		func(x *money.Transfer) { x.Reason = "other" },
+		func(x *money.Transfer) { x.Job = 9 },
+		func(x *money.Transfer) { x.Credit = money.SiteAccount },
+		func(x *money.Transfer) { x.Member = "bob" },
 	} {
 		other := hold
 		change(&other)
 		b.refuse(messages.Conflict, other)
 	}
-	b.refuse(messages.Conflict, messages.Transfer{ID: "h", Kind: messages.Void, Pending: "h2"})
+	b.refuse(messages.Conflict, money.Transfer{ID: "h", Kind: money.Void, Pending: "h2"})
 	if b.Hash() != hash {
 		t.Fatal("a repeated request changed the state")
 	}
@@ -86,7 +87,7 @@ func TestChain(t *testing.T) {
 	b.has("cyd", 12, 12)
 	hash, records := b.Hash(), b.Totals().Records
 	// A chain that fails takes back all its transfers, also a post, an extension and a void before the failure.
-	failing := linked(post("4", "3", 5), posted("5", messages.SiteAccount, "ada", 5), posted("6", "ada", "bob", 99))
+	failing := linked(post("4", "3", 5), posted("5", money.SiteAccount, "ada", 5), posted("6", "ada", "bob", 99))
 	r = b.send(failing...)
 	for i := range r {
 		if r[i].Error == nil || r[i].Error.Kind != messages.Insufficient {
@@ -94,7 +95,7 @@ func TestChain(t *testing.T) {
 		}
 	}
 	b.has("cyd", 12, 12)
-	b.has(messages.SiteAccount, 0, 0)
+	b.has(money.SiteAccount, 0, 0)
 	if b.Totals().Records != records+3 || b.Hash() == hash {
 		t.Fatal("the refusals were not remembered")
 	}
@@ -136,7 +137,7 @@ func TestChainThatIsMalformed(t *testing.T) {
 	hash := b.Hash()
 	open := held("b", "ada", 1)
 	open.Linked = true
-	for name, chain := range map[string][]messages.Transfer{
+	for name, chain := range map[string][]money.Transfer{
 		"without an end":        linked(held("a", "ada", 1), open),
 		"of one without an end": {open},
 		"identifier twice":      linked(held("a", "ada", 1), held("a", "ada", 1)),
@@ -171,7 +172,7 @@ func TestChainInPart(t *testing.T) {
 
 func TestGrantIsIdempotent(t *testing.T) {
 	b := newBed(t)
-	g := messages.GrantRequest{Key: "k", Account: "ada", Amount: 5, Reason: "spring"}
+	g := money.GrantRequest{Key: "k", Account: "ada", Amount: 5, Reason: "spring"}
 	for range 3 {
 		if r := b.command(Command{Verb: Grant, By: "ops", Grant: g}); r.Error != nil || r.Account.Balance != 5 {
 			t.Fatalf("%+v", r)
@@ -202,9 +203,9 @@ func TestReasonOfAJob(t *testing.T) {
 	if b.do(again) != 4 || b.Hash() != hash {
 		t.Error("another result than the first")
 	}
-	for _, change := range []func(*messages.Transfer){
-		func(x *messages.Transfer) { x.Amount-- },
-		func(x *messages.Transfer) { x.Job++ },
+	for _, change := range []func(*money.Transfer){
+		func(x *money.Transfer) { x.Amount-- },
+		func(x *money.Transfer) { x.Job++ },
 	} {
 		other := again
 		change(&other)

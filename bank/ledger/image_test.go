@@ -10,6 +10,7 @@ import (
 	"testing/iotest"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // busy returns a ledger that has everything, on several pages.
@@ -20,7 +21,7 @@ func busy(t *testing.T) *bed {
 	b.join("lab", "ada")
 	b.join("lab", "bob")
 	for i := range 60 {
-		var batch []messages.Transfer
+		var batch []money.Transfer
 		for j := range 250 {
 			id := fmt.Sprintf("%d/%d", i, j)
 			h := held(id, "ada", 1)
@@ -34,7 +35,7 @@ func busy(t *testing.T) *bed {
 		b.at += 2
 		b.send(batch...)
 	}
-	b.command(Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: "lab", Member: "bob", Remove: true}})
+	b.command(Command{Verb: Member, By: "ops", Member: money.MemberRequest{Account: "lab", Member: "bob", Remove: true}})
 	b.send(linked(held("x", "lab", 1), held("y", "lab", 9_000_000))...)
 	return b
 }
@@ -96,7 +97,7 @@ func TestImageIsUntouched(t *testing.T) {
 func TestImageIsReadWhileLedgerChanges(t *testing.T) {
 	b := busy(t)
 	image := b.Capture()
-	done := make(chan messages.BooksReply)
+	done := make(chan money.BooksReply)
 	go func() { done <- image.Audit() }()
 	for i := range 50 {
 		b.do(held(fmt.Sprint("while ", i), "lab", 1))

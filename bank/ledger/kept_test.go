@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // kept is a durable store, so images have only the sums of its segments.
@@ -67,7 +68,7 @@ func TestStoreFails(t *testing.T) {
 	store.fails = errors.New("disk on fire")
 	again := held("0", "ada", 1) // answered before, so its record must be read
 	for range 2 {
-		r := b.command(Command{Verb: Transfers, By: "$auctioneer", Rank: Service, Transfers: []messages.Transfer{again}})
+		r := b.command(Command{Verb: Transfers, By: "$auctioneer", Rank: Service, Transfers: []money.Transfer{again}})
 		if r.Error == nil || r.Error.Kind != messages.Internal || len(r.Transfers) != 0 || !errors.Is(b.Err(), store.fails) {
 			t.Fatalf("%+v, %v", r, b.Err())
 		}
@@ -93,7 +94,7 @@ func TestSealFails(t *testing.T) {
 	store.fails = errors.New("disk full")
 	for i := range 20 {
 		count := b.records.journal.count
-		r := b.command(Command{Verb: Transfers, By: "$auctioneer", Rank: Service, Transfers: []messages.Transfer{held(uitoa(uint64(i)), "ada", 1)}})
+		r := b.command(Command{Verb: Transfers, By: "$auctioneer", Rank: Service, Transfers: []money.Transfer{held(uitoa(uint64(i)), "ada", 1)}})
 		if r.Error != nil {
 			if b.records.journal.count != count || b.Err() == nil {
 				t.Fatalf("%d records, %d before; %v", b.records.journal.count, count, b.Err())

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // Ledger is the state of a bank. New creates one. Each part owns a piece of the state, and uses only the parts before
@@ -21,7 +22,7 @@ type Ledger struct {
 	chains     *chains     // carries out the verb Transfers
 	management *management // carries out the verbs about one account, and the verb Correct
 
-	batch []messages.Transfer // memory that is used again for each command
+	batch []money.Transfer // memory that is used again for each command
 }
 
 // New returns an empty ledger in memory. It has the issuer's and the site's account only.
@@ -41,13 +42,13 @@ func Open(s Store) *Ledger {
 
 // Result is the outcome of a command.
 type Result struct {
-	Transfers []messages.TransferResult // for the verb Transfers: one result for each transfer
-	Account   messages.AccountReply     // for the verbs about one account: the account after the command
-	Corrected messages.CorrectReply     // for the verb Correct
-	Lapsed    int                       // holds that lapsed at the command's time
-	Session   messages.SessionReply     // for the verb Session
-	Error     *messages.Error           // why the whole command was refused
-	Unread    bool                      // this version of the program cannot read the command, but another version may
+	Transfers []money.TransferResult // for the verb Transfers: one result for each transfer
+	Account   money.AccountReply     // for the verbs about one account: the account after the command
+	Corrected money.CorrectReply     // for the verb Correct
+	Lapsed    int                    // holds that lapsed at the command's time
+	Session   messages.SessionReply  // for the verb Session
+	Error     *messages.Error        // why the whole command was refused
+	Unread    bool                   // this version of the program cannot read the command, but another version may
 }
 
 // Readable returns an error for a command that this version of the program cannot read.

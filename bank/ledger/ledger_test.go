@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // TestOneJob follows the credits of a job from the grant to the charge.
@@ -24,14 +25,14 @@ func TestOneJob(t *testing.T) {
 		t.Fatalf("charged %v", got)
 	}
 	b.has("ada", 88*c, 0)
-	b.has(messages.SiteAccount, 12*c, 0)
-	b.has(messages.IssuerAccount, -100*c, 0)
+	b.has(money.SiteAccount, 12*c, 0)
+	b.has(money.IssuerAccount, -100*c, 0)
 	a, _ := b.Account("ada")
 	if a.Granted != 100*c || a.Spent != 12*c {
 		t.Fatalf("granted %v, spent %v", a.Granted, a.Spent)
 	}
 	books := b.balanced()
-	want := messages.BooksReply{Issued: 100 * c, Balances: 100 * c, Accounts: 2, Transfers: 3, Balanced: true, Message: books.Message}
+	want := money.BooksReply{Issued: 100 * c, Balances: 100 * c, Accounts: 2, Transfers: 3, Balanced: true, Message: books.Message}
 	if books != want {
 		t.Fatalf("books %+v, want %+v", books, want)
 	}
@@ -52,7 +53,7 @@ func TestWhatIsReservedCannotBeSpent(t *testing.T) {
 }
 
 func TestHoldResolvesOnce(t *testing.T) {
-	resolutions := []messages.Transfer{post("post", "h", 5), post("none", "h", 0), void("void", "h")}
+	resolutions := []money.Transfer{post("post", "h", 5), post("none", "h", 0), void("void", "h")}
 	for _, first := range resolutions {
 		for _, second := range append(resolutions, extend("extend", "h", 0)) {
 			b := newBed(t)
@@ -165,7 +166,7 @@ func TestExpiryOrder(t *testing.T) {
 		t.Fatalf("%d lapsed", r.Lapsed)
 	}
 	var got []string
-	page, _ := b.Statement(messages.StatementRequest{Account: "ada", Limit: MaxPage})
+	page, _ := b.Statement(money.StatementRequest{Account: "ada", Limit: MaxPage})
 	for _, e := range page.Entries {
 		if e.Reason == lapseReason {
 			got = append(got, e.Transfer)
@@ -181,7 +182,7 @@ func TestExpiryOrder(t *testing.T) {
 func TestProjects(t *testing.T) {
 	b := newBed(t)
 	b.grant("lab", 10)
-	h := messages.Transfer{ID: "h", Kind: messages.Hold, Debit: "lab", Member: "ada", Amount: 1}
+	h := money.Transfer{ID: "h", Kind: money.Hold, Debit: "lab", Member: "ada", Amount: 1}
 	if m := b.refuse(messages.PermissionDenied, h); !strings.Contains(m, `"ada"`) || !strings.Contains(m, `"lab"`) {
 		t.Fatalf("%q does not name them", m)
 	}
@@ -191,8 +192,8 @@ func TestProjects(t *testing.T) {
 	if !b.MaySee("ada", "lab") || b.MaySee("eve", "lab") || b.MaySee("ada", "bob") {
 		t.Fatal("MayUse")
 	}
-	of := func() []messages.AccountReply {
-		r, err := b.AccountsOf("ada", messages.AccountsRequest{})
+	of := func() []money.AccountReply {
+		r, err := b.AccountsOf("ada", money.AccountsRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,7 +211,7 @@ func TestProjects(t *testing.T) {
 	if b.Totals().Records != records {
 		t.Fatal("a record of no change")
 	}
-	b.command(Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: "lab", Member: "ada", Remove: true}})
+	b.command(Command{Verb: Member, By: "ops", Member: money.MemberRequest{Account: "lab", Member: "ada", Remove: true}})
 	h.ID = "h3"
 	b.refuse(messages.PermissionDenied, h)
 	b.do(post("p", "h2", 1)) // earlier holds stay
@@ -227,9 +228,9 @@ func TestMembershipRefusals(t *testing.T) {
 		{"lab", "$auctioneer", messages.Invalid},
 		{"lab", "", messages.Invalid},
 		{"lab", "lab", messages.Invalid},
-		{messages.SiteAccount, "ada", messages.Invalid},
+		{money.SiteAccount, "ada", messages.Invalid},
 	} {
-		r := b.command(Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: tc.project, Member: tc.member}})
+		r := b.command(Command{Verb: Member, By: "ops", Member: money.MemberRequest{Account: tc.project, Member: tc.member}})
 		if r.Error == nil || r.Error.Kind != tc.want {
 			t.Errorf("%s joins %s: %v", tc.member, tc.project, r.Error)
 		}
@@ -238,7 +239,7 @@ func TestMembershipRefusals(t *testing.T) {
 	for i := range MaxMembers {
 		b.accounts.setMember(a, fmt.Sprintf("m%d", i), false)
 	}
-	r := b.command(Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: "lab", Member: "ada"}})
+	r := b.command(Command{Verb: Member, By: "ops", Member: money.MemberRequest{Account: "lab", Member: "ada"}})
 	if r.Error == nil || r.Error.Kind != messages.Exhausted {
 		t.Errorf("one member too many: %v", r.Error)
 	}
@@ -248,7 +249,7 @@ func TestMembershipRefusals(t *testing.T) {
 func TestOverflow(t *testing.T) {
 	b := newBed(t)
 	give := func(key, account string, amount messages.Credits) *messages.Error {
-		return b.command(Command{Verb: Grant, By: "ops", Grant: messages.GrantRequest{Key: key, Account: account, Amount: amount}}).Error
+		return b.command(Command{Verb: Grant, By: "ops", Grant: money.GrantRequest{Key: key, Account: account, Amount: amount}}).Error
 	}
 	for i := range 9 {
 		if err := give(fmt.Sprint(i), "ada", messages.MaxCredits); err != nil {
@@ -277,7 +278,7 @@ func TestOverflow(t *testing.T) {
 		b.do(held(fmt.Sprint("h", i), "bob", messages.MaxCredits))
 		b.do(post(fmt.Sprint("c", i), fmt.Sprint("h", i), messages.MaxCredits))
 	}
-	b.do(posted("back", messages.SiteAccount, "bob", messages.MaxCredits))
+	b.do(posted("back", money.SiteAccount, "bob", messages.MaxCredits))
 	b.do(held("h", "bob", messages.MaxCredits))
 	b.do(post("c", "h", messages.MaxCredits)) // which is not counted any more
 	if a, _ := b.Account("bob"); a.Spent != math.MaxInt64 {
@@ -312,10 +313,10 @@ func TestAttacks(t *testing.T) {
 	b.grant("ada", 10)
 	b.grant("eve", 10)
 	b.do(held("h", "ada", 5))
-	for id, attack := range map[string]messages.Transfer{
-		"charge it to me": {Kind: messages.Post, Pending: "h", Debit: "eve", Credit: messages.SiteAccount, Amount: 5},
-		"void it":         {Kind: messages.Void, Pending: "h", Debit: "eve"},
-		"hold for ada":    {Kind: messages.Hold, Debit: "ada", Member: "eve", Amount: 1},
+	for id, attack := range map[string]money.Transfer{
+		"charge it to me": {Kind: money.Post, Pending: "h", Debit: "eve", Credit: money.SiteAccount, Amount: 5},
+		"void it":         {Kind: money.Void, Pending: "h", Debit: "eve"},
+		"hold for ada":    {Kind: money.Hold, Debit: "ada", Member: "eve", Amount: 1},
 	} {
 		attack.ID = id
 		b.refuse(messages.PermissionDenied, attack)

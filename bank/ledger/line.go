@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // Line is one record of the journal, for programs that export or check it.
@@ -15,12 +16,12 @@ type Line struct {
 	By     messages.Name // who asked; "": the bank itself
 
 	// Asked is the transfer, in a line about a transfer. For a hold that lapsed, only Kind and Pending are set.
-	Asked messages.Transfer
+	Asked money.Transfer
 	// The effect of the transfer: Amount moved from Debit to Credit, and the reserve of Debit changed by Held.
 	Debit, Credit           messages.Name
 	Amount, Held            messages.Credits
 	Job                     messages.JobID
-	DebitAfter, CreditAfter messages.Standing
+	DebitAfter, CreditAfter money.Standing
 	// Ground says why the bank itself moved credits: "grant", "payment", "return", "withdrawal" or "correction". "":
 	// a service or an operator made the transfer.
 	Ground string
@@ -48,9 +49,9 @@ func (r *record) line(number uint64) Line {
 	switch r.what {
 	case done, lapsed:
 		l.Debit, l.Credit, l.Amount, l.Held, l.Job = o.debit, o.credit, o.amount, o.held, o.job
-		l.DebitAfter = messages.Standing{Account: o.debit, Balance: o.debitAfter.balance, Reserved: o.debitAfter.reserved}
+		l.DebitAfter = money.Standing{Account: o.debit, Balance: o.debitAfter.balance, Reserved: o.debitAfter.reserved}
 		if o.credit != "" {
-			l.CreditAfter = messages.Standing{Account: o.credit, Balance: o.creditAfter.balance, Reserved: o.creditAfter.reserved}
+			l.CreditAfter = money.Standing{Account: o.credit, Balance: o.creditAfter.balance, Reserved: o.creditAfter.reserved}
 		}
 	}
 	return l
@@ -77,7 +78,7 @@ func (r *record) note() string {
 		return fmt.Sprintf("the bank of %s says %q, and signs it", strings.TrimPrefix(r.by, "$"), r.verb)
 	case r.what == refused:
 		return fmt.Sprintf("%s %q is refused (%v): %s", r.asked.Kind, r.asked.ID, r.refusal.Kind, whyRefused(r.refusal.Kind))
-	case r.what == done && r.asked.Kind == messages.Extend:
+	case r.what == done && r.asked.Kind == money.Extend:
 		return r.extension()
 	}
 	return ""
@@ -111,7 +112,7 @@ func (c *change) words(by messages.Name) string {
 	case asProject:
 		return fmt.Sprintf("account %s is project %q", c.account, c.text)
 	case memberRole:
-		return fmt.Sprintf("%s is %s of account %s", c.member, messages.Role(c.number), c.account)
+		return fmt.Sprintf("%s is %s of account %s", c.member, money.Role(c.number), c.account)
 	case memberLimit:
 		return fmt.Sprintf("the limit of %s in account %s is %v", c.member, c.account, messages.Credits(c.number))
 	case freeze:

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // forgetDues removes all due times, as a planted fault: then nothing expires by itself.
@@ -27,7 +29,7 @@ func TestTheQueueOfExpiriesIsBounded(t *testing.T) {
 	}
 	image := len(encodeImage(t, b.Ledger))
 	for i := range 200 {
-		p := messages.PayRequest{Key: fmt.Sprint(i), From: "ada", To: "bob", Amount: 1500}
+		p := money.PayRequest{Key: fmt.Sprint(i), From: "ada", To: "bob", Amount: 1500}
 		if r := b.command(Command{Verb: Pay, By: "ada", Rank: User, Pay: p}); r.Error != nil {
 			t.Fatal(r.Error)
 		}
@@ -59,10 +61,10 @@ func TestAnAccountIsNeverClosedToGrants(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 1)
 	b.grant("bob", 1)
-	b.command(Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: "ada", Member: "eve"}})
+	b.command(Command{Verb: Member, By: "ops", Member: money.MemberRequest{Account: "ada", Member: "eve"}})
 	for i := range 12 {
 		key := fmt.Sprint("again", i)
-		g := messages.GrantRequest{Key: key, Account: "ada", Amount: messages.MaxCredits}
+		g := money.GrantRequest{Key: key, Account: "ada", Amount: messages.MaxCredits}
 		if r := b.command(Command{Verb: Grant, By: "ops", Grant: g}); r.Error != nil {
 			t.Fatalf("grant %d: %v", i, r.Error)
 		}
@@ -72,7 +74,7 @@ func TestAnAccountIsNeverClosedToGrants(t *testing.T) {
 		pay := post("p"+key, "h"+key, messages.MaxCredits)
 		pay.Credit = "bob"
 		b.do(pay)
-		w := messages.WithdrawRequest{Key: key, Account: "bob", Amount: messages.MaxCredits, Reason: "back"}
+		w := money.WithdrawRequest{Key: key, Account: "bob", Amount: messages.MaxCredits, Reason: "back"}
 		if r := b.command(Command{Verb: Withdraw, By: "ops", Withdraw: w}); r.Error != nil {
 			t.Fatal(r.Error)
 		}
@@ -98,7 +100,7 @@ func TestAnAccountIsNeverClosedToGrants(t *testing.T) {
 func TestAGrantIsTheSameWheneverItIsSent(t *testing.T) {
 	b := newBed(t)
 	grant := func(lasts messages.Duration) *messages.Error {
-		g := messages.GrantRequest{Key: "k", Account: "ada", Amount: 30, Lasts: lasts}
+		g := money.GrantRequest{Key: "k", Account: "ada", Amount: 30, Lasts: lasts}
 		return b.command(Command{Verb: Grant, By: "ops", Grant: g}).Error
 	}
 	if err := grant(1000_000); err != nil { // a thousandth of a second
@@ -124,7 +126,7 @@ func TestAGrantIsTheSameWheneverItIsSent(t *testing.T) {
 		t.Errorf("sent again after it expired: %v", err)
 	}
 	b.has("ada", 0, 0)
-	for _, bad := range []messages.GrantRequest{{Lasts: -1}, {Lasts: 999}, {Lasts: 5000, Expires: 9000}} {
+	for _, bad := range []money.GrantRequest{{Lasts: -1}, {Lasts: 999}, {Lasts: 5000, Expires: 9000}} {
 		bad.Key, bad.Account, bad.Amount = "bad", "ada", 1
 		if err := b.command(Command{Verb: Grant, By: "ops", Grant: bad}).Error; err == nil || err.Kind != messages.Invalid {
 			t.Errorf("%+v: %v", bad, err)
@@ -140,7 +142,7 @@ func TestARepeatedCorrectionSaysWhatCanBeDone(t *testing.T) {
 	b.grant("bob", 10)
 	b.do(posted("t", "ada", "bob", 20))
 	correct := func(transfer string, amount messages.Credits, reason string) *messages.Error {
-		return b.command(Command{Verb: Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: transfer, Amount: amount, Reason: reason}}).Error
+		return b.command(Command{Verb: Correct, By: "ops", Correct: money.CorrectRequest{Transfer: transfer, Amount: amount, Reason: reason}}).Error
 	}
 	if err := correct("t", 8, "wrong"); err != nil {
 		t.Fatal(err)
@@ -176,12 +178,12 @@ func TestPagesOfAccountsAreBoundedInBytes(t *testing.T) {
 		}
 	}
 	seen, pages := 0, 0
-	for q := (messages.AccountsRequest{Projects: true}); ; {
+	for q := (money.AccountsRequest{Projects: true}); ; {
 		page, err := b.AccountsPage(q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, err := messages.Marshal(page, messages.JSON)
+		data, err := wire.Marshal(page, wire.JSON)
 		if err != nil || len(data) > 1<<20 {
 			t.Fatalf("a page of %d accounts has %d bytes, %v", len(page.Accounts), len(data), err)
 		}
@@ -210,11 +212,11 @@ func TestPagesOfStatementsFitOneMessage(t *testing.T) {
 		b.do(hold)
 		b.do(charge)
 	}
-	page, err := b.Statement(messages.StatementRequest{Account: ada, After: 1, Limit: MaxPage})
+	page, err := b.Statement(money.StatementRequest{Account: ada, After: 1, Limit: MaxPage})
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := messages.Marshal(page, messages.JSON)
+	data, err := wire.Marshal(page, wire.JSON)
 	if err != nil || len(page.Entries) != MaxPage || len(data) > most {
 		t.Errorf("a page of %d entries has %d bytes, want at most %d; %v", len(page.Entries), len(data), most, err)
 	}

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // expiring grants credits that expire.
 func (b *bed) expiring(key string, account messages.Name, amount messages.Credits, expires messages.Time) {
 	b.Helper()
-	g := messages.GrantRequest{Key: key, Account: account, Amount: amount, Expires: expires}
+	g := money.GrantRequest{Key: key, Account: account, Amount: amount, Expires: expires}
 	if r := b.command(Command{Verb: Grant, By: "ops", Grant: g}); r.Error != nil {
 		b.Fatalf("grant %s to %s: %v", key, account, r.Error)
 	}
@@ -64,12 +65,12 @@ func TestGrantExpires(t *testing.T) {
 	b.wantLots("lab", "")
 	b.passes(2001)
 	b.has("lab", 50, 0)
-	s, err := b.Statement(messages.StatementRequest{Account: "lab"})
+	s, err := b.Statement(money.StatementRequest{Account: "lab"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	last := s.Entries[len(s.Entries)-1]
-	if last.Change != -20 || last.Other != messages.IssuerAccount || last.Reason != returnReason || last.Pending != "$grant/ops/q1" || last.By != "" {
+	if last.Change != -20 || last.Other != money.IssuerAccount || last.Reason != returnReason || last.Pending != "$grant/ops/q1" || last.By != "" {
 		t.Fatalf("%+v", last)
 	}
 	b.do(held("h2", "lab", 50)) // the account continues
@@ -159,7 +160,7 @@ func TestPaidCreditsKeepTheirExpiry(t *testing.T) {
 	b.grant("ada", 5)
 	b.grant("bob", 1)
 	b.expiring("g", "ada", 10, 2000)
-	pay := Command{Verb: Pay, By: "ada", Rank: User, Pay: messages.PayRequest{Key: "1", From: "ada", To: "bob", Amount: 12}}
+	pay := Command{Verb: Pay, By: "ada", Rank: User, Pay: money.PayRequest{Key: "1", From: "ada", To: "bob", Amount: 12}}
 	for range 2 { // the second request is a repetition
 		if r := b.command(pay); r.Error != nil || r.Account.Balance != 3 {
 			t.Fatalf("%+v", r)
@@ -181,7 +182,7 @@ func TestWhatIsOwedDelaysTheReturn(t *testing.T) {
 	b := newBed(t)
 	b.expiring("g", "ada", 10, 2000)
 	credit := func(c messages.Credits) {
-		if r := b.command(Command{Verb: Credit, By: "ops", Credit: messages.CreditRequest{Account: "ada", Credit: c}}); r.Error != nil {
+		if r := b.command(Command{Verb: Credit, By: "ops", Credit: money.CreditRequest{Account: "ada", Credit: c}}); r.Error != nil {
 			t.Fatal(r.Error)
 		}
 	}
@@ -200,7 +201,7 @@ func TestWhatIsOwedDelaysTheReturn(t *testing.T) {
 func TestGrantRefusals(t *testing.T) {
 	b := newBed(t)
 	grant := func(key string, expires messages.Time) *messages.Error {
-		return b.command(Command{Verb: Grant, By: "ops", Grant: messages.GrantRequest{Key: key, Account: "ada", Amount: 1, Expires: expires}}).Error
+		return b.command(Command{Verb: Grant, By: "ops", Grant: money.GrantRequest{Key: key, Account: "ada", Amount: 1, Expires: expires}}).Error
 	}
 	if err := grant("past", 1000); err == nil || err.Kind != messages.Expired {
 		t.Fatal(err)
@@ -237,7 +238,7 @@ func TestTimeout(t *testing.T) {
 	if b.do(h) != 3 || b.NextExpiry() != 1500 {
 		t.Fatalf("asked again, it expires at %d", b.NextExpiry())
 	}
-	e := messages.Transfer{ID: "e", Kind: messages.Extend, Pending: "h", Timeout: 1_000_000}
+	e := money.Transfer{ID: "e", Kind: money.Extend, Pending: "h", Timeout: 1_000_000}
 	if b.do(e) != 3 || b.NextExpiry() != 2200 {
 		t.Fatalf("extended, it expires at %d", b.NextExpiry())
 	}

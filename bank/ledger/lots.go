@@ -7,6 +7,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/heap"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // MaxLots is the maximum number of expiring grants that an account has credits of.
@@ -126,11 +127,11 @@ func (ls *lots) move(s *step) {
 		}
 	}
 	switch {
-	case t.Kind == messages.Hold:
+	case t.Kind == money.Hold:
 		s.debit.lots, s.hold.draws = drawOn(s.debit.lots, t.Amount, true)
-	case t.Kind == messages.Post || t.Kind == messages.Void:
+	case t.Kind == money.Post || t.Kind == money.Void:
 		s.debit.lots = resolveDraws(s.debit.lots, s.hold.draws, s.amount)
-	case t.Kind != messages.Posted:
+	case t.Kind != money.Posted:
 	case s.debit.issuer() && s.expires != 0:
 		s.credit.lots = give(s.credit.lots, []draw{{strings.Clone(t.ID), s.expires, t.Amount}})
 	case originOf(t.ID) == returned:

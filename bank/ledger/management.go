@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // management carries out the requests of owners and operators.
@@ -18,7 +20,7 @@ type management struct {
 }
 
 // carryOut carries out a command about one account.
-func (mg *management) carryOut(c *Command) (messages.AccountReply, *messages.Error) {
+func (mg *management) carryOut(c *Command) (money.AccountReply, *messages.Error) {
 	switch c.Verb {
 	case Grant:
 		return mg.grant(c)
@@ -35,42 +37,42 @@ func (mg *management) carryOut(c *Command) (messages.AccountReply, *messages.Err
 	case Withdraw:
 		return mg.withdraw(c)
 	}
-	return messages.AccountReply{}, nil // for Expire
+	return money.AccountReply{}, nil // for Expire
 }
 
 // movement returns the transfer of a grant, a payment or a withdrawal. Its identifier consists
 // of a prefix, the caller and the key.
-func (c *Command) movement() (t messages.Transfer) {
+func (c *Command) movement() (t money.Transfer) {
 	switch c.Verb {
 	case Grant:
 		g := &c.Grant
-		t = messages.Transfer{ID: grantPrefix + c.By + "/" + g.Key, Debit: messages.IssuerAccount, Credit: g.Account, Amount: g.Amount, Reason: g.Reason, Expires: g.Expires, Timeout: g.Lasts}
+		t = money.Transfer{ID: grantPrefix + c.By + "/" + g.Key, Debit: money.IssuerAccount, Credit: g.Account, Amount: g.Amount, Reason: g.Reason, Expires: g.Expires, Timeout: g.Lasts}
 	case Pay:
 		p := &c.Pay
-		t = messages.Transfer{ID: payPrefix + c.By + "/" + p.Key, Debit: p.From, Credit: p.To, Amount: p.Amount, Reason: p.Reason}
+		t = money.Transfer{ID: payPrefix + c.By + "/" + p.Key, Debit: p.From, Credit: p.To, Amount: p.Amount, Reason: p.Reason}
 	case Withdraw:
 		w := &c.Withdraw
-		t = messages.Transfer{ID: withdrawPrefix + c.By + "/" + w.Key, Debit: w.Account, Credit: messages.IssuerAccount, Amount: w.Amount, Reason: w.Reason}
+		t = money.Transfer{ID: withdrawPrefix + c.By + "/" + w.Key, Debit: w.Account, Credit: money.IssuerAccount, Amount: w.Amount, Reason: w.Reason}
 	}
-	t.Kind = messages.Posted
+	t.Kind = money.Posted
 	return t
 }
 
 // keyed carries out a transfer once for each identifier. It returns the account show as it is afterwards.
-func (mg *management) keyed(by messages.Name, t *messages.Transfer, show messages.Name, run func(messages.Name, *messages.Transfer) *messages.Error) (messages.AccountReply, *messages.Error) {
+func (mg *management) keyed(by messages.Name, t *money.Transfer, show messages.Name, run func(messages.Name, *money.Transfer) *messages.Error) (money.AccountReply, *messages.Error) {
 	if mg.records.recorded(t.ID) != 0 {
 		return mg.accounts.reply(show, mg.records.recall(t).Error)
 	}
 	if err := run(by, t); err != nil {
 		mg.books.refuse(by, t, err, stamp{})
-		return messages.AccountReply{}, err
+		return money.AccountReply{}, err
 	}
 	mg.expiry.sweepMoved()
 	return mg.accounts.reply(show, nil)
 }
 
 // once plans a single transfer, carries it out, and appends its record.
-func (mg *management) once(by messages.Name, t *messages.Transfer) *messages.Error {
+func (mg *management) once(by messages.Name, t *money.Transfer) *messages.Error {
 	s, err := mg.plans.prepare(by, t)
 	if err != nil {
 		return err
@@ -81,13 +83,13 @@ func (mg *management) once(by messages.Name, t *messages.Transfer) *messages.Err
 }
 
 // grant issues credits to an account. It opens the account if needed.
-func (mg *management) grant(c *Command) (messages.AccountReply, *messages.Error) {
+func (mg *management) grant(c *Command) (money.AccountReply, *messages.Error) {
 	t := c.movement()
 	return mg.keyed(c.By, &t, t.Credit, mg.issue)
 }
 
 // issue carries out the transfer of a grant. It opens the account last, when no check can fail any more.
-func (mg *management) issue(by messages.Name, t *messages.Transfer) *messages.Error {
+func (mg *management) issue(by messages.Name, t *money.Transfer) *messages.Error {
 	credit, fresh := mg.accounts.byName[t.Credit], false
 	if credit == nil {
 		credit, fresh = &account{name: t.Credit}, true
@@ -96,7 +98,7 @@ func (mg *management) issue(by messages.Name, t *messages.Transfer) *messages.Er
 	switch {
 	case s.expires != 0 && s.expires <= mg.records.now:
 		return messages.Errorf(messages.Expired, "the grant would expire at %v, and it is %v: give a later instant", t.Expires, mg.records.now)
-	case s.expires != 0 && strings.HasPrefix(t.Credit, messages.PeerAccountPrefix):
+	case s.expires != 0 && strings.HasPrefix(t.Credit, clearing.PeerAccountPrefix):
 		return messages.Errorf(messages.Invalid, "account %q is for settlements with another site, and its credits cannot expire: grant without an expiry", clip(t.Credit))
 	case s.expires != 0 && len(credit.lots) >= MaxLots:
 		return messages.Errorf(messages.Exhausted, "account %q has credits of %d expiring grants, the maximum: grant without an expiry, or later", credit.name, MaxLots)
@@ -115,41 +117,41 @@ func (mg *management) issue(by messages.Name, t *messages.Transfer) *messages.Er
 // pay moves credits for an owner of the account. A request of another user leaves no record. If a user was an owner
 // when the request came first, the same request gets the same answer again. But the answer shows the account only if
 // the user may still see it.
-func (mg *management) pay(c *Command) (messages.AccountReply, *messages.Error) {
+func (mg *management) pay(c *Command) (money.AccountReply, *messages.Error) {
 	t := c.movement()
 	if _, err := mg.accounts.owned(c, t.Debit, "pay from it"); err != nil {
 		if mg.records.recorded(t.ID) != 0 {
-			return messages.AccountReply{Account: t.Debit}, mg.records.recall(&t).Error
+			return money.AccountReply{Account: t.Debit}, mg.records.recall(&t).Error
 		}
-		return messages.AccountReply{}, err
+		return money.AccountReply{}, err
 	}
 	return mg.keyed(c.By, &t, t.Debit, mg.once)
 }
 
 // withdraw moves credits back to the issuer.
-func (mg *management) withdraw(c *Command) (messages.AccountReply, *messages.Error) {
+func (mg *management) withdraw(c *Command) (money.AccountReply, *messages.Error) {
 	t := c.movement()
 	if _, err := mg.accounts.find(t.Debit); err != nil {
-		return messages.AccountReply{}, err
+		return money.AccountReply{}, err
 	}
 	return mg.keyed(c.By, &t, t.Debit, mg.once)
 }
 
 // correct reverses a transfer. The correction's identifier is made from the transfer's, so there is at most one. A
 // refusal is not remembered: the same request may succeed when the account has enough credits.
-func (mg *management) correct(by messages.Name, c *messages.CorrectRequest) (messages.CorrectReply, *messages.Error) {
+func (mg *management) correct(by messages.Name, c *money.CorrectRequest) (money.CorrectReply, *messages.Error) {
 	rec, err := mg.records.correctable(c.Transfer)
 	if err != nil {
-		return messages.CorrectReply{}, err
+		return money.CorrectReply{}, err
 	}
-	t := messages.Transfer{
-		ID: correctPrefix + c.Transfer, Kind: messages.Posted, Debit: rec.outcome.credit, Credit: rec.outcome.debit,
+	t := money.Transfer{
+		ID: correctPrefix + c.Transfer, Kind: money.Posted, Debit: rec.outcome.credit, Credit: rec.outcome.debit,
 		Amount: c.Amount, Pending: c.Transfer, Job: rec.outcome.job, Reason: c.Reason,
 	}
 	if t.Amount == 0 {
 		t.Amount = rec.outcome.amount
 	}
-	reply := messages.CorrectReply{Transfer: t.ID, Debit: t.Debit, Credit: t.Credit, Amount: t.Amount}
+	reply := money.CorrectReply{Transfer: t.ID, Debit: t.Debit, Credit: t.Credit, Amount: t.Amount}
 	if number := mg.records.recorded(t.ID); number != 0 {
 		return reply, mg.correctedBefore(number, &t)
 	}
@@ -160,7 +162,7 @@ func (mg *management) correct(by messages.Name, c *messages.CorrectRequest) (mes
 
 // correctedBefore returns a Conflict for a second correction that differs from the first one. The error says what the
 // operator can do instead.
-func (mg *management) correctedBefore(number uint64, t *messages.Transfer) *messages.Error {
+func (mg *management) correctedBefore(number uint64, t *money.Transfer) *messages.Error {
 	first := mg.records.record(number)
 	if same(first.asked, *t) {
 		return nil
@@ -172,36 +174,36 @@ func (mg *management) correctedBefore(number uint64, t *messages.Transfer) *mess
 		clip(t.Pending), first.asked.Amount, clip(t.ID), t.Debit, t.Credit)
 }
 
-func (mg *management) project(by messages.Name, p *messages.ProjectRequest) (messages.AccountReply, *messages.Error) {
+func (mg *management) project(by messages.Name, p *money.ProjectRequest) (money.AccountReply, *messages.Error) {
 	a := mg.accounts.byName[p.Account]
 	if a != nil && !a.project && a.present == 0 {
-		return messages.AccountReply{}, messages.Errorf(messages.Conflict, "account %q belongs to a user: choose another name for the project", p.Account)
+		return money.AccountReply{}, messages.Errorf(messages.Conflict, "account %q belongs to a user: choose another name for the project", p.Account)
 	}
 	if a != nil && a.present+len(p.Owners) > MaxMembers {
-		return messages.AccountReply{}, messages.Errorf(messages.Exhausted, "account %q has %d members, and the maximum is %d: remove some first", a.name, a.present, MaxMembers)
+		return money.AccountReply{}, messages.Errorf(messages.Exhausted, "account %q has %d members, and the maximum is %d: remove some first", a.name, a.present, MaxMembers)
 	}
 	if a == nil {
 		a = mg.books.openFor(by, p.Account)
 	}
 	mg.books.change(by, change{setting: asProject, account: a.name, text: p.Title})
-	owner := messages.RoleOwner
+	owner := money.RoleOwner
 	for _, name := range p.Owners {
-		c := Command{By: by, Member: messages.MemberRequest{Account: a.name, Member: name, Role: &owner}}
+		c := Command{By: by, Member: money.MemberRequest{Account: a.name, Member: name, Role: &owner}}
 		if _, err := mg.member(&c); err != nil {
-			return messages.AccountReply{}, err
+			return money.AccountReply{}, err
 		}
 	}
 	return a.brief(), nil
 }
 
-func (mg *management) freeze(c *Command) (messages.AccountReply, *messages.Error) {
+func (mg *management) freeze(c *Command) (money.AccountReply, *messages.Error) {
 	f := &c.Freeze
 	a, err := mg.accounts.owned(c, f.Account, "freeze it")
 	if err != nil {
-		return messages.AccountReply{}, err
+		return money.AccountReply{}, err
 	}
 	if c.Rank == User && a.frost.rank == frozenByOperator {
-		return messages.AccountReply{}, messages.Errorf(messages.PermissionDenied, "account %q was frozen by operator %q: only an operator can thaw it", a.name, a.frost.by)
+		return money.AccountReply{}, messages.Errorf(messages.PermissionDenied, "account %q was frozen by operator %q: only an operator can thaw it", a.name, a.frost.by)
 	}
 	ch := change{setting: freeze, account: a.name}
 	if f.Frozen {
@@ -215,10 +217,10 @@ func (mg *management) freeze(c *Command) (messages.AccountReply, *messages.Error
 }
 
 // credit sets how far below zero an account may go.
-func (mg *management) credit(by messages.Name, r *messages.CreditRequest) (messages.AccountReply, *messages.Error) {
+func (mg *management) credit(by messages.Name, r *money.CreditRequest) (money.AccountReply, *messages.Error) {
 	a, err := mg.accounts.find(r.Account)
 	if err != nil {
-		return messages.AccountReply{}, err
+		return money.AccountReply{}, err
 	}
 	mg.books.change(by, change{setting: creditLimit, account: a.name, number: int64(r.Credit), text: r.Reason})
 	mg.lots.moved = append(mg.lots.moved, a)
@@ -227,19 +229,19 @@ func (mg *management) credit(by messages.Name, r *messages.CreditRequest) (messa
 }
 
 // member adds a member to an account, changes its role or limit, or removes it. A repeated request changes nothing.
-func (mg *management) member(c *Command) (messages.AccountReply, *messages.Error) {
+func (mg *management) member(c *Command) (money.AccountReply, *messages.Error) {
 	m := &c.Member
 	a, err := mg.accounts.owned(c, m.Account, "change its members")
 	if err != nil {
-		return messages.AccountReply{}, err
+		return money.AccountReply{}, err
 	}
 	present := a.has(m.Member)
-	demotes := present && a.member(m.Member).role == messages.RoleOwner && (m.Remove || m.Role != nil && *m.Role != messages.RoleOwner)
+	demotes := present && a.member(m.Member).role == money.RoleOwner && (m.Remove || m.Role != nil && *m.Role != money.RoleOwner)
 	switch {
 	case demotes && c.Rank == User && a.owning == 1:
-		return messages.AccountReply{}, messages.Errorf(messages.PermissionDenied, "%q is the last owner of account %q: make another one first, or ask an operator", m.Member, a.name)
+		return money.AccountReply{}, messages.Errorf(messages.PermissionDenied, "%q is the last owner of account %q: make another one first, or ask an operator", m.Member, a.name)
 	case !m.Remove && !present && a.present >= MaxMembers:
-		return messages.AccountReply{}, messages.Errorf(messages.Exhausted, "account %q has %d members, the maximum: remove one first", a.name, MaxMembers)
+		return money.AccountReply{}, messages.Errorf(messages.Exhausted, "account %q has %d members, the maximum: remove one first", a.name, MaxMembers)
 	}
 	if mg.accounts.setMember(a, m.Member, m.Remove) {
 		mg.books.write(&record{what: membership, at: mg.records.now, by: c.By, account: a.name, member: m.Member, remove: m.Remove}, nil, nil)

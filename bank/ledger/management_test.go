@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // as carries out a command about an account as a user.
@@ -34,28 +35,28 @@ func (b *bed) refused(kind messages.Kind, r Result) {
 // climate returns a project with dan as its owner and ada as a member with a limit of 20.
 func climate(t *testing.T) *bed {
 	b := newBed(t)
-	b.must(b.command(Command{Verb: Project, By: "ops", Project: messages.ProjectRequest{Account: "climate", Title: "Climate", Owners: []messages.Name{"dan"}}}))
+	b.must(b.command(Command{Verb: Project, By: "ops", Project: money.ProjectRequest{Account: "climate", Title: "Climate", Owners: []messages.Name{"dan"}}}))
 	b.grant("climate", 100)
 	b.grant("eve", 5)
 	limit := messages.Credits(20)
-	b.must(b.as("dan", Command{Verb: Member, Member: messages.MemberRequest{Account: "climate", Member: "ada", Limit: &limit}}))
+	b.must(b.as("dan", Command{Verb: Member, Member: money.MemberRequest{Account: "climate", Member: "ada", Limit: &limit}}))
 	return b
 }
 
-func (b *bed) part(account, member messages.Name) messages.Membership {
+func (b *bed) part(account, member messages.Name) money.Membership {
 	b.Helper()
 	a, err := b.Account(account)
 	if err != nil {
 		b.Fatal(err)
 	}
-	i := slices.IndexFunc(a.Roles, func(m messages.Membership) bool { return m.Member == member })
+	i := slices.IndexFunc(a.Roles, func(m money.Membership) bool { return m.Member == member })
 	if i < 0 {
 		b.Fatalf("%s has no part in %s: %+v", member, account, a.Roles)
 	}
 	return a.Roles[i]
 }
 
-func heldBy(member messages.Name, t messages.Transfer) messages.Transfer {
+func heldBy(member messages.Name, t money.Transfer) money.Transfer {
 	t.Member = member
 	return t
 }
@@ -73,11 +74,11 @@ func TestMemberLimit(t *testing.T) {
 		t.Fatalf("%+v", m)
 	}
 	b.do(heldBy("ada", held("d", "climate", 10)))
-	b.must(b.as("dan", Command{Verb: Member, Member: messages.MemberRequest{Account: "climate", Member: "ada", Remove: true}}))
+	b.must(b.as("dan", Command{Verb: Member, Member: money.MemberRequest{Account: "climate", Member: "ada", Remove: true}}))
 	b.refuse(messages.PermissionDenied, heldBy("ada", held("e", "climate", 1)))
 	b.do(post("pd", "d", 4)) // what the member held before is still charged
 	limit := messages.Credits(15)
-	b.must(b.as("dan", Command{Verb: Member, Member: messages.MemberRequest{Account: "climate", Member: "ada", Limit: &limit}}))
+	b.must(b.as("dan", Command{Verb: Member, Member: money.MemberRequest{Account: "climate", Member: "ada", Limit: &limit}}))
 	if m := b.part("climate", "ada"); m.Spent != 14 || m.Held != 0 {
 		t.Fatalf("%+v", m)
 	}
@@ -89,13 +90,13 @@ func TestMemberLimit(t *testing.T) {
 // TestRoles checks that owners manage and pay, members spend, and auditors only see.
 func TestRoles(t *testing.T) {
 	b := climate(t)
-	auditor, owner := messages.RoleAuditor, messages.RoleOwner
-	member := func(by, who messages.Name, role *messages.Role, remove bool) Result {
-		return b.as(by, Command{Verb: Member, Member: messages.MemberRequest{Account: "climate", Member: who, Role: role, Remove: remove}})
+	auditor, owner := money.RoleAuditor, money.RoleOwner
+	member := func(by, who messages.Name, role *money.Role, remove bool) Result {
+		return b.as(by, Command{Verb: Member, Member: money.MemberRequest{Account: "climate", Member: who, Role: role, Remove: remove}})
 	}
 	b.must(member("dan", "cyd", &auditor, false))
 	b.refuse(messages.PermissionDenied, heldBy("cyd", held("a", "climate", 1)))
-	if !b.MaySee("cyd", "climate") || b.part("climate", "cyd").Role != messages.RoleAuditor {
+	if !b.MaySee("cyd", "climate") || b.part("climate", "cyd").Role != money.RoleAuditor {
 		t.Fatal("an auditor sees the account, and may not spend from it")
 	}
 	for _, by := range []messages.Name{"ada", "cyd", "eve"} {
@@ -109,19 +110,19 @@ func TestRoles(t *testing.T) {
 	if m := b.part("climate", "ada"); m.Limit != 20 {
 		t.Fatalf("a new role took the limit away: %+v", m)
 	}
-	b.must(b.command(Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: "climate", Member: "ada", Remove: true}}))
+	b.must(b.command(Command{Verb: Member, By: "ops", Member: money.MemberRequest{Account: "climate", Member: "ada", Remove: true}}))
 }
 
 // TestProject checks that a project is made once, is changed by another request, and is never a user's own account.
 func TestProject(t *testing.T) {
 	b := climate(t)
-	request := messages.ProjectRequest{Account: "climate", Title: "Climate", Owners: []messages.Name{"dan"}}
+	request := money.ProjectRequest{Account: "climate", Title: "Climate", Owners: []messages.Name{"dan"}}
 	records := b.Totals().Records
 	if a := b.must(b.command(Command{Verb: Project, By: "ops", Project: request})).Account; !a.Project || a.Title != "Climate" || b.Totals().Records != records {
 		t.Fatalf("%+v", a)
 	}
 	request.Title, request.Owners = "Models", []messages.Name{"eve"}
-	if a := b.must(b.command(Command{Verb: Project, By: "ops", Project: request})).Account; a.Title != "Models" || b.part("climate", "eve").Role != messages.RoleOwner {
+	if a := b.must(b.command(Command{Verb: Project, By: "ops", Project: request})).Account; a.Title != "Models" || b.part("climate", "eve").Role != money.RoleOwner {
 		t.Fatalf("%+v", a)
 	}
 	request.Account, request.Owners = "eve", nil
@@ -136,7 +137,7 @@ func TestFreeze(t *testing.T) {
 	b.do(heldBy("ada", held("a", "climate", 10)))
 	b.do(heldBy("ada", held("b", "climate", 10)))
 	freeze := func(frozen bool) Command {
-		return Command{Verb: Freeze, By: "ops", Freeze: messages.FreezeRequest{Account: "climate", Frozen: frozen, Reason: "audit"}}
+		return Command{Verb: Freeze, By: "ops", Freeze: money.FreezeRequest{Account: "climate", Frozen: frozen, Reason: "audit"}}
 	}
 	b.refused(messages.PermissionDenied, b.as("ada", freeze(true)))
 	if a := b.must(b.command(freeze(true))).Account; a.Frozen != "ops" || a.Why != "audit" {
@@ -144,12 +145,12 @@ func TestFreeze(t *testing.T) {
 	}
 	b.refuse(messages.PermissionDenied, held("c", "climate", 1))
 	b.refuse(messages.PermissionDenied, posted("d", "climate", "eve", 1))
-	b.refused(messages.PermissionDenied, b.as("dan", Command{Verb: Pay, Pay: messages.PayRequest{Key: "k", From: "climate", To: "eve", Amount: 1}}))
+	b.refused(messages.PermissionDenied, b.as("dan", Command{Verb: Pay, Pay: money.PayRequest{Key: "k", From: "climate", To: "eve", Amount: 1}}))
 	b.do(post("pa", "a", 3))
 	b.do(extend("eb", "b", 9000))
 	b.do(void("vb", "b"))
 	b.do(posted("in", "eve", "climate", 5))
-	b.must(b.command(Command{Verb: Withdraw, By: "ops", Withdraw: messages.WithdrawRequest{Key: "w", Account: "climate", Amount: 2, Reason: "audit"}}))
+	b.must(b.command(Command{Verb: Withdraw, By: "ops", Withdraw: money.WithdrawRequest{Key: "w", Account: "climate", Amount: 2, Reason: "audit"}}))
 	b.has("climate", 100, 0)
 	b.refused(messages.PermissionDenied, b.as("dan", freeze(false))) // an operator froze it
 	b.must(b.command(freeze(false)))
@@ -164,14 +165,14 @@ func TestCorrection(t *testing.T) {
 	b.do(heldBy("ada", held("h", "climate", 12)))
 	b.do(post("charge", "h", 10))
 	correct := func(of string, amount messages.Credits) Result {
-		return b.command(Command{Verb: Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: of, Amount: amount, Reason: "a faulty node"}})
+		return b.command(Command{Verb: Correct, By: "ops", Correct: money.CorrectRequest{Transfer: of, Amount: amount, Reason: "a faulty node"}})
 	}
 	b.refused(messages.NotFound, correct("nothing", 0))
 	b.refused(messages.Invalid, correct("h", 0)) // it moved nothing
 	b.refused(messages.Invalid, correct("charge", 11))
-	b.refused(messages.Invalid, b.command(Command{Verb: Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: "charge"}})) // no reason
+	b.refused(messages.Invalid, b.command(Command{Verb: Correct, By: "ops", Correct: money.CorrectRequest{Transfer: "charge"}})) // no reason
 	for range 2 {
-		if r := b.must(correct("charge", 4)).Corrected; r.Debit != messages.SiteAccount || r.Credit != "climate" || r.Amount != 4 {
+		if r := b.must(correct("charge", 4)).Corrected; r.Debit != money.SiteAccount || r.Credit != "climate" || r.Amount != 4 {
 			t.Fatalf("%+v", r)
 		}
 	}
@@ -199,7 +200,7 @@ func TestCredit(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)
 	b.refuse(messages.Insufficient, held("a", "ada", 15))
-	b.must(b.command(Command{Verb: Credit, By: "ops", Credit: messages.CreditRequest{Account: "ada", Credit: 8}}))
+	b.must(b.command(Command{Verb: Credit, By: "ops", Credit: money.CreditRequest{Account: "ada", Credit: 8}}))
 	b.do(held("b", "ada", 15))
 	b.refuse(messages.Insufficient, held("c", "ada", 4))
 	b.do(post("p", "b", 15))
@@ -207,7 +208,7 @@ func TestCredit(t *testing.T) {
 	if books := b.balanced(); books.Balances != 10 || books.Issued != 10 {
 		t.Fatalf("%+v", books)
 	}
-	b.must(b.command(Command{Verb: Credit, By: "ops", Credit: messages.CreditRequest{Account: "ada"}}))
+	b.must(b.command(Command{Verb: Credit, By: "ops", Credit: money.CreditRequest{Account: "ada"}}))
 	b.refuse(messages.Insufficient, held("d", "ada", 1))
 	b.balanced() // its debt stays
 }
@@ -215,19 +216,19 @@ func TestCredit(t *testing.T) {
 // TestExternalityPayments moves credits between many accounts at once. One chain of MaxLegs transfers settles the
 // runner's hold and the payments to those who waited. All or nothing must happen.
 func TestExternalityPayments(t *testing.T) {
-	const waiting = (messages.MaxLegs - 2) / 2
+	const waiting = (money.MaxLegs - 2) / 2
 	b := newBed(t)
 	b.grant("runner", 10*waiting)
 	b.do(held("hold", "runner", 8*waiting))
-	legs := []messages.Transfer{post("capture", "hold", 3*waiting)}
+	legs := []money.Transfer{post("capture", "hold", 3*waiting)}
 	for i := range waiting {
 		name := messages.Name(fmt.Sprintf("user%d", i))
 		b.grant(name, 1)
 		b.do(held(name+"/hold", name, 1))
-		legs = append(legs, posted(name+"/owed", messages.SiteAccount, name, 3), void(name+"/void", name+"/hold"))
+		legs = append(legs, posted(name+"/owed", money.SiteAccount, name, 3), void(name+"/void", name+"/hold"))
 	}
-	legs = linked(append(legs, posted("fee", "runner", messages.SiteAccount, 1))...)
-	if len(legs) != messages.MaxLegs {
+	legs = linked(append(legs, posted("fee", "runner", money.SiteAccount, 1))...)
+	if len(legs) != money.MaxLegs {
 		t.Fatalf("%d legs", len(legs))
 	}
 	broken := slices.Clone(legs)
@@ -251,7 +252,7 @@ func TestExternalityPayments(t *testing.T) {
 	}
 	b.has("runner", 7*waiting-1, 0)
 	b.has("user7", 4, 0)
-	b.has(messages.SiteAccount, 1, 0)
+	b.has(money.SiteAccount, 1, 0)
 	b.balanced()
 }
 
@@ -260,11 +261,11 @@ func TestAmounts(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 100)
 	for _, x := range []struct {
-		transfer messages.Transfer
+		transfer money.Transfer
 		want     messages.Credits
 	}{
 		{held("h", "ada", 30), 30}, {held("h2", "ada", 20), 20}, {extend("e", "h", 9000), 30},
-		{post("p", "h", 12), 12}, {void("v", "h2"), 20}, {posted("x", "ada", messages.SiteAccount, 5), 5},
+		{post("p", "h", 12), 12}, {void("v", "h2"), 20}, {posted("x", "ada", money.SiteAccount, 5), 5},
 	} {
 		if first, again := b.do(x.transfer), b.do(x.transfer); first != x.want || again != x.want {
 			t.Errorf("%s: %v, and again %v, want %v", x.transfer.Kind, first, again, x.want)
@@ -287,7 +288,7 @@ func TestChainOnItsOwnHold(t *testing.T) {
 		}
 	}
 	b.has("ada", 88, 0)
-	s, err := b.Statement(messages.StatementRequest{Account: "ada"})
+	s, err := b.Statement(money.StatementRequest{Account: "ada"})
 	if err != nil || s.Entries[1].Job != 7 || s.Entries[2].Job != 7 {
 		t.Fatalf("%+v %v", s, err)
 	}

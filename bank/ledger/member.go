@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // MaxMembers is the maximum number of members of an account.
@@ -13,7 +14,7 @@ const MaxMembers = 10_000
 // member is a member of an account, with its role, its limit, and the sums that it spent and holds.
 type member struct {
 	name  messages.Name
-	role  messages.Role
+	role  money.Role
 	limit messages.Credits // upper bound of spent + held; 0: none
 	spent messages.Credits // sum posted from the member's holds, minus corrections
 	held  messages.Credits // reserved by the member's pending holds
@@ -36,9 +37,9 @@ func (a *account) member(name messages.Name) *member {
 }
 
 // part returns the role of a name in an account, and whether it has one.
-func (a *account) part(name messages.Name) (messages.Role, bool) {
+func (a *account) part(name messages.Name) (money.Role, bool) {
 	if name == a.name {
-		return messages.RoleSelf, true
+		return money.RoleSelf, true
 	}
 	if m := a.member(name); m != nil && !m.left {
 		return m.role, true
@@ -49,7 +50,7 @@ func (a *account) part(name messages.Name) (messages.Role, bool) {
 // owns reports whether this name may manage the account and pay from it.
 func (a *account) owns(name messages.Name) bool {
 	role, ok := a.part(name)
-	return ok && (role == messages.RoleSelf || role == messages.RoleOwner)
+	return ok && (role == money.RoleSelf || role == money.RoleOwner)
 }
 
 func (a *account) has(name messages.Name) bool {
@@ -63,7 +64,7 @@ func (a *account) tally(m *member, by int) {
 		return
 	}
 	a.present += by
-	if m.role == messages.RoleOwner {
+	if m.role == money.RoleOwner {
 		a.owning += by
 	}
 }
@@ -76,7 +77,7 @@ func (a *account) mayHold(name messages.Name, amount messages.Credits) *messages
 		return messages.Errorf(messages.PermissionDenied, "%q is not a member of account %q: one of its owners or an operator can make it one", clip(name), a.name)
 	case !role.Spends():
 		return messages.Errorf(messages.PermissionDenied, "%q is an auditor of account %q and may only look at it: one of its owners can make it a member", clip(name), a.name)
-	case role == messages.RoleSelf:
+	case role == money.RoleSelf:
 		return nil
 	}
 	m := a.member(name)
@@ -90,7 +91,7 @@ func (a *account) mayHold(name messages.Name, amount messages.Credits) *messages
 }
 
 // checkMember returns an error for a change of membership that is malformed whatever the ledger's state is.
-func checkMember(m *messages.MemberRequest) *messages.Error {
+func checkMember(m *money.MemberRequest) *messages.Error {
 	switch {
 	case !messages.ValidFreeName(m.Account):
 		return badName(m.Account)
@@ -100,7 +101,7 @@ func checkMember(m *messages.MemberRequest) *messages.Error {
 		return messages.Errorf(messages.Invalid, "account %q cannot be its own member: name another", m.Account)
 	case m.Remove && (m.Role != nil || m.Limit != nil):
 		return messages.Errorf(messages.Invalid, "a member that is removed has no role and no limit: leave them out")
-	case m.Role != nil && *m.Role > messages.RoleAuditor:
+	case m.Role != nil && *m.Role > money.RoleAuditor:
 		return messages.Errorf(messages.Invalid, "role %v cannot be given: use member, owner or auditor", *m.Role)
 	case m.Limit != nil && *m.Limit < 0:
 		return messages.Errorf(messages.Invalid, "limit %v is negative: give an amount, or 0 for no limit", *m.Limit)

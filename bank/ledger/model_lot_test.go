@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // modelLot identifies an account's part of an expiring grant.
@@ -75,7 +76,7 @@ func (m *model) sweep(account messages.Name, by messages.Time) {
 			amount = room
 		}
 		if lot.expires <= by && amount.Sign() > 0 {
-			m.move(account, messages.IssuerAccount, messages.Credits(amount.Int64()))
+			m.move(account, money.IssuerAccount, messages.Credits(amount.Int64()))
 			m.lots[lot] -= messages.Credits(amount.Int64())
 			m.done++
 		}

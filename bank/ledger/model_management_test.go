@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 type modelPart struct{ account, name messages.Name }
@@ -15,18 +16,18 @@ type modelPart struct{ account, name messages.Name }
 // counts.
 type modelMember struct {
 	in    bool
-	role  messages.Role
+	role  money.Role
 	limit messages.Credits
 	spent *big.Int
 }
 
-func (m *model) mayHold(t messages.Transfer) (messages.Kind, bool) {
+func (m *model) mayHold(t money.Transfer) (messages.Kind, bool) {
 	if t.Member == t.Debit {
 		return 0, true
 	}
 	p := m.parts[modelPart{t.Debit, t.Member}]
 	switch {
-	case !p.in || p.role == messages.RoleAuditor:
+	case !p.in || p.role == money.RoleAuditor:
 		return messages.PermissionDenied, false
 	case p.limit == 0:
 		return 0, true
@@ -56,7 +57,7 @@ func (m *model) charge(account, member messages.Name, amount messages.Credits) {
 
 func (m *model) owns(by, account messages.Name) bool {
 	p := m.parts[modelPart{account, by}]
-	return by == account || p.in && p.role == messages.RoleOwner
+	return by == account || p.in && p.role == money.RoleOwner
 }
 
 // managed returns why a command about an account must be refused.
@@ -67,7 +68,7 @@ func (m *model) managed(by messages.Name, rank Rank, account messages.Name) (mes
 	return messages.NotFound, m.isOpen(account)
 }
 
-func (m *model) member(by messages.Name, rank Rank, r messages.MemberRequest) (messages.Kind, bool) {
+func (m *model) member(by messages.Name, rank Rank, r money.MemberRequest) (messages.Kind, bool) {
 	if err := checkMember(&r); err != nil {
 		return err.Kind, false
 	}
@@ -76,7 +77,7 @@ func (m *model) member(by messages.Name, rank Rank, r messages.MemberRequest) (m
 	}
 	key := modelPart{r.Account, r.Member}
 	p, ever := m.parts[key]
-	loses := p.in && p.role == messages.RoleOwner && (r.Remove || r.Role != nil && *r.Role != messages.RoleOwner)
+	loses := p.in && p.role == money.RoleOwner && (r.Remove || r.Role != nil && *r.Role != money.RoleOwner)
 	if loses && rank == User && m.owners(r.Account) == 1 {
 		return messages.PermissionDenied, false
 	}
@@ -84,7 +85,7 @@ func (m *model) member(by messages.Name, rank Rank, r messages.MemberRequest) (m
 	case r.Remove:
 		p.in = false
 	case !p.in:
-		p.in, p.role, p.limit = true, messages.RoleMember, 0
+		p.in, p.role, p.limit = true, money.RoleMember, 0
 	}
 	if !ever {
 		p.spent = new(big.Int)
@@ -101,14 +102,14 @@ func (m *model) member(by messages.Name, rank Rank, r messages.MemberRequest) (m
 
 func (m *model) owners(account messages.Name) (n int) {
 	for key, p := range m.parts {
-		if key.account == account && p.in && p.role == messages.RoleOwner {
+		if key.account == account && p.in && p.role == money.RoleOwner {
 			n++
 		}
 	}
 	return n
 }
 
-func (m *model) makeProject(r messages.ProjectRequest) (messages.Kind, bool) {
+func (m *model) makeProject(r money.ProjectRequest) (messages.Kind, bool) {
 	if err := checkProject(&r); err != nil {
 		return err.Kind, false
 	}
@@ -124,14 +125,14 @@ func (m *model) makeProject(r messages.ProjectRequest) (messages.Kind, bool) {
 		m.open(r.Account)
 	}
 	m.project[r.Account] = r.Title
-	owner := messages.RoleOwner
+	owner := money.RoleOwner
 	for _, name := range r.Owners {
-		m.member("ops", Operator, messages.MemberRequest{Account: r.Account, Member: name, Role: &owner})
+		m.member("ops", Operator, money.MemberRequest{Account: r.Account, Member: name, Role: &owner})
 	}
 	return 0, true
 }
 
-func (m *model) freeze(by messages.Name, rank Rank, r messages.FreezeRequest) (messages.Kind, bool) {
+func (m *model) freeze(by messages.Name, rank Rank, r money.FreezeRequest) (messages.Kind, bool) {
 	if err := checkFreeze(&r); err != nil {
 		return err.Kind, false
 	}
@@ -152,7 +153,7 @@ func (m *model) freeze(by messages.Name, rank Rank, r messages.FreezeRequest) (m
 	return 0, true
 }
 
-func (m *model) setCredit(r messages.CreditRequest) (messages.Kind, bool) {
+func (m *model) setCredit(r money.CreditRequest) (messages.Kind, bool) {
 	if err := checkCredit(&r); err != nil {
 		return err.Kind, false
 	}
@@ -163,7 +164,7 @@ func (m *model) setCredit(r messages.CreditRequest) (messages.Kind, bool) {
 }
 
 // once returns the earlier answer to an identifier. If there is none, it calls run and remembers the outcome.
-func (m *model) once(by messages.Name, t messages.Transfer, remember bool, run func() (messages.Kind, bool)) (messages.Kind, bool) {
+func (m *model) once(by messages.Name, t money.Transfer, remember bool, run func() (messages.Kind, bool)) (messages.Kind, bool) {
 	if answer, known := m.answers[t.ID]; known {
 		if answer.asked != t {
 			return messages.Conflict, false
@@ -180,11 +181,11 @@ func (m *model) once(by messages.Name, t messages.Transfer, remember bool, run f
 	return kind, ok
 }
 
-func (m *model) grant(by messages.Name, g messages.GrantRequest) (messages.Kind, bool) {
+func (m *model) grant(by messages.Name, g money.GrantRequest) (messages.Kind, bool) {
 	if err := checkGrant(&g); err != nil {
 		return err.Kind, false
 	}
-	t := messages.Transfer{ID: "$grant/" + by + "/" + g.Key, Debit: messages.IssuerAccount, Credit: g.Account, Amount: g.Amount, Reason: g.Reason, Expires: g.Expires}
+	t := money.Transfer{ID: "$grant/" + by + "/" + g.Key, Debit: money.IssuerAccount, Credit: g.Account, Amount: g.Amount, Reason: g.Reason, Expires: g.Expires}
 	return m.once(by, t, true, func() (messages.Kind, bool) {
 		if g.Expires != 0 && g.Expires <= m.now {
 			return messages.Expired, false
@@ -194,7 +195,7 @@ func (m *model) grant(by messages.Name, g messages.GrantRequest) (messages.Kind,
 			m.open(g.Account)
 		}
 		granted.Add(m.granted[g.Account], big.NewInt(int64(g.Amount)))
-		if !m.move(messages.IssuerAccount, g.Account, g.Amount) {
+		if !m.move(money.IssuerAccount, g.Account, g.Amount) {
 			if fresh {
 				delete(m.balance, g.Account)
 			}
@@ -215,11 +216,11 @@ func least(a, b *big.Int) *big.Int {
 	return b
 }
 
-func (m *model) pay(by messages.Name, rank Rank, r messages.PayRequest) (messages.Kind, bool) {
+func (m *model) pay(by messages.Name, rank Rank, r money.PayRequest) (messages.Kind, bool) {
 	if err := checkPay(&r); err != nil {
 		return err.Kind, false
 	}
-	t := messages.Transfer{ID: "$pay/" + by + "/" + r.Key, Debit: r.From, Credit: r.To, Amount: r.Amount, Reason: r.Reason}
+	t := money.Transfer{ID: "$pay/" + by + "/" + r.Key, Debit: r.From, Credit: r.To, Amount: r.Amount, Reason: r.Reason}
 	if kind, ok := m.managed(by, rank, r.From); !ok && m.answers[t.ID].asked.ID == "" {
 		return kind, false
 	}
@@ -241,19 +242,19 @@ func (m *model) pay(by messages.Name, rank Rank, r messages.PayRequest) (message
 	})
 }
 
-func (m *model) withdraw(by messages.Name, r messages.WithdrawRequest) (messages.Kind, bool) {
+func (m *model) withdraw(by messages.Name, r money.WithdrawRequest) (messages.Kind, bool) {
 	if err := checkWithdraw(&r); err != nil {
 		return err.Kind, false
 	}
 	if !m.isOpen(r.Account) {
 		return messages.NotFound, false
 	}
-	t := messages.Transfer{ID: "$withdraw/" + by + "/" + r.Key, Debit: r.Account, Credit: messages.IssuerAccount, Amount: r.Amount, Reason: r.Reason}
+	t := money.Transfer{ID: "$withdraw/" + by + "/" + r.Key, Debit: r.Account, Credit: money.IssuerAccount, Amount: r.Amount, Reason: r.Reason}
 	return m.once(by, t, true, func() (messages.Kind, bool) {
 		if m.short(r.Account, r.Amount) {
 			return messages.Insufficient, false
 		}
-		if !m.move(r.Account, messages.IssuerAccount, r.Amount) {
+		if !m.move(r.Account, money.IssuerAccount, r.Amount) {
 			return messages.TooLarge, false
 		}
 		m.take(r.Account, r.Amount)
@@ -262,12 +263,12 @@ func (m *model) withdraw(by messages.Name, r messages.WithdrawRequest) (messages
 }
 
 // correct reverses a transfer. The test tells it the hold of a charge, which has the accounts.
-func (m *model) correct(by messages.Name, r messages.CorrectRequest, holds map[string]modelHold) (messages.Kind, bool) {
+func (m *model) correct(by messages.Name, r money.CorrectRequest, holds map[string]modelHold) (messages.Kind, bool) {
 	if err := checkCorrect(&r); err != nil {
 		return err.Kind, false
 	}
 	old, known := m.answers[r.Transfer]
-	charge := old.asked.Kind == messages.Post
+	charge := old.asked.Kind == money.Post
 	root, turned := old, false
 	for strings.HasPrefix(root.asked.ID, "$correct/") {
 		root, turned = m.answers[root.asked.Pending], !turned
@@ -275,7 +276,7 @@ func (m *model) correct(by messages.Name, r messages.CorrectRequest, holds map[s
 	switch {
 	case !known:
 		return messages.NotFound, false
-	case old.failed || !charge && old.asked.Kind != messages.Posted || old.amount == 0:
+	case old.failed || !charge && old.asked.Kind != money.Posted || old.amount == 0:
 		return messages.Invalid, false
 	}
 	from, to, h := old.asked.Debit, old.asked.Credit, holds[old.asked.Pending]
@@ -285,7 +286,7 @@ func (m *model) correct(by messages.Name, r messages.CorrectRequest, holds map[s
 			to = h.payee
 		}
 	}
-	t := messages.Transfer{ID: "$correct/" + r.Transfer, Debit: to, Credit: from, Amount: r.Amount, Pending: r.Transfer, Reason: r.Reason}
+	t := money.Transfer{ID: "$correct/" + r.Transfer, Debit: to, Credit: from, Amount: r.Amount, Pending: r.Transfer, Reason: r.Reason}
 	if t.Amount == 0 {
 		t.Amount = old.amount
 	}
@@ -298,7 +299,7 @@ func (m *model) correct(by messages.Name, r messages.CorrectRequest, holds map[s
 		case !m.move(to, from, t.Amount):
 			return messages.TooLarge, false
 		}
-		if root.asked.Kind == messages.Post {
+		if root.asked.Kind == money.Post {
 			h, back := holds[root.asked.Pending], -t.Amount
 			if turned {
 				back = t.Amount
@@ -314,7 +315,7 @@ func (m *model) correct(by messages.Name, r messages.CorrectRequest, holds map[s
 // membersOf returns the names that may spend from an account.
 func (m *model) membersOf(account messages.Name) (names []messages.Name) {
 	for key, p := range m.parts {
-		if key.account == account && p.in && p.role != messages.RoleAuditor {
+		if key.account == account && p.in && p.role != money.RoleAuditor {
 			names = append(names, key.name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // model is the ledger in the simplest form: amounts without bounds, maps of values, and a chain that is carried out
@@ -39,7 +40,7 @@ type modelHold struct {
 }
 
 type modelAnswer struct {
-	asked messages.Transfer
+	asked money.Transfer
 	by    messages.Name
 	modelResult
 }
@@ -57,8 +58,8 @@ func newModel() *model {
 		parts: map[modelPart]modelMember{}, project: map[messages.Name]string{}, frozen: map[messages.Name]freezer{},
 		credit: map[messages.Name]messages.Credits{}, lots: map[modelLot]messages.Credits{}, dues: map[modelDue]bool{},
 	}
-	m.open(messages.IssuerAccount)
-	m.open(messages.SiteAccount)
+	m.open(money.IssuerAccount)
+	m.open(money.SiteAccount)
 	return m
 }
 
@@ -103,7 +104,7 @@ func (m *model) available(name messages.Name) *big.Int {
 
 // short reports whether an account cannot cover an amount with its credits and its credit limit.
 func (m *model) short(name messages.Name, amount messages.Credits) bool {
-	return name != messages.IssuerAccount && m.room(name).Cmp(big.NewInt(int64(amount))) < 0
+	return name != money.IssuerAccount && m.room(name).Cmp(big.NewInt(int64(amount))) < 0
 }
 
 func (m *model) room(name messages.Name) *big.Int {
@@ -111,10 +112,10 @@ func (m *model) room(name messages.Name) *big.Int {
 }
 
 // transfers returns the answers to a batch.
-func (m *model) transfers(by messages.Name, rank Rank, batch []messages.Transfer) []modelResult {
+func (m *model) transfers(by messages.Name, rank Rank, batch []money.Transfer) []modelResult {
 	var results []modelResult
 	for len(batch) > 0 {
-		n := slices.IndexFunc(batch, func(t messages.Transfer) bool { return !t.Linked }) + 1
+		n := slices.IndexFunc(batch, func(t money.Transfer) bool { return !t.Linked }) + 1
 		if n == 0 {
 			n = len(batch)
 		}
@@ -124,11 +125,11 @@ func (m *model) transfers(by messages.Name, rank Rank, batch []messages.Transfer
 	return results
 }
 
-func (m *model) chain(by messages.Name, rank Rank, chain []messages.Transfer) []modelResult {
+func (m *model) chain(by messages.Name, rank Rank, chain []money.Transfer) []modelResult {
 	if kind, bad := badChain(chain); bad {
 		return slices.Repeat([]modelResult{{kind: kind, failed: true}}, len(chain))
 	}
-	if slices.ContainsFunc(chain, func(t messages.Transfer) bool { _, known := m.answers[t.ID]; return known }) {
+	if slices.ContainsFunc(chain, func(t money.Transfer) bool { _, known := m.answers[t.ID]; return known }) {
 		return m.recall(chain)
 	}
 	trial := m.clone()
@@ -154,7 +155,7 @@ func (m *model) chain(by messages.Name, rank Rank, chain []messages.Transfer) []
 }
 
 // permitted is transfer, with the check that the caller may resolve the hold.
-func (m *model) permitted(by messages.Name, rank Rank, t messages.Transfer) (messages.Credits, messages.Kind, bool) {
+func (m *model) permitted(by messages.Name, rank Rank, t money.Transfer) (messages.Credits, messages.Kind, bool) {
 	maker := m.answers[t.Pending].by
 	if h, pending := m.pending[t.Pending]; pending {
 		maker = h.by
@@ -167,7 +168,7 @@ func (m *model) permitted(by messages.Name, rank Rank, t messages.Transfer) (mes
 }
 
 // badChain checks only the rules for chains. Check, which has its own table, checks single transfers.
-func badChain(chain []messages.Transfer) (messages.Kind, bool) {
+func badChain(chain []money.Transfer) (messages.Kind, bool) {
 	ids := map[string]bool{}
 	for i := range chain {
 		if err := Check(&chain[i]); err != nil {
@@ -178,11 +179,11 @@ func badChain(chain []messages.Transfer) (messages.Kind, bool) {
 	return messages.Invalid, len(ids) != len(chain) || chain[len(chain)-1].Linked
 }
 
-func (m *model) recall(chain []messages.Transfer) []modelResult {
+func (m *model) recall(chain []money.Transfer) []modelResult {
 	var results []modelResult
 	for _, t := range chain {
 		answer, known := m.answers[t.ID]
-		if t.Kind == messages.Hold && answer.asked.Kind == messages.Hold {
+		if t.Kind == money.Hold && answer.asked.Kind == money.Hold {
 			t.Expires = answer.asked.Expires
 		}
 		if known && answer.asked == t {
@@ -194,11 +195,11 @@ func (m *model) recall(chain []messages.Transfer) []modelResult {
 	return results
 }
 
-func (m *model) transfer(by messages.Name, t messages.Transfer) (messages.Credits, messages.Kind, bool) {
+func (m *model) transfer(by messages.Name, t money.Transfer) (messages.Credits, messages.Kind, bool) {
 	switch t.Kind {
-	case messages.Posted:
+	case money.Posted:
 		return m.posted(t)
-	case messages.Hold:
+	case money.Hold:
 		return m.hold(by, t)
 	}
 	h, pending := m.pending[t.Pending]
@@ -209,11 +210,11 @@ func (m *model) transfer(by messages.Name, t messages.Transfer) (messages.Credit
 		return 0, messages.NotFound, false
 	case t.Debit != "" && t.Debit != h.account:
 		return 0, messages.PermissionDenied, false
-	case t.Kind == messages.Post:
+	case t.Kind == money.Post:
 		return m.post(t, h)
 	case t.Amount != 0 && t.Amount != h.amount:
 		return 0, messages.Invalid, false
-	case t.Kind == messages.Void:
+	case t.Kind == money.Void:
 		m.resolve(t.Pending, 0, messages.Ended)
 		return h.amount, 0, true
 	}
@@ -224,7 +225,7 @@ func (m *model) transfer(by messages.Name, t messages.Transfer) (messages.Credit
 	return h.amount, 0, true
 }
 
-func (m *model) until(t messages.Transfer) messages.Time {
+func (m *model) until(t money.Transfer) messages.Time {
 	if t.Timeout == 0 {
 		return t.Expires
 	}
@@ -235,7 +236,7 @@ func (m *model) until(t messages.Transfer) messages.Time {
 	return messages.Time(end.Int64())
 }
 
-func (m *model) posted(t messages.Transfer) (messages.Credits, messages.Kind, bool) {
+func (m *model) posted(t money.Transfer) (messages.Credits, messages.Kind, bool) {
 	switch {
 	case !m.isOpen(t.Debit) || !m.isOpen(t.Credit):
 		return 0, messages.NotFound, false
@@ -250,7 +251,7 @@ func (m *model) posted(t messages.Transfer) (messages.Credits, messages.Kind, bo
 	return t.Amount, 0, true
 }
 
-func (m *model) hold(by messages.Name, t messages.Transfer) (messages.Credits, messages.Kind, bool) {
+func (m *model) hold(by messages.Name, t money.Transfer) (messages.Credits, messages.Kind, bool) {
 	if !m.isOpen(t.Debit) {
 		return 0, messages.NotFound, false
 	}
@@ -274,7 +275,7 @@ func (m *model) hold(by messages.Name, t messages.Transfer) (messages.Credits, m
 	return t.Amount, 0, true
 }
 
-func (m *model) post(t messages.Transfer, h modelHold) (messages.Credits, messages.Kind, bool) {
+func (m *model) post(t money.Transfer, h modelHold) (messages.Credits, messages.Kind, bool) {
 	payee := cmp.Or(t.Credit, h.payee)
 	spent := new(big.Int).Add(m.spent[h.account], big.NewInt(int64(t.Amount)))
 	switch {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // TestNames compares the pages of a set of names with a sorted list.
@@ -36,7 +37,7 @@ func TestAccountsPages(t *testing.T) {
 		b.grant(fmt.Sprintf("u%04d", i), 1)
 	}
 	var all []messages.Name
-	q := messages.AccountsRequest{}
+	q := money.AccountsRequest{}
 	for pages := 1; ; pages++ {
 		r, err := b.AccountsPage(q)
 		if err != nil {
@@ -56,11 +57,11 @@ func TestAccountsPages(t *testing.T) {
 	if len(all) != 2502 || !slices.IsSorted(all) {
 		t.Errorf("%d accounts, sorted: %v", len(all), slices.IsSorted(all))
 	}
-	if _, err := b.AccountsPage(messages.AccountsRequest{Limit: MaxAccounts + 1}); messages.KindOf(err) != messages.TooLarge {
+	if _, err := b.AccountsPage(money.AccountsRequest{Limit: MaxAccounts + 1}); messages.KindOf(err) != messages.TooLarge {
 		t.Error(err)
 	}
-	b.must(b.command(Command{Verb: Project, By: "ops", Project: messages.ProjectRequest{Account: "zoo"}}))
-	if r, err := b.AccountsPage(messages.AccountsRequest{Projects: true}); err != nil || len(r.Accounts) != 1 || r.Accounts[0].Account != "zoo" || r.More {
+	b.must(b.command(Command{Verb: Project, By: "ops", Project: money.ProjectRequest{Account: "zoo"}}))
+	if r, err := b.AccountsPage(money.AccountsRequest{Projects: true}); err != nil || len(r.Accounts) != 1 || r.Accounts[0].Account != "zoo" || r.More {
 		t.Errorf("%+v %v", r, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // outsider decodes a record by the page deploy/docs/books.md alone.
@@ -42,8 +43,8 @@ func (o *outsider) text() string {
 }
 
 // transfer returns the fields that a line also has.
-func (o *outsider) transfer() (t messages.Transfer) {
-	t.Kind = messages.TransferKind(o.octet())
+func (o *outsider) transfer() (t money.Transfer) {
+	t.Kind = money.TransferKind(o.octet())
 	has := o.octet()
 	t.Linked = has&1 != 0
 	t.ID, t.Debit, t.Credit, t.Amount = o.text(), o.text(), o.text(), messages.Credits(o.signed())
@@ -107,8 +108,8 @@ func (o *outsider) outcome(l *Line) {
 			l.Amount = l.Asked.Amount
 		}
 	}
-	after := func(account messages.Name) messages.Standing {
-		return messages.Standing{Account: account, Balance: messages.Credits(o.signed()), Reserved: messages.Credits(o.signed())}
+	after := func(account messages.Name) money.Standing {
+		return money.Standing{Account: account, Balance: messages.Credits(o.signed()), Reserved: messages.Credits(o.signed())}
 	}
 	l.DebitAfter = after(l.Debit)
 	links := 1
@@ -138,7 +139,7 @@ func TestRecordsAreAsThePageHasThem(t *testing.T) {
 		Payload: []byte(`{"to":"ada"}`), Proof: messages.Proof{Token: "a.b.c", At: 1999, Signature: make([]byte, 64)},
 	}})
 	encoded(record{what: changed, change: change{setting: creditLimit, account: "ada", number: -5, text: "why"}})
-	encoded(record{what: done, stamp: stamp{session: 300}, asked: messages.Transfer{ID: "x", Kind: messages.Hold, Debit: "ada", Amount: 1 << 40, Timeout: 1, Linked: true}})
+	encoded(record{what: done, stamp: stamp{session: 300}, asked: money.Transfer{ID: "x", Kind: money.Hold, Debit: "ada", Amount: 1 << 40, Timeout: 1, Linked: true}})
 	seen := map[string]bool{}
 	for i, b := range all {
 		want, err := ReadLine(uint64(i+1), b)

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // planner plans the step of a transfer, or refuses it. It changes nothing.
@@ -14,26 +15,26 @@ type planner struct {
 }
 
 // prepare plans a transfer that by asked for, and stores by in the step.
-func (p *planner) prepare(by messages.Name, t *messages.Transfer) (step, *messages.Error) {
+func (p *planner) prepare(by messages.Name, t *money.Transfer) (step, *messages.Error) {
 	s, err := p.plan(t)
-	if err == nil && t.Kind == messages.Hold {
+	if err == nil && t.Kind == money.Hold {
 		s.hold.by = p.holds.maker(by)
 	}
 	return s, err
 }
 
 // plan checks a transfer against the state, and returns its step. books.do can carry out that step.
-func (p *planner) plan(t *messages.Transfer) (step, *messages.Error) {
+func (p *planner) plan(t *money.Transfer) (step, *messages.Error) {
 	switch t.Kind {
-	case messages.Posted:
+	case money.Posted:
 		return p.planPosted(t)
-	case messages.Hold:
+	case money.Hold:
 		return p.planHold(t)
 	}
 	return p.planResolution(t)
 }
 
-func (p *planner) planPosted(t *messages.Transfer) (step, *messages.Error) {
+func (p *planner) planPosted(t *money.Transfer) (step, *messages.Error) {
 	debit, err := p.accounts.find(t.Debit)
 	if err != nil {
 		return step{}, err
@@ -69,7 +70,7 @@ func (p *planner) planOrigin(s step) (step, *messages.Error) {
 	return s, nil
 }
 
-func (p *planner) planHold(t *messages.Transfer) (step, *messages.Error) {
+func (p *planner) planHold(t *money.Transfer) (step, *messages.Error) {
 	debit, err := p.accounts.find(t.Debit)
 	if err != nil {
 		return step{}, err
@@ -101,7 +102,7 @@ func (p *planner) planHold(t *messages.Transfer) (step, *messages.Error) {
 const MaxHolds = 100_000
 
 // mayHold returns an error if the account does not allow a hold.
-func (p *planner) mayHold(a *account, t *messages.Transfer) *messages.Error {
+func (p *planner) mayHold(a *account, t *money.Transfer) *messages.Error {
 	if err := a.mayHold(t.Member, t.Amount); err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func (p *planner) mayHold(a *account, t *messages.Transfer) *messages.Error {
 }
 
 // planResolution plans a Post, Void or Extend.
-func (p *planner) planResolution(t *messages.Transfer) (step, *messages.Error) {
+func (p *planner) planResolution(t *money.Transfer) (step, *messages.Error) {
 	h, err := p.findHold(t.Pending)
 	if err != nil {
 		return step{}, err
@@ -124,13 +125,13 @@ func (p *planner) planResolution(t *messages.Transfer) (step, *messages.Error) {
 	if t.Job != 0 {
 		s.job = t.Job
 	}
-	if t.Kind == messages.Post {
+	if t.Kind == money.Post {
 		return p.planPost(s)
 	}
 	if t.Amount != 0 && t.Amount != h.amount {
 		return step{}, messages.Errorf(messages.Invalid, "hold %q reserves %s, not %v: leave amount 0, or give all of it", clip(h.id), h.amount.Words(), t.Amount)
 	}
-	if t.Kind == messages.Void {
+	if t.Kind == money.Void {
 		s.held = -h.amount
 	} else {
 		s.expires, s.learned = later(h.expires, until(t, p.records.now)), s.job
@@ -227,7 +228,7 @@ func (p *planner) findHold(id string) (*hold, *messages.Error) {
 		return nil, messages.Errorf(messages.Expired, "hold %q expired and its credits are free again: make a new one, and extend it in time", clip(id))
 	}
 	rec := p.records.record(number)
-	if rec.what != done || rec.asked.Kind != messages.Hold {
+	if rec.what != done || rec.asked.Kind != money.Hold {
 		return nil, messages.Errorf(messages.NotFound, "transfer %q is not a hold that was made: name the identifier of one", clip(id))
 	}
 	return nil, messages.Errorf(messages.Ended, "hold %q was posted or voided before: a hold resolves once", clip(id))
@@ -243,7 +244,7 @@ func (p *planner) planCorrection(s step) (step, *messages.Error) {
 	if o := &rec.outcome; o.debit != s.credit.name || o.credit != s.debit.name || s.amount > o.amount {
 		return step{}, invalid(s.asked, "it corrects a movement of "+o.amount.String()+" credits from "+o.debit+" to "+o.credit+": correct at most that, in the other direction")
 	}
-	if rec.asked.Kind == messages.Post {
+	if rec.asked.Kind == money.Post {
 		s.refund, s.spent = s.credit, -s.amount
 		s.member = p.records.holder(rec.asked.Pending, s.credit.name)
 	} else {
@@ -259,7 +260,7 @@ func (p *planner) countAgain(s *step, rec *record) {
 	for originOf(root.asked.ID) == corrected {
 		root, restores = p.records.record(p.records.recorded(root.asked.Pending)), !restores
 	}
-	if root.asked.Kind != messages.Post {
+	if root.asked.Kind != money.Post {
 		return
 	}
 	s.spent, s.refund = s.amount, s.debit

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // TestCorrectionOfACorrection checks that a correction of a correction restores what was spent, so that nobody can
@@ -17,7 +19,7 @@ func TestCorrectionOfACorrection(t *testing.T) {
 	id := "charge"
 	for i, spent := range []messages.Credits{5, 15, 7, 12} {
 		amount := []messages.Credits{15, 10, 8, 5}[i]
-		b.must(b.command(Command{Verb: Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: id, Amount: amount, Reason: "r"}}))
+		b.must(b.command(Command{Verb: Correct, By: "ops", Correct: money.CorrectRequest{Transfer: id, Amount: amount, Reason: "r"}}))
 		if a, _ := b.Account("climate"); a.Spent != spent || b.part("climate", "ada").Spent != spent {
 			t.Fatalf("after %s: the account spent %v, she %v, want %v", id, a.Spent, b.part("climate", "ada").Spent, spent)
 		}
@@ -33,9 +35,9 @@ func TestCorrectionOfACorrectionForOneWhoLeft(t *testing.T) {
 	b := climate(t)
 	b.do(heldBy("ada", held("h", "climate", 20)))
 	b.do(post("charge", "h", 20))
-	b.must(b.command(Command{Verb: Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: "charge", Reason: "r"}}))
-	b.must(b.command(Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: "climate", Member: "ada", Remove: true}}))
-	b.must(b.command(Command{Verb: Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: "$correct/charge", Reason: "r"}}))
+	b.must(b.command(Command{Verb: Correct, By: "ops", Correct: money.CorrectRequest{Transfer: "charge", Reason: "r"}}))
+	b.must(b.command(Command{Verb: Member, By: "ops", Member: money.MemberRequest{Account: "climate", Member: "ada", Remove: true}}))
+	b.must(b.command(Command{Verb: Correct, By: "ops", Correct: money.CorrectRequest{Transfer: "$correct/charge", Reason: "r"}}))
 	b.join("climate", "ada")
 	if spent := b.part("climate", "ada").Spent; spent != 20 {
 		t.Errorf("she spent %v", spent)
@@ -49,7 +51,7 @@ func TestCorrectionOfACorrectionForOneWhoLeft(t *testing.T) {
 // credits from any source.
 func TestDelayedReturn(t *testing.T) {
 	credit := func(b *bed, c messages.Credits) {
-		if r := b.command(Command{Verb: Credit, By: "ops", Credit: messages.CreditRequest{Account: "ada", Credit: c}}); r.Error != nil {
+		if r := b.command(Command{Verb: Credit, By: "ops", Credit: money.CreditRequest{Account: "ada", Credit: c}}); r.Error != nil {
 			b.Fatal(r.Error)
 		}
 	}
@@ -57,7 +59,7 @@ func TestDelayedReturn(t *testing.T) {
 		"a transfer": func(b *bed) { b.do(posted("in", "bob", "ada", 6)) },
 		"a grant":    func(b *bed) { b.grant("ada", 6) },
 		"a payment": func(b *bed) {
-			b.command(Command{Verb: Pay, By: "bob", Rank: User, Pay: messages.PayRequest{Key: "k", From: "bob", To: "ada", Amount: 6}})
+			b.command(Command{Verb: Pay, By: "bob", Rank: User, Pay: money.PayRequest{Key: "k", From: "bob", To: "ada", Amount: 6}})
 		},
 		"a charge": func(b *bed) {
 			b.do(held("hb", "bob", 6))
@@ -66,7 +68,7 @@ func TestDelayedReturn(t *testing.T) {
 			b.do(p)
 		},
 		"a correction": func(b *bed) {
-			b.must(b.command(Command{Verb: Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: "out", Amount: 6, Reason: "r"}}))
+			b.must(b.command(Command{Verb: Correct, By: "ops", Correct: money.CorrectRequest{Transfer: "out", Amount: 6, Reason: "r"}}))
 		},
 		"credit": func(b *bed) { credit(b, 6) },
 	} {
@@ -97,12 +99,12 @@ func TestDelayedReturn(t *testing.T) {
 // and not show the account.
 func TestPaymentIsAnsweredAgain(t *testing.T) {
 	b := climate(t)
-	pay := Command{Verb: Pay, By: "dan", Rank: User, Pay: messages.PayRequest{Key: "k", From: "climate", To: "ada", Amount: 5}}
+	pay := Command{Verb: Pay, By: "dan", Rank: User, Pay: money.PayRequest{Key: "k", From: "climate", To: "ada", Amount: 5}}
 	other := pay
 	other.Pay.Amount = 6
 	b.grant("ada", 1)
 	b.must(b.command(pay))
-	b.must(b.command(Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: "climate", Member: "dan", Remove: true}}))
+	b.must(b.command(Command{Verb: Member, By: "ops", Member: money.MemberRequest{Account: "climate", Member: "dan", Remove: true}}))
 	if r := b.command(pay); r.Error != nil || r.Account.Account != "climate" || r.Account.Balance != 0 || r.Account.Roles != nil {
 		t.Errorf("asked again: %+v", r)
 	}
@@ -120,7 +122,7 @@ func TestHoldsThatCannotBeCounted(t *testing.T) {
 	for i := range 10 {
 		name := "user" + uitoa(uint64(i))
 		b.grant(name, 1)
-		b.must(b.command(Command{Verb: Credit, By: "ops", Credit: messages.CreditRequest{Account: name, Credit: messages.MaxCredits}}))
+		b.must(b.command(Command{Verb: Credit, By: "ops", Credit: money.CreditRequest{Account: name, Credit: messages.MaxCredits}}))
 		if h := held(name, name, messages.MaxCredits); i < 9 {
 			b.do(h)
 		} else {
@@ -136,7 +138,7 @@ func TestHoldsThatCannotBeCounted(t *testing.T) {
 // not have the same return.
 func TestWhatMirrorsOtherSitesDoesNotExpire(t *testing.T) {
 	b := newBed(t)
-	g := messages.GrantRequest{Key: "k", Account: messages.PeerAccountPrefix + "-settlement", Amount: 5, Expires: 5000}
+	g := money.GrantRequest{Key: "k", Account: clearing.PeerAccountPrefix + "-settlement", Amount: 5, Expires: 5000}
 	b.refused(messages.Invalid, b.command(Command{Verb: Grant, By: "ops", Grant: g}))
 	g.Key, g.Expires = "k2", 0
 	b.must(b.command(Command{Verb: Grant, By: "ops", Grant: g}))
@@ -146,20 +148,20 @@ func TestWhatMirrorsOtherSitesDoesNotExpire(t *testing.T) {
 func TestRanks(t *testing.T) {
 	b := climate(t)
 	before := b.Totals().Records
-	role := messages.RoleOwner
+	role := money.RoleOwner
 	for _, c := range []Command{
-		{Verb: Grant, By: "ada", Rank: User, Grant: messages.GrantRequest{Key: "k", Account: "ada", Amount: 5}},
-		{Verb: Grant, By: "$auctioneer", Rank: Service, Grant: messages.GrantRequest{Key: "k", Account: "ada", Amount: 5}},
-		{Verb: Withdraw, By: "ada", Rank: User, Withdraw: messages.WithdrawRequest{Key: "k", Account: "climate", Amount: 5, Reason: "r"}},
-		{Verb: Credit, By: "ada", Rank: User, Credit: messages.CreditRequest{Account: "ada", Credit: 5}},
-		{Verb: Correct, By: "ada", Rank: User, Correct: messages.CorrectRequest{Transfer: "$grant/ops/first climate", Reason: "r"}},
-		{Verb: Project, By: "ada", Rank: User, Project: messages.ProjectRequest{Account: "mine"}},
-		{Verb: Transfers, By: "ada", Rank: User, Transfers: []messages.Transfer{posted("x", "climate", "$site", 1)}},
-		{Verb: Transfers, By: "$auctioneer", Rank: Operator, Transfers: []messages.Transfer{posted("x", "climate", "$site", 1)}},
-		{Verb: Transfers, By: "ada", Rank: Service, Transfers: []messages.Transfer{posted("x", "climate", "$site", 1)}},
-		{Verb: Member, By: "$auctioneer", Rank: Service, Member: messages.MemberRequest{Account: "climate", Member: "eve", Role: &role}},
-		{Verb: Pay, By: "$auctioneer", Rank: Service, Pay: messages.PayRequest{Key: "k", From: "climate", To: "ada", Amount: 1}},
-		{Verb: Freeze, By: "$auctioneer", Rank: Service, Freeze: messages.FreezeRequest{Account: "climate", Frozen: true}},
+		{Verb: Grant, By: "ada", Rank: User, Grant: money.GrantRequest{Key: "k", Account: "ada", Amount: 5}},
+		{Verb: Grant, By: "$auctioneer", Rank: Service, Grant: money.GrantRequest{Key: "k", Account: "ada", Amount: 5}},
+		{Verb: Withdraw, By: "ada", Rank: User, Withdraw: money.WithdrawRequest{Key: "k", Account: "climate", Amount: 5, Reason: "r"}},
+		{Verb: Credit, By: "ada", Rank: User, Credit: money.CreditRequest{Account: "ada", Credit: 5}},
+		{Verb: Correct, By: "ada", Rank: User, Correct: money.CorrectRequest{Transfer: "$grant/ops/first climate", Reason: "r"}},
+		{Verb: Project, By: "ada", Rank: User, Project: money.ProjectRequest{Account: "mine"}},
+		{Verb: Transfers, By: "ada", Rank: User, Transfers: []money.Transfer{posted("x", "climate", "$site", 1)}},
+		{Verb: Transfers, By: "$auctioneer", Rank: Operator, Transfers: []money.Transfer{posted("x", "climate", "$site", 1)}},
+		{Verb: Transfers, By: "ada", Rank: Service, Transfers: []money.Transfer{posted("x", "climate", "$site", 1)}},
+		{Verb: Member, By: "$auctioneer", Rank: Service, Member: money.MemberRequest{Account: "climate", Member: "eve", Role: &role}},
+		{Verb: Pay, By: "$auctioneer", Rank: Service, Pay: money.PayRequest{Key: "k", From: "climate", To: "ada", Amount: 1}},
+		{Verb: Freeze, By: "$auctioneer", Rank: Service, Freeze: money.FreezeRequest{Account: "climate", Frozen: true}},
 	} {
 		b.refused(messages.PermissionDenied, b.command(c))
 	}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // manage carries out a command about one account, and compares the ledger's answer with the model's.
@@ -37,32 +38,32 @@ func (g gen) caller() (messages.Name, Rank) {
 func (p *pair) begin(t *rapid.T) {
 	g := newGen(t)
 	for i, name := range []messages.Name{"ada", "bob", "lab", "lab"} {
-		r := messages.GrantRequest{Key: "begin" + strconv.Itoa(i), Account: name, Amount: 60, Expires: messages.Time(i%2) * (20 + g.when()&63)}
+		r := money.GrantRequest{Key: "begin" + strconv.Itoa(i), Account: name, Amount: 60, Expires: messages.Time(i%2) * (20 + g.when()&63)}
 		p.manage(t, g, Command{Verb: Grant, By: "ops", Grant: r}, func() (messages.Kind, bool) { return p.model.grant("ops", r) })
 	}
 	for i, name := range []messages.Name{"ada", "bob"} {
 		limit := messages.Credits(25 * i)
-		m := messages.MemberRequest{Account: "lab", Member: name, Limit: &limit}
+		m := money.MemberRequest{Account: "lab", Member: name, Limit: &limit}
 		p.manage(t, g, Command{Verb: Member, By: "ops", Member: m}, func() (messages.Kind, bool) { return p.model.member("ops", Operator, m) })
 	}
 }
 
 func (p *pair) project(t *rapid.T) {
 	g := newGen(t)
-	r := messages.ProjectRequest{Account: []messages.Name{"lab", "sea", "ada", "Bad"}[g.IntN(4)], Title: strconv.Itoa(g.IntN(2)), Owners: []messages.Name{"ada", "bob"}[:g.IntN(3)]}
+	r := money.ProjectRequest{Account: []messages.Name{"lab", "sea", "ada", "Bad"}[g.IntN(4)], Title: strconv.Itoa(g.IntN(2)), Owners: []messages.Name{"ada", "bob"}[:g.IntN(3)]}
 	p.manage(t, g, Command{Verb: Project, By: "ops", Project: r}, func() (messages.Kind, bool) { return p.model.makeProject(r) })
 }
 
 func (p *pair) freeze(t *rapid.T) {
 	g := newGen(t)
 	by, rank := g.caller()
-	r := messages.FreezeRequest{Account: g.name(), Frozen: g.odds(3)}
+	r := money.FreezeRequest{Account: g.name(), Frozen: g.odds(3)}
 	p.manage(t, g, Command{Verb: Freeze, By: by, Rank: rank, Freeze: r}, func() (messages.Kind, bool) { return p.model.freeze(by, rank, r) })
 }
 
 func (p *pair) credit(t *rapid.T) {
 	g := newGen(t)
-	r := messages.CreditRequest{Account: g.name(), Credit: g.amount()}
+	r := money.CreditRequest{Account: g.name(), Credit: g.amount()}
 	if g.odds(2) {
 		r.Credit = 0
 	}
@@ -72,7 +73,7 @@ func (p *pair) credit(t *rapid.T) {
 func (p *pair) pay(t *rapid.T) {
 	g := newGen(t)
 	by, rank := g.caller()
-	r := messages.PayRequest{Key: strconv.Itoa(g.IntN(30)), From: g.name(), To: g.name(), Amount: g.amount()}
+	r := money.PayRequest{Key: strconv.Itoa(g.IntN(30)), From: g.name(), To: g.name(), Amount: g.amount()}
 	if rank == User && g.odds(2) {
 		r.From = by
 	}
@@ -81,13 +82,13 @@ func (p *pair) pay(t *rapid.T) {
 
 func (p *pair) withdraw(t *rapid.T) {
 	g := newGen(t)
-	r := messages.WithdrawRequest{Key: strconv.Itoa(g.IntN(30)), Account: g.name(), Amount: g.amount(), Reason: "why"}
+	r := money.WithdrawRequest{Key: strconv.Itoa(g.IntN(30)), Account: g.name(), Amount: g.amount(), Reason: "why"}
 	p.manage(t, g, Command{Verb: Withdraw, By: "ops", Withdraw: r}, func() (messages.Kind, bool) { return p.model.withdraw("ops", r) })
 }
 
 func (p *pair) correct(t *rapid.T) {
 	g := newGen(t)
-	r := messages.CorrectRequest{Transfer: g.id(), Reason: "why"}
+	r := money.CorrectRequest{Transfer: g.id(), Reason: "why"}
 	if ids := slices.Sorted(maps.Keys(p.model.answers)); len(ids) > 0 && !g.odds(10) {
 		r.Transfer = ids[g.IntN(len(ids))]
 	}
@@ -98,7 +99,7 @@ func (p *pair) correct(t *rapid.T) {
 }
 
 // checkParts compares the members' sums of an account, and its expiring parts.
-func (p *pair) checkParts(t *rapid.T, a *messages.AccountReply) {
+func (p *pair) checkParts(t *rapid.T, a *money.AccountReply) {
 	m := p.model
 	title, project := m.project[a.Account]
 	if a.Project != project || a.Title != title || (a.Frozen != "") != (m.frozen[a.Account] != thawed) || a.Credit != m.credit[a.Account] {
@@ -118,10 +119,10 @@ func (p *pair) checkParts(t *rapid.T, a *messages.AccountReply) {
 			held[lot] += amount
 		}
 	}
-	var want []messages.Expiring
+	var want []money.Expiring
 	for _, lot := range m.sorted(a.Account) {
 		if m.lots[lot]+held[lot] != 0 {
-			want = append(want, messages.Expiring{Grant: lot.grant, Expires: lot.expires, Free: m.lots[lot], Held: held[lot]})
+			want = append(want, money.Expiring{Grant: lot.grant, Expires: lot.expires, Free: m.lots[lot], Held: held[lot]})
 		}
 	}
 	if !slices.Equal(a.Expiring, want) {

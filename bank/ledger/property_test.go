@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // TestLedgerAgreesWithModel applies the same random commands to the ledger and to a model of it. Identifiers, holds
@@ -71,9 +72,9 @@ func (g gen) odds(n int) bool { return g.IntN(n) == 0 }
 
 func (g gen) name() messages.Name {
 	if g.odds(20) {
-		return []messages.Name{messages.IssuerAccount, "nobody", "", "Not A Name"}[g.IntN(4)]
+		return []messages.Name{money.IssuerAccount, "nobody", "", "Not A Name"}[g.IntN(4)]
 	}
-	return []messages.Name{"ada", "bob", "lab", messages.SiteAccount}[g.IntN(4)]
+	return []messages.Name{"ada", "bob", "lab", money.SiteAccount}[g.IntN(4)]
 }
 
 func (g gen) amount() messages.Credits {
@@ -112,7 +113,7 @@ func (p *pair) charges(t *rapid.T) {
 	g := newGen(t)
 	hold := held(g.id(), "lab", messages.Credits(1+g.IntN(15)))
 	hold.Member = []messages.Name{"ada", "bob", "lab"}[g.IntN(3)]
-	batch := []messages.Transfer{hold}
+	batch := []money.Transfer{hold}
 	for range g.IntN(4) {
 		batch = append(batch, post(g.id(), p.pending(g), messages.Credits(g.IntN(12))))
 	}
@@ -121,7 +122,7 @@ func (p *pair) charges(t *rapid.T) {
 
 func (p *pair) grant(t *rapid.T) {
 	g := newGen(t)
-	r := messages.GrantRequest{Key: strconv.Itoa(g.IntN(30)), Account: g.name(), Amount: g.amount()}
+	r := money.GrantRequest{Key: strconv.Itoa(g.IntN(30)), Account: g.name(), Amount: g.amount()}
 	if g.odds(5) {
 		r.Amount = messages.MaxCredits // ten of these are too many
 	}
@@ -138,8 +139,8 @@ func (p *pair) grant(t *rapid.T) {
 func (p *pair) member(t *rapid.T) {
 	g := newGen(t)
 	by, rank := g.caller()
-	m := messages.MemberRequest{Account: g.name(), Member: g.name(), Remove: g.odds(3)}
-	if role := messages.Role(g.IntN(5)); !m.Remove && role < 4 || g.odds(20) {
+	m := money.MemberRequest{Account: g.name(), Member: g.name(), Remove: g.odds(3)}
+	if role := money.Role(g.IntN(5)); !m.Remove && role < 4 || g.odds(20) {
 		m.Role = &role
 	}
 	if limit := g.amount(); !m.Remove && g.odds(2) || g.odds(20) {
@@ -152,14 +153,14 @@ func (p *pair) time(t *rapid.T) { p.apply(newGen(t), Command{Verb: Expire}) }
 
 func (p *pair) transfers(t *rapid.T) {
 	g := newGen(t)
-	batch := make([]messages.Transfer, g.IntN(10))
+	batch := make([]money.Transfer, g.IntN(10))
 	for i := range batch {
 		batch[i] = p.transfer(g)
 	}
 	p.send(t, g, batch)
 }
 
-func (p *pair) send(t *rapid.T, g gen, batch []messages.Transfer) {
+func (p *pair) send(t *rapid.T, g gen, batch []money.Transfer) {
 	by, rank := messages.Name("$auctioneer"), Service
 	switch {
 	case g.odds(2):
@@ -172,7 +173,7 @@ func (p *pair) send(t *rapid.T, g gen, batch []messages.Transfer) {
 	for _, t := range batch {
 		if h, made := p.model.pending[t.ID]; made {
 			p.holds[t.ID] = h
-		} else if a := p.model.answers[t.ID]; a.asked.Kind == messages.Hold && !a.failed {
+		} else if a := p.model.answers[t.ID]; a.asked.Kind == money.Hold && !a.failed {
 			p.holds[t.ID] = modelHold{account: a.asked.Debit, payee: a.asked.Credit, member: a.asked.Member}
 		}
 	}
@@ -188,39 +189,39 @@ func (p *pair) send(t *rapid.T, g gen, batch []messages.Transfer) {
 }
 
 // transfer returns a transfer that is mostly well formed, and sometimes one that was answered before.
-func (p *pair) transfer(g gen) messages.Transfer {
-	x := messages.Transfer{ID: g.id(), Kind: messages.TransferKind(g.IntN(5)), Amount: g.amount(), Linked: g.odds(3)}
+func (p *pair) transfer(g gen) money.Transfer {
+	x := money.Transfer{ID: g.id(), Kind: money.TransferKind(g.IntN(5)), Amount: g.amount(), Linked: g.odds(3)}
 	if before, known := p.model.answers[x.ID]; known && g.odds(2) {
-		if before.asked.Kind == messages.Hold && g.odds(2) {
+		if before.asked.Kind == money.Hold && g.odds(2) {
 			before.asked.Expires = g.when()
 		}
 		return before.asked
 	}
 	if g.odds(60) {
-		x.Kind, x.Reason = messages.Extend+1, "\x00"
+		x.Kind, x.Reason = money.Extend+1, "\x00"
 	}
 	odd := g.odds(30) // sets fields that only other kinds have
-	if x.Kind == messages.Posted || x.Kind == messages.Hold || g.odds(8) || odd {
+	if x.Kind == money.Posted || x.Kind == money.Hold || g.odds(8) || odd {
 		x.Debit = g.name()
 	}
-	if x.Kind == messages.Posted || (x.Kind == messages.Post && !g.odds(3)) || (x.Kind == messages.Hold && g.odds(4)) || odd {
+	if x.Kind == money.Posted || (x.Kind == money.Post && !g.odds(3)) || (x.Kind == money.Hold && g.odds(4)) || odd {
 		x.Credit = g.name()
 	}
-	if x.Kind == messages.Hold || odd {
+	if x.Kind == money.Hold || odd {
 		x.Member = x.Debit
 		if g.odds(4) {
 			x.Member = g.name()
 		}
 	}
-	if (x.Kind == messages.Hold || x.Kind == messages.Extend) && !g.odds(3) || odd {
+	if (x.Kind == money.Hold || x.Kind == money.Extend) && !g.odds(3) || odd {
 		x.Expires = g.when()
-	} else if x.Kind == messages.Hold && g.odds(2) || x.Kind == messages.Extend && g.odds(3) || g.odds(50) {
+	} else if x.Kind == money.Hold && g.odds(2) || x.Kind == money.Extend && g.odds(3) || g.odds(50) {
 		x.Timeout = []messages.Duration{1000, 20_000, 100_000, math.MaxInt64, 999, -1}[g.IntN(6)]
 	}
 	if resolves(x.Kind) || odd {
 		x.Pending = p.pending(g)
 	}
-	if (x.Kind == messages.Void || x.Kind == messages.Extend) && !g.odds(10) {
+	if (x.Kind == money.Void || x.Kind == money.Extend) && !g.odds(10) {
 		x.Amount = 0
 	}
 	if resolves(x.Kind) && g.odds(3) {
@@ -286,7 +287,7 @@ func is(got messages.Credits, want *big.Int) bool { return want.Cmp(big.NewInt(i
 // checkStatements adds up the entries of each account.
 func (p *pair) checkStatements(t *rapid.T) {
 	for _, a := range p.ledger.Accounts() {
-		s, err := p.ledger.Statement(messages.StatementRequest{Account: a.Account, Limit: MaxPage})
+		s, err := p.ledger.Statement(money.StatementRequest{Account: a.Account, Limit: MaxPage})
 		if err != nil || s.More || s.Opening != 0 {
 			t.Fatalf("statement of %s: %+v, %v", a.Account, s, err)
 		}

@@ -8,10 +8,11 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // Holds returns the newest pending holds of an account, at most MaxPendingHolds of them.
-func (l *Ledger) Holds(name messages.Name) []messages.PendingHold {
+func (l *Ledger) Holds(name messages.Name) []money.PendingHold {
 	if a := l.accounts.byName[name]; a != nil {
 		return a.pending()
 	}
@@ -19,19 +20,19 @@ func (l *Ledger) Holds(name messages.Name) []messages.PendingHold {
 }
 
 // Account returns an account with its members and expiring grants.
-func (l *Ledger) Account(name messages.Name) (messages.AccountReply, error) {
+func (l *Ledger) Account(name messages.Name) (money.AccountReply, error) {
 	a, err := l.accounts.find(name)
 	if err != nil {
-		return messages.AccountReply{}, err
+		return money.AccountReply{}, err
 	}
 	return a.reply(), nil
 }
 
 // Brief returns an account without its members and expiring grants.
-func (l *Ledger) Brief(name messages.Name) (messages.AccountReply, error) {
+func (l *Ledger) Brief(name messages.Name) (money.AccountReply, error) {
 	a, err := l.accounts.find(name)
 	if err != nil {
-		return messages.AccountReply{}, err
+		return money.AccountReply{}, err
 	}
 	return a.brief(), nil
 }
@@ -47,8 +48,8 @@ const (
 func (a *account) bytes() int { return 512 + len(a.title) + 192*(len(a.members)+len(a.lots)) }
 
 // Accounts returns every account, by name, including the bank's own accounts.
-func (l *Ledger) Accounts() []messages.AccountReply {
-	list := make([]messages.AccountReply, 0, len(l.accounts.order))
+func (l *Ledger) Accounts() []money.AccountReply {
+	list := make([]money.AccountReply, 0, len(l.accounts.order))
 	for name := range l.accounts.names.after("") {
 		list = append(list, l.accounts.byName[name].reply())
 	}
@@ -57,8 +58,8 @@ func (l *Ledger) Accounts() []messages.AccountReply {
 
 // MostGranted returns the accounts of users and projects that were granted the most credits, at most most of them, without
 // their members and expiring grants. It reads every account.
-func (l *Ledger) MostGranted(most int) (list []messages.AccountReply) {
-	compare := func(a, b messages.AccountReply) int {
+func (l *Ledger) MostGranted(most int) (list []money.AccountReply) {
+	compare := func(a, b money.AccountReply) int {
 		return cmp.Or(cmp.Compare(b.Granted, a.Granted), cmp.Compare(a.Account, b.Account))
 	}
 	for name := range l.accounts.names.after("") {
@@ -77,12 +78,12 @@ func (l *Ledger) MostGranted(most int) (list []messages.AccountReply) {
 // AccountsPage returns at most q.Limit accounts, by name, after q.After; limit 0 means MaxAccounts. It costs the
 // logarithm of the number of accounts plus the length of the page. With q.Projects it may cost up to the number of
 // accounts.
-func (l *Ledger) AccountsPage(q messages.AccountsRequest) (messages.AccountsReply, error) {
+func (l *Ledger) AccountsPage(q money.AccountsRequest) (money.AccountsReply, error) {
 	return l.accounts.page(q, l.accounts.names.after(q.After))
 }
 
 // AccountsOf returns a page, as AccountsPage does, of a user's account and the accounts that the user is a member of.
-func (l *Ledger) AccountsOf(user messages.Name, q messages.AccountsRequest) (messages.AccountsReply, error) {
+func (l *Ledger) AccountsOf(user messages.Name, q money.AccountsRequest) (money.AccountsReply, error) {
 	names := slices.Clone(l.accounts.projects[user])
 	if l.accounts.byName[user] != nil && !slices.Contains(names, user) {
 		names = append(names, user)
@@ -92,14 +93,14 @@ func (l *Ledger) AccountsOf(user messages.Name, q messages.AccountsRequest) (mes
 	return l.accounts.page(q, slices.Values(names))
 }
 
-func (as *accounts) page(q messages.AccountsRequest, names iter.Seq[messages.Name]) (messages.AccountsReply, error) {
+func (as *accounts) page(q money.AccountsRequest, names iter.Seq[messages.Name]) (money.AccountsReply, error) {
 	if q.Limit < 0 || q.Limit > MaxAccounts {
-		return messages.AccountsReply{}, messages.Errorf(messages.TooLarge, "limit %d: ask for 1 to %d accounts, and page on with after", q.Limit, MaxAccounts)
+		return money.AccountsReply{}, messages.Errorf(messages.TooLarge, "limit %d: ask for 1 to %d accounts, and page on with after", q.Limit, MaxAccounts)
 	}
 	if q.Limit == 0 {
 		q.Limit = MaxAccounts
 	}
-	reply := messages.AccountsReply{Accounts: []messages.AccountReply{}}
+	reply := money.AccountsReply{Accounts: []money.AccountReply{}}
 	size := 0
 	for name := range names {
 		a := as.byName[name]
@@ -142,14 +143,14 @@ func (l *Ledger) Limited(user, name messages.Name) bool {
 
 // Standings returns the balance and reserve of all accounts, by name. It returns an error if there are more than most
 // accounts.
-func (l *Ledger) Standings(most int) ([]messages.Standing, error) {
+func (l *Ledger) Standings(most int) ([]money.Standing, error) {
 	if len(l.accounts.order) > most {
 		return nil, messages.Errorf(messages.TooLarge, "there are %d accounts, more than fit into one reply: verify the bank's directory instead, with --history", len(l.accounts.order))
 	}
-	list := make([]messages.Standing, 0, len(l.accounts.order))
+	list := make([]money.Standing, 0, len(l.accounts.order))
 	for name := range l.accounts.names.after("") {
 		a := l.accounts.byName[name]
-		list = append(list, messages.Standing{Account: name, Balance: a.balance, Reserved: a.reserved})
+		list = append(list, money.Standing{Account: name, Balance: a.balance, Reserved: a.reserved})
 	}
 	return list, nil
 }
@@ -174,9 +175,9 @@ func (l *Ledger) Totals() Totals {
 
 // Books returns the bank's running totals, in constant time. The books balance if the issued amount (minus the
 // issuer's balance) equals the sum over the other accounts. [Image.Audit] recomputes these totals from the records.
-func (l *Ledger) Books() messages.BooksReply {
+func (l *Ledger) Books() money.BooksReply {
 	t := l.Totals()
-	r := messages.BooksReply{
+	r := money.BooksReply{
 		Issued: t.Issued, Balances: l.accounts.balances, Held: t.Held, Holds: t.Holds,
 		Accounts: t.Accounts - 1, Transfers: t.Transfers, Balanced: l.accounts.balances == t.Issued,
 		Message: fmt.Sprintf("the running totals of %d records agree; an operator can compute them again from the first record", t.Records),

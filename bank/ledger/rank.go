@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // Rank says what the maker of a command may do. The leader decides it.
@@ -75,7 +76,7 @@ func mayBe(name messages.Name, rank Rank) bool {
 
 // permitted returns an error if a service would resolve or extend a hold that another service made.
 func (s *step) permitted(c *Command) *messages.Error {
-	if s.hold == nil || s.asked.Kind == messages.Hold || s.hold.by == c.By || c.Rank == Operator {
+	if s.hold == nil || s.asked.Kind == money.Hold || s.hold.by == c.By || c.Rank == Operator {
 		return nil
 	}
 	if c.Rank == Clearing && strings.HasPrefix(s.hold.id, ClearingPrefix) {

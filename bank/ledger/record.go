@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/proof"
 )
 
@@ -41,9 +42,9 @@ type record struct {
 	remove  bool          // membership
 	change  change        // changed
 
-	asked   messages.Transfer // done, refused; lapsed: only Kind and Pending
-	outcome outcome           // done, lapsed
-	refusal messages.Error    // refused
+	asked   money.Transfer // done, refused; lapsed: only Kind and Pending
+	outcome outcome        // done, lapsed
+	refusal messages.Error // refused
 
 	// Links to the earlier entries of the accounts that the record debits and credits.
 	debitLink, creditLink link
@@ -87,8 +88,8 @@ type standing struct{ balance, reserved messages.Credits }
 func (s standing) available() messages.Credits { return s.balance - s.reserved }
 
 // resolves reports whether a kind of transfer acts on an existing hold.
-func resolves(k messages.TransferKind) bool {
-	return k == messages.Post || k == messages.Void || k == messages.Extend
+func resolves(k money.TransferKind) bool {
+	return k == money.Post || k == money.Void || k == money.Extend
 }
 
 // ranked is a bit that is set in the first byte of every record.
@@ -142,8 +143,8 @@ func (c *codec) record(r *record) {
 }
 
 // outcome encodes or decodes only what does not follow from the transfer itself.
-func (c *codec) outcome(t *messages.Transfer, o *outcome) {
-	if t.Kind != messages.Posted && t.Kind != messages.Hold {
+func (c *codec) outcome(t *money.Transfer, o *outcome) {
+	if t.Kind != money.Posted && t.Kind != money.Hold {
 		c.text(&o.debit)
 		c.text(&o.credit)
 		number(c, &o.held)
@@ -159,13 +160,13 @@ func (c *codec) outcome(t *messages.Transfer, o *outcome) {
 }
 
 // follow sets the fields of the outcome that follow from the transfer.
-func (o *outcome) follow(t *messages.Transfer) {
+func (o *outcome) follow(t *money.Transfer) {
 	switch t.Kind {
-	case messages.Posted:
+	case money.Posted:
 		*o = outcome{debit: t.Debit, credit: t.Credit, amount: t.Amount, job: t.Job}
-	case messages.Hold:
+	case money.Hold:
 		*o = outcome{debit: t.Debit, held: t.Amount, job: t.Job}
-	case messages.Post:
+	case money.Post:
 		o.amount = t.Amount
 	}
 }
@@ -208,10 +209,10 @@ func whyRefused(kind messages.Kind) string {
 }
 
 // result returns the answer that the maker of a recorded transfer got.
-func (r *record) result() messages.TransferResult {
+func (r *record) result() money.TransferResult {
 	if r.what == refused {
 		refusal := r.refusal
-		return messages.TransferResult{Error: &refusal}
+		return money.TransferResult{Error: &refusal}
 	}
-	return messages.TransferResult{Amount: resultAmount(&r.asked, r.outcome.amount, r.outcome.held)}
+	return money.TransferResult{Amount: resultAmount(&r.asked, r.outcome.amount, r.outcome.held)}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // records has the journal, the index of its identifiers, and the time of the latest record. The time never decreases.
@@ -150,19 +151,19 @@ func (rs *records) seek(id string) (found record, err error) {
 }
 
 // recall returns the remembered result of a transfer, or a Conflict if the content differs.
-func (rs *records) recall(t *messages.Transfer) messages.TransferResult {
+func (rs *records) recall(t *money.Transfer) money.TransferResult {
 	number := rs.recorded(t.ID)
 	if number == 0 {
-		return messages.TransferResult{Error: messages.Errorf(messages.Conflict,
+		return money.TransferResult{Error: messages.Errorf(messages.Conflict,
 			"transfer %q is new, but linked to one that was answered before without it: send the same chain again, or use new identifiers", clip(t.ID))}
 	}
 	rec := rs.record(number)
 	if !same(rec.asked, *t) {
-		return messages.TransferResult{Error: messages.Errorf(messages.Conflict,
+		return money.TransferResult{Error: messages.Errorf(messages.Conflict,
 			"transfer %q was answered before with other content: choose a new identifier for a new transfer", clip(t.ID))}
 	}
 	result := rec.result()
-	if result.Error == nil && rec.asked.Kind == messages.Extend {
+	if result.Error == nil && rec.asked.Kind == money.Extend {
 		result.Amount = rs.record(rs.recorded(rec.asked.Pending)).asked.Amount
 	}
 	return result
@@ -171,11 +172,11 @@ func (rs *records) recall(t *messages.Transfer) messages.TransferResult {
 // same reports whether two transfers under one identifier have the same content. Two fields may differ, and the first
 // value stays: the expiry, which is computed from the time of the request; and the reason of a job's transfer, which
 // may have become longer.
-func same(a, b messages.Transfer) bool {
+func same(a, b money.Transfer) bool {
 	if a.Job != 0 && a.Job == b.Job {
 		a.Reason = b.Reason
 	}
-	if a.Kind == messages.Hold && b.Kind == messages.Hold {
+	if a.Kind == money.Hold && b.Kind == money.Hold {
 		a.Expires = b.Expires
 	}
 	return a == b

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 var (
@@ -207,7 +209,7 @@ func (p *replay) opening(c Command, last *record) (Command, error) {
 	case done:
 		return p.movement(c, last)
 	case changed:
-		c.Verb, c.Project = Project, messages.ProjectRequest{Account: last.change.account, Title: last.change.text}
+		c.Verb, c.Project = Project, money.ProjectRequest{Account: last.change.account, Title: last.change.text}
 		return c, nil
 	}
 	return c, errors.New("opens an account without a grant or project")
@@ -224,17 +226,17 @@ func (p *replay) changing(c Command) (Command, error) {
 		case 0:
 			c.Member.Remove = rec.remove
 		case memberRole:
-			role := messages.Role(ch.number)
+			role := money.Role(ch.number)
 			c.Member.Role = &role
 		case memberLimit:
 			limit := messages.Credits(ch.number)
 			c.Member.Limit = &limit
 		case asProject:
-			c.Verb, c.Project = Project, messages.ProjectRequest{Account: ch.account, Title: ch.text}
+			c.Verb, c.Project = Project, money.ProjectRequest{Account: ch.account, Title: ch.text}
 		case freeze:
-			c.Verb, c.Freeze = Freeze, messages.FreezeRequest{Account: ch.account, Frozen: freezer(ch.number) != thawed, Reason: ch.text}
+			c.Verb, c.Freeze = Freeze, money.FreezeRequest{Account: ch.account, Frozen: freezer(ch.number) != thawed, Reason: ch.text}
 		case creditLimit:
-			c.Verb, c.Credit = Credit, messages.CreditRequest{Account: ch.account, Credit: messages.Credits(ch.number), Reason: ch.text}
+			c.Verb, c.Credit = Credit, money.CreditRequest{Account: ch.account, Credit: messages.Credits(ch.number), Reason: ch.text}
 		default:
 			return c, errDiffers
 		}
@@ -260,13 +262,13 @@ func (p *replay) movement(c Command, rec *record) (Command, error) {
 	key := func(prefix string) string { return strings.TrimPrefix(t.ID, prefix+c.By+"/") }
 	switch originOf(t.ID) {
 	case granted:
-		c.Verb, c.Grant = Grant, messages.GrantRequest{Key: key(grantPrefix), Account: t.Credit, Amount: t.Amount, Reason: t.Reason, Expires: t.Expires, Lasts: t.Timeout}
+		c.Verb, c.Grant = Grant, money.GrantRequest{Key: key(grantPrefix), Account: t.Credit, Amount: t.Amount, Reason: t.Reason, Expires: t.Expires, Lasts: t.Timeout}
 	case paid:
-		c.Verb, c.Pay = Pay, messages.PayRequest{Key: key(payPrefix), From: t.Debit, To: t.Credit, Amount: t.Amount, Reason: t.Reason}
+		c.Verb, c.Pay = Pay, money.PayRequest{Key: key(payPrefix), From: t.Debit, To: t.Credit, Amount: t.Amount, Reason: t.Reason}
 	case withdrawn:
-		c.Verb, c.Withdraw = Withdraw, messages.WithdrawRequest{Key: key(withdrawPrefix), Account: t.Debit, Amount: t.Amount, Reason: t.Reason}
+		c.Verb, c.Withdraw = Withdraw, money.WithdrawRequest{Key: key(withdrawPrefix), Account: t.Debit, Amount: t.Amount, Reason: t.Reason}
 	case corrected:
-		c.Verb, c.Correct = Correct, messages.CorrectRequest{Transfer: t.Pending, Amount: t.Amount, Reason: t.Reason}
+		c.Verb, c.Correct = Correct, money.CorrectRequest{Transfer: t.Pending, Amount: t.Amount, Reason: t.Reason}
 	default:
 		return c, errors.New("returns a grant that was not due then")
 	}
@@ -283,7 +285,7 @@ func (p *replay) askAgain(rec *record) {
 		return
 	}
 	var k messages.SiteKeys
-	if messages.Unmarshal(rec.signed.Payload, messages.Msgpack, &k) != nil {
+	if wire.Unmarshal(rec.signed.Payload, wire.Msgpack, &k) != nil {
 		return // then expect reports that the record is missing
 	}
 	number, t := p.ledger.records.write(rec, nil, nil), &p.ledger.requests.trust

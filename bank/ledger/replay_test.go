@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // environment returns a number from an environment variable; otherwise if it is not set.
@@ -83,7 +84,7 @@ var alterations = []struct {
 	name  string
 	alter func(*record) bool
 }{
-	{"another amount", func(r *record) bool { r.asked.Amount++; return r.what == done && r.asked.Kind <= messages.Post }},
+	{"another amount", func(r *record) bool { r.asked.Amount++; return r.what == done && r.asked.Kind <= money.Post }},
 	{"another standing", func(r *record) bool { r.outcome.debitAfter.balance++; return r.what == done || r.what == lapsed }},
 	{"done is refused", func(r *record) bool {
 		was := r.what
@@ -133,38 +134,38 @@ func (b *bed) wander(r *rand.Rand, n int) {
 		}
 		return messages.Credits(1 + r.IntN(2))
 	}
-	b.command(Command{Verb: Project, By: "ops", Project: messages.ProjectRequest{Account: "sea", Title: "the sea", Owners: []messages.Name{"dan", "eve"}}})
-	b.command(Command{Verb: Grant, By: "ops", Grant: messages.GrantRequest{Key: "sea", Account: "sea", Amount: 60, Expires: 1300}})
+	b.command(Command{Verb: Project, By: "ops", Project: money.ProjectRequest{Account: "sea", Title: "the sea", Owners: []messages.Name{"dan", "eve"}}})
+	b.command(Command{Verb: Grant, By: "ops", Grant: money.GrantRequest{Key: "sea", Account: "sea", Amount: 60, Expires: 1300}})
 	b.grant("dan", 60)
 	for range n {
 		b.at += messages.Time(r.IntN(12))
 		key := fmt.Sprint(r.IntN(n))
-		role, limit := messages.Role(r.IntN(3)+1), messages.Credits(r.IntN(9))
+		role, limit := money.Role(r.IntN(3)+1), messages.Credits(r.IntN(9))
 		by, rank := messages.Name("ops"), Operator
 		if r.IntN(2) == 0 {
 			by, rank = pick("dan", "eve", "zoe"), User
 		}
 		switch r.IntN(12) {
 		case 0:
-			b.command(Command{Verb: Grant, By: "ops", Grant: messages.GrantRequest{Key: key, Account: pick("dan", "sea", "eve"), Amount: amount(), Expires: messages.Time(r.IntN(2)) * (b.at + messages.Time(r.IntN(60)) - 5)}})
+			b.command(Command{Verb: Grant, By: "ops", Grant: money.GrantRequest{Key: key, Account: pick("dan", "sea", "eve"), Amount: amount(), Expires: messages.Time(r.IntN(2)) * (b.at + messages.Time(r.IntN(60)) - 5)}})
 		case 1:
-			b.command(Command{Verb: Member, By: by, Rank: rank, Member: messages.MemberRequest{Account: "sea", Member: pick("dan", "eve", "fay"), Remove: r.IntN(4) == 0}})
+			b.command(Command{Verb: Member, By: by, Rank: rank, Member: money.MemberRequest{Account: "sea", Member: pick("dan", "eve", "fay"), Remove: r.IntN(4) == 0}})
 		case 2:
-			b.command(Command{Verb: Member, By: by, Rank: rank, Member: messages.MemberRequest{Account: "sea", Member: pick("dan", "eve", "fay"), Role: &role, Limit: &limit}})
+			b.command(Command{Verb: Member, By: by, Rank: rank, Member: money.MemberRequest{Account: "sea", Member: pick("dan", "eve", "fay"), Role: &role, Limit: &limit}})
 		case 3:
-			b.command(Command{Verb: Pay, By: by, Rank: rank, Pay: messages.PayRequest{Key: key, From: pick("sea", "dan"), To: pick("dan", "eve", "sea", "nobody"), Amount: amount()}})
+			b.command(Command{Verb: Pay, By: by, Rank: rank, Pay: money.PayRequest{Key: key, From: pick("sea", "dan"), To: pick("dan", "eve", "sea", "nobody"), Amount: amount()}})
 		case 4:
-			b.command(Command{Verb: Freeze, By: by, Rank: rank, Freeze: messages.FreezeRequest{Account: pick("sea", "dan"), Frozen: r.IntN(2) == 0, Reason: "r"}})
+			b.command(Command{Verb: Freeze, By: by, Rank: rank, Freeze: money.FreezeRequest{Account: pick("sea", "dan"), Frozen: r.IntN(2) == 0, Reason: "r"}})
 		case 5:
-			b.command(Command{Verb: Credit, By: "ops", Credit: messages.CreditRequest{Account: pick("sea", "dan"), Credit: messages.Credits(r.IntN(40))}})
+			b.command(Command{Verb: Credit, By: "ops", Credit: money.CreditRequest{Account: pick("sea", "dan"), Credit: messages.Credits(r.IntN(40))}})
 		case 6:
-			b.command(Command{Verb: Withdraw, By: "ops", Withdraw: messages.WithdrawRequest{Key: key, Account: pick("sea", "dan"), Amount: amount(), Reason: "r"}})
+			b.command(Command{Verb: Withdraw, By: "ops", Withdraw: money.WithdrawRequest{Key: key, Account: pick("sea", "dan"), Amount: amount(), Reason: "r"}})
 		case 7:
-			b.command(Command{Verb: Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: pick("", "$correct/", "$correct/$correct/") + old(), Amount: messages.Credits(r.IntN(2)), Reason: "r"}})
+			b.command(Command{Verb: Correct, By: "ops", Correct: money.CorrectRequest{Transfer: pick("", "$correct/", "$correct/$correct/") + old(), Amount: messages.Credits(r.IntN(2)), Reason: "r"}})
 		default:
-			var list []messages.Transfer
+			var list []money.Transfer
 			for range 1 + r.IntN(4) {
-				t := messages.Transfer{ID: id(), Kind: messages.Hold, Debit: "sea", Member: pick("dan", "eve", "fay", "sea"), Amount: amount(), Timeout: messages.Duration(r.IntN(3) * 40_000)}
+				t := money.Transfer{ID: id(), Kind: money.Hold, Debit: "sea", Member: pick("dan", "eve", "fay", "sea"), Amount: amount(), Timeout: messages.Duration(r.IntN(3) * 40_000)}
 				switch r.IntN(6) {
 				case 0, 1:
 					t = post(t.ID, old(), amount())

@@ -6,7 +6,10 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/proof"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // requests has the keys and sessions that the ledger trusts, and the request that is being carried out.
@@ -142,7 +145,7 @@ func (q *requests) asked(verb string, by messages.Name, r *messages.SignedReques
 
 // entitled returns an error if this rank may not make the request.
 func entitled(verb string, rank Rank) *messages.Error {
-	service := verb == messages.VerbSession || verb == messages.VerbAccept || verb == messages.VerbCharge
+	service := verb == messages.VerbSession || verb == clearing.VerbAccept || verb == clearing.VerbCharge
 	if slices.Contains(operators, verb) && rank != Operator || service && rank == User {
 		return messages.Errorf(messages.Unproven, "%q is not for %v: use the credentials of who may ask it", clip(verb), rank)
 	}
@@ -151,21 +154,21 @@ func entitled(verb string, rank Rank) *messages.Error {
 
 // requestNames has, for each verb, the name of the request that leads to it.
 var requestNames = map[Verb]string{
-	Grant: messages.VerbGrant, Member: messages.VerbMember, Project: messages.VerbProject, Pay: messages.VerbPay,
-	Freeze: messages.VerbFreeze, Credit: messages.VerbCredit, Withdraw: messages.VerbWithdraw, Correct: messages.VerbCorrect,
+	Grant: messages.VerbGrant, Member: messages.VerbMember, Project: money.VerbProject, Pay: money.VerbPay,
+	Freeze: money.VerbFreeze, Credit: money.VerbCredit, Withdraw: money.VerbWithdraw, Correct: money.VerbCorrect,
 	Session: messages.VerbSession,
 }
 
 // operators are the requests that only operators may make.
 var operators = []string{
-	messages.VerbGrant, messages.VerbProject, messages.VerbCredit, messages.VerbWithdraw, messages.VerbCorrect,
-	messages.VerbPeer, messages.VerbReserve, messages.VerbClose, messages.VerbPart, messages.VerbConfirm, messages.VerbAdopt,
+	messages.VerbGrant, money.VerbProject, money.VerbCredit, money.VerbWithdraw, money.VerbCorrect,
+	clearing.VerbPeer, clearing.VerbReserve, clearing.VerbClose, clearing.VerbPart, clearing.VerbConfirm, clearing.VerbAdopt,
 }
 
 // keyed are the requests that have their own identifier, so that a repeated one changes nothing.
 var keyed = []string{
-	messages.VerbGrant, messages.VerbPay, messages.VerbWithdraw, messages.VerbCorrect,
-	messages.VerbAuthorise, messages.VerbRemit, messages.VerbAccept, messages.VerbCharge, messages.VerbRevoke,
+	messages.VerbGrant, money.VerbPay, money.VerbWithdraw, money.VerbCorrect,
+	clearing.VerbAuthorise, clearing.VerbRemit, clearing.VerbAccept, clearing.VerbCharge, clearing.VerbRevoke,
 }
 
 // writeAsked writes the record of the present request or statement, once, and returns the record's number.
@@ -234,7 +237,7 @@ func (t *trust) note(r *record, number uint64) {
 		return
 	}
 	var open messages.SessionRequest
-	if messages.Unmarshal(r.signed.Payload, messages.Detect(r.signed.Payload, ""), &open) != nil {
+	if wire.Unmarshal(r.signed.Payload, wire.Detect(r.signed.Payload, ""), &open) != nil {
 		return
 	}
 	token := r.token

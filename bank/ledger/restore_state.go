@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // compareState compares the replayed state with the state in the image.
@@ -108,7 +109,7 @@ func (d *loader) account(c *codec) {
 
 // check returns an error for an impossible state. The state was not recomputed, because the image lacks records.
 func (d *loader) check() error {
-	if d.accounts.issuer = d.accounts.byName[messages.IssuerAccount]; d.accounts.issuer == nil || d.accounts.byName[messages.SiteAccount] == nil {
+	if d.accounts.issuer = d.accounts.byName[money.IssuerAccount]; d.accounts.issuer == nil || d.accounts.byName[money.SiteAccount] == nil {
 		return fmt.Errorf("%w: the bank's own accounts are missing", errImage)
 	}
 	reserved := make(map[*account]messages.Credits, len(d.ledger.holds.byID))

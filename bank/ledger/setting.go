@@ -8,7 +8,7 @@ type setting uint8
 
 const (
 	asProject   setting = iota + 1 // text: the title
-	memberRole                     // member, number: a messages.Role
+	memberRole                     // member, number: a money.Role
 	memberLimit                    // member, number: credits
 	freeze                         // number: a freezer; text: why
 	creditLimit                    // number: credits; text: why

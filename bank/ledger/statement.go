@@ -1,6 +1,9 @@
 package ledger
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
+)
 
 // Limits on the number of entries on a page.
 const (
@@ -11,20 +14,20 @@ const (
 // Statement returns a page of an account's history, oldest first. The page has the entries with numbers above q.After
 // and times in [q.From, q.To); with q.Newest, it has the last of these. To = 0 means no end. It costs the logarithm
 // of the history plus the length of the page.
-func (l *Ledger) Statement(q messages.StatementRequest) (messages.StatementReply, error) {
+func (l *Ledger) Statement(q money.StatementRequest) (money.StatementReply, error) {
 	a, refusal := l.accounts.find(q.Account)
 	if refusal != nil {
-		return messages.StatementReply{}, refusal
+		return money.StatementReply{}, refusal
 	}
 	if q.Limit < 0 || q.Limit > MaxPage {
-		return messages.StatementReply{}, messages.Errorf(messages.TooLarge, "limit %d: ask for 1 to %d entries, and page on with after", q.Limit, MaxPage)
+		return money.StatementReply{}, messages.Errorf(messages.TooLarge, "limit %d: ask for 1 to %d entries, and page on with after", q.Limit, MaxPage)
 	}
 	if q.Limit == 0 {
 		q.Limit = DefaultPage
 	}
 	reply, err := (&statement{a, l.records, l.holds}).page(q)
 	if err != nil {
-		return messages.StatementReply{}, messages.Errorf(messages.Internal, "the history of account %q cannot be read: %v", a.name, err)
+		return money.StatementReply{}, messages.Errorf(messages.Internal, "the history of account %q cannot be read: %v", a.name, err)
 	}
 	return reply, nil
 }
@@ -37,8 +40,8 @@ type statement struct {
 }
 
 // page collects the entries that a request asks for.
-func (s *statement) page(q messages.StatementRequest) (messages.StatementReply, error) {
-	reply := messages.StatementReply{Account: s.account.name, Entries: []messages.Entry{}}
+func (s *statement) page(q money.StatementRequest) (money.StatementReply, error) {
+	reply := money.StatementReply{Account: s.account.name, Entries: []money.Entry{}}
 	first, err := s.oldest(func(e *entry) bool { return e.number > q.After && e.at >= q.From })
 	if err != nil {
 		return reply, err
@@ -78,7 +81,7 @@ func (s *statement) page(q messages.StatementRequest) (messages.StatementReply, 
 
 // newest returns the first entry of the page with the newest entries, which is never before first. It reports whether
 // there are older entries.
-func (s *statement) newest(first *entry, q messages.StatementRequest) (*entry, bool, error) {
+func (s *statement) newest(first *entry, q money.StatementRequest) (*entry, bool, error) {
 	name := s.account.name
 	end := s.account.trail.count
 	after, err := s.oldest(func(e *entry) bool { return past(q, e) })
@@ -95,12 +98,12 @@ func (s *statement) newest(first *entry, q messages.StatementRequest) (*entry, b
 }
 
 // past reports whether an entry is later than the requested period.
-func past(q messages.StatementRequest, e *entry) bool {
+func past(q money.StatementRequest, e *entry) bool {
 	return q.To != 0 && e.at >= q.To || q.Before != 0 && e.number >= q.Before
 }
 
 // opening sets the balance at the beginning of the page: the balance after the entry number, if there is one.
-func (s *statement) opening(number uint64, reply *messages.StatementReply) error {
+func (s *statement) opening(number uint64, reply *money.StatementReply) error {
 	if number == 0 {
 		return nil
 	}
@@ -115,9 +118,9 @@ func (s *statement) opening(number uint64, reply *messages.StatementReply) error
 const lapseReason = "the hold expired"
 
 // entry returns the record as an entry in the statement of one of its accounts.
-func (r *record) entry(name messages.Name, number uint64) messages.Entry {
+func (r *record) entry(name messages.Name, number uint64) money.Entry {
 	o := &r.outcome
-	e := messages.Entry{Number: number, At: r.at, Kind: r.asked.Kind, Transfer: r.asked.ID, Job: o.job, Reason: r.asked.Reason}
+	e := money.Entry{Number: number, At: r.at, Kind: r.asked.Kind, Transfer: r.asked.ID, Job: o.job, Reason: r.asked.Reason}
 	if r.what == lapsed {
 		e.Transfer, e.Reason = r.asked.Pending, lapseReason
 	}
@@ -197,7 +200,7 @@ func (s *statement) run(first *entry, most int) ([]entry, error) {
 // explain adds information from other records to the entries: who asked and, for holds and their resolutions, the
 // member and the job. Often only a later record of a hold has the job. The ledger knows the job while the hold is
 // pending; afterwards explain searches the page.
-func (s *statement) explain(entries []messages.Entry) error {
+func (s *statement) explain(entries []money.Entry) error {
 	jobs := map[string]messages.JobID{}
 	for i := range entries {
 		e := &entries[i]
@@ -219,7 +222,7 @@ func (s *statement) explain(entries []messages.Entry) error {
 		}
 	}
 	for i := range entries {
-		if e := &entries[i]; e.Kind == messages.Hold && e.Job == 0 {
+		if e := &entries[i]; e.Kind == money.Hold && e.Job == 0 {
 			e.Job = jobs[e.Transfer]
 		}
 	}
@@ -229,7 +232,7 @@ func (s *statement) explain(entries []messages.Entry) error {
 // about returns the hold that a record made or resolved; "": none.
 func (r *record) about() string {
 	switch {
-	case r.what == done && r.asked.Kind == messages.Hold:
+	case r.what == done && r.asked.Kind == money.Hold:
 		return r.asked.ID
 	case r.what == lapsed || resolves(r.asked.Kind):
 		return r.asked.Pending
@@ -237,7 +240,7 @@ func (r *record) about() string {
 	return ""
 }
 
-func (s *statement) explainHold(e *messages.Entry, id string) error {
+func (s *statement) explainHold(e *money.Entry, id string) error {
 	h := s.holds.byID[id]
 	if h == nil {
 		rec, err := s.records.seek(id)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // TestStatement checks the statement of one account with every kind of entry.
@@ -32,19 +33,19 @@ func TestStatement(t *testing.T) {
 	b.command(Command{Verb: Expire})
 	b.refuse(messages.Insufficient, held("no", "ada", 500)) // no entry
 
-	s, err := b.Statement(messages.StatementRequest{Account: "ada"})
+	s, err := b.Statement(money.StatementRequest{Account: "ada"})
 	if err != nil || s.More || s.Opening != 0 {
 		t.Fatalf("%+v %v", s, err)
 	}
-	want := []messages.Entry{
-		{Kind: messages.Posted, Transfer: "$grant/ops/first ada", Other: "$issuer", Change: 100, Balance: 100, Reason: "allocation", At: 1000, By: "ops"},
-		{Kind: messages.Hold, Transfer: "h", Hold: 30, Balance: 100, Reserved: 30, Job: 7, Reason: "job 7", At: 1000, Member: "ada", By: "$auctioneer"},
-		{Kind: messages.Post, Transfer: "c", Other: "$site", Change: -20, Hold: -30, Balance: 80, Job: 7, Reason: "10 minutes of cpu", At: 1000, Pending: "h", Member: "ada", By: "$auctioneer"},
-		{Kind: messages.Hold, Transfer: "v", Hold: 5, Balance: 80, Reserved: 5, At: 1000, Job: 8, Member: "ada", By: "$auctioneer"},
-		{Kind: messages.Void, Transfer: "w", Hold: -5, Balance: 80, At: 1000, Job: 8, Pending: "v", Member: "ada", By: "$auctioneer"},
-		{Kind: messages.Posted, Transfer: "p", Other: "bob", Change: 4, Balance: 84, At: 1000, By: "$auctioneer"},
-		{Kind: messages.Hold, Transfer: "l", Hold: 1, Balance: 84, Reserved: 1, At: 1000, Member: "ada", By: "$auctioneer"},
-		{Kind: messages.Void, Transfer: "l", Hold: -1, Balance: 84, Reason: lapseReason, At: 1500, Member: "ada"},
+	want := []money.Entry{
+		{Kind: money.Posted, Transfer: "$grant/ops/first ada", Other: "$issuer", Change: 100, Balance: 100, Reason: "allocation", At: 1000, By: "ops"},
+		{Kind: money.Hold, Transfer: "h", Hold: 30, Balance: 100, Reserved: 30, Job: 7, Reason: "job 7", At: 1000, Member: "ada", By: "$auctioneer"},
+		{Kind: money.Post, Transfer: "c", Other: "$site", Change: -20, Hold: -30, Balance: 80, Job: 7, Reason: "10 minutes of cpu", At: 1000, Pending: "h", Member: "ada", By: "$auctioneer"},
+		{Kind: money.Hold, Transfer: "v", Hold: 5, Balance: 80, Reserved: 5, At: 1000, Job: 8, Member: "ada", By: "$auctioneer"},
+		{Kind: money.Void, Transfer: "w", Hold: -5, Balance: 80, At: 1000, Job: 8, Pending: "v", Member: "ada", By: "$auctioneer"},
+		{Kind: money.Posted, Transfer: "p", Other: "bob", Change: 4, Balance: 84, At: 1000, By: "$auctioneer"},
+		{Kind: money.Hold, Transfer: "l", Hold: 1, Balance: 84, Reserved: 1, At: 1000, Member: "ada", By: "$auctioneer"},
+		{Kind: money.Void, Transfer: "l", Hold: -1, Balance: 84, Reason: lapseReason, At: 1500, Member: "ada"},
 	}
 	if len(s.Entries) != len(want) {
 		t.Fatalf("%d entries: %+v", len(s.Entries), s.Entries)
@@ -54,7 +55,7 @@ func TestStatement(t *testing.T) {
 			t.Errorf("entry %d: %+v\nwant %+v", i, e, want[i])
 		}
 	}
-	site, _ := b.Statement(messages.StatementRequest{Account: messages.SiteAccount})
+	site, _ := b.Statement(money.StatementRequest{Account: money.SiteAccount})
 	if len(site.Entries) != 1 || site.Entries[0].Other != "ada" || site.Entries[0].Change != 20 {
 		t.Errorf("the site's: %+v", site)
 	}
@@ -79,7 +80,7 @@ func TestStatementPages(t *testing.T) {
 	b := paged(t)
 	for _, limit := range []int{0, 1, 7, 249, 250, 251, MaxPage} {
 		var balance messages.Credits
-		q := messages.StatementRequest{Account: "ada", Limit: limit}
+		q := money.StatementRequest{Account: "ada", Limit: limit}
 		entries := 0
 		for more := true; more; {
 			s, err := b.Statement(q)
@@ -114,7 +115,7 @@ func TestStatementOfTimes(t *testing.T) {
 		{1200, 1100, 199 * 200 / 2, 0},
 		{1240, 9999, 239 * 240 / 2, 11},
 	} {
-		s, err := b.Statement(messages.StatementRequest{Account: "ada", From: tc.from, To: tc.to, Limit: MaxPage})
+		s, err := b.Statement(money.StatementRequest{Account: "ada", From: tc.from, To: tc.to, Limit: MaxPage})
 		if err != nil || s.Opening != tc.opening || len(s.Entries) != tc.entries || s.More {
 			t.Errorf("[%d, %d): opening %v, %d entries, more %v, %v; want %v, %d", tc.from, tc.to, s.Opening, len(s.Entries), s.More, err, tc.opening, tc.entries)
 		}
@@ -124,11 +125,11 @@ func TestStatementOfTimes(t *testing.T) {
 func TestStatementRefusals(t *testing.T) {
 	b := paged(t)
 	for limit, want := range map[int]messages.Kind{-1: messages.TooLarge, MaxPage + 1: messages.TooLarge} {
-		if _, err := b.Statement(messages.StatementRequest{Account: "ada", Limit: limit}); messages.KindOf(err) != want {
+		if _, err := b.Statement(money.StatementRequest{Account: "ada", Limit: limit}); messages.KindOf(err) != want {
 			t.Errorf("limit %d: %v", limit, err)
 		}
 	}
-	if _, err := b.Statement(messages.StatementRequest{Account: "nobody"}); messages.KindOf(err) != messages.NotFound {
+	if _, err := b.Statement(money.StatementRequest{Account: "nobody"}); messages.KindOf(err) != messages.NotFound {
 		t.Errorf("nobody's: %v", err)
 	}
 }
@@ -137,12 +138,12 @@ func TestStatementRefusals(t *testing.T) {
 // order. Going back with Before must reach the first entry.
 func TestStatementOfTheNewest(t *testing.T) {
 	b := paged(t)
-	all, err := b.Statement(messages.StatementRequest{Account: "ada", Limit: MaxPage})
+	all, err := b.Statement(money.StatementRequest{Account: "ada", Limit: MaxPage})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, limit := range []int{1, 3, 249, 250, 251} {
-		q := messages.StatementRequest{Account: "ada", Limit: limit, Newest: true}
+		q := money.StatementRequest{Account: "ada", Limit: limit, Newest: true}
 		end := len(all.Entries)
 		for more := true; more; {
 			s, err := b.Statement(q)
@@ -156,15 +157,15 @@ func TestStatementOfTheNewest(t *testing.T) {
 			end, more, q.Before = from, s.More, s.Entries[0].Number
 		}
 	}
-	s, err := b.Statement(messages.StatementRequest{Account: "ada", Limit: 2, Newest: true, To: all.Entries[9].At})
+	s, err := b.Statement(money.StatementRequest{Account: "ada", Limit: 2, Newest: true, To: all.Entries[9].At})
 	if err != nil || len(s.Entries) != 2 || s.Entries[1].At >= all.Entries[9].At || !s.More {
 		t.Errorf("before an instant: %+v %v", s, err)
 	}
-	s, err = b.Statement(messages.StatementRequest{Account: "ada", Newest: true, From: all.Entries[249].At + 1})
+	s, err = b.Statement(money.StatementRequest{Account: "ada", Newest: true, From: all.Entries[249].At + 1})
 	if err != nil || len(s.Entries) != 0 {
 		t.Errorf("after the last: %+v %v", s, err)
 	}
-	s, err = b.Statement(messages.StatementRequest{Account: "ada", Newest: true, To: all.Entries[0].At})
+	s, err = b.Statement(money.StatementRequest{Account: "ada", Newest: true, To: all.Entries[0].At})
 	if err != nil || len(s.Entries) != 0 || s.More {
 		t.Errorf("before the first: %+v %v", s, err)
 	}

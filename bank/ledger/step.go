@@ -1,10 +1,13 @@
 package ledger
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
+)
 
 // step is a transfer that was checked against the state. Steps can be done, and then undone in reverse order.
 type step struct {
-	asked  *messages.Transfer
+	asked  *money.Transfer
 	debit  *account
 	credit *account         // nil: no credits move
 	amount messages.Credits // credits that move from debit to credit
@@ -48,7 +51,7 @@ func (s *step) outcome() outcome {
 
 // result returns the answer to the maker of the transfer.
 func (s *step) result() messages.Credits {
-	if s.asked.Kind == messages.Extend {
+	if s.asked.Kind == money.Extend {
 		return s.hold.amount
 	}
 	return resultAmount(s.asked, s.amount, s.held)
@@ -56,11 +59,11 @@ func (s *step) result() messages.Credits {
 
 // resultAmount returns the amount that was moved, set aside or freed. An Extend does not change its hold's amount, so
 // result uses that amount.
-func resultAmount(t *messages.Transfer, moved, held messages.Credits) messages.Credits {
+func resultAmount(t *money.Transfer, moved, held messages.Credits) messages.Credits {
 	switch t.Kind {
-	case messages.Hold:
+	case money.Hold:
 		return held
-	case messages.Void:
+	case money.Void:
 		return -held
 	}
 	return moved

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // TestTrailLeadsEverywhere compares the search along links with a scan of all entries, and counts the records that it
@@ -22,7 +22,7 @@ func TestTrailLeadsEverywhere(t *testing.T) {
 		if i%3 == 0 {
 			other = "bob" // so that entries are not consecutive
 		}
-		b.do(posted(uitoa(uint64(i)), other, messages.SiteAccount, 1))
+		b.do(posted(uitoa(uint64(i)), other, money.SiteAccount, 1))
 		if other == "ada" {
 			entries = append(entries, b.records.journal.count)
 		}

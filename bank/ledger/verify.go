@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // Verifier recomputes a journal from its records, in order, and trusts nobody: it computes the
@@ -93,18 +94,18 @@ func (v *Verifier) Count() uint64 { return v.count }
 func (v *Verifier) Head() Head { return v.audit.chain.head }
 
 // Standings returns the recomputed balance and reserve of each account.
-func (v *Verifier) Standings() []messages.Standing {
-	var list []messages.Standing
+func (v *Verifier) Standings() []money.Standing {
+	var list []money.Standing
 	for _, name := range slices.Sorted(maps.Keys(v.audit.accounts)) {
 		s := v.audit.accounts[name]
-		list = append(list, messages.Standing{Account: name, Balance: s.balance, Reserved: s.reserved})
+		list = append(list, money.Standing{Account: name, Balance: s.balance, Reserved: s.reserved})
 	}
 	return list
 }
 
 // Totals returns the recomputed totals: the issued amount, the sum of the other accounts, and the number and sum of
 // the holds.
-func (v *Verifier) Totals() messages.BooksReply {
+func (v *Verifier) Totals() money.BooksReply {
 	r := v.audit.sums()
 	r.Balanced = r.Message == ""
 	return r

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // eachRecord returns the records of a small ledger with every kind of record.
@@ -19,8 +20,8 @@ func eachRecord(t *testing.T) (*bed, [][]byte) {
 	b.do(extend("e", "h", 1600))
 	b.do(held("i", "ada", 7))
 	b.do(post("c", "i", 5))
-	b.do(posted("p", "ada", messages.SiteAccount, 3))
-	b.refuse(messages.Insufficient, posted("no", "ada", messages.SiteAccount, 1000))
+	b.do(posted("p", "ada", money.SiteAccount, 3))
+	b.refuse(messages.Insufficient, posted("no", "ada", money.SiteAccount, 1000))
 	b.at = 1700
 	b.command(Command{Verb: Expire})
 	b.do(held("open", "ada", 2))
@@ -74,7 +75,7 @@ func TestVerifierAgrees(t *testing.T) {
 	}
 }
 
-func equal(a, b []messages.Standing) bool {
+func equal(a, b []money.Standing) bool {
 	if len(a) != len(b) {
 		return false
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // TestAttack attacks a site with its default settings, from within a task and with a user's credentials.
@@ -44,7 +46,7 @@ func (s *site) judge(attempts []attempt) {
 	s.Helper()
 	var table strings.Builder
 	effects := report(&table, attempts, s.containment())
-	fmt.Printf("\n%s: tasks can reach %s.\n%s", s.T.Name(), messages.Reach(s.abilities()), &table)
+	fmt.Printf("\n%s: tasks can reach %s.\n%s", s.T.Name(), agent.Reach(s.abilities()), &table)
 	for _, e := range effects {
 		s.Errorf("%s: %s", e.What, e.Effect)
 	}
@@ -79,7 +81,7 @@ func TestAttackFindsOpenDoors(t *testing.T) {
 	if inside := report(io.Discard, fromInside(t, s), all); s.containment() != 0 || len(inside) < 5 {
 		t.Errorf("tasks of the site's own user effected no more than %v", inside)
 	}
-	ask[messages.AccountReply](s, "operator", messages.Bank, messages.VerbGrant, messages.GrantRequest{Key: "own", Account: "operator", Amount: 100 * messages.Credit})
+	ask[money.AccountReply](s, "operator", messages.Bank, messages.VerbGrant, money.GrantRequest{Key: "own", Account: "operator", Amount: 100 * messages.Credit})
 	effects := map[string]bool{}
 	for _, e := range report(io.Discard, fromOutside(t, s, "operator"), all) {
 		effects[e.What] = true

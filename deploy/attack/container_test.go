@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 )
 
@@ -18,7 +18,7 @@ import (
 func TestAttackOfContainer(t *testing.T) {
 	t.Parallel()
 	s := upContained(t)
-	if slices.Contains(s.abilities(), messages.AbilityFreeze) {
+	if slices.Contains(s.abilities(), agent.AbilityFreeze) {
 		t.Error("a site says that it has control groups, and has none")
 	}
 	if !everything() { // another test checks that the site serves; here nothing else starts without namespaces

@@ -16,7 +16,9 @@ import (
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/schema"
 )
 
@@ -108,7 +110,7 @@ func TestFuzzedRequests(t *testing.T) {
 	if most := mostResident + int(requests*perMillion/1_000_000); after > most {
 		t.Errorf("the site's process has %d MiB after %d requests, more than %d", after, requests, most)
 	}
-	if books := ask[messages.BooksReply](s, "operator", messages.Bank, messages.VerbBooks, messages.BooksRequest{Full: true}); !books.Balanced {
+	if books := ask[money.BooksReply](s, "operator", messages.Bank, messages.VerbBooks, money.BooksRequest{Full: true}); !books.Balanced {
 		t.Errorf("the books: %s", books.Message)
 	}
 }
@@ -140,7 +142,7 @@ func (s *site) passable(f *fuzzer) (passed []schema.Verb) {
 func (f *fuzzer) subject(site messages.Name, v schema.Verb) string {
 	switch {
 	case v.Verb == messages.VerbStream:
-		return messages.StreamSubject(site, "node1", f.name)
+		return agent.StreamSubject(site, "node1", f.name)
 	case v.Actor == messages.NodeAgent:
 		return messages.LogsSubject(site, "node1", f.name)
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // The attempts in this file are of kinds with which other systems were attacked successfully.
@@ -59,7 +61,7 @@ func (a *attacker) traces() (string, error) {
 
 // claimsByHeaders names the operator in headers that servers and services use.
 func (a *attacker) claimsByHeaders() (effect string, refusal error) {
-	payload, err := json.Marshal(messages.GrantRequest{Key: "header", Account: a.name, Amount: 777 * messages.Credit})
+	payload, err := json.Marshal(money.GrantRequest{Key: "header", Account: a.name, Amount: 777 * messages.Credit})
 	if err != nil {
 		return "", err
 	}
@@ -79,17 +81,17 @@ func (a *attacker) claimsByHeaders() (effect string, refusal error) {
 // control others.
 func (a *attacker) ownsProject() (string, error) {
 	project := messages.Name("team-" + string(a.name))
-	ask[messages.AccountReply](a.site, "operator", messages.Bank, messages.VerbProject, messages.ProjectRequest{Account: project, Owners: []messages.Name{a.name}})
-	owner, self := messages.RoleOwner, messages.RoleSelf
+	ask[money.AccountReply](a.site, "operator", messages.Bank, money.VerbProject, money.ProjectRequest{Account: project, Owners: []messages.Name{a.name}})
+	owner, self := money.RoleOwner, money.RoleSelf
 	var tries []func() (string, error)
 	for verb, requests := range map[string][]any{
-		messages.VerbMember: {messages.MemberRequest{Account: "alice", Member: a.name, Role: &owner}, messages.MemberRequest{Account: "operator", Member: a.name, Role: &owner},
-			messages.MemberRequest{Account: project, Member: "carol", Role: &self}},
-		messages.VerbCredit:  {messages.CreditRequest{Account: project, Credit: 1000 * messages.Credit}},
-		messages.VerbGrant:   {messages.GrantRequest{Key: "rise", Account: project, Amount: messages.Credit}},
-		messages.VerbFreeze:  {messages.FreezeRequest{Account: "alice", Frozen: true}, messages.FreezeRequest{Account: "operator", Frozen: true}},
-		messages.VerbPay:     {messages.PayRequest{Key: "rise", From: "alice", To: project, Amount: messages.Credit}, messages.PayRequest{Key: "debt", From: project, To: a.name, Amount: messages.Credit}},
-		messages.VerbProject: {messages.ProjectRequest{Account: "more-" + project, Owners: []messages.Name{a.name}}},
+		messages.VerbMember: {money.MemberRequest{Account: "alice", Member: a.name, Role: &owner}, money.MemberRequest{Account: "operator", Member: a.name, Role: &owner},
+			money.MemberRequest{Account: project, Member: "carol", Role: &self}},
+		money.VerbCredit:   {money.CreditRequest{Account: project, Credit: 1000 * messages.Credit}},
+		messages.VerbGrant: {money.GrantRequest{Key: "rise", Account: project, Amount: messages.Credit}},
+		money.VerbFreeze:   {money.FreezeRequest{Account: "alice", Frozen: true}, money.FreezeRequest{Account: "operator", Frozen: true}},
+		money.VerbPay:      {money.PayRequest{Key: "rise", From: "alice", To: project, Amount: messages.Credit}, money.PayRequest{Key: "debt", From: project, To: a.name, Amount: messages.Credit}},
+		money.VerbProject:  {money.ProjectRequest{Account: "more-" + project, Owners: []messages.Name{a.name}}},
 	} {
 		for _, r := range requests {
 			tries = append(tries, func() (string, error) { return a.call(messages.Bank, verb, a.name, r) })
@@ -101,30 +103,30 @@ func (a *attacker) ownsProject() (string, error) {
 // namesFiles names inputs and outputs outside of a task's directory. It also sets an environment that is larger than
 // a process can have.
 func (a *attacker) namesFiles() (effect string, refusal error) {
-	for i, spoil := range []func(*messages.Stage){
-		func(s *messages.Stage) { s.Outputs = []string{"../../../../creds/operator.creds"} },
-		func(s *messages.Stage) { s.Outputs = []string{a.state + "/creds/operator.creds"} },
-		func(s *messages.Stage) {
-			s.Inputs = []messages.File{{Name: "../../../planted", Digest: strings.Repeat("a", 64), Size: 1}}
+	for i, spoil := range []func(*job.Stage){
+		func(s *job.Stage) { s.Outputs = []string{"../../../../creds/operator.creds"} },
+		func(s *job.Stage) { s.Outputs = []string{a.state + "/creds/operator.creds"} },
+		func(s *job.Stage) {
+			s.Inputs = []job.File{{Name: "../../../planted", Digest: strings.Repeat("a", 64), Size: 1}}
 		},
-		func(s *messages.Stage) {
-			s.Inputs = []messages.File{{Name: a.state + "/planted", Digest: strings.Repeat("a", 64), Size: 1}}
+		func(s *job.Stage) {
+			s.Inputs = []job.File{{Name: a.state + "/planted", Digest: strings.Repeat("a", 64), Size: 1}}
 		},
-		func(s *messages.Stage) {
-			s.Inputs = []messages.File{{Name: "x", Digest: "../../creds/operator.creds", Size: 1}}
+		func(s *job.Stage) {
+			s.Inputs = []job.File{{Name: "x", Digest: "../../creds/operator.creds", Size: 1}}
 		},
-		func(s *messages.Stage) {
-			s.Env = []messages.Variable{{Name: "LD_PRELOAD", Value: strings.Repeat("x", 300<<10)}}
+		func(s *job.Stage) {
+			s.Env = []job.Variable{{Name: "LD_PRELOAD", Value: strings.Repeat("x", 300<<10)}}
 		},
-		func(s *messages.Stage) {
-			s.Env = []messages.Variable{{Name: "A=B", Value: "x"}, {Name: "CANDOR_LEASE", Value: a.state}}
+		func(s *job.Stage) {
+			s.Env = []job.Variable{{Name: "A=B", Value: "x"}, {Name: "CANDOR_LEASE", Value: a.state}}
 		},
 	} {
-		spec := messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "true", Attempts: 1}}}
+		spec := job.JobSpec{Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Script: "true", Attempts: 1}}}
 		spoil(&spec.Stages[0])
 		j, err := a.run(fmt.Sprint("names", i), spec)
 		if refusal = err; err == nil {
-			if j.State == messages.Completed {
+			if j.State == job.Completed {
 				effect += fmt.Sprintf("job %d of odd names was Completed; ", i)
 			}
 			refusal = fmt.Errorf("the job ended %v", j.State)
@@ -137,7 +139,7 @@ func (a *attacker) namesFiles() (effect string, refusal error) {
 // ever.
 func (a *attacker) pipes() (string, error) {
 	script := `mkfifo out; mkdir dir; mkfifo dir/in; for log in ../*.out ../*.err ../lane*; do mv $log $log.old && mkfifo $log; done 2>/dev/null; mkfifo ../lane2.out ../lane2.alive ../lane3.out 2>/dev/null; exit 0`
-	j, err := a.run("pipes", messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Tasks: 3, Script: script, Attempts: 1, Outputs: []string{"out", "dir/*"}}}})
+	j, err := a.run("pipes", job.JobSpec{Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Tasks: 3, Script: script, Attempts: 1, Outputs: []string{"out", "dir/*"}}}})
 	if err != nil {
 		return "", err
 	}

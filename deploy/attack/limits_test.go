@@ -17,6 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // The limits of the attacked site, and its configuration. It has one node, so that all tasks of an account are on the
@@ -48,11 +50,11 @@ var bombs = []struct {
 	arguments  []string      // arguments for candor submit
 	do         func() string
 }{
-	{true, "forks", "starts more processes than it may", messages.AbilityPids, nil, forks},
-	{true, "memory", "uses more memory than it may", messages.AbilityMemory, nil, usesMemory},
-	{false, "shared", "fills shared memory above its limit", messages.AbilityMemory, nil, fillsShared},
-	{false, "sharedagain", "fills shared memory above its limit, one task after another", messages.AbilityMemory, nil, fillsShared},
-	{true, "covers", "fills with files what hides the site's state", messages.AbilityApart, nil, fillsCovers},
+	{true, "forks", "starts more processes than it may", agent.AbilityPids, nil, forks},
+	{true, "memory", "uses more memory than it may", agent.AbilityMemory, nil, usesMemory},
+	{false, "shared", "fills shared memory above its limit", agent.AbilityMemory, nil, fillsShared},
+	{false, "sharedagain", "fills shared memory above its limit, one task after another", agent.AbilityMemory, nil, fillsShared},
+	{true, "covers", "fills with files what hides the site's state", agent.AbilityApart, nil, fillsCovers},
 	{false, "file", "writes a file above its limit", "", nil, func() string { return stays(fills("big", diskMiB*2)) }},
 	{false, "files", "writes many small files", "", nil, writesFiles},
 	{true, "deep", "hides a file below a path that is too long", "", nil, hidesDeep},
@@ -75,8 +77,8 @@ var bombs = []struct {
 		}
 		return stays(err)
 	}},
-	{false, "tmp", "fills /tmp", messages.AbilityApart, nil, func() string { return stays(fills("/tmp/big", diskMiB*2)) }},
-	{false, "vartmp", "fills /var/tmp", messages.AbilityApart, nil, func() string { return stays(fills("/var/tmp/big", diskMiB*2)) }},
+	{false, "tmp", "fills /tmp", agent.AbilityApart, nil, func() string { return stays(fills("/tmp/big", diskMiB*2)) }},
+	{false, "vartmp", "fills /var/tmp", agent.AbilityApart, nil, func() string { return stays(fills("/var/tmp/big", diskMiB*2)) }},
 	{false, "sparse", "leaves a sparse file of a terabyte as its output", "", []string{"--output", "sparse"}, func() string {
 		if err := os.WriteFile("sparse", []byte("x"), 0o600); err != nil {
 			return ""
@@ -271,7 +273,7 @@ func usesTooMuch(t *testing.T, s *site) (attempts []attempt) {
 		arguments := append([]string{"submit", "--script", "--budget", "5", "--chdir", "-", "--input", self + "=attacker", "--attempts", "1", "--time", "60s",
 			"--env", bombEnv + "=" + b.name, "--name", b.name, "--wait", "--json"}, b.arguments...)
 		text, _ := s.candor("bob", append(arguments, script)...)
-		var j messages.JobDetail
+		var j job.JobDetail
 		if err := json.Unmarshal([]byte(text[max(0, strings.Index(text, "{")):]), &j); err != nil {
 			t.Fatalf("%s: %v in %s", b.name, err, text)
 		}
@@ -314,9 +316,9 @@ func (s *site) asksTooMuch() attempt {
 // goesOn runs a job of alice after all attempts.
 func (s *site) goesOn() attempt {
 	a := attempt{What: "after all that, another's job runs"}
-	reply := ask[messages.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: "after",
-		Spec: messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "true", Attempts: 1}}}})
-	if j := s.job("alice", reply.Job, func(j messages.JobDetail) bool { return j.State.Final() }); j.State != messages.Completed {
+	reply := ask[job.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, job.SubmitRequest{Key: "after",
+		Spec: job.JobSpec{Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Script: "true", Attempts: 1}}}})
+	if j := s.job("alice", reply.Job, func(j job.JobDetail) bool { return j.State.Final() }); j.State != job.Completed {
 		a.Effect = fmt.Sprintf("it ended %v", j.State)
 	}
 	return a

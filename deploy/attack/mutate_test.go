@@ -10,23 +10,29 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/schema"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // requests are the types of all requests, by name.
 var requests = byName(
-	messages.Empty{}, messages.SubmitRequest{}, messages.JobRequest{}, messages.CancelRequest{}, messages.JobsRequest{}, messages.TasksRequest{}, messages.RegisterRequest{},
-	messages.Exchange{}, messages.VectorRequest{}, messages.ArchiveRequest{}, messages.LogsRequest{}, messages.StreamRequest{}, messages.PutRequest{}, messages.GetRequest{}, messages.OutputsRequest{},
-	messages.DeliverRequest{}, messages.QuoteRequest{}, messages.ReservationsRequest{}, messages.ApplyRequest{}, messages.DrainRequest{}, messages.WindowRequest{},
-	messages.OffersRequest{}, messages.RequeueRequest{}, messages.ChangeRequest{}, messages.PeerQuoteRequest{}, messages.PeerSubmitRequest{}, messages.PeerJobsRequest{}, messages.OutputRequest{},
+	messages.Empty{}, job.SubmitRequest{}, job.JobRequest{}, job.CancelRequest{}, job.JobsRequest{}, job.TasksRequest{}, agent.RegisterRequest{},
+	agent.Exchange{}, agent.VectorRequest{}, job.ArchiveRequest{}, agent.LogsRequest{}, agent.StreamRequest{}, job.PutRequest{}, job.GetRequest{}, job.OutputsRequest{},
+	job.DeliverRequest{}, market.QuoteRequest{}, market.ReservationsRequest{}, market.ApplyRequest{}, market.DrainRequest{}, market.WindowRequest{},
+	clearing.OffersRequest{}, job.RequeueRequest{}, job.ChangeRequest{}, clearing.PeerQuoteRequest{}, clearing.PeerSubmitRequest{}, clearing.PeerJobsRequest{}, clearing.OutputRequest{},
 	messages.ReplicaRequest{}, messages.TokenRequest{}, messages.TokenUse{}, messages.AdmitRequest{}, messages.EnrolRequest{}, messages.RenewRequest{}, messages.LendRequest{},
-	messages.UtilityRequest{}, messages.RuntimeRequest{}, messages.EstimateRequest{}, messages.SamplesRequest{}, messages.TransferRequest{},
-	messages.SessionRequest{}, messages.GrantRequest{}, messages.MemberRequest{}, messages.AccountRequest{}, messages.JournalRequest{},
-	messages.CheckpointsRequest{}, messages.SegmentRequest{}, messages.StatementRequest{}, messages.BooksRequest{}, messages.AccountsRequest{},
-	messages.ProjectRequest{}, messages.PayRequest{}, messages.FreezeRequest{}, messages.CreditRequest{}, messages.WithdrawRequest{},
-	messages.CorrectRequest{}, messages.AuthoriseRequest{}, messages.AcceptRequest{}, messages.RevokeRequest{}, messages.RemitRequest{},
-	messages.ChargeRequest{}, messages.PeerRequest{}, messages.PartRequest{}, messages.ConfirmRequest{}, messages.AdoptRequest{}, messages.ReserveRequest{}, messages.CloseRequest{}, messages.SignedInstructions{},
-	messages.LinesRequest{}, messages.ReconcileRequest{}, messages.CycleRequest{}, messages.HistoryRequest{}, messages.PastRequest{}, messages.WhatIfRequest{}, messages.ProxyRequest{}, messages.StepRequest{},
+	market.UtilityRequest{}, market.RuntimeRequest{}, market.EstimateRequest{}, market.SamplesRequest{}, money.TransferRequest{},
+	messages.SessionRequest{}, money.GrantRequest{}, money.MemberRequest{}, money.AccountRequest{}, money.JournalRequest{},
+	money.CheckpointsRequest{}, money.SegmentRequest{}, money.StatementRequest{}, money.BooksRequest{}, money.AccountsRequest{},
+	money.ProjectRequest{}, money.PayRequest{}, money.FreezeRequest{}, money.CreditRequest{}, money.WithdrawRequest{},
+	money.CorrectRequest{}, clearing.AuthoriseRequest{}, clearing.AcceptRequest{}, clearing.RevokeRequest{}, clearing.RemitRequest{},
+	clearing.ChargeRequest{}, clearing.PeerRequest{}, clearing.PartRequest{}, clearing.ConfirmRequest{}, clearing.AdoptRequest{}, clearing.ReserveRequest{}, clearing.CloseRequest{}, clearing.SignedInstructions{},
+	clearing.LinesRequest{}, clearing.ReconcileRequest{}, clearing.CycleRequest{}, market.HistoryRequest{}, market.PastRequest{}, market.WhatIfRequest{}, agent.ProxyRequest{}, agent.StepRequest{},
 )
 
 func byName(values ...any) map[string]reflect.Type {
@@ -53,11 +59,11 @@ func mutated(t *testing.T, r *rand.Rand, request string) []byte {
 	}
 	v := reflect.New(requests[request])
 	draw(r, v.Elem(), "")
-	format := messages.Msgpack
+	format := wire.Msgpack
 	if r.IntN(3) == 0 {
-		format = messages.JSON
+		format = wire.JSON
 	}
-	data, err := messages.Marshal(v.Interface(), format)
+	data, err := wire.Marshal(v.Interface(), format)
 	if err != nil || len(data) == 0 {
 		return data // JSON cannot express some numbers and times
 	}
@@ -127,7 +133,7 @@ func draw(r *rand.Rand, v reflect.Value, field string) {
 			draw(r, v.Index(i), field)
 		}
 	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[messages.JobSpec]() && r.IntN(2) == 0 {
+		if v.Type() == reflect.TypeFor[job.JobSpec]() && r.IntN(2) == 0 {
 			v.Set(reflect.ValueOf(plausible(r)))
 			return
 		}
@@ -140,8 +146,8 @@ func draw(r *rand.Rand, v reflect.Value, field string) {
 }
 
 // plausible returns a job that the site would run.
-func plausible(r *rand.Rand) messages.JobSpec {
-	spec := messages.JobSpec{Name: "fuzzed", Budget: messages.Credits(1 + r.Int64N(1000)), Stages: []messages.Stage{{Name: "main", Script: "true"}}}
+func plausible(r *rand.Rand) job.JobSpec {
+	spec := job.JobSpec{Name: "fuzzed", Budget: messages.Credits(1 + r.Int64N(1000)), Stages: []job.Stage{{Name: "main", Script: "true"}}}
 	if r.IntN(2) == 0 {
 		draw(r, reflect.ValueOf(&spec).Elem().Field(r.IntN(reflect.TypeOf(spec).NumField())), "name")
 	}

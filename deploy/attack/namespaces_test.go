@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 )
 
 // allowed is the configuration of a site where tasks may make namespaces.
@@ -32,7 +32,7 @@ func TestAttackWhereNamespacesAreAllowed(t *testing.T) {
 	}
 	s := upAs(t, nil, "--config", file)
 	s.nodes = 1
-	if !slices.Contains(s.abilities(), messages.AbilityNamespaces) {
+	if !slices.Contains(s.abilities(), agent.AbilityNamespaces) {
 		t.Fatalf("the nodes have %v", s.abilities())
 	}
 	attempts := fromInside(t, s)

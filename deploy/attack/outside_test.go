@@ -19,9 +19,15 @@ import (
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/schema"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // attacker attacks from outside the site, with the credentials of a name.
@@ -46,9 +52,9 @@ func fromOutside(t *testing.T, s *site, name messages.Name) (attempts []attempt)
 		}
 	}))
 	a.bus = s.client(name)
-	a.victim = ask[messages.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: "victim",
-		Spec: messages.JobSpec{Name: "secret", Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "echo secret"}}}}).Job
-	s.job("alice", a.victim, func(j messages.JobDetail) bool { return j.State == messages.Completed })
+	a.victim = ask[job.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, job.SubmitRequest{Key: "victim",
+		Spec: job.JobSpec{Name: "secret", Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Script: "echo secret"}}}}).Job
+	s.job("alice", a.victim, func(j job.JobDetail) bool { return j.State == job.Completed })
 	for _, try := range outsideAttempts {
 		effect, err := try.do(a)
 		done := attempt{What: "a user " + try.what, Effect: effect}
@@ -95,7 +101,7 @@ var outsideAttempts = []struct {
 func (a *attacker) call(actor, verb string, as messages.Name, request any) (effect string, refusal error) {
 	ctx, cancel := context.WithTimeout(a.Context(), 5*time.Second)
 	defer cancel()
-	payload, err := messages.Marshal(request, messages.Msgpack)
+	payload, err := wire.Marshal(request, wire.Msgpack)
 	if err != nil {
 		return "", err
 	}
@@ -161,29 +167,29 @@ func (a *attacker) asksAboveRank() (string, error) {
 	me := a.name
 	var tries []func() (string, error)
 	for _, r := range []request{
-		{messages.Auctioneer, messages.VerbRegister, messages.RegisterRequest{Session: 7, Slots: []messages.ClassSlots{{Class: "map", Slots: 100}}}},
-		{messages.Auctioneer, messages.VerbExchange, messages.Exchange{}},
-		{messages.Auctioneer, messages.VerbArchive, messages.ArchiveRequest{}},
-		{messages.Auctioneer, messages.VerbPast, messages.PastRequest{}},
-		{messages.Auctioneer, messages.VerbDrain, messages.DrainRequest{Node: "node1"}},
-		{messages.Auctioneer, messages.VerbWindow, messages.WindowRequest{Remove: 1}},
+		{messages.Auctioneer, messages.VerbRegister, agent.RegisterRequest{Session: 7, Slots: []job.ClassSlots{{Class: "map", Slots: 100}}}},
+		{messages.Auctioneer, messages.VerbExchange, agent.Exchange{}},
+		{messages.Auctioneer, messages.VerbArchive, job.ArchiveRequest{}},
+		{messages.Auctioneer, market.VerbPast, market.PastRequest{}},
+		{messages.Auctioneer, market.VerbDrain, market.DrainRequest{Node: "node1"}},
+		{messages.Auctioneer, market.VerbWindow, market.WindowRequest{Remove: 1}},
 		{messages.Auctioneer, messages.VerbAdmit, messages.AdmitRequest{Revoke: "x"}},
 		{messages.Auctioneer, messages.VerbReplica, messages.ReplicaRequest{}},
 		{messages.Auctioneer, messages.VerbReplicas, messages.Empty{}},
-		{messages.Auctioneer, messages.VerbPeerJobs, messages.PeerJobsRequest{}},
-		{messages.Auctioneer, messages.VerbPeerLogs, messages.OutputRequest{Node: "node1", Logs: messages.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: a.victim}, Number: 1}}}},
+		{messages.Auctioneer, clearing.VerbPeerJobs, clearing.PeerJobsRequest{}},
+		{messages.Auctioneer, clearing.VerbPeerLogs, clearing.OutputRequest{Node: "node1", Logs: agent.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: a.victim}, Number: 1}}}},
 		{messages.Bank, messages.VerbReplica, messages.ReplicaRequest{}},
-		{messages.Bank, messages.VerbJournal, messages.JournalRequest{}},
-		{messages.Bank, messages.VerbSegment, messages.SegmentRequest{First: 1}},
-		{messages.Bank, messages.VerbPeer, messages.PeerRequest{Peer: "east", Limit: messages.Credit}},
-		{messages.Bank, messages.VerbFreeze, messages.FreezeRequest{Account: "carol", Frozen: true}},
-		{messages.Bank, messages.VerbLines, messages.LinesRequest{Sender: "east"}},
-		{messages.Bank, messages.VerbTotals, messages.Empty{}},
+		{messages.Bank, money.VerbJournal, money.JournalRequest{}},
+		{messages.Bank, money.VerbSegment, money.SegmentRequest{First: 1}},
+		{messages.Bank, clearing.VerbPeer, clearing.PeerRequest{Peer: "east", Limit: messages.Credit}},
+		{messages.Bank, money.VerbFreeze, money.FreezeRequest{Account: "carol", Frozen: true}},
+		{messages.Bank, clearing.VerbLines, clearing.LinesRequest{Sender: "east"}},
+		{messages.Bank, clearing.VerbTotals, messages.Empty{}},
 		{messages.Admission, messages.VerbToken, messages.TokenRequest{Node: "node9", Expires: messages.Duration(time.Hour)}},
 		{messages.Admission, messages.VerbTokens, messages.Empty{}},
 		{messages.Admission, messages.VerbEnrol, messages.EnrolRequest{Key: "UA"}},
-		{messages.Depot, messages.VerbTake, messages.GetRequest{Digest: strings.Repeat("0", 64)}},
-		{messages.Depot, messages.VerbDeliver, messages.DeliverRequest{}},
+		{messages.Depot, job.VerbTake, job.GetRequest{Digest: strings.Repeat("0", 64)}},
+		{messages.Depot, job.VerbDeliver, job.DeliverRequest{}},
 		{messages.Links, messages.VerbStatus, messages.Empty{}},
 	} {
 		tries = append(tries, func() (string, error) { return a.call(r.actor, r.verb, me, r.request) })
@@ -195,26 +201,26 @@ func (a *attacker) movesCredits() (string, error) {
 	me, alice := a.name, messages.Name("alice")
 	var tries []func() (string, error)
 	for verb, request := range map[string]any{
-		messages.VerbGrant:    messages.GrantRequest{Key: "g", Account: me, Amount: 12345 * messages.Credit},
-		messages.VerbPay:      messages.PayRequest{Key: "p", From: alice, To: me, Amount: messages.Credit},
-		messages.VerbWithdraw: messages.WithdrawRequest{Key: "w", Account: alice, Amount: messages.Credit, Reason: "x"},
-		messages.VerbCredit:   messages.CreditRequest{Account: me, Credit: 1000 * messages.Credit},
-		messages.VerbMember:   messages.MemberRequest{Account: alice, Member: me},
-		messages.VerbCorrect:  messages.CorrectRequest{Transfer: "t", Reason: "x"},
-		messages.VerbTransfer: messages.TransferRequest{Transfers: []messages.Transfer{{Amount: messages.Credit}}},
-		messages.VerbRemit:    messages.RemitRequest{Key: "r", Account: alice, Peer: "east", Payee: me, Amount: messages.Credit},
-		messages.VerbCharge:   messages.ChargeRequest{Issuer: "east", ID: "x", Amount: messages.Credit, Payee: me},
-		messages.VerbReserve:  messages.ReserveRequest{Limit: messages.Credit},
-		messages.VerbPart:     messages.PartRequest{Peer: "east"},
-		messages.VerbConfirm:  messages.ConfirmRequest{Totals: messages.Totals{Site: "here", Peer: "east"}},
-		messages.VerbAdopt:    messages.AdoptRequest{Totals: messages.SignedTotals{Totals: messages.Totals{Site: "east", Peer: "here"}}},
+		messages.VerbGrant:    money.GrantRequest{Key: "g", Account: me, Amount: 12345 * messages.Credit},
+		money.VerbPay:         money.PayRequest{Key: "p", From: alice, To: me, Amount: messages.Credit},
+		money.VerbWithdraw:    money.WithdrawRequest{Key: "w", Account: alice, Amount: messages.Credit, Reason: "x"},
+		money.VerbCredit:      money.CreditRequest{Account: me, Credit: 1000 * messages.Credit},
+		messages.VerbMember:   money.MemberRequest{Account: alice, Member: me},
+		money.VerbCorrect:     money.CorrectRequest{Transfer: "t", Reason: "x"},
+		messages.VerbTransfer: money.TransferRequest{Transfers: []money.Transfer{{Amount: messages.Credit}}},
+		clearing.VerbRemit:    clearing.RemitRequest{Key: "r", Account: alice, Peer: "east", Payee: me, Amount: messages.Credit},
+		clearing.VerbCharge:   clearing.ChargeRequest{Issuer: "east", ID: "x", Amount: messages.Credit, Payee: me},
+		clearing.VerbReserve:  clearing.ReserveRequest{Limit: messages.Credit},
+		clearing.VerbPart:     clearing.PartRequest{Peer: "east"},
+		clearing.VerbConfirm:  clearing.ConfirmRequest{Totals: clearing.Totals{Site: "here", Peer: "east"}},
+		clearing.VerbAdopt:    clearing.AdoptRequest{Totals: clearing.SignedTotals{Totals: clearing.Totals{Site: "east", Peer: "here"}}},
 	} {
 		tries = append(tries, func() (string, error) { return a.call(messages.Bank, verb, me, request) })
 	}
 	tries = append(tries, func() (string, error) {
-		return a.call(messages.Bank, messages.VerbPay, me, messages.PayRequest{Key: "n", To: alice, Amount: -messages.Credit})
+		return a.call(messages.Bank, money.VerbPay, me, money.PayRequest{Key: "n", To: alice, Amount: -messages.Credit})
 	}, func() (string, error) {
-		return a.call(messages.Auctioneer, messages.VerbSubmit, me, messages.SubmitRequest{Key: "s", Spec: messages.JobSpec{Project: alice, Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "true"}}}})
+		return a.call(messages.Auctioneer, messages.VerbSubmit, me, job.SubmitRequest{Key: "s", Spec: job.JobSpec{Project: alice, Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Script: "true"}}}})
 	})
 	return all(tries...)
 }
@@ -225,21 +231,21 @@ func (a *attacker) readsOthers() (string, error) {
 		return func() (string, error) { return a.call(actor, verb, me, request) }
 	}
 	return all(
-		try(messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: alice}),
-		try(messages.Bank, messages.VerbStatement, messages.StatementRequest{Account: alice}),
-		try(messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{Account: alice}),
-		try(messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: a.victim}),
-		try(messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: a.victim}),
-		try(messages.Auctioneer, messages.VerbHold, messages.JobRequest{Job: a.victim}),
-		try(messages.Auctioneer, messages.VerbRelease, messages.JobRequest{Job: a.victim}),
-		try(messages.Auctioneer, messages.VerbRequeue, messages.RequeueRequest{Job: a.victim}),
-		try(messages.Auctioneer, messages.VerbChange, messages.ChangeRequest{Key: "k", Job: a.victim, Name: "mine", Budget: 9 * messages.Credit}),
-		try(messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: a.victim}),
-		try(messages.Auctioneer, messages.VerbWhy, messages.JobRequest{Job: a.victim}),
-		try(messages.Auctioneer, messages.VerbWhatIf, messages.WhatIfRequest{Job: a.victim, Bid: 9 * messages.Credit}),
-		try(messages.Auctioneer, messages.VerbOutput, messages.OutputRequest{Node: "node1", Logs: messages.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: a.victim}, Number: 1}}}),
-		try(messages.Depot, messages.VerbOutputs, messages.OutputsRequest{Job: a.victim, Account: alice}),
-		try(messages.Depot, messages.VerbGet, messages.GetRequest{Digest: digest, Account: alice}),
+		try(messages.Bank, messages.VerbAccount, money.AccountRequest{Account: alice}),
+		try(messages.Bank, messages.VerbStatement, money.StatementRequest{Account: alice}),
+		try(messages.Auctioneer, messages.VerbJobs, job.JobsRequest{Account: alice}),
+		try(messages.Auctioneer, messages.VerbJob, job.JobRequest{Job: a.victim}),
+		try(messages.Auctioneer, messages.VerbCancel, job.CancelRequest{Job: a.victim}),
+		try(messages.Auctioneer, job.VerbHold, job.JobRequest{Job: a.victim}),
+		try(messages.Auctioneer, job.VerbRelease, job.JobRequest{Job: a.victim}),
+		try(messages.Auctioneer, job.VerbRequeue, job.RequeueRequest{Job: a.victim}),
+		try(messages.Auctioneer, job.VerbChange, job.ChangeRequest{Key: "k", Job: a.victim, Name: "mine", Budget: 9 * messages.Credit}),
+		try(messages.Auctioneer, messages.VerbTasks, job.TasksRequest{Job: a.victim}),
+		try(messages.Auctioneer, messages.VerbWhy, job.JobRequest{Job: a.victim}),
+		try(messages.Auctioneer, market.VerbWhatIf, market.WhatIfRequest{Job: a.victim, Bid: 9 * messages.Credit}),
+		try(messages.Auctioneer, clearing.VerbOutput, clearing.OutputRequest{Node: "node1", Logs: agent.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: a.victim}, Number: 1}}}),
+		try(messages.Depot, job.VerbOutputs, job.OutputsRequest{Job: a.victim, Account: alice}),
+		try(messages.Depot, job.VerbGet, job.GetRequest{Digest: digest, Account: alice}),
 		func() (string, error) {
 			text, err := a.candor(me, "logs", a.victim.String())
 			if strings.Contains(text, "secret\n") {
@@ -253,13 +259,13 @@ func (a *attacker) readsOthers() (string, error) {
 // tellsJobs compares the answers about a job of alice and about a job that does not exist.
 func (a *attacker) tellsJobs() (string, error) {
 	for verb, request := range map[string]func(messages.JobID) any{
-		messages.VerbJob:     func(id messages.JobID) any { return messages.JobRequest{Job: id} },
-		messages.VerbCancel:  func(id messages.JobID) any { return messages.CancelRequest{Job: id} },
-		messages.VerbTasks:   func(id messages.JobID) any { return messages.TasksRequest{Job: id} },
-		messages.VerbHold:    func(id messages.JobID) any { return messages.JobRequest{Job: id} },
-		messages.VerbRequeue: func(id messages.JobID) any { return messages.RequeueRequest{Job: id} },
-		messages.VerbWhy:     func(id messages.JobID) any { return messages.JobRequest{Job: id} },
-		messages.VerbWhatIf:  func(id messages.JobID) any { return messages.WhatIfRequest{Job: id} },
+		messages.VerbJob:    func(id messages.JobID) any { return job.JobRequest{Job: id} },
+		messages.VerbCancel: func(id messages.JobID) any { return job.CancelRequest{Job: id} },
+		messages.VerbTasks:  func(id messages.JobID) any { return job.TasksRequest{Job: id} },
+		job.VerbHold:        func(id messages.JobID) any { return job.JobRequest{Job: id} },
+		job.VerbRequeue:     func(id messages.JobID) any { return job.RequeueRequest{Job: id} },
+		messages.VerbWhy:    func(id messages.JobID) any { return job.JobRequest{Job: id} },
+		market.VerbWhatIf:   func(id messages.JobID) any { return market.WhatIfRequest{Job: id} },
 	} {
 		_, hers := a.call(messages.Auctioneer, verb, a.name, request(a.victim))
 		_, none := a.call(messages.Auctioneer, verb, a.name, request(9999))
@@ -288,10 +294,10 @@ func (a *attacker) listens() (string, error) {
 	if err := a.nc.FlushTimeout(patience); err != nil {
 		return "", err
 	}
-	ask[messages.JobsReply](a.site, "alice", messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{})
-	id := ask[messages.SubmitReply](a.site, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: "overheard",
-		Spec: messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "true"}}}}).Job
-	a.job("alice", id, func(j messages.JobDetail) bool { return j.State == messages.Completed })
+	ask[job.JobsReply](a.site, "alice", messages.Auctioneer, messages.VerbJobs, job.JobsRequest{})
+	id := ask[job.SubmitReply](a.site, "alice", messages.Auctioneer, messages.VerbSubmit, job.SubmitRequest{Key: "overheard",
+		Spec: job.JobSpec{Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Script: "true"}}}}).Job
+	a.job("alice", id, func(j job.JobDetail) bool { return j.State == job.Completed })
 	if err := a.nc.FlushTimeout(patience); err != nil {
 		return "", err
 	}
@@ -335,8 +341,8 @@ func (a *attacker) reflects() (string, error) {
 	// An error names the field that it is about. So the field's name carries a word of the attacker.
 	payload := fmt.Sprintf(`{"mark-of-%s":1}`, a.name)
 	for _, target := range forged {
-		for _, v := range []messages.PeerVerb{{Actor: messages.Bank, Verb: messages.VerbAccount}, {Actor: messages.Auctioneer, Verb: messages.VerbJobs},
-			{Actor: messages.Auctioneer, Verb: messages.VerbSubmit}, {Actor: messages.Depot, Verb: messages.VerbOutputs}, {Actor: messages.Estimator, Verb: messages.VerbUtility}} {
+		for _, v := range []clearing.PeerVerb{{Actor: messages.Bank, Verb: messages.VerbAccount}, {Actor: messages.Auctioneer, Verb: messages.VerbJobs},
+			{Actor: messages.Auctioneer, Verb: messages.VerbSubmit}, {Actor: messages.Depot, Verb: job.VerbOutputs}, {Actor: messages.Estimator, Verb: messages.VerbUtility}} {
 			m := &nats.Msg{Subject: messages.Subject(a.site.name, v.Actor, v.Verb, a.name), Reply: target, Data: []byte(payload), Header: nats.Header{"Content-Type": {"application/json"}}}
 			if err := a.nc.PublishMsg(m); err != nil {
 				return "", err
@@ -459,18 +465,18 @@ func (a *attacker) subscribes() (string, error) {
 }
 
 // run runs a job of the attacker to its end, and returns it.
-func (a *attacker) run(key string, spec messages.JobSpec) (messages.JobDetail, error) {
-	reply, err := bus.Call[messages.SubmitReply](a.within(), a.bus, messages.Subject(a.site.name, messages.Auctioneer, messages.VerbSubmit, a.name), messages.SubmitRequest{Key: key, Spec: spec})
+func (a *attacker) run(key string, spec job.JobSpec) (job.JobDetail, error) {
+	reply, err := bus.Call[job.SubmitReply](a.within(), a.bus, messages.Subject(a.site.name, messages.Auctioneer, messages.VerbSubmit, a.name), job.SubmitRequest{Key: key, Spec: spec})
 	if err != nil {
-		return messages.JobDetail{}, err
+		return job.JobDetail{}, err
 	}
-	return a.job(a.name, reply.Job, func(j messages.JobDetail) bool { return j.State.Final() }), nil
+	return a.job(a.name, reply.Job, func(j job.JobDetail) bool { return j.State.Final() }), nil
 }
 
 func (a *attacker) worksInState() (effect string, refusal error) {
 	for i, dir := range []string{a.state, filepath.Join(a.state, "creds"), filepath.Join(a.state, "nodes", "node1", "jobs", "alice", "1")} {
-		j, err := a.run(fmt.Sprint("dir", i), messages.JobSpec{Dir: dir, Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "ls; test -n \"$(ls)\"", Attempts: 1}}})
-		if err == nil && j.State == messages.Completed && a.containment() > 0 {
+		j, err := a.run(fmt.Sprint("dir", i), job.JobSpec{Dir: dir, Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Script: "ls; test -n \"$(ls)\"", Attempts: 1}}})
+		if err == nil && j.State == job.Completed && a.containment() > 0 {
 			return "a task ran in " + dir, nil
 		}
 		if refusal = err; err == nil {
@@ -488,9 +494,9 @@ func (a *attacker) worksInProcesses() (effect string, refusal error) {
 		paths = append(paths, fmt.Sprint("/proc/self/fd/", fd))
 	}
 	for _, dir := range paths {
-		j, err := a.run("process"+dir, messages.JobSpec{Dir: dir, Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Attempts: 1,
+		j, err := a.run("process"+dir, job.JobSpec{Dir: dir, Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Attempts: 1,
 			Script: "ls | grep -qxE 'creds|keys|bank|users|executor.sock'"}}})
-		if err == nil && j.State == messages.Completed && a.containment() > 0 {
+		if err == nil && j.State == job.Completed && a.containment() > 0 {
 			effect += "a task ran in " + dir + "; "
 		}
 		if refusal = err; err == nil {
@@ -516,17 +522,17 @@ func (a *attacker) typesElsewhere() (effect string, refusal error) {
 
 // submitsOdd submits jobs with an odd text, one for each field that can have a text.
 func (a *attacker) submitsOdd(odd string) (effect string, refusal error) {
-	plain := func(i int) messages.JobSpec {
-		return messages.JobSpec{Name: fmt.Sprint("odd", i), Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "true", Attempts: 1}}}
+	plain := func(i int) job.JobSpec {
+		return job.JobSpec{Name: fmt.Sprint("odd", i), Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Script: "true", Attempts: 1}}}
 	}
-	for i, spoil := range []func(*messages.JobSpec){
-		func(j *messages.JobSpec) { j.Name = odd }, func(j *messages.JobSpec) { j.Dir = "/tmp/" + odd }, func(j *messages.JobSpec) { j.Market = odd },
-		func(j *messages.JobSpec) { j.Stages[0].Name = odd }, func(j *messages.JobSpec) { j.Stages[0].Class = odd },
-		func(j *messages.JobSpec) { j.Stages[0].Script, j.Stages[0].Command = "", []string{odd, odd} },
-		func(j *messages.JobSpec) { j.Stages[0].Script = "#!/bin/" + odd }, func(j *messages.JobSpec) { j.Stages[0].Outputs = []string{odd} },
-		func(j *messages.JobSpec) { j.Stages[0].Env = messages.Env{{Name: odd, Value: odd}} }, func(j *messages.JobSpec) { j.Stages[0].Env = messages.Env{{Name: "A=B\nC", Value: "x\nPATH=/tmp"}} },
-		func(j *messages.JobSpec) {
-			j.Stages[0].Env = messages.Env{{Name: "A", Value: odd}, {Name: "LD_PRELOAD", Value: "/tmp/x.so"}}
+	for i, spoil := range []func(*job.JobSpec){
+		func(j *job.JobSpec) { j.Name = odd }, func(j *job.JobSpec) { j.Dir = "/tmp/" + odd }, func(j *job.JobSpec) { j.Market = odd },
+		func(j *job.JobSpec) { j.Stages[0].Name = odd }, func(j *job.JobSpec) { j.Stages[0].Class = odd },
+		func(j *job.JobSpec) { j.Stages[0].Script, j.Stages[0].Command = "", []string{odd, odd} },
+		func(j *job.JobSpec) { j.Stages[0].Script = "#!/bin/" + odd }, func(j *job.JobSpec) { j.Stages[0].Outputs = []string{odd} },
+		func(j *job.JobSpec) { j.Stages[0].Env = job.Env{{Name: odd, Value: odd}} }, func(j *job.JobSpec) { j.Stages[0].Env = job.Env{{Name: "A=B\nC", Value: "x\nPATH=/tmp"}} },
+		func(j *job.JobSpec) {
+			j.Stages[0].Env = job.Env{{Name: "A", Value: odd}, {Name: "LD_PRELOAD", Value: "/tmp/x.so"}}
 		},
 	} {
 		spec := plain(i)
@@ -571,7 +577,7 @@ func (a *attacker) fetchesLinks() (string, error) {
 	const secret = "BEGIN USER NKEY SEED"
 	script := fmt.Sprintf(`echo here; ln -s %[1]s/creds/operator.creds out; ln -s %[1]s/creds dir; ln %[1]s/creds/operator.creds hard
 for log in ../0.out ../*.out; do rm -f $log; ln -s %[1]s/creds/operator.creds $log; done; mv ../lane* ../aside; ln -s %[1]s/creds ../lane1.dir; exit 0`, a.state)
-	j, err := a.run("links", messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: script, Attempts: 1, Outputs: []string{"out", "dir/*", "hard"}}}})
+	j, err := a.run("links", job.JobSpec{Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Script: script, Attempts: 1, Outputs: []string{"out", "dir/*", "hard"}}}})
 	if err != nil {
 		return "", err
 	}
@@ -587,20 +593,20 @@ for log in ../0.out ../*.out; do rm -f $log; ln -s %[1]s/creds/operator.creds $l
 
 // fails runs a job that computes for a second and exits with 1, while tasks of alice wait.
 func (a *attacker) fails() (string, error) {
-	competes := messages.SubmitRequest{Key: "competes",
-		Spec: messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Tasks: 30, Script: "sleep 1"}}}}
-	if _, err := bus.Call[messages.SubmitReply](a.within(), a.client("alice"), messages.Subject(a.site.name, messages.Auctioneer, messages.VerbSubmit, "alice"), competes); err != nil {
+	competes := job.SubmitRequest{Key: "competes",
+		Spec: job.JobSpec{Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Tasks: 30, Script: "sleep 1"}}}}
+	if _, err := bus.Call[job.SubmitReply](a.within(), a.client("alice"), messages.Subject(a.site.name, messages.Auctioneer, messages.VerbSubmit, "alice"), competes); err != nil {
 		return "", fmt.Errorf("alice cannot compete: %w", err) // with an open door, her account was frozen
 	}
-	spec := messages.JobSpec{Budget: 10 * messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "sleep 1; exit 1", Attempts: 1}}}
+	spec := job.JobSpec{Budget: 10 * messages.Credit, Stages: []job.Stage{{Name: "main", Script: "sleep 1; exit 1", Attempts: 1}}}
 	j, err := a.run("fails", spec)
 	if err != nil {
 		return "", err
 	}
 	await.Until(a.T, "what the attacker owes is settled", func() bool {
-		return ask[messages.AccountReply](a.site, a.name, messages.Bank, messages.VerbAccount, messages.AccountRequest{}).Holds == 0
+		return ask[money.AccountReply](a.site, a.name, messages.Bank, messages.VerbAccount, money.AccountRequest{}).Holds == 0
 	})
-	if j = a.job(a.name, j.Job, func(messages.JobDetail) bool { return true }); j.Charged == 0 {
+	if j = a.job(a.name, j.Job, func(job.JobDetail) bool { return true }); j.Charged == 0 {
 		return "a second on a slot cost nothing, after exit code 1", nil
 	}
 	return "", fmt.Errorf("%v credits were charged", j.Charged)
@@ -628,7 +634,7 @@ func (a *attacker) floods() (string, error) {
 	defer alice.Close()
 	for range 20 {
 		asked := time.Now()
-		if _, err := bus.Call[messages.AccountReply](a.within(), alice, messages.Subject(a.site.name, messages.Bank, messages.VerbAccount, "alice"), messages.AccountRequest{}); err != nil {
+		if _, err := bus.Call[money.AccountReply](a.within(), alice, messages.Subject(a.site.name, messages.Bank, messages.VerbAccount, "alice"), money.AccountRequest{}); err != nil {
 			slowest = math.MaxInt64
 		}
 		slowest = max(slowest, time.Since(asked))
@@ -652,15 +658,15 @@ func (a *attacker) aftermath() (attempts []attempt) {
 		}
 		return ""
 	}
-	alice := ask[messages.AccountReply](a.site, "alice", messages.Bank, messages.VerbAccount, messages.AccountRequest{})
-	spent := ask[messages.JobsReply](a.site, "alice", messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{})
+	alice := ask[money.AccountReply](a.site, "alice", messages.Bank, messages.VerbAccount, money.AccountRequest{})
+	spent := ask[job.JobsReply](a.site, "alice", messages.Auctioneer, messages.VerbJobs, job.JobsRequest{})
 	add("alice has her credits", wrong(alice.Balance < 980*messages.Credit || alice.Balance > 1000*messages.Credit || alice.Frozen != "", fmt.Sprintf("alice has %v", alice.Balance)), alice.Balance.String())
 	add("alice has her jobs alone", wrong(len(spent.Jobs) > 4, fmt.Sprintf("%d jobs", len(spent.Jobs))), "")
-	me := ask[messages.AccountReply](a.site, a.name, messages.Bank, messages.VerbAccount, messages.AccountRequest{})
+	me := ask[money.AccountReply](a.site, a.name, messages.Bank, messages.VerbAccount, money.AccountRequest{})
 	add("the attacker has no more", wrong(me.Balance > 1000*messages.Credit || me.Credit != 0, fmt.Sprintf("%v, credit %v", me.Balance, me.Credit)), me.Balance.String())
-	books := ask[messages.BooksReply](a.site, "operator", messages.Bank, messages.VerbBooks, messages.BooksRequest{Full: true})
+	books := ask[money.BooksReply](a.site, "operator", messages.Bank, messages.VerbBooks, money.BooksRequest{Full: true})
 	add("the books balance", wrong(!books.Balanced, books.Message), "")
-	nodes := ask[messages.NodesReply](a.site, "alice", messages.Auctioneer, messages.VerbNodes, messages.Empty{})
+	nodes := ask[market.NodesReply](a.site, "alice", messages.Auctioneer, messages.VerbNodes, messages.Empty{})
 	add("the nodes are the site's", wrong(len(nodes.Nodes) != a.nodes, fmt.Sprint(len(nodes.Nodes))), "")
 	text, err := a.candor("operator", "bank", "verify")
 	add("every record is proven", wrong(err != nil, text), line(text))

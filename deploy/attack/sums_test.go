@@ -16,7 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // In these attempts, several tasks use more than one task may, or leave something behind after their end. Another account's
@@ -131,39 +133,39 @@ type sum struct {
 // onDisk are attempts to fill the disk. The tasks have the default limits.
 var onDisk = []sum{
 	{what: "twenty tasks leave 50 MB each", try: func(h *holder) []messages.JobID {
-		h.bobs(messages.Stage{Name: "main", Script: "head -c 50000000 /dev/zero >left", Tasks: 20, Attempts: 1})
+		h.bobs(jobmsg.Stage{Name: "main", Script: "head -c 50000000 /dev/zero >left", Tasks: 20, Attempts: 1})
 		return nil
 	}},
-	{what: "twenty tasks leave 50 MB each in /tmp", needs: []messages.Name{messages.AbilityApart}, try: func(h *holder) []messages.JobID {
-		h.bobs(messages.Stage{Name: "main", Script: "head -c 50000000 /dev/zero >/tmp/left$CANDOR_TASK", Tasks: 20, Attempts: 1})
+	{what: "twenty tasks leave 50 MB each in /tmp", needs: []messages.Name{agent.AbilityApart}, try: func(h *holder) []messages.JobID {
+		h.bobs(jobmsg.Stage{Name: "main", Script: "head -c 50000000 /dev/zero >/tmp/left$CANDOR_TASK", Tasks: 20, Attempts: 1})
 		return nil
 	}},
 	{what: "a task fills the log and the directory of an earlier one", try: func(h *holder) []messages.JobID {
 		takes, _ := h.begin("writeon")
 		gives := h.submits("passdir") // its log may be full or removed, so only its end is checked
-		if j := h.job("bob", gives, func(j messages.JobDetail) bool { return j.State.Final() }); j.State != messages.Completed {
+		if j := h.job("bob", gives, func(j jobmsg.JobDetail) bool { return j.State.Final() }); j.State != jobmsg.Completed {
 			h.Logf("the task that passes its directory on is %v", j.State)
 		}
 		await.Until(h.T, "the other has written there", func() bool {
 			said, _ := h.candor("bob", "logs", takes.String())
-			return strings.Contains(said, "wrote") || h.job("bob", takes, func(messages.JobDetail) bool { return true }).State.Final()
+			return strings.Contains(said, "wrote") || h.job("bob", takes, func(jobmsg.JobDetail) bool { return true }).State.Final()
 		})
 		return []messages.JobID{takes}
 	}},
 	{what: "a task makes as many empty files as it can", try: func(h *holder) []messages.JobID {
 		job := h.submits("empty") // it ends so soon that its log may be removed before it is read
-		h.job("bob", job, func(j messages.JobDetail) bool { return j.Running > 0 || j.State.Final() })
+		h.job("bob", job, func(j jobmsg.JobDetail) bool { return j.Running > 0 || j.State.Final() })
 		return []messages.JobID{job}
 	}},
-	{what: "three tasks make as many threads as they can", needs: []messages.Name{messages.AbilityPids, messages.AbilityApart}, try: begin("threads", "threads", "threads"), effect: fewProcesses},
-	{what: "three tasks leave a thousand ended processes each", needs: []messages.Name{messages.AbilityPids}, try: begin("zombies", "zombies", "zombies"), effect: fewProcesses},
-	{what: "two tasks fill the kernel's buffers of connections", needs: []messages.Name{messages.AbilityMemory, messages.AbilityApart}, try: begin("buffers", "buffers")},
-	{what: "a task keeps the buffers that earlier ones filled", needs: []messages.Name{messages.AbilityMemory, messages.AbilityApart}, try: func(h *holder) []messages.JobID {
+	{what: "three tasks make as many threads as they can", needs: []messages.Name{agent.AbilityPids, agent.AbilityApart}, try: begin("threads", "threads", "threads"), effect: fewProcesses},
+	{what: "three tasks leave a thousand ended processes each", needs: []messages.Name{agent.AbilityPids}, try: begin("zombies", "zombies", "zombies"), effect: fewProcesses},
+	{what: "two tasks fill the kernel's buffers of connections", needs: []messages.Name{agent.AbilityMemory, agent.AbilityApart}, try: begin("buffers", "buffers")},
+	{what: "a task keeps the buffers that earlier ones filled", needs: []messages.Name{agent.AbilityMemory, agent.AbilityApart}, try: func(h *holder) []messages.JobID {
 		return append(begin("keep")(h), begin("passbuffers", "passbuffers", "passbuffers", "passbuffers")(h)...)
 	}},
-	{what: "daemons outlive their task", needs: []messages.Name{messages.AbilityFreeze}, try: func(h *holder) []messages.JobID {
+	{what: "daemons outlive their task", needs: []messages.Name{agent.AbilityFreeze}, try: func(h *holder) []messages.JobID {
 		job, _ := h.begin("daemons")
-		h.job("bob", job, func(j messages.JobDetail) bool { return j.State.Final() })
+		h.job("bob", job, func(j jobmsg.JobDetail) bool { return j.State.Final() })
 		h.ended = job
 		return nil
 	}, effect: func(h *holder, _ *use) string {
@@ -177,7 +179,7 @@ var onDisk = []sum{
 
 // inMemory are attempts to use more memory than the tasks' limits allow.
 var inMemory = []sum{
-	{what: "six tasks leave System V segments", needs: []messages.Name{messages.AbilityMemory, messages.AbilityApart}, try: func(h *holder) []messages.JobID {
+	{what: "six tasks leave System V segments", needs: []messages.Name{agent.AbilityMemory, agent.AbilityApart}, try: func(h *holder) []messages.JobID {
 		for range 6 {
 			h.runs("segment")
 		}
@@ -195,7 +197,7 @@ var inMemory = []sum{
 			}
 			return ""
 		}},
-	{what: "a task keeps the memory of six others", needs: []messages.Name{messages.AbilityMemory, messages.AbilityApart}, try: func(h *holder) []messages.JobID {
+	{what: "a task keeps the memory of six others", needs: []messages.Name{agent.AbilityMemory, agent.AbilityApart}, try: func(h *holder) []messages.JobID {
 		jobs := begin("keep")(h)
 		for range 6 {
 			h.runs("passmemory")

@@ -11,7 +11,7 @@ type attempt struct {
 	What    string // who tries what, in words
 	Effect  string // what it brought about; "" if it was refused
 	Refusal string // what refused it, as the attacker saw it
-	// Needs is the least containment of tasks, of [messages.Containment], with which the site promises that the
+	// Needs is the least containment of tasks, of [agent.Containment], with which the site promises that the
 	// attempt is refused; 0: always.
 	Needs int
 }

@@ -12,13 +12,16 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // abilities returns the abilities that every node of the site has.
 func (s *site) abilities() (all []messages.Name) {
 	s.Helper()
-	for i, n := range ask[messages.NodesReply](s, "alice", messages.Auctioneer, messages.VerbNodes, messages.Empty{}).Nodes {
+	for i, n := range ask[market.NodesReply](s, "alice", messages.Auctioneer, messages.VerbNodes, messages.Empty{}).Nodes {
 		if i == 0 {
 			all = n.Abilities
 		}
@@ -30,14 +33,14 @@ func (s *site) abilities() (all []messages.Name) {
 // containment returns the level of containment of tasks that the site's nodes report.
 func (s *site) containment() int {
 	s.Helper()
-	return messages.Containment(s.abilities())
+	return agent.Containment(s.abilities())
 }
 
 // job waits until a job is in a state.
-func (s *site) job(of messages.Name, id messages.JobID, wanted func(messages.JobDetail) bool) (j messages.JobDetail) {
+func (s *site) job(of messages.Name, id messages.JobID, wanted func(job.JobDetail) bool) (j job.JobDetail) {
 	s.Helper()
 	await.Until(s.T, fmt.Sprintf("job %d goes on", id), func() bool {
-		j = ask[messages.JobDetail](s, of, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: id})
+		j = ask[job.JobDetail](s, of, messages.Auctioneer, messages.VerbJob, job.JobRequest{Job: id})
 		return wanted(j)
 	})
 	return j
@@ -49,8 +52,8 @@ func (s *site) victim(word string) messages.JobID {
 	s.Helper()
 	script := fmt.Sprintf(`umask 0; for d in . /dev/shm /tmp /var/tmp; do echo %[1]s > $d/%[1]s; done; echo %[1]s; touch started
 SECRET=%[1]s sh -c 'while :; do sleep 1; done' %[1]s`, word)
-	reply := ask[messages.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: word,
-		Spec: messages.JobSpec{Budget: 10 * messages.Credit, Stages: []messages.Stage{{Name: "main", Script: script}}}})
+	reply := ask[job.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, job.SubmitRequest{Key: word,
+		Spec: job.JobSpec{Budget: 10 * messages.Credit, Stages: []job.Stage{{Name: "main", Script: script}}}})
 	await.Until(s.T, "alice's task runs", func() bool {
 		for _, h := range s.hosts() {
 			files, _ := filepath.Glob(filepath.Join(h.state, "nodes", "*", "jobs", "*", "*", "started"))
@@ -104,12 +107,12 @@ func fromInside(t *testing.T, s *site) (attempts []attempt) {
 			}
 			if a.Needs == needsApart {
 				a.Needs = unprotected
-				if slices.Contains(s.abilities(), messages.AbilityApart) {
+				if slices.Contains(s.abilities(), agent.AbilityApart) {
 					a.Needs = 0
 				}
 			}
 			if pid := marked(mark); pid != 0 && strings.Contains(a.What, "outlives") {
-				if !slices.Contains(s.abilities(), messages.AbilityFreeze) {
+				if !slices.Contains(s.abilities(), agent.AbilityFreeze) {
 					a.Needs = unprotected // without control groups, only the session holds the processes of a task together
 				}
 				a.Effect = fmt.Sprintf("process %d still runs", pid)
@@ -124,10 +127,10 @@ func fromInside(t *testing.T, s *site) (attempts []attempt) {
 	if len(attempts) != len(insideAttempts) {
 		t.Fatalf("of %d attempts %d were made:\n%s", len(insideAttempts), len(attempts), out)
 	}
-	if j := s.job("alice", alices, func(messages.JobDetail) bool { return true }); j.State != messages.Running {
+	if j := s.job("alice", alices, func(job.JobDetail) bool { return true }); j.State != job.Running {
 		attempts = append(attempts, attempt{What: "a task harms another account's job", Effect: fmt.Sprintf("it is %v", j.State)})
 	}
-	ask[messages.CancelReply](s, "alice", messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: alices})
+	ask[job.CancelReply](s, "alice", messages.Auctioneer, messages.VerbCancel, job.CancelRequest{Job: alices})
 	return attempts
 }
 

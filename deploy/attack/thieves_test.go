@@ -19,8 +19,12 @@ import (
 	"github.com/candor-grid/candor/deploy/identity/admission"
 	"github.com/candor-grid/candor/deploy/identity/natstest"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/messages/schema"
 )
 
@@ -144,7 +148,7 @@ func (s *site) isAnotherNode() (string, error) {
 	}
 	b := s.connected("node96", file)
 	for _, name := range []messages.Name{"node1", "alice", "$bank"} {
-		for _, verb := range []string{messages.VerbRegister, messages.VerbExchange, messages.VerbSubmit, messages.VerbDrain} {
+		for _, verb := range []string{messages.VerbRegister, messages.VerbExchange, messages.VerbSubmit, market.VerbDrain} {
 			ctx, cancel := context.WithTimeout(s.Context(), patience)
 			_, err = b.Request(ctx, messages.Subject(s.name, messages.Auctioneer, verb, name), []byte("\x90"))
 			cancel()
@@ -236,7 +240,7 @@ func TestAttackOfPeer(t *testing.T) {
 		t.Fatal(err)
 	}
 	var allowed, addressed []string // subjects that the peer may use, and subjects of requests to the peer
-	for _, v := range messages.PeerVerbs() {
+	for _, v := range clearing.PeerVerbs() {
 		allowed = append(allowed, v.Subject("east", "west"))
 		addressed = append(addressed, v.Subject("west", "east"))
 	}
@@ -257,9 +261,9 @@ func TestAttackOfPeer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	reply := ask[messages.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: "unheard",
-		Spec: messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "true"}}}})
-	s.job("alice", reply.Job, func(j messages.JobDetail) bool { return j.State.Final() })
+	reply := ask[job.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, job.SubmitRequest{Key: "unheard",
+		Spec: job.JobSpec{Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Script: "true"}}}})
+	s.job("alice", reply.Job, func(j job.JobDetail) bool { return j.State.Final() })
 	// The peer publishes on an allowed subject at the end. When this message arrives, all earlier ones have arrived
 	// too.
 	await.Until(t, "the peer is heard", func() bool {
@@ -303,7 +307,7 @@ func (s *site) everySubject() []string {
 			all = append(all, messages.Subject(s.name, v.Actor, v.Verb, name))
 		}
 	}
-	return append(all, messages.LogsSubject(s.name, "node1", "alice"), messages.StreamSubject(s.name, "node1", "alice"), "$SRV.PING", "$SRV.STATS")
+	return append(all, messages.LogsSubject(s.name, "node1", "alice"), agent.StreamSubject(s.name, "node1", "alice"), "$SRV.PING", "$SRV.STATS")
 }
 
 // peer returns a connection to a NATS server of the peer. The server is linked to the site with the credentials that

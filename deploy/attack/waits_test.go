@@ -21,6 +21,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // In these attempts, tasks slow down the work that the node does for them. Nobody else may notice: another account's
@@ -148,10 +149,10 @@ var holdUps = []struct {
 	beside     func(s *site, job messages.JobID, said string)
 }{
 	{"stops", "stops the processes that the node starts beside it", 1, nil, func(s *site, _ messages.JobID, _ string) {
-		s.bobs(messages.Stage{Name: "main", Command: []string{"true"}, Tasks: 60, MaxRunning: 3, Attempts: 1})
+		s.bobs(jobmsg.Stage{Name: "main", Command: []string{"true"}, Tasks: 60, MaxRunning: 3, Attempts: 1})
 	}},
 	{"lease", "has a lease on the program that the node starts", 0, nil, func(s *site, _ messages.JobID, _ string) {
-		s.bobs(messages.Stage{Name: "main", Command: []string{leased}, Tasks: 3, Attempts: 1})
+		s.bobs(jobmsg.Stage{Name: "main", Command: []string{leased}, Tasks: 3, Attempts: 1})
 	}},
 	{"backlog", "has a port that accepts nobody", 0, nil, func(s *site, job messages.JobID, said string) { s.forwards(job, said) }},
 	{"links", "has outputs that a pattern finds without end", 0, []string{"--output", "*/*/*/*/*"}, func(*site, messages.JobID, string) {}},
@@ -160,16 +161,16 @@ var holdUps = []struct {
 }
 
 // bobs submits a job of one stage as bob.
-func (s *site) bobs(stage messages.Stage) {
+func (s *site) bobs(stage jobmsg.Stage) {
 	s.Helper()
-	ask[messages.SubmitReply](s, "bob", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: fmt.Sprint(time.Now().UnixNano()),
-		Spec: messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{stage}}})
+	ask[jobmsg.SubmitReply](s, "bob", messages.Auctioneer, messages.VerbSubmit, jobmsg.SubmitRequest{Key: fmt.Sprint(time.Now().UnixNano()),
+		Spec: jobmsg.JobSpec{Budget: messages.Credit, Stages: []jobmsg.Stage{stage}}})
 }
 
 // cancels cancels a job of bob, if it has not ended.
 func (s *site) cancels(job messages.JobID) {
 	s.Helper()
-	_, _ = bus.Call[messages.CancelReply](s.within(), s.client("bob"), messages.Subject(s.name, messages.Auctioneer, messages.VerbCancel, "bob"), messages.CancelRequest{Job: job})
+	_, _ = bus.Call[jobmsg.CancelReply](s.within(), s.client("bob"), messages.Subject(s.name, messages.Auctioneer, messages.VerbCancel, "bob"), jobmsg.CancelRequest{Job: job})
 }
 
 // forwards makes the node connect to a port that a task has printed.
@@ -187,9 +188,9 @@ func (s *site) forwards(job messages.JobID, said string) {
 func (s *site) takesPort(said string) attempt {
 	s.Helper()
 	a := attempt{What: "a task has the connections to a port of another account's task"}
-	reply := ask[messages.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: "port",
-		Spec: messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Command: []string{"sleep", "60"}, Attempts: 1}}}})
-	s.job("alice", reply.Job, func(j messages.JobDetail) bool { return j.Running == 1 })
+	reply := ask[jobmsg.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, jobmsg.SubmitRequest{Key: "port",
+		Spec: jobmsg.JobSpec{Budget: messages.Credit, Stages: []jobmsg.Stage{{Name: "main", Command: []string{"sleep", "60"}, Attempts: 1}}}})
+	s.job("alice", reply.Job, func(j jobmsg.JobDetail) bool { return j.Running == 1 })
 	c, err := net.DialTimeout("tcp", s.forwarding("alice", reply.Job, said), patience)
 	if err != nil {
 		s.Fatal(err)
@@ -326,7 +327,7 @@ func (h *holder) runs(name string) {
 func (h *holder) over(job messages.JobID) {
 	h.Helper()
 	h.cancels(job)
-	h.job("bob", job, func(j messages.JobDetail) bool { return j.Running == 0 })
+	h.job("bob", job, func(j jobmsg.JobDetail) bool { return j.Running == 0 })
 }
 
 // starts measures how long short tasks of an account take, from the submission to the end of the job. Of several
@@ -348,8 +349,8 @@ func (s *site) startOne(b bus.Bus) time.Duration {
 	began := time.Now()
 	var job messages.JobID
 	await.Until(s.T, "alice's job is taken", func() bool {
-		reply, err := bus.Call[messages.SubmitReply](s.within(), b, messages.Subject(s.name, messages.Auctioneer, messages.VerbSubmit, "alice"), messages.SubmitRequest{Key: fmt.Sprint(began.UnixNano()),
-			Spec: messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Command: []string{"true"}, Attempts: 1}}}})
+		reply, err := bus.Call[jobmsg.SubmitReply](s.within(), b, messages.Subject(s.name, messages.Auctioneer, messages.VerbSubmit, "alice"), jobmsg.SubmitRequest{Key: fmt.Sprint(began.UnixNano()),
+			Spec: jobmsg.JobSpec{Budget: messages.Credit, Stages: []jobmsg.Stage{{Name: "main", Command: []string{"true"}, Attempts: 1}}}})
 		if err != nil && messages.KindOf(err) != messages.Exhausted {
 			s.Fatal(err)
 		}
@@ -357,7 +358,7 @@ func (s *site) startOne(b bus.Bus) time.Duration {
 		return err == nil
 	})
 	await.Until(s.T, "alice's job ends", func() bool {
-		j, err := bus.Call[messages.JobDetail](s.within(), b, messages.Subject(s.name, messages.Auctioneer, messages.VerbJob, "alice"), messages.JobRequest{Job: job})
+		j, err := bus.Call[jobmsg.JobDetail](s.within(), b, messages.Subject(s.name, messages.Auctioneer, messages.VerbJob, "alice"), jobmsg.JobRequest{Job: job})
 		return err == nil && j.State.Final()
 	})
 	return time.Since(began)

@@ -20,7 +20,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 func handle(t *testing.T, method, host, path string, header ...string) *http.Response {
@@ -277,8 +277,8 @@ func TestRunAgainIsThatOfTheCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got messages.JobSpec
-	var want struct{ Spec messages.JobSpec }
+	var got job.JobSpec
+	var want struct{ Spec job.JobSpec }
 	if err := errors.Join(json.Unmarshal(said, &got), json.Unmarshal(kept, &want)); err != nil {
 		t.Fatal(err)
 	}
@@ -361,7 +361,7 @@ func TestEveryStateOfAJobCanBeChosen(t *testing.T) {
 		return string(text)
 	}
 	list, marks, style := read("src/pages/jobs.js"), read("src/parts.js"), read("src/app.css")
-	for s := messages.Waiting; s.String() != "Unknown"; s++ {
+	for s := job.Waiting; s.String() != "Unknown"; s++ {
 		if !strings.Contains(list, strconv.Quote(s.String())) || !strings.Contains(marks, s.String()+`: "`) || !strings.Contains(style, ".state."+strings.ToLower(s.String())) {
 			t.Errorf("%v: no choice, no mark or no colour", s)
 		}

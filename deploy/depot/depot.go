@@ -13,6 +13,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // Config configures a [Depot]. Site, Bus and Operator are needed.
@@ -92,15 +93,15 @@ func Start(c Config) (*Depot, error) {
 	d.service, err = c.Bus.Serve(bus.Service{
 		Name: "candor-depot", Version: "1.0.0", Description: "Files of jobs of site " + c.Site, Discoverable: true, Concurrency: concurrency,
 		Endpoints: []bus.Endpoint{
-			at(messages.VerbPut, bus.Handle(messages.VerbPut, d.put)),
-			at(messages.VerbGet, bus.Handle(messages.VerbGet, d.get)),
-			at(messages.VerbOutputs, bus.Handle(messages.VerbOutputs, d.outputs)),
-			at(messages.VerbTake, bus.Handle(messages.VerbTake, d.take)),
-			at(messages.VerbGive, bus.Handle(messages.VerbGive, d.give)),
-			at(messages.VerbDeliver, bus.Handle(messages.VerbDeliver, d.deliver)),
-			at(messages.VerbPeerTake, forPeers(d, messages.VerbPeerTake, d.peerTake)),
-			at(messages.VerbPeerOutputs, forPeers(d, messages.VerbPeerOutputs, d.peerOutputs)),
-			at(messages.VerbPeerGet, forPeers(d, messages.VerbPeerGet, d.peerGet)),
+			at(jobmsg.VerbPut, bus.Handle(jobmsg.VerbPut, d.put)),
+			at(jobmsg.VerbGet, bus.Handle(jobmsg.VerbGet, d.get)),
+			at(jobmsg.VerbOutputs, bus.Handle(jobmsg.VerbOutputs, d.outputs)),
+			at(jobmsg.VerbTake, bus.Handle(jobmsg.VerbTake, d.take)),
+			at(jobmsg.VerbGive, bus.Handle(jobmsg.VerbGive, d.give)),
+			at(jobmsg.VerbDeliver, bus.Handle(jobmsg.VerbDeliver, d.deliver)),
+			at(jobmsg.VerbPeerTake, forPeers(d, jobmsg.VerbPeerTake, d.peerTake)),
+			at(jobmsg.VerbPeerOutputs, forPeers(d, jobmsg.VerbPeerOutputs, d.peerOutputs)),
+			at(jobmsg.VerbPeerGet, forPeers(d, jobmsg.VerbPeerGet, d.peerGet)),
 		},
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 const patience = await.Patience
@@ -19,8 +20,8 @@ type site struct {
 	*testing.T
 	name messages.Name
 	net  *bus.Network
-	job  messages.JobDetail
-	at   messages.TaskStatus // the job's only task
+	job  jobmsg.JobDetail
+	at   jobmsg.TaskStatus // the job's only task
 }
 
 func newSite(t *testing.T, c Config) *site { return siteOn(t, bus.NewMemory(), "west", c) }
@@ -28,17 +29,17 @@ func newSite(t *testing.T, c Config) *site { return siteOn(t, bus.NewMemory(), "
 func siteOn(t *testing.T, net *bus.Network, name messages.Name, c Config) *site {
 	s := &site{T: t, name: name, net: net}
 	s.job.Job, s.job.Account = 7, "alice"
-	s.job.Spec.Stages = []messages.Stage{{Name: "main"}}
-	s.at = messages.TaskStatus{Task: messages.TaskRef{Job: 7}, Attempt: 2, Node: "node1"}
+	s.job.Spec.Stages = []jobmsg.Stage{{Name: "main"}}
+	s.at = jobmsg.TaskStatus{Task: messages.TaskRef{Job: 7}, Attempt: 2, Node: "node1"}
 	at := func(verb string, handle bus.Handler) bus.Endpoint {
 		return bus.Endpoint{Name: verb, Subject: messages.Subject(name, messages.Auctioneer, verb, "*"), Handle: handle}
 	}
 	_, err := s.net.Connect("$auctioneer").Serve(bus.Service{Name: "candor-auctioneer", Version: "1.0.0", Endpoints: []bus.Endpoint{
-		at(messages.VerbJob, bus.Handle("job", func(context.Context, messages.Name, messages.JobRequest) (messages.JobDetail, error) {
+		at(messages.VerbJob, bus.Handle("job", func(context.Context, messages.Name, jobmsg.JobRequest) (jobmsg.JobDetail, error) {
 			return s.job, nil
 		})),
-		at(messages.VerbTasks, bus.Handle("tasks", func(context.Context, messages.Name, messages.TasksRequest) (messages.TasksReply, error) {
-			return messages.TasksReply{Account: s.job.Account, Tasks: []messages.TaskStatus{s.at}}, nil
+		at(messages.VerbTasks, bus.Handle("tasks", func(context.Context, messages.Name, jobmsg.TasksRequest) (jobmsg.TasksReply, error) {
+			return jobmsg.TasksReply{Account: s.job.Account, Tasks: []jobmsg.TaskStatus{s.at}}, nil
 		})),
 	}})
 	if err != nil {
@@ -67,7 +68,7 @@ func ask[Reply any](s *site, verb string, as messages.Name, request any) (Reply,
 	return bus.Call[Reply](s.within(), s.net.Connect(as), messages.Subject(s.name, messages.Depot, verb, as), request)
 }
 
-func (s *site) send(verb string, as messages.Name, attempt messages.Attempt, content string) (messages.File, bool, error) {
+func (s *site) send(verb string, as messages.Name, attempt messages.Attempt, content string) (jobmsg.File, bool, error) {
 	s.Helper()
 	f, err := bus.Digest("file", strings.NewReader(content))
 	if err != nil {
@@ -77,7 +78,7 @@ func (s *site) send(verb string, as messages.Name, attempt messages.Attempt, con
 	return f, sent, err
 }
 
-func (s *site) receive(verb string, as messages.Name, attempt messages.Attempt, f messages.File) (string, error) {
+func (s *site) receive(verb string, as messages.Name, attempt messages.Attempt, f jobmsg.File) (string, error) {
 	var b bytes.Buffer
 	err := bus.ReceiveFile(s.within(), s.net.Connect(as), messages.Subject(s.name, messages.Depot, verb, as), attempt, f, &b)
 	return b.String(), err
@@ -104,19 +105,19 @@ func wantKind(t *testing.T, what string, err error, kind messages.Kind) {
 // only once.
 func TestFilesComeBack(t *testing.T) {
 	s := newSite(t, Config{})
-	for _, size := range []int{0, 1, messages.PieceSize - 1, messages.PieceSize, messages.PieceSize + 1, 3 * messages.PieceSize} {
+	for _, size := range []int{0, 1, jobmsg.PieceSize - 1, jobmsg.PieceSize, jobmsg.PieceSize + 1, 3 * jobmsg.PieceSize} {
 		content := strings.Repeat("x", size)
-		f, sent, err := s.send(messages.VerbPut, "alice", messages.Attempt{}, content)
+		f, sent, err := s.send(jobmsg.VerbPut, "alice", messages.Attempt{}, content)
 		if err != nil || sent != (size > 0) {
 			t.Errorf("%d bytes: sent %v, %v", size, sent, err)
 		}
-		if _, again, err := s.send(messages.VerbPut, "alice", messages.Attempt{}, content); again || err != nil {
+		if _, again, err := s.send(jobmsg.VerbPut, "alice", messages.Attempt{}, content); again || err != nil {
 			t.Errorf("%d bytes once more: sent %v, %v", size, again, err)
 		}
-		if got, err := s.receive(messages.VerbGet, "alice", messages.Attempt{}, f); got != content || err != nil {
+		if got, err := s.receive(jobmsg.VerbGet, "alice", messages.Attempt{}, f); got != content || err != nil {
 			t.Errorf("%d bytes: %d came back, %v", size, len(got), err)
 		}
-		_, err = s.receive(messages.VerbGet, "bob", messages.Attempt{}, f)
+		_, err = s.receive(jobmsg.VerbGet, "bob", messages.Attempt{}, f)
 		wantKind(t, "another account's", err, messages.NotFound)
 	}
 }
@@ -129,36 +130,36 @@ func TestOtherContentIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = ask[messages.PutReply](s, messages.VerbPut, "alice", messages.PutRequest{Digest: f.Digest, Size: 4, Data: []byte("fals")})
+	_, err = ask[jobmsg.PutReply](s, jobmsg.VerbPut, "alice", jobmsg.PutRequest{Digest: f.Digest, Size: 4, Data: []byte("fals")})
 	wantKind(t, "other content", err, messages.Invalid)
-	_, err = s.receive(messages.VerbGet, "alice", messages.Attempt{}, f)
+	_, err = s.receive(jobmsg.VerbGet, "alice", messages.Attempt{}, f)
 	wantKind(t, "a file that was refused", err, messages.NotFound)
-	_, err = ask[messages.PutReply](s, messages.VerbPut, "alice",
-		messages.PutRequest{Digest: f.Digest, Size: messages.PieceSize + 1, Offset: messages.PieceSize, Data: []byte("e")})
+	_, err = ask[jobmsg.PutReply](s, jobmsg.VerbPut, "alice",
+		jobmsg.PutRequest{Digest: f.Digest, Size: jobmsg.PieceSize + 1, Offset: jobmsg.PieceSize, Data: []byte("e")})
 	wantKind(t, "the second piece first", err, messages.Invalid)
-	if _, sent, err := s.send(messages.VerbPut, "alice", messages.Attempt{}, "true"); !sent || err != nil {
+	if _, sent, err := s.send(jobmsg.VerbPut, "alice", messages.Attempt{}, "true"); !sent || err != nil {
 		t.Errorf("the true content: sent %v, %v", sent, err)
 	}
-	_, err = ask[messages.PutReply](s, messages.VerbPut, "alice", messages.PutRequest{Digest: f.Digest, Size: 5})
+	_, err = ask[jobmsg.PutReply](s, jobmsg.VerbPut, "alice", jobmsg.PutRequest{Digest: f.Digest, Size: 5})
 	wantKind(t, "another size", err, messages.Invalid)
 }
 
 // TestDamageIsFound damages stored files. Reading them must give an error.
 func TestDamageIsFound(t *testing.T) {
 	s := newSite(t, Config{})
-	f, _, err := s.send(messages.VerbPut, "alice", messages.Attempt{}, "whole")
+	f, _, err := s.send(jobmsg.VerbPut, "alice", messages.Attempt{}, "whole")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := s.bucket("alice").Put(s.within(), pieceName(f.Digest, 0), []byte("whale")); err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.receive(messages.VerbGet, "alice", messages.Attempt{}, f)
+	_, err = s.receive(jobmsg.VerbGet, "alice", messages.Attempt{}, f)
 	wantKind(t, "a changed piece", err, messages.Internal)
 	if err := s.bucket("alice").Put(s.within(), pieceName(f.Digest, 0), []byte("who")); err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.receive(messages.VerbGet, "alice", messages.Attempt{}, f)
+	_, err = s.receive(jobmsg.VerbGet, "alice", messages.Attempt{}, f)
 	wantKind(t, "a piece cut short", err, messages.Internal)
 }
 
@@ -166,7 +167,7 @@ func TestDamageIsFound(t *testing.T) {
 func TestOldFilesAreSentAgain(t *testing.T) {
 	s := newSite(t, Config{Retention: 1}) // half of it has passed at the next request
 	for range 2 {
-		if _, sent, err := s.send(messages.VerbPut, "alice", messages.Attempt{}, "content"); !sent || err != nil {
+		if _, sent, err := s.send(jobmsg.VerbPut, "alice", messages.Attempt{}, "content"); !sent || err != nil {
 			t.Errorf("sent %v, %v", sent, err)
 		}
 	}
@@ -174,9 +175,9 @@ func TestOldFilesAreSentAgain(t *testing.T) {
 
 func TestFullBucketIsExhausted(t *testing.T) {
 	s := newSite(t, Config{Quota: 100})
-	_, _, err := s.send(messages.VerbPut, "alice", messages.Attempt{}, strings.Repeat("x", 101))
+	_, _, err := s.send(jobmsg.VerbPut, "alice", messages.Attempt{}, strings.Repeat("x", 101))
 	wantKind(t, "beyond the quota", err, messages.Exhausted)
-	if _, _, err := s.send(messages.VerbPut, "bob", messages.Attempt{}, "x"); err != nil {
+	if _, _, err := s.send(jobmsg.VerbPut, "bob", messages.Attempt{}, "x"); err != nil {
 		t.Errorf("another account: %v", err)
 	}
 }
@@ -184,39 +185,39 @@ func TestFullBucketIsExhausted(t *testing.T) {
 // TestAgentsActForTheirTasks checks that an agent can act only for the latest attempt that it was given.
 func TestAgentsActForTheirTasks(t *testing.T) {
 	s := newSite(t, Config{})
-	input, _, err := s.send(messages.VerbPut, "alice", messages.Attempt{}, "input")
+	input, _, err := s.send(jobmsg.VerbPut, "alice", messages.Attempt{}, "input")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.job.Spec.Stages[0].Inputs = []messages.File{input}
+	s.job.Spec.Stages[0].Inputs = []jobmsg.File{input}
 	mine := messages.Attempt{Task: s.at.Task, Number: 2}
-	if got, err := s.receive(messages.VerbTake, "node1", mine, input); got != "input" || err != nil {
+	if got, err := s.receive(jobmsg.VerbTake, "node1", mine, input); got != "input" || err != nil {
 		t.Errorf("the input: %q, %v", got, err)
 	}
-	output, _, err := s.send(messages.VerbGive, "node1", mine, "output")
+	output, _, err := s.send(jobmsg.VerbGive, "node1", mine, "output")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ask[messages.Empty](s, messages.VerbDeliver, "node1", messages.DeliverRequest{Attempt: mine, Files: []messages.File{output}}); err != nil {
+	if _, err := ask[messages.Empty](s, jobmsg.VerbDeliver, "node1", jobmsg.DeliverRequest{Attempt: mine, Files: []jobmsg.File{output}}); err != nil {
 		t.Fatal(err)
 	}
-	reply, err := ask[messages.OutputsReply](s, messages.VerbOutputs, "alice", messages.OutputsRequest{Job: 7, Limit: 3})
+	reply, err := ask[jobmsg.OutputsReply](s, jobmsg.VerbOutputs, "alice", jobmsg.OutputsRequest{Job: 7, Limit: 3})
 	if err != nil || reply.Next != 3 || len(reply.Tasks) != 1 || reply.Tasks[0].Attempt != mine || reply.Tasks[0].Files[0] != output {
 		t.Errorf("alice finds %+v, %v", reply, err)
 	}
-	if reply, err := ask[messages.OutputsReply](s, messages.VerbOutputs, "bob", messages.OutputsRequest{Job: 7}); err != nil || len(reply.Tasks) != 0 {
+	if reply, err := ask[jobmsg.OutputsReply](s, jobmsg.VerbOutputs, "bob", jobmsg.OutputsRequest{Job: 7}); err != nil || len(reply.Tasks) != 0 {
 		t.Errorf("bob finds %+v, %v", reply, err)
 	}
-	if got, err := s.receive(messages.VerbGet, "alice", messages.Attempt{}, output); got != "output" || err != nil {
+	if got, err := s.receive(jobmsg.VerbGet, "alice", messages.Attempt{}, output); got != "output" || err != nil {
 		t.Errorf("the output: %q, %v", got, err)
 	}
-	_, err = s.receive(messages.VerbTake, "node2", mine, input)
+	_, err = s.receive(jobmsg.VerbTake, "node2", mine, input)
 	wantKind(t, "another node's task", err, messages.PermissionDenied)
-	_, err = s.receive(messages.VerbTake, "node1", mine, output)
+	_, err = s.receive(jobmsg.VerbTake, "node1", mine, output)
 	wantKind(t, "what is no input", err, messages.PermissionDenied)
 
 	s.at.Attempt, s.at.Node = 3, "node2" // the task was lost and given to another node
-	_, err = ask[messages.Empty](s, messages.VerbDeliver, "node1", messages.DeliverRequest{Attempt: mine})
+	_, err = ask[messages.Empty](s, jobmsg.VerbDeliver, "node1", jobmsg.DeliverRequest{Attempt: mine})
 	wantKind(t, "an attempt that was given again", err, messages.Fenced)
 }
 
@@ -251,21 +252,21 @@ func TestBucketNames(t *testing.T) {
 // TestAKeptFileIsNotSpoiled sends other content for a stored file. The file must stay unchanged.
 func TestAKeptFileIsNotSpoiled(t *testing.T) {
 	s := newSite(t, Config{Retention: 1}) // so that each file is stored again
-	f, _, err := s.send(messages.VerbPut, "alice", messages.Attempt{}, "content")
+	f, _, err := s.send(jobmsg.VerbPut, "alice", messages.Attempt{}, "content")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = ask[messages.PutReply](s, messages.VerbPut, "alice", messages.PutRequest{Digest: f.Digest, Size: f.Size, Data: []byte("CONTENT")})
+	_, err = ask[jobmsg.PutReply](s, jobmsg.VerbPut, "alice", jobmsg.PutRequest{Digest: f.Digest, Size: f.Size, Data: []byte("CONTENT")})
 	wantKind(t, "other content", err, messages.Invalid)
-	_, err = ask[messages.PutReply](s, messages.VerbPut, "alice", messages.PutRequest{Digest: f.Digest, Size: f.Size - 1, Data: []byte("conten")})
+	_, err = ask[jobmsg.PutReply](s, jobmsg.VerbPut, "alice", jobmsg.PutRequest{Digest: f.Digest, Size: f.Size - 1, Data: []byte("conten")})
 	wantKind(t, "another size", err, messages.Invalid)
-	if got, err := s.receive(messages.VerbGet, "alice", messages.Attempt{}, f); got != "content" || err != nil {
+	if got, err := s.receive(jobmsg.VerbGet, "alice", messages.Attempt{}, f); got != "content" || err != nil {
 		t.Errorf("the file is %q, %v", got, err)
 	}
 	if err := s.bucket("alice").Put(s.within(), pieceName(f.Digest, 0), []byte("damaged")); err != nil {
 		t.Fatal(err)
 	}
-	if _, sent, err := s.send(messages.VerbPut, "alice", messages.Attempt{}, "content"); !sent || err != nil {
+	if _, sent, err := s.send(jobmsg.VerbPut, "alice", messages.Attempt{}, "content"); !sent || err != nil {
 		t.Errorf("a damaged file is not mended: sent %v, %v", sent, err)
 	}
 }

@@ -6,7 +6,7 @@
 // Each account has its own bucket in the site's JetStream, created when it is first needed:
 //
 //	<digest>                        that the file of this SHA-256 is there; its size
-//	<digest>.<n>                    its nth piece, from 0, of messages.PieceSize bytes
+//	<digest>.<n>                    its nth piece, from 0, of job.PieceSize bytes
 //	outputs.<job>.<stage>.<task>    what the latest attempt of a task left
 //
 // A file is identified by its content: what was sent once is not sent again, however many jobs

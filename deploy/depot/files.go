@@ -12,13 +12,14 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // get returns a piece of a file of the caller, or, for an operator, of anybody.
-func (d *Depot) get(ctx context.Context, caller messages.Name, r messages.GetRequest) (messages.GetReply, error) {
+func (d *Depot) get(ctx context.Context, caller messages.Name, r jobmsg.GetRequest) (jobmsg.GetReply, error) {
 	account, err := d.whose(caller, r.Account, zap.String("file", r.Digest))
 	if err != nil {
-		return messages.GetReply{}, err
+		return jobmsg.GetReply{}, err
 	}
 	if r.Attempt.Task.Job != 0 {
 		if away, err := d.awayOf(ctx, account, r.Attempt.Task.Job); away != "" || err != nil {
@@ -29,24 +30,24 @@ func (d *Depot) get(ctx context.Context, caller messages.Name, r messages.GetReq
 }
 
 // put stores a piece of a file in the bucket of the account that asks.
-func (d *Depot) put(ctx context.Context, account messages.Name, r messages.PutRequest) (messages.PutReply, error) {
+func (d *Depot) put(ctx context.Context, account messages.Name, r jobmsg.PutRequest) (jobmsg.PutReply, error) {
 	if err := r.Validate(); err != nil {
-		return messages.PutReply{}, err
+		return jobmsg.PutReply{}, err
 	}
 	b, err := d.bucket(ctx, account)
 	if err != nil {
-		return messages.PutReply{}, err
+		return jobmsg.PutReply{}, err
 	}
 	size, at, err := stored(ctx, b, r.Digest)
 	switch {
 	case err == nil && size != r.Size:
-		return messages.PutReply{}, messages.Errorf(messages.Invalid, "size: the file of this digest has %d bytes, not %d", size, r.Size)
+		return jobmsg.PutReply{}, messages.Errorf(messages.Invalid, "size: the file of this digest has %d bytes, not %d", size, r.Size)
 	case err == nil && time.Since(at) < d.c.Retention/2:
-		return messages.PutReply{Next: size, Done: true}, nil
+		return jobmsg.PutReply{Next: size, Done: true}, nil
 	case err != nil && messages.KindOf(err) != messages.NotFound:
-		return messages.PutReply{}, err
+		return jobmsg.PutReply{}, err
 	case err == nil && spoils(ctx, b, &r):
-		return messages.PutReply{}, messages.Errorf(messages.Invalid, "data: differs from the file of this digest at byte %d; if the file changed, send the file again", r.Offset)
+		return jobmsg.PutReply{}, messages.Errorf(messages.Invalid, "data: differs from the file of this digest at byte %d; if the file changed, send the file again", r.Offset)
 	}
 	reply, err := keep(ctx, b, &r)
 	d.metrics.took(&r, &reply, err)
@@ -55,7 +56,7 @@ func (d *Depot) put(ctx context.Context, account messages.Name, r messages.PutRe
 
 // spoils reports whether a new piece differs from the stored piece of a complete file, which it
 // must not replace.
-func spoils(ctx context.Context, b bus.Objects, r *messages.PutRequest) bool {
+func spoils(ctx context.Context, b bus.Objects, r *jobmsg.PutRequest) bool {
 	if len(r.Data) == 0 {
 		return false
 	}
@@ -64,29 +65,29 @@ func spoils(ctx context.Context, b bus.Objects, r *messages.PutRequest) bool {
 }
 
 // keep stores a piece. After the last piece it records that the file is complete.
-func keep(ctx context.Context, b bus.Objects, r *messages.PutRequest) (messages.PutReply, error) {
+func keep(ctx context.Context, b bus.Objects, r *jobmsg.PutRequest) (jobmsg.PutReply, error) {
 	if len(r.Data) == 0 && r.Size > 0 {
-		return messages.PutReply{}, nil
+		return jobmsg.PutReply{}, nil
 	}
 	if len(r.Data) > 0 {
 		if err := b.Put(ctx, pieceName(r.Digest, r.Offset), r.Data); err != nil {
-			return messages.PutReply{}, err
+			return jobmsg.PutReply{}, err
 		}
 	}
 	next := r.Offset + int64(len(r.Data))
 	if next < r.Size {
-		return messages.PutReply{Next: next}, nil
+		return jobmsg.PutReply{Next: next}, nil
 	}
 	if err := verify(ctx, b, r.Digest, r.Size); err != nil {
-		return messages.PutReply{}, err
+		return jobmsg.PutReply{}, err
 	}
-	return messages.PutReply{Next: next, Done: true}, b.Put(ctx, r.Digest, strconv.AppendInt(nil, r.Size, 10))
+	return jobmsg.PutReply{Next: next, Done: true}, b.Put(ctx, r.Digest, strconv.AppendInt(nil, r.Size, 10))
 }
 
 // verify reads all pieces of a file and compares them with its digest.
 func verify(ctx context.Context, b bus.Objects, digest string, size int64) error {
 	sum := sha256.New()
-	for offset := int64(0); offset < size; offset += messages.PieceSize {
+	for offset := int64(0); offset < size; offset += jobmsg.PieceSize {
 		data, _, err := b.Get(ctx, pieceName(digest, offset))
 		if messages.KindOf(err) == messages.NotFound && err != nil {
 			return messages.Errorf(messages.Invalid, "offset: the piece at %d is missing; send the pieces in their order", offset)
@@ -116,17 +117,17 @@ func stored(ctx context.Context, b bus.Objects, digest string) (int64, time.Time
 }
 
 // read returns a piece of a file in an account's bucket.
-func (d *Depot) read(ctx context.Context, account messages.Name, r *messages.GetRequest) (messages.GetReply, error) {
+func (d *Depot) read(ctx context.Context, account messages.Name, r *jobmsg.GetRequest) (jobmsg.GetReply, error) {
 	if err := r.Validate(); err != nil {
-		return messages.GetReply{}, err
+		return jobmsg.GetReply{}, err
 	}
 	b, err := d.bucket(ctx, account)
 	if err != nil {
-		return messages.GetReply{}, err
+		return jobmsg.GetReply{}, err
 	}
 	size, _, err := stored(ctx, b, r.Digest)
 	if err == nil && r.Offset >= size {
-		return messages.GetReply{Size: size}, nil
+		return jobmsg.GetReply{Size: size}, nil
 	}
 	var data []byte
 	if err == nil {
@@ -136,9 +137,9 @@ func (d *Depot) read(ctx context.Context, account messages.Name, r *messages.Get
 		err = messages.Errorf(messages.NotFound, "the depot has no file of digest %s for account %s; the depot keeps files for %v, unless they are damaged", r.Digest, account, messages.Duration(d.c.Retention))
 	}
 	d.metrics.sent.Add(float64(len(data)))
-	return messages.GetReply{Size: size, Data: data}, err
+	return jobmsg.GetReply{Size: size, Data: data}, err
 }
 
 func pieceName(digest string, offset int64) string {
-	return digest + "." + strconv.FormatInt(offset/messages.PieceSize, 10)
+	return digest + "." + strconv.FormatInt(offset/jobmsg.PieceSize, 10)
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // metrics counts what a depot receives and sends.
@@ -37,7 +38,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 }
 
 // took counts a request to store a piece, by its result.
-func (m *metrics) took(r *messages.PutRequest, reply *messages.PutReply, err error) {
+func (m *metrics) took(r *jobmsg.PutRequest, reply *jobmsg.PutReply, err error) {
 	switch {
 	case err == nil && len(r.Data) > 0:
 		m.received.Add(float64(len(r.Data)))

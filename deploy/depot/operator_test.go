@@ -10,6 +10,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // counted returns the value of a counter.
@@ -34,13 +35,13 @@ func TestOperatorsReadAndTheLogSaysSo(t *testing.T) {
 	core, lines := observer.New(zap.InfoLevel)
 	registry := prometheus.NewRegistry()
 	s := newSite(t, Config{Operators: []messages.Name{"operator"}, Log: zap.New(core), Metrics: registry, Quota: 1 << 10})
-	f, _, err := s.send(messages.VerbPut, "alice", messages.Attempt{}, "secret")
+	f, _, err := s.send(jobmsg.VerbPut, "alice", messages.Attempt{}, "secret")
 	if err != nil {
 		t.Fatal(err)
 	}
 	read := func(as, of messages.Name) (string, error) {
 		var b bytes.Buffer
-		err := bus.ReceiveFileOf(s.within(), s.net.Connect(as), messages.Subject("west", messages.Depot, messages.VerbGet, as), of, messages.Attempt{}, f, &b)
+		err := bus.ReceiveFileOf(s.within(), s.net.Connect(as), messages.Subject("west", messages.Depot, jobmsg.VerbGet, as), of, messages.Attempt{}, f, &b)
 		return b.String(), err
 	}
 	if got, err := read("alice", "alice"); got != "secret" || err != nil {
@@ -56,9 +57,9 @@ func TestOperatorsReadAndTheLogSaysSo(t *testing.T) {
 	}
 	_, err = read("operator", "bob")
 	wantKind(t, "an operator, of who has no such file", err, messages.NotFound)
-	_, err = ask[messages.OutputsReply](s, messages.VerbOutputs, "bob", messages.OutputsRequest{Job: 7, Account: "alice"})
+	_, err = ask[jobmsg.OutputsReply](s, jobmsg.VerbOutputs, "bob", jobmsg.OutputsRequest{Job: 7, Account: "alice"})
 	wantKind(t, "outputs of another", err, messages.PermissionDenied)
-	if _, err := ask[messages.OutputsReply](s, messages.VerbOutputs, "operator", messages.OutputsRequest{Job: 7, Account: "alice"}); err != nil {
+	if _, err := ask[jobmsg.OutputsReply](s, jobmsg.VerbOutputs, "operator", jobmsg.OutputsRequest{Job: 7, Account: "alice"}); err != nil {
 		t.Errorf("outputs, to an operator: %v", err)
 	}
 	if said := lines.FilterMessageSnippet("audit").All(); len(said) != 3 || said[0].ContextMap()["operator"] != "operator" || said[0].ContextMap()["account"] != "alice" || said[0].ContextMap()["file"] != f.Digest {
@@ -69,7 +70,7 @@ func TestOperatorsReadAndTheLogSaysSo(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
-	_, _, err = s.send(messages.VerbPut, "alice", messages.Attempt{}, string(make([]byte, 1<<10+1)))
+	_, _, err = s.send(jobmsg.VerbPut, "alice", messages.Attempt{}, string(make([]byte, 1<<10+1)))
 	wantKind(t, "beyond the quota", err, messages.Exhausted)
 	if got := counted(t, registry, "candor_depot_quota_refusals_total"); got == 0 {
 		t.Error("a refusal is not counted")

@@ -9,6 +9,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/federation"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // Limits of the time for which a peer can make this site's depot wait.
@@ -54,16 +57,16 @@ func askPeer[Reply any](ctx context.Context, d *Depot, peer messages.Name, verb 
 	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, peerWithin)
 	defer cancel()
-	payload, err := messages.Marshal(request, messages.Msgpack)
+	payload, err := wire.Marshal(request, wire.Msgpack)
 	if err != nil {
 		return reply, err
 	}
-	data, err := d.c.Bus.Request(ctx, messages.PeerVerb{Actor: messages.Depot, Verb: verb}.Subject(d.c.Site, peer), payload)
+	data, err := d.c.Bus.Request(ctx, clearing.PeerVerb{Actor: messages.Depot, Verb: verb}.Subject(d.c.Site, peer), payload)
 	if err == nil {
-		err = messages.Unmarshal(data, messages.Detect(data, ""), &reply)
+		err = wire.Unmarshal(data, wire.Detect(data, ""), &reply)
 	}
 	if err != nil {
-		said := messages.AsError("", messages.Tamed(err))
+		said := messages.AsError("", jobmsg.Tamed(err))
 		return reply, messages.Errorf(said.Kind, "files of site %s: %s", peer, said.Message)
 	}
 	federation.Tame(&reply)
@@ -84,18 +87,18 @@ func (d *Depot) awayOf(ctx context.Context, account messages.Name, id messages.J
 }
 
 // getAway returns a piece of a file that a task at another site left.
-func (d *Depot) getAway(ctx context.Context, site messages.Name, r *messages.GetRequest, err error) (messages.GetReply, error) {
+func (d *Depot) getAway(ctx context.Context, site messages.Name, r *jobmsg.GetRequest, err error) (jobmsg.GetReply, error) {
 	if err == nil {
 		err = r.Validate()
 	}
 	if err != nil {
-		return messages.GetReply{}, err
+		return jobmsg.GetReply{}, err
 	}
-	return askPeer[messages.GetReply](ctx, d, site, messages.VerbPeerGet, messages.GetRequest{Digest: r.Digest, Offset: r.Offset, Attempt: r.Attempt})
+	return askPeer[jobmsg.GetReply](ctx, d, site, jobmsg.VerbPeerGet, jobmsg.GetRequest{Digest: r.Digest, Offset: r.Offset, Attempt: r.Attempt})
 }
 
 // outputsAway lists the outputs of tasks at another site.
-func (d *Depot) outputsAway(ctx context.Context, site messages.Name, r *messages.OutputsRequest, err error) (reply messages.OutputsReply, _ error) {
+func (d *Depot) outputsAway(ctx context.Context, site messages.Name, r *jobmsg.OutputsRequest, err error) (reply jobmsg.OutputsReply, _ error) {
 	if err != nil {
 		return reply, err
 	}
@@ -103,17 +106,17 @@ func (d *Depot) outputsAway(ctx context.Context, site messages.Name, r *messages
 	if r.Limit == 0 {
 		r.Limit = defaultLook
 	}
-	if reply, err = askPeer[messages.OutputsReply](ctx, d, site, messages.VerbPeerOutputs, r); err != nil {
-		return messages.OutputsReply{}, err
+	if reply, err = askPeer[jobmsg.OutputsReply](ctx, d, site, jobmsg.VerbPeerOutputs, r); err != nil {
+		return jobmsg.OutputsReply{}, err
 	}
 	if err := credible(r, &reply); err != nil {
-		return messages.OutputsReply{}, messages.Errorf(messages.Internal, "site %s lists files that no task can have left: %s", site, messages.Detail(err))
+		return jobmsg.OutputsReply{}, messages.Errorf(messages.Internal, "site %s lists files that no task can have left: %s", site, messages.Detail(err))
 	}
 	return reply, nil
 }
 
 // credible returns an error if a peer's list is malformed.
-func credible(r *messages.OutputsRequest, reply *messages.OutputsReply) error {
+func credible(r *jobmsg.OutputsRequest, reply *jobmsg.OutputsReply) error {
 	if reply.Next <= r.From || reply.Next-r.From > uint32(r.Limit) {
 		return messages.Errorf(messages.Invalid, "next: %d, after %d tasks from %d", reply.Next, r.Limit, r.From)
 	}
@@ -125,7 +128,7 @@ func credible(r *messages.OutputsRequest, reply *messages.OutputsReply) error {
 			return messages.Errorf(messages.Invalid, "task %v: was not asked for", of)
 		}
 		next = of.Index + 1
-		if err := (*messages.DeliverRequest)(t).Validate(); err != nil {
+		if err := (*jobmsg.DeliverRequest)(t).Validate(); err != nil {
 			return err
 		}
 	}
@@ -134,20 +137,20 @@ func credible(r *messages.OutputsRequest, reply *messages.OutputsReply) error {
 
 // bring fetches a piece of a visiting job's input from its home site, and stores it for the
 // other tasks. After the last piece the file is complete, if it matches its digest.
-func (d *Depot) bring(ctx context.Context, v *messages.Visit, size int64, r *messages.GetRequest) (messages.GetReply, error) {
+func (d *Depot) bring(ctx context.Context, v *jobmsg.Visit, size int64, r *jobmsg.GetRequest) (jobmsg.GetReply, error) {
 	of := messages.Attempt{Task: messages.TaskRef{Job: v.Job}}
-	reply, err := askPeer[messages.GetReply](ctx, d, v.Home, messages.VerbPeerTake, messages.GetRequest{Digest: r.Digest, Offset: r.Offset, Attempt: of})
+	reply, err := askPeer[jobmsg.GetReply](ctx, d, v.Home, jobmsg.VerbPeerTake, jobmsg.GetRequest{Digest: r.Digest, Offset: r.Offset, Attempt: of})
 	if err != nil {
-		return messages.GetReply{}, err
+		return jobmsg.GetReply{}, err
 	}
-	if reply.Size != size || int64(len(reply.Data)) != min(messages.PieceSize, max(0, size-r.Offset)) {
-		return messages.GetReply{}, messages.Errorf(messages.NotFound, "site %s has another file than the job's input of %d bytes", v.Home, size)
+	if reply.Size != size || int64(len(reply.Data)) != min(jobmsg.PieceSize, max(0, size-r.Offset)) {
+		return jobmsg.GetReply{}, messages.Errorf(messages.NotFound, "site %s has another file than the job's input of %d bytes", v.Home, size)
 	}
 	b, err := d.bucket(ctx, VisitorsOf(v.Home))
 	if err == nil {
 		// A piece that cannot be stored now, for example because the bucket is full, is fetched
 		// again.
-		_, _ = keep(ctx, b, &messages.PutRequest{Digest: r.Digest, Size: size, Offset: r.Offset, Data: reply.Data})
+		_, _ = keep(ctx, b, &jobmsg.PutRequest{Digest: r.Digest, Size: size, Offset: r.Offset, Data: reply.Data})
 	}
 	return reply, nil
 }
@@ -186,7 +189,7 @@ func forPeers[Request, Reply any](d *Depot, verb string, f func(ctx context.Cont
 }
 
 // peerTake returns a piece of an input to a peer that runs the job.
-func (d *Depot) peerTake(ctx context.Context, peer messages.Name, r messages.GetRequest) (reply messages.GetReply, err error) {
+func (d *Depot) peerTake(ctx context.Context, peer messages.Name, r jobmsg.GetRequest) (reply jobmsg.GetReply, err error) {
 	id := r.Attempt.Task.Job
 	j, err := d.job(ctx, id)
 	if err != nil && messages.KindOf(err) != messages.NotFound {
@@ -199,17 +202,17 @@ func (d *Depot) peerTake(ctx context.Context, peer messages.Name, r messages.Get
 }
 
 // peerOutputs lists, for a peer, the outputs of a job that came from there.
-func (d *Depot) peerOutputs(ctx context.Context, home messages.Name, r messages.OutputsRequest) (reply messages.OutputsReply, err error) {
+func (d *Depot) peerOutputs(ctx context.Context, home messages.Name, r jobmsg.OutputsRequest) (reply jobmsg.OutputsReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
 	if reply, err = d.list(ctx, VisitorsOf(home), &r); err != nil {
-		return messages.OutputsReply{}, err
+		return jobmsg.OutputsReply{}, err
 	}
 	for i := range reply.Tasks {
 		t := &reply.Tasks[i].Attempt.Task
 		if err := d.handedOver(ctx, t.Job, r.Job); err != nil {
-			return messages.OutputsReply{}, err
+			return jobmsg.OutputsReply{}, err
 		}
 		t.Job = r.Job
 	}
@@ -217,14 +220,14 @@ func (d *Depot) peerOutputs(ctx context.Context, home messages.Name, r messages.
 }
 
 // peerGet returns, to a peer, a piece of an output of a job that came from there.
-func (d *Depot) peerGet(ctx context.Context, home messages.Name, r messages.GetRequest) (reply messages.GetReply, err error) {
+func (d *Depot) peerGet(ctx context.Context, home messages.Name, r jobmsg.GetRequest) (reply jobmsg.GetReply, err error) {
 	t := r.Attempt.Task
-	left, err := d.peerOutputs(ctx, home, messages.OutputsRequest{Job: t.Job, Stage: t.Stage, From: t.Index, Limit: 1})
+	left, err := d.peerOutputs(ctx, home, jobmsg.OutputsRequest{Job: t.Job, Stage: t.Stage, From: t.Index, Limit: 1})
 	if err != nil {
 		return reply, err
 	}
 	for _, task := range left.Tasks {
-		if slices.ContainsFunc(task.Files, func(f messages.File) bool { return f.Digest == r.Digest }) {
+		if slices.ContainsFunc(task.Files, func(f jobmsg.File) bool { return f.Digest == r.Digest }) {
 			return d.read(ctx, VisitorsOf(home), &r)
 		}
 	}

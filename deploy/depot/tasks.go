@@ -8,6 +8,8 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // holding is an attempt that a node claims to have.
@@ -17,18 +19,18 @@ type holding struct {
 }
 
 // take returns a piece of an input of a task that the calling node was given.
-func (d *Depot) take(ctx context.Context, node messages.Name, r messages.GetRequest) (messages.GetReply, error) {
+func (d *Depot) take(ctx context.Context, node messages.Name, r jobmsg.GetRequest) (jobmsg.GetReply, error) {
 	account, err := d.owner(ctx, holding{node, r.Attempt})
 	if err != nil {
-		return messages.GetReply{}, err
+		return jobmsg.GetReply{}, err
 	}
 	j, err := d.job(ctx, r.Attempt.Task.Job)
 	if err != nil {
-		return messages.GetReply{}, err
+		return jobmsg.GetReply{}, err
 	}
 	size, has := j.inputs[r.Digest]
 	if !has {
-		return messages.GetReply{}, messages.Errorf(messages.PermissionDenied, "job %v has no input of this digest", r.Attempt.Task.Job)
+		return jobmsg.GetReply{}, messages.Errorf(messages.PermissionDenied, "job %v has no input of this digest", r.Attempt.Task.Job)
 	}
 	reply, err := d.read(ctx, account, &r)
 	if err != nil && j.visit != nil && messages.KindOf(err) == messages.NotFound {
@@ -38,16 +40,16 @@ func (d *Depot) take(ctx context.Context, node messages.Name, r messages.GetRequ
 }
 
 // give stores a piece of an output of a task that the calling node was given.
-func (d *Depot) give(ctx context.Context, node messages.Name, r messages.PutRequest) (messages.PutReply, error) {
+func (d *Depot) give(ctx context.Context, node messages.Name, r jobmsg.PutRequest) (jobmsg.PutReply, error) {
 	account, err := d.owner(ctx, holding{node, r.Attempt})
 	if err != nil {
-		return messages.PutReply{}, err
+		return jobmsg.PutReply{}, err
 	}
 	return d.put(ctx, account, r)
 }
 
 // deliver records a task's outputs, unless another node was given a later attempt.
-func (d *Depot) deliver(ctx context.Context, node messages.Name, r messages.DeliverRequest) (messages.Empty, error) {
+func (d *Depot) deliver(ctx context.Context, node messages.Name, r jobmsg.DeliverRequest) (messages.Empty, error) {
 	if err := r.Validate(); err != nil {
 		return messages.Empty{}, err
 	}
@@ -64,7 +66,7 @@ func (d *Depot) deliver(ctx context.Context, node messages.Name, r messages.Deli
 			return messages.Empty{}, messages.Errorf(messages.NotFound, "files[%d]: %q was not received with this size and digest; send the file first", i, f.Name)
 		}
 	}
-	data, err := messages.Marshal(messages.TaskOutputs(r), messages.Msgpack)
+	data, err := wire.Marshal(jobmsg.TaskOutputs(r), wire.Msgpack)
 	if err != nil {
 		return messages.Empty{}, err
 	}
@@ -88,8 +90,8 @@ const (
 
 // outputs lists the outputs of a job of the caller. An operator may ask about any account. A bucket contains only its
 // own account's jobs.
-func (d *Depot) outputs(ctx context.Context, caller messages.Name, r messages.OutputsRequest) (messages.OutputsReply, error) {
-	var reply messages.OutputsReply
+func (d *Depot) outputs(ctx context.Context, caller messages.Name, r jobmsg.OutputsRequest) (jobmsg.OutputsReply, error) {
+	var reply jobmsg.OutputsReply
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
@@ -109,7 +111,7 @@ func (d *Depot) outputs(ctx context.Context, caller messages.Name, r messages.Ou
 }
 
 // list lists the outputs of a job's tasks that are in an account's bucket.
-func (d *Depot) list(ctx context.Context, account messages.Name, r *messages.OutputsRequest) (reply messages.OutputsReply, err error) {
+func (d *Depot) list(ctx context.Context, account messages.Name, r *jobmsg.OutputsRequest) (reply jobmsg.OutputsReply, err error) {
 	b, err := d.bucket(ctx, account)
 	if err != nil {
 		return reply, err
@@ -123,12 +125,12 @@ func (d *Depot) list(ctx context.Context, account messages.Name, r *messages.Out
 		if err != nil && messages.KindOf(err) == messages.NotFound {
 			continue
 		}
-		var left messages.TaskOutputs
+		var left jobmsg.TaskOutputs
 		if err == nil {
-			err = messages.Unmarshal(data, messages.Msgpack, &left)
+			err = wire.Unmarshal(data, wire.Msgpack, &left)
 		}
 		if err != nil {
-			return messages.OutputsReply{}, err
+			return jobmsg.OutputsReply{}, err
 		}
 		reply.Tasks, size = append(reply.Tasks, left), size+len(data)
 	}
@@ -139,12 +141,12 @@ func (d *Depot) list(ctx context.Context, account messages.Name, r *messages.Out
 // Outputs of a job that the auctioneer no longer knows may be read.
 func (d *Depot) handedOver(ctx context.Context, id, asked messages.JobID) error {
 	_, err := d.readable.get(id, func() (bool, error) {
-		job, err := query[messages.JobDetail](ctx, d, messages.VerbJob, messages.JobRequest{Job: id})
+		job, err := query[jobmsg.JobDetail](ctx, d, messages.VerbJob, jobmsg.JobRequest{Job: id})
 		switch {
 		case err != nil && messages.KindOf(err) == messages.NotFound:
 			return true, nil
 		case err == nil && job.Kept:
-			err = messages.ErrKept(asked, job.Spec.Deadline)
+			err = jobmsg.ErrKept(asked, job.Spec.Deadline)
 		}
 		return err == nil, err
 	})
@@ -161,7 +163,7 @@ func (d *Depot) owner(ctx context.Context, h holding) (messages.Name, error) {
 func (d *Depot) ask(ctx context.Context, h holding) (messages.Name, error) {
 	t := h.attempt.Task
 	stage := int(t.Stage)
-	reply, err := query[messages.TasksReply](ctx, d, messages.VerbTasks, messages.TasksRequest{Job: t.Job, Stage: &stage, From: t.Index, Limit: 1})
+	reply, err := query[jobmsg.TasksReply](ctx, d, messages.VerbTasks, jobmsg.TasksRequest{Job: t.Job, Stage: &stage, From: t.Index, Limit: 1})
 	if err != nil {
 		return "", err
 	}
@@ -181,13 +183,13 @@ func (d *Depot) ask(ctx context.Context, h holding) (messages.Name, error) {
 type job struct {
 	account messages.Name
 	away    messages.Name    // the site that runs the job; "": this one
-	visit   *messages.Visit  // the job's identity at its home site; nil: it is this site's
+	visit   *jobmsg.Visit    // the job's identity at its home site; nil: it is this site's
 	inputs  map[string]int64 // sizes by digest
 }
 
 func (d *Depot) job(ctx context.Context, id messages.JobID) (job, error) {
 	return d.jobs.get(id, func() (job, error) {
-		found, err := query[messages.JobDetail](ctx, d, messages.VerbJob, messages.JobRequest{Job: id})
+		found, err := query[jobmsg.JobDetail](ctx, d, messages.VerbJob, jobmsg.JobRequest{Job: id})
 		j := job{account: found.Account, visit: found.Visit, inputs: map[string]int64{}}
 		if found.Away != nil {
 			j.away = found.Away.Site

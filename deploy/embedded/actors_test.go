@@ -20,6 +20,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -37,7 +38,7 @@ const onlyNode = "node1"
 func newEnsemble(t *testing.T) *ensemble {
 	e := &ensemble{cluster: newCluster(t), creds: map[string]string{}}
 	reserve := messages.Price(messages.Credit / 100)
-	e.Markets = []messages.Market{{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}, Reserve: &reserve}}
+	e.Markets = []market.Market{{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}, Reserve: &reserve}}
 	e.Nodes = []Node{{Name: onlyNode, Slots: Slots{{Class: "cpu", Slots: 1}}}}
 	for i := range e.Hosts {
 		e.Hosts[i].Nodes = nil

@@ -11,6 +11,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // plain is an ordinary NATS client that uses none of Candor's code. It has a credentials file, subjects and
@@ -120,7 +121,7 @@ func TestNobodySpeaksForAnother(t *testing.T) {
 	case <-within(t).Done():
 		t.Fatal("bob may submit as alice")
 	}
-	if jobs := connect(t, s, "alice"); len(request[messages.JobsReply](jobs, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{}).Jobs) != 0 {
+	if jobs := connect(t, s, "alice"); len(request[jobmsg.JobsReply](jobs, messages.Auctioneer, messages.VerbJobs, jobmsg.JobsRequest{}).Jobs) != 0 {
 		t.Fatal("alice has a job that she did not submit")
 	}
 }

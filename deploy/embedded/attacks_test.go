@@ -19,8 +19,12 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/deploy/identity/admission"
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // fort is a site under attack. It counts the attacks in its metrics.
@@ -53,10 +57,10 @@ func TestAttacks(t *testing.T) {
 		t.Run(attack.name, func(t *testing.T) { attack.do(fort{t, s}) })
 	}
 	alice := connect(t, s, "alice")
-	if job := alice.final(alice.submit("after all", twoStages(t.TempDir(), messages.Credit))); job.State != messages.Completed {
+	if job := alice.final(alice.submit("after all", twoStages(t.TempDir(), messages.Credit))); job.State != jobmsg.Completed {
 		t.Errorf("alice's job ended %v", job.State)
 	}
-	books := request[messages.BooksReply](f.as("operator"), messages.Bank, messages.VerbBooks, messages.BooksRequest{Full: true})
+	books := request[money.BooksReply](f.as("operator"), messages.Bank, messages.VerbBooks, money.BooksRequest{Full: true})
 	if !books.Balanced {
 		t.Errorf("the books: %s", books.Message)
 	}
@@ -111,12 +115,12 @@ func (f fort) anothersName() {
 	mallory := f.as("bob")
 	f.grows("candor_nats_refused_total", "what=publish", func() {
 		subject := messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice")
-		_, err := bus.Call[messages.SubmitReply](within(f.T), mallory.bus, subject, messages.SubmitRequest{Key: "k", Spec: twoStages("/tmp", messages.Credit)})
+		_, err := bus.Call[jobmsg.SubmitReply](within(f.T), mallory.bus, subject, jobmsg.SubmitRequest{Key: "k", Spec: twoStages("/tmp", messages.Credit)})
 		if messages.KindOf(err) != messages.PermissionDenied {
 			f.Errorf("a job in another's name: %v", err)
 		}
 	})
-	if jobs := request[messages.JobsReply](f.as("alice"), messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{}); len(jobs.Jobs) != 0 {
+	if jobs := request[jobmsg.JobsReply](f.as("alice"), messages.Auctioneer, messages.VerbJobs, jobmsg.JobsRequest{}); len(jobs.Jobs) != 0 {
 		f.Errorf("alice has jobs: %+v", jobs.Jobs)
 	}
 }
@@ -132,7 +136,7 @@ func (f fort) forgedAccount() {
 	m.Header.Set("Content-Type", "application/json")
 	m.Data = []byte(`{}`)
 	reply, err := nc.RequestMsg(m, patience)
-	var account messages.AccountReply
+	var account money.AccountReply
 	if err == nil {
 		err = json.Unmarshal(reply.Data, &account)
 	}
@@ -194,8 +198,8 @@ func (f fort) nodeWithoutToken() {
 		}
 	})
 	f.grows("candor_nats_refused_total", "what=publish", func() {
-		register := messages.RegisterRequest{Session: 7, Slots: []messages.ClassSlots{{Class: "map", Slots: 100}}}
-		_, err := bus.Call[messages.RegisterReply](within(f.T), f.as("bob").bus, messages.Subject("west", messages.Auctioneer, messages.VerbRegister, "bob"), register)
+		register := agentmsg.RegisterRequest{Session: 7, Slots: []jobmsg.ClassSlots{{Class: "map", Slots: 100}}}
+		_, err := bus.Call[agentmsg.RegisterReply](within(f.T), f.as("bob").bus, messages.Subject("west", messages.Auctioneer, messages.VerbRegister, "bob"), register)
 		if messages.KindOf(err) != messages.PermissionDenied {
 			f.Errorf("a user registers as a node: %v", err)
 		}
@@ -206,7 +210,7 @@ func (f fort) nodeWithoutToken() {
 			f.Errorf("a user enrols: %v", err)
 		}
 	})
-	if nodes := request[messages.NodesReply](f.as("alice"), messages.Auctioneer, messages.VerbNodes, messages.Empty{}); len(nodes.Nodes) != len(f.config.Nodes) {
+	if nodes := request[market.NodesReply](f.as("alice"), messages.Auctioneer, messages.VerbNodes, messages.Empty{}); len(nodes.Nodes) != len(f.config.Nodes) {
 		f.Errorf("the nodes are %+v", nodes.Nodes)
 	}
 }
@@ -259,7 +263,7 @@ func (f fort) flood() {
 				defer cancel()
 				spec := twoStages("/tmp", messages.Credit)
 				spec.Stages[0].Tasks, spec.Stages[0].Script, spec.Stages = 1, "true", spec.Stages[:1]
-				switch _, err := bus.Call[messages.SubmitReply](ctx, mallory.bus, subject, messages.SubmitRequest{Key: fmt.Sprint("flood", i), Spec: spec}); {
+				switch _, err := bus.Call[jobmsg.SubmitReply](ctx, mallory.bus, subject, jobmsg.SubmitRequest{Key: fmt.Sprint("flood", i), Spec: spec}); {
 				case err == nil:
 					taken.Add(1)
 				case messages.KindOf(err) == messages.Exhausted:
@@ -277,7 +281,7 @@ func (f fort) flood() {
 		}
 		flood.Wait()
 		for _, job := range meanwhile { // a task that still writes would stop the removal of the directory
-			if end := alice.final(job); end.State != messages.Completed {
+			if end := alice.final(job); end.State != jobmsg.Completed {
 				f.Errorf("alice's job %d ended %v", job, end.State)
 			}
 		}

@@ -23,8 +23,10 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/estimator"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 	"github.com/candor-grid/candor/messages/durable"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // backupSocket is the socket in the state directory from which a running site's backup can be read. A backup contains
@@ -123,11 +125,11 @@ func (s *saving) depot(ctx context.Context) error {
 		return err
 	}
 	defer b.Close()
-	reply, err := ask[messages.AccountsReply](ctx, s.operator, messages.Bank, messages.VerbAccounts, messages.Empty{})
+	reply, err := ask[money.AccountsReply](ctx, s.operator, messages.Bank, messages.VerbAccounts, messages.Empty{})
 	if err != nil {
 		return err
 	}
-	peers, err := ask[messages.PeersReply](ctx, s.operator, messages.Bank, messages.VerbPeers, messages.Empty{})
+	peers, err := ask[clearing.PeersReply](ctx, s.operator, messages.Bank, clearing.VerbPeers, messages.Empty{})
 	if err != nil {
 		return err
 	}

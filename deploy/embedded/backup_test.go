@@ -15,6 +15,8 @@ import (
 	"github.com/candor-grid/candor/estimator"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // TestBackupUnderLoad makes a backup while users submit and pay. It must have everything that was acknowledged
@@ -67,7 +69,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	defer closeSite(t, s)
 	alice, carol, operator := connect(t, s, "alice"), connect(t, s, "carol"), connect(t, s, "operator")
 	for _, one := range before {
-		if job := alice.final(one.job); job.State != messages.Completed {
+		if job := alice.final(one.job); job.State != jobmsg.Completed {
 			t.Errorf("job %d, which was acknowledged before the backup, is %v", one.job, job.State)
 		}
 	}
@@ -76,7 +78,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		if err != nil {
 			t.Fatalf("submission %s again: %v", one.key, err)
 		}
-		if job := alice.final(id); job.State != messages.Completed {
+		if job := alice.final(id); job.State != jobmsg.Completed {
 			t.Errorf("job %d of submission %s is %v", id, one.key, job.State)
 		}
 	}
@@ -96,7 +98,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	if account := alice.account(); account.Spent != jobs*work().Budget {
 		t.Errorf("alice spent %v for %d jobs of %v", account.Spent, jobs, work().Budget)
 	}
-	if books := request[messages.BooksReply](operator, messages.Bank, messages.VerbBooks, messages.BooksRequest{Full: true}); !books.Balanced {
+	if books := request[money.BooksReply](operator, messages.Bank, messages.VerbBooks, money.BooksRequest{Full: true}); !books.Balanced {
 		t.Errorf("books: %+v", books)
 	}
 }
@@ -108,8 +110,8 @@ func (u user) payments(stop <-chan struct{}) <-chan int {
 	go func() {
 		defer close(made)
 		for n := 1; ctx.Err() == nil; n++ {
-			r := messages.PayRequest{Key: fmt.Sprintf("pay-%d", n), To: "carol", Amount: messages.Credit}
-			if _, err := bus.Call[messages.AccountReply](ctx, u.bus, messages.Subject(u.site, messages.Bank, messages.VerbPay, u.name), r); err != nil {
+			r := money.PayRequest{Key: fmt.Sprintf("pay-%d", n), To: "carol", Amount: messages.Credit}
+			if _, err := bus.Call[money.AccountReply](ctx, u.bus, messages.Subject(u.site, messages.Bank, money.VerbPay, u.name), r); err != nil {
 				if messages.KindOf(err) != messages.Exhausted { // the limit of requests of a user
 					u.Errorf("payment %d: %v", n, err)
 					return
@@ -210,7 +212,7 @@ func TestBackupOfArchiveAndEstimator(t *testing.T) {
 		}
 		s = start(t, c)
 	}
-	old := archive.Record{Summary: messages.JobSummary{Job: 99, Account: "alice", Ended: messages.TimeOf(time.Now())}, Body: []byte("all else")}
+	old := archive.Record{Summary: jobmsg.JobSummary{Job: 99, Account: "alice", Ended: messages.TimeOf(time.Now())}, Body: []byte("all else")}
 	records := filepath.Join(messages.Auctioneer, "1", archiveDir)
 	a, err := archive.Open(archive.Config{Dir: filepath.Join(c.State, records)})
 	if err != nil {

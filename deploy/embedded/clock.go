@@ -17,6 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/durable"
 	"github.com/candor-grid/candor/messages/siteclock"
+	"github.com/candor-grid/candor/messages/wire"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
@@ -122,7 +123,7 @@ func (s *share) tellClock(ctx context.Context, b bus.Bus) error {
 	_, err := b.Subscribe(messages.ClockSubject(s.config.Site, "*"), func(subject string, payload []byte) {
 		var r messages.ClockReading
 		host := s.config.host(subject[strings.LastIndexByte(subject, '.')+1:])
-		if messages.Unmarshal(payload, messages.Msgpack, &r) == nil && host != nil && host != s.host {
+		if wire.Unmarshal(payload, wire.Msgpack, &r) == nil && host != nil && host != s.host {
 			s.clock.Hear(host.Name, r.At)
 		}
 	})
@@ -130,7 +131,7 @@ func (s *share) tellClock(ctx context.Context, b bus.Bus) error {
 		return err
 	}
 	go each(ctx, siteclock.ReadEvery, func() {
-		if payload, err := messages.Marshal(messages.ClockReading{At: s.clock.Wall()}, messages.Msgpack); err == nil {
+		if payload, err := wire.Marshal(messages.ClockReading{At: s.clock.Wall()}, wire.Msgpack); err == nil {
 			_ = b.Publish(messages.ClockSubject(s.config.Site, s.host.Name), payload) // another reading follows
 		}
 	})

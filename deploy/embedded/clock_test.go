@@ -11,6 +11,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
@@ -25,15 +26,15 @@ func (c *settable) now() messages.Time {
 func (c *settable) set(ahead time.Duration) { c.ahead.Store(int64(ahead)) }
 
 // trivial returns a job of one task.
-func trivial() messages.JobSpec {
-	return messages.JobSpec{Name: "trivial", Budget: messages.Credit, Stages: []messages.Stage{{Name: "only", Class: "map", Script: ":\n"}}}
+func trivial() jobmsg.JobSpec {
+	return jobmsg.JobSpec{Name: "trivial", Budget: messages.Credit, Stages: []jobmsg.Stage{{Name: "only", Class: "map", Script: ":\n"}}}
 }
 
 // runs runs a job until it is settled, and returns it.
-func (u user) runs(key string) messages.JobDetail {
+func (u user) runs(key string) jobmsg.JobDetail {
 	u.Helper()
 	job := u.final(u.submit(key, trivial()))
-	if job.State != messages.Completed {
+	if job.State != jobmsg.Completed {
 		u.Errorf("%s: the job ended %v: %s", key, job.State, job.Reason)
 	}
 	await.Until(u.T, key+": nothing is held", func() bool { return u.account().Holds == 0 })
@@ -117,7 +118,7 @@ func TestNobodyPaysForALeapOfTheClocks(t *testing.T) {
 	if err := os.WriteFile(goOn, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if job := alice.final(id); job.State != messages.Completed || job.Stages[0].SlotTime > messages.Duration(patience) {
+	if job := alice.final(id); job.State != jobmsg.Completed || job.Stages[0].SlotTime > messages.Duration(patience) {
 		t.Errorf("the job ended %v %s, and had its slot for %v", job.State, job.Reason, job.Stages[0].SlotTime)
 	}
 }
@@ -150,7 +151,7 @@ func TestNobodyPaysForAClockSetWhileTheSiteIsDown(t *testing.T) {
 			t.Cleanup(func() { closeSite(t, s) })
 			release(t, dir)
 			job := connect(t, s, "alice").final(id)
-			if had := job.Stages[0].SlotTime; job.State != messages.Completed || had <= 0 || had > messages.Duration(patience) {
+			if had := job.Stages[0].SlotTime; job.State != jobmsg.Completed || had <= 0 || had > messages.Duration(patience) {
 				t.Errorf("the job ended %v %s, and had its slot for %v", job.State, job.Reason, had)
 			}
 		})
@@ -208,8 +209,8 @@ func TestClockOfOneSiteIsSetAndSetRight(t *testing.T) {
 	west, east := connect(t, sites[0], "alice"), connect(t, sites[1], "alice")
 	travel := func(key string) {
 		there, back := west.submitTo(key, "east", trivial()), east.submitTo(key, "west", trivial())
-		for _, job := range []messages.JobDetail{west.final(there.Job), east.final(back.Job)} {
-			if job.State != messages.Completed {
+		for _, job := range []jobmsg.JobDetail{west.final(there.Job), east.final(back.Job)} {
+			if job.State != jobmsg.Completed {
 				t.Errorf("%s: job %d ended %v: %s %s", key, job.Job, job.State, job.Reason, job.Message)
 			}
 		}

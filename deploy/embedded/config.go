@@ -12,6 +12,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/quota"
 	"github.com/candor-grid/candor/deploy/console/signon"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // Config describes a site. The tags are the names of the fields in a configuration file. [Default] gives the values
@@ -74,19 +76,19 @@ type Config struct {
 	Accounts []Account `json:"accounts"`
 	// Markets are the markets of the site. A job that names no market goes to the first
 	// one.
-	Markets []messages.Market `json:"markets"`
+	Markets []market.Market `json:"markets"`
 	// Licenses is how many licences of each name the site has, like {matlab: 4}: so many tasks at
 	// most have them at once.
-	Licenses messages.Licenses `json:"licenses,omitempty"`
+	Licenses jobmsg.Licenses `json:"licenses,omitempty"`
 	// Slurm says what names of partitions, accounts and others mean in scripts that were
 	// written for Slurm; without it a partition is a market of the same name, and an
 	// account a project.
-	Slurm *messages.SlurmNames `json:"slurm,omitempty"`
+	Slurm *market.SlurmNames `json:"slurm,omitempty"`
 	// SubmitFilter is a program of the site's that is asked about each job, and may change or refuse it, such as
 	// /etc/candor/submit-filter. Each host of a replica has it. Without it every job is taken as it is.
 	SubmitFilter string `json:"submit_filter,omitempty"`
 	// Profiles are the job profile classes, whose types the estimator learns.
-	Profiles []messages.Profile `json:"profiles,omitempty"`
+	Profiles []jobmsg.Profile `json:"profiles,omitempty"`
 	// Nodes are the nodes whose agents run here; each node counts as a machine of its
 	// own.
 	Nodes []Node `json:"nodes"`
@@ -148,7 +150,7 @@ type Node struct {
 	// Resources is all that the node has, like {cpus: 64, memory: 512G, gpus: 8, gpu_type: a100}.
 	// Tasks of classes with units divide it. It cannot be more than the machine has. If neither
 	// resources nor slots are given, it is all that the machine has.
-	Resources *messages.Resources `json:"resources,omitempty"`
+	Resources *jobmsg.Resources `json:"resources,omitempty"`
 	// Declared says that the node may have more resources than the machine, to try a large
 	// site on a small machine: tasks are then not held to processors and GPUs.
 	Declared bool `json:"declared,omitempty"`
@@ -251,7 +253,7 @@ type Archive struct {
 
 // Slots is how many slots of each class a node has, in the order of the class
 // names; in a file, a mapping from class to number.
-type Slots []messages.ClassSlots
+type Slots []jobmsg.ClassSlots
 
 // TLS names PEM files: a certificate for this host that is valid for server and client, its key,
 // and the authority that signed the certificates of all hosts. "{host}" in a name stands for the
@@ -293,7 +295,7 @@ func Default() Config {
 			{Name: "bob", Grant: 1000 * messages.Credit},
 			{Name: "carol", Grant: 1000 * messages.Credit},
 		},
-		Markets: []messages.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"map", "reduce"}}},
+		Markets: []market.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"map", "reduce"}}},
 		Nodes:   NodesAlike(2, Slots{{Class: "map", Slots: 4}, {Class: "reduce", Slots: 2}}),
 	}
 }
@@ -373,7 +375,7 @@ func (s *Slots) UnmarshalYAML(decode func(any) error) error {
 	}
 	*s = (*s)[:0]
 	for class, n := range counts {
-		*s = append(*s, messages.ClassSlots{Class: class, Slots: n})
+		*s = append(*s, jobmsg.ClassSlots{Class: class, Slots: n})
 	}
 	sort.Slice(*s, func(i, j int) bool { return (*s)[i].Class < (*s)[j].Class })
 	return nil

@@ -9,7 +9,10 @@ import (
 	"github.com/candor-grid/candor/auctioneer"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 func valid() Config {
@@ -41,7 +44,7 @@ func TestValidatePaths(t *testing.T) {
 		"hosts[1].metrics":       func(c *Config) { c.Hosts = three(); c.Hosts[1].Metrics = "0.0.0.0:9090" },
 		"replicas":               func(c *Config) { c.Replicas = 2 },
 		"lease":                  func(c *Config) { c.Lease = -1 },
-		"roam_for":               func(c *Config) { c.RemoteFor = messages.MaxInterval + 1 },
+		"roam_for":               func(c *Config) { c.RemoteFor = clearing.MaxInterval + 1 },
 		"operators":              func(c *Config) { c.Operators = nil },
 		"operators[1]":           func(c *Config) { c.Operators = []messages.Name{"a", "a"} },
 		"accounts[3].name":       func(c *Config) { c.Accounts = append(c.Accounts, Account{Name: "$issuer", Grant: 1}) },
@@ -61,8 +64,8 @@ func TestValidatePaths(t *testing.T) {
 		"nodes[0].suspended":     func(c *Config) { c.Nodes[0].Suspended = -1 },
 		"files.retention":        func(c *Config) { c.Files.Retention = 1 },
 		"files.quota_mib":        func(c *Config) { c.Files.QuotaMiB = 1 },
-		"markets[0].weights":     func(c *Config) { c.Markets[0].Weights = messages.Weights{{Class: "alice", Weight: 1}} },
-		"markets[0].prior_jobs":  func(c *Config) { c.Markets[0].PriorJobs = make([]messages.QueuedType, 1) },
+		"markets[0].weights":     func(c *Config) { c.Markets[0].Weights = jobmsg.Weights{{Class: "alice", Weight: 1}} },
+		"markets[0].prior_jobs":  func(c *Config) { c.Markets[0].PriorJobs = make([]market.QueuedType, 1) },
 		"tls.key":                func(c *Config) { c.TLS = &TLS{Cert: "a", CA: "b"} },
 		"hosts":                  func(c *Config) { c.Hosts = three()[:2] },
 		"hosts[1].name":          func(c *Config) { c.Hosts = three(); c.Hosts[1].Name = "a" },
@@ -111,9 +114,9 @@ func TestMechanismsAreTheAuctioneers(t *testing.T) {
 		c := auctioneer.Config{
 			Site: "west", Replica: "1", Bus: bus.NewMemory().Connect("$auctioneer"),
 			Open:    func(mailbox.Machine) (mailbox.Mailbox, error) { return nil, errors.New("not opened") },
-			Markets: []messages.Market{{Name: "main", Mechanism: name, Classes: []messages.Name{"map"}}},
+			Markets: []market.Market{{Name: "main", Mechanism: name, Classes: []messages.Name{"map"}}},
 		}
-		if name == messages.BatchQueue {
+		if name == market.BatchQueue {
 			c.Markets[0].Pricing = "pivot"
 		}
 		takes, listed := c.Validate() == nil, strings.Contains(" "+strings.Join(known, " ")+" ", " "+name+" ")

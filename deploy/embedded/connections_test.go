@@ -11,6 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // isOpen returns the number of connections that work.
@@ -47,7 +48,7 @@ func TestConnectionsOfAnAccountAreBounded(t *testing.T) {
 	subject := messages.Subject(c.Site, messages.Bank, messages.VerbAccount, "alice")
 	f.grows("candor_connections_refused_total", "role=user", func() {
 		await.Until(t, "the fifth is refused", func() bool {
-			_, err := bus.Call[messages.AccountReply](within(t), over, subject, messages.AccountRequest{})
+			_, err := bus.Call[money.AccountReply](within(t), over, subject, money.AccountRequest{})
 			return messages.KindOf(err) == messages.Exhausted && strings.Contains(err.Error(), "account alice has 4 open connections")
 		})
 	})
@@ -73,7 +74,7 @@ func TestConnectionsOfAnAccountAreBounded(t *testing.T) {
 	_ = held[0].bus.Close()
 	again := connect(t, s, "alice")
 	await.Until(t, "the place of a connection that ended is free", func() bool {
-		_, err := bus.Call[messages.AccountReply](within(t), again.bus, subject, messages.AccountRequest{})
+		_, err := bus.Call[money.AccountReply](within(t), again.bus, subject, money.AccountRequest{})
 		return err == nil
 	})
 	f.stays(again)

@@ -16,6 +16,7 @@ import (
 	"github.com/candor-grid/candor/deploy/console/signon"
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 // TestConsoleDoors checks that the pages are served at their address, and that the NATS server accepts WebSocket
@@ -138,7 +139,7 @@ func TestSignOnLendsForAnHour(t *testing.T) {
 			t.Errorf("the credentials of %s last %v", account, until)
 		}
 	}
-	if _, err := s.lend(messages.PeerAccountPrefix+"east", false); err == nil {
+	if _, err := s.lend(clearing.PeerAccountPrefix+"east", false); err == nil {
 		t.Error("somebody signed on as another site")
 	}
 	r, err := http.Get(s.Info().Console + "/sign-on/begin")

@@ -28,6 +28,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity/certificate"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // burglar is a Raft transport that does not belong to the group.
@@ -191,7 +192,7 @@ func TestForgedEntriesAreNotTaken(t *testing.T) {
 	sites, authority := hosted(t)
 	victim := sites[0]
 	operator := connect(t, sites[1], "operator")
-	before := request[messages.BooksReply](operator, messages.Bank, messages.VerbBooks, messages.BooksRequest{Full: true})
+	before := request[money.BooksReply](operator, messages.Bank, messages.VerbBooks, money.BooksRequest{Full: true})
 	for actor, g := range map[string]*group{messages.Bank: victim.banks, messages.Auctioneer: victim.auctioneers} {
 		term := g.statuses()[0].Term
 		to := g.address(victim.host)
@@ -210,7 +211,7 @@ func TestForgedEntriesAreNotTaken(t *testing.T) {
 			t.Errorf("%s: the term was %d, and is %d", actor, term, now)
 		}
 	}
-	after := request[messages.BooksReply](operator, messages.Bank, messages.VerbBooks, messages.BooksRequest{Full: true})
+	after := request[money.BooksReply](operator, messages.Bank, messages.VerbBooks, money.BooksRequest{Full: true})
 	if !after.Balanced || after.Issued != before.Issued {
 		t.Errorf("the books were %+v, and are %+v", before, after)
 	}

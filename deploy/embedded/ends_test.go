@@ -16,7 +16,10 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // ending is a way in which a job or an attempt ends, with the texts that users read. NODE in a sentence stands for
@@ -147,11 +150,11 @@ func newEndsSite(t *testing.T) *endsSite {
 	c.State, c.Listen, c.Replicas, c.Lease = s.state, "127.0.0.1:0", 1, messages.Duration(10*time.Second)
 	c.Tasks.DiskMiB = 16
 	c.Nodes = []Node{{Name: "node1", Slots: Slots{{Class: "map", Slots: 16}, {Class: "red", Slots: 1}, {Class: "yield", Slots: 1}, {Class: "end", Slots: 1}}}}
-	c.Markets = []messages.Market{
-		{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"map"}},
-		{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"red"}, Reserve: &reserve},
-		{Name: "yields", Mechanism: messages.HighestBid, Classes: []messages.Name{"yield"}, Reserve: &reserve, Preemption: "requeue"},
-		{Name: "ends", Mechanism: messages.HighestBid, Classes: []messages.Name{"end"}, Reserve: &reserve, Preemption: "cancel"},
+	c.Markets = []market.Market{
+		{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"map"}},
+		{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"red"}, Reserve: &reserve},
+		{Name: "yields", Mechanism: market.HighestBid, Classes: []messages.Name{"yield"}, Reserve: &reserve, Preemption: "requeue"},
+		{Name: "ends", Mechanism: market.HighestBid, Classes: []messages.Name{"end"}, Reserve: &reserve, Preemption: "cancel"},
 	}
 	site, err := Start(t.Context(), c, Options{})
 	if err != nil {
@@ -163,12 +166,12 @@ func newEndsSite(t *testing.T) *endsSite {
 		}
 	})
 	s.alice = connect(t, site, "alice")
-	var nodes messages.NodesReply
+	var nodes market.NodesReply
 	if err := json.Unmarshal([]byte(s.candor("nodes", "--json")), &nodes); err != nil {
 		t.Fatal(err)
 	}
 	for _, ability := range nodes.Nodes[0].Abilities {
-		s.limits = s.limits || ability == messages.AbilityMemory
+		s.limits = s.limits || ability == agentmsg.AbilityMemory
 	}
 	s.join(c)
 	return s
@@ -176,7 +179,7 @@ func newEndsSite(t *testing.T) *endsSite {
 
 // join starts the agent of the node "remote" with a token, and adds a market for this node.
 func (s *endsSite) join(c Config) {
-	markets := append(c.Markets, messages.Market{Name: "far", Mechanism: messages.FIFO, Classes: []messages.Name{"far"}})
+	markets := append(c.Markets, market.Market{Name: "far", Mechanism: market.FIFO, Classes: []messages.Name{"far"}})
 	s.write("markets.yaml", map[string]any{"markets": markets})
 	s.write("agent.yaml", map[string]any{"site": c.Site, "markets": markets[len(markets)-1:], "lease": c.Lease,
 		"nodes": []Node{{Name: "remote", Slots: Slots{{Class: "far", Slots: 1}}}}})
@@ -237,7 +240,7 @@ func (s *endsSite) run(e *ending) (job, wait string) {
 	job = regexp.MustCompile(`Submitted job (\d+)`).FindStringSubmatch(p.Output.String())[1]
 	if e.then != nil {
 		await.Until(s, e.name+": the task runs", func() bool {
-			return slices.ContainsFunc(s.attempts(job), func(a messages.TaskStatus) bool { return a.State == "Running" })
+			return slices.ContainsFunc(s.attempts(job), func(a jobmsg.TaskStatus) bool { return a.State == "Running" })
 		})
 		e.then(s, job)
 	}
@@ -257,18 +260,18 @@ func (s *endsSite) outbid(market string) {
 // awaitTask waits until an attempt of a job has ended for a reason.
 func (s *endsSite) awaitTask(job, reason string) {
 	await.Until(s, "an attempt of job "+job+" ended as "+reason, func() bool {
-		return slices.ContainsFunc(s.attempts(job), func(a messages.TaskStatus) bool { return a.Reason == reason })
+		return slices.ContainsFunc(s.attempts(job), func(a jobmsg.TaskStatus) bool { return a.Reason == reason })
 	})
 }
 
 // attempts returns the attempts of a job's tasks. It uses no command, because each command is a process.
-func (s *endsSite) attempts(job string) []messages.TaskStatus {
+func (s *endsSite) attempts(job string) []jobmsg.TaskStatus {
 	s.Helper()
 	id, err := strconv.ParseUint(job, 10, 64)
 	if err != nil {
 		s.Fatal(err)
 	}
-	return request[messages.TasksReply](s.alice, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: messages.JobID(id), Attempts: true}).Tasks
+	return request[jobmsg.TasksReply](s.alice, messages.Auctioneer, messages.VerbTasks, jobmsg.TasksRequest{Job: messages.JobID(id), Attempts: true}).Tasks
 }
 
 // startAgent starts the agent of the node "remote".

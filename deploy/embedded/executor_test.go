@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
@@ -40,11 +41,11 @@ func TestMain(m *testing.M) {
 }
 
 // lives returns a job. Each task writes a line when it begins. When the test lets it end, it writes another line.
-func lives(dir string, tasks int) messages.JobSpec {
+func lives(dir string, tasks int) jobmsg.JobSpec {
 	script := fmt.Sprintf(`echo $CANDOR_TASK $$ $PPID >>%[1]s/begun
 while ! [ -e %[1]s/go ]; do sleep 0.02; done
 echo $CANDOR_TASK $$ >>%[1]s/ended`, dir)
-	return messages.JobSpec{Budget: 8 * messages.Credit, Stages: []messages.Stage{{Name: "main", Tasks: tasks, Script: script}}}
+	return jobmsg.JobSpec{Budget: 8 * messages.Credit, Stages: []jobmsg.Stage{{Name: "main", Tasks: tasks, Script: script}}}
 }
 
 // lines waits until a file has n lines.
@@ -78,7 +79,7 @@ func (u user) paidOnce(id messages.JobID, before messages.Credits) {
 	u.Helper()
 	j := u.final(id)
 	after := u.account()
-	if j.State != messages.Completed || before-after.Balance != j.Charged || after.Reserved != 0 {
+	if j.State != jobmsg.Completed || before-after.Balance != j.Charged || after.Reserved != 0 {
 		u.Errorf("job %v is %v, charged %v; the account went from %v to %+v", id, j.State, j.Charged, before, after)
 	}
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // fate is a job of alice in one trial, and what happened to it. Jobs of bob can take its slot.
@@ -68,7 +71,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 	e := newEnsemble(t)
 	u := users{e.as("alice"), e.as("bob"), e.as("operator")}
 	for _, name := range []messages.Name{"alice", "bob"} {
-		request[messages.AccountReply](u.operator, messages.Bank, messages.VerbGrant, messages.GrantRequest{Key: name, Account: name, Amount: 1000 * messages.Credit})
+		request[money.AccountReply](u.operator, messages.Bank, messages.VerbGrant, money.GrantRequest{Key: name, Account: name, Amount: 1000 * messages.Credit})
 	}
 	wasted := map[string]*waste{}
 	for _, victim := range victims {
@@ -109,7 +112,7 @@ func (e *ensemble) newFate(t *testing.T, u users, moment, victim string) *fate {
 		submitted: make(chan messages.JobID, 1)}
 	t.Cleanup(f.thaw)
 	await.Until(f, "the node is up, with its executor", func() bool {
-		nodes := request[messages.NodesReply](u.operator, messages.Auctioneer, messages.VerbNodes, messages.Empty{}).Nodes
+		nodes := request[market.NodesReply](u.operator, messages.Auctioneer, messages.VerbNodes, messages.Empty{}).Nodes
 		return len(nodes) == 1 && nodes[0].State == "Up" && f.executor() != 0
 	})
 	found := f.ensemble.find(u.operator, victim)
@@ -119,7 +122,7 @@ func (e *ensemble) newFate(t *testing.T, u users, moment, victim string) *fate {
 
 // spec returns a job. Its tasks write a line when they begin, and then write at intervals. When the test lets them
 // end, they write another line.
-func (f *fate) spec(who string, rate messages.Credits, tasks int) messages.JobSpec {
+func (f *fate) spec(who string, rate messages.Credits, tasks int) jobmsg.JobSpec {
 	dir := filepath.Join(f.dir, who)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		f.Fatal(err)
@@ -127,17 +130,17 @@ func (f *fate) spec(who string, rate messages.Credits, tasks int) messages.JobSp
 	script := fmt.Sprintf(`echo $CANDOR_TASK $$ >>%[1]s/begun
 while ! [ -e %[1]s/go.$CANDOR_TASK ]; do echo >>%[1]s/beats; sleep 0.05; done
 echo $CANDOR_TASK $$ >>%[1]s/ended`, dir)
-	return messages.JobSpec{Name: f.key, Market: "spot", Budget: 8 * messages.Credit, Rate: rate,
-		Stages: []messages.Stage{{Name: "main", Tasks: tasks, Script: script}}}
+	return jobmsg.JobSpec{Name: f.key, Market: "spot", Budget: 8 * messages.Credit, Rate: rate,
+		Stages: []jobmsg.Stage{{Name: "main", Tasks: tasks, Script: script}}}
 }
 
 // submit sends alice's job. It repeats the request with its key until there is an answer.
 func (f *fate) submit() {
-	r := messages.SubmitRequest{Key: f.key, Spec: f.spec("alice", messages.Credit/50, f.tasks)}
+	r := jobmsg.SubmitRequest{Key: f.key, Spec: f.spec("alice", messages.Credit/50, f.tasks)}
 	ctx, cancel := context.WithTimeout(f.Context(), patience)
 	f.Cleanup(cancel)
 	go func() {
-		reply, err := bus.Call[messages.SubmitReply](ctx, f.alice.bus, messages.Subject(f.Site, messages.Auctioneer, messages.VerbSubmit, "alice"), r)
+		reply, err := bus.Call[jobmsg.SubmitReply](ctx, f.alice.bus, messages.Subject(f.Site, messages.Auctioneer, messages.VerbSubmit, "alice"), r)
 		if err != nil {
 			f.Errorf("submission: %v", err)
 		}
@@ -156,8 +159,8 @@ func (f *fate) known() messages.JobID {
 	return f.job
 }
 
-func (f *fate) detail() messages.JobDetail {
-	return request[messages.JobDetail](f.alice, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: f.known()})
+func (f *fate) detail() jobmsg.JobDetail {
+	return request[jobmsg.JobDetail](f.alice, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: f.known()})
 }
 
 // count returns the number of lines in a file.
@@ -241,7 +244,7 @@ func (f *fate) reachSettling() {
 	f.reachRunning()
 	f.freeze(f.pids(messages.Bank, "")...)
 	f.letGo("alice", 0)
-	await.Until(f, "the job is being settled", func() bool { return f.detail().State == messages.Settling })
+	await.Until(f, "the job is being settled", func() bool { return f.detail().State == jobmsg.Settling })
 }
 
 // reachCharged brings the fate to this step: the bank has moved the credits. The book may know it or not.
@@ -273,19 +276,19 @@ func (f *fate) outcome(w *waste) {
 		f.letGo("bob", 0)
 	}
 	j := f.alice.final(f.known())
-	if j.State != messages.Completed || j.Done != f.tasks {
+	if j.State != jobmsg.Completed || j.Done != f.tasks {
 		f.Errorf("alice's job ended %v with %d of %d tasks done", j.State, j.Done, f.tasks)
 	}
 	runs, useful := f.count("alice", "begun"), f.tasks
 	if f.rivals > 0 {
-		if j := f.bob.final(f.rival); j.State != messages.Completed {
+		if j := f.bob.final(f.rival); j.State != jobmsg.Completed {
 			f.Errorf("bob's job ended %v", j.State)
 		}
 		runs, useful = runs+f.count("bob", "begun"), useful+1
 	}
 	await.Until(f, "no process is left over", func() bool { return len(f.left()) == 0 })
 	f.paid(f.alice, j)
-	books := request[messages.BooksReply](f.operator, messages.Bank, messages.VerbBooks, messages.Empty{})
+	books := request[money.BooksReply](f.operator, messages.Bank, messages.VerbBooks, messages.Empty{})
 	if !books.Balanced || books.Holds != 0 {
 		f.Errorf("books: %+v", books)
 	}
@@ -296,10 +299,10 @@ func (f *fate) outcome(w *waste) {
 }
 
 // paid checks that a user's spending is the sum of the charges. One of them is for this job, and within its budget.
-func (f *fate) paid(u user, j messages.JobDetail) {
+func (f *fate) paid(u user, j jobmsg.JobDetail) {
 	f.Helper()
 	sum := messages.Credits(0)
-	for _, o := range request[messages.JobsReply](u, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{Limit: 1000}).Jobs {
+	for _, o := range request[jobmsg.JobsReply](u, messages.Auctioneer, messages.VerbJobs, jobmsg.JobsRequest{Limit: 1000}).Jobs {
 		sum += o.Charged
 	}
 	a := u.account()

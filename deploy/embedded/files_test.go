@@ -10,6 +10,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
@@ -28,7 +29,7 @@ func eachRunner(t *testing.T, test func(t *testing.T, s *Site)) {
 }
 
 // file returns the description of a file with a name and a content.
-func (u user) file(name string, content []byte) messages.File {
+func (u user) file(name string, content []byte) jobmsg.File {
 	u.Helper()
 	f, err := bus.Digest(name, bytes.NewReader(content))
 	if err != nil {
@@ -38,10 +39,10 @@ func (u user) file(name string, content []byte) messages.File {
 }
 
 // send stores a file. It reports whether the content had to be sent.
-func (u user) send(name string, content []byte) (messages.File, bool) {
+func (u user) send(name string, content []byte) (jobmsg.File, bool) {
 	u.Helper()
 	f := u.file(name, content)
-	sent, err := bus.SendFile(within(u.T), u.bus, messages.Subject(u.site, messages.Depot, messages.VerbPut, u.name), messages.Attempt{}, f, bytes.NewReader(content))
+	sent, err := bus.SendFile(within(u.T), u.bus, messages.Subject(u.site, messages.Depot, jobmsg.VerbPut, u.name), messages.Attempt{}, f, bytes.NewReader(content))
 	if err != nil {
 		u.Fatal(err)
 	}
@@ -49,13 +50,13 @@ func (u user) send(name string, content []byte) (messages.File, bool) {
 }
 
 // receive returns the content of a file.
-func (u user) receive(f messages.File) (string, error) { return u.receiveLeft(f, messages.Attempt{}) }
+func (u user) receive(f jobmsg.File) (string, error) { return u.receiveLeft(f, messages.Attempt{}) }
 
 // receiveLeft returns the content of a file that an attempt left.
-func (u user) receiveLeft(f messages.File, left messages.Attempt) (string, error) {
+func (u user) receiveLeft(f jobmsg.File, left messages.Attempt) (string, error) {
 	u.Helper()
 	var content bytes.Buffer
-	err := bus.ReceiveFile(within(u.T), u.bus, messages.Subject(u.site, messages.Depot, messages.VerbGet, u.name), left, f, &content)
+	err := bus.ReceiveFile(within(u.T), u.bus, messages.Subject(u.site, messages.Depot, jobmsg.VerbGet, u.name), left, f, &content)
 	return content.String(), err
 }
 
@@ -63,7 +64,7 @@ func (u user) receiveLeft(f messages.File, left messages.Attempt) (string, error
 func (u user) left(id messages.JobID) map[uint32]map[string]string {
 	u.Helper()
 	found := map[uint32]map[string]string{}
-	for _, t := range request[messages.OutputsReply](u, messages.Depot, messages.VerbOutputs, messages.OutputsRequest{Job: id}).Tasks {
+	for _, t := range request[jobmsg.OutputsReply](u, messages.Depot, jobmsg.VerbOutputs, jobmsg.OutputsRequest{Job: id}).Tasks {
 		files := map[string]string{}
 		for _, f := range t.Files {
 			content, err := u.receiveLeft(f, t.Attempt)
@@ -78,8 +79,8 @@ func (u user) left(id messages.JobID) map[uint32]map[string]string {
 }
 
 // withFiles returns a job of one stage with input files and output patterns.
-func withFiles(tasks int, script string, outputs []string, inputs ...messages.File) messages.JobSpec {
-	return messages.JobSpec{Name: "files", Budget: 4 * messages.Credit, Stages: []messages.Stage{
+func withFiles(tasks int, script string, outputs []string, inputs ...jobmsg.File) jobmsg.JobSpec {
+	return jobmsg.JobSpec{Name: "files", Budget: 4 * messages.Credit, Stages: []jobmsg.Stage{
 		{Name: "main", Class: "map", Tasks: tasks, Attempts: 1, Script: script, Inputs: inputs, Outputs: outputs}}}
 }
 
@@ -99,7 +100,7 @@ mkdir out
 echo changed > none
 echo secret > private; ln -s /etc/passwd out/lines.link; ln -s lines.$CANDOR_TASK out/lines.again; mkfifo out/lines.pipe`
 		id := u.submit("travel", withFiles(3, script, []string{"out/lines.*", "data/*", "none"}, words, tool, none))
-		if j := u.final(id); j.State != messages.Completed {
+		if j := u.final(id); j.State != jobmsg.Completed {
 			t.Fatalf("the job ended %v, exit code %d", j.State, j.ExitCode)
 		}
 		left := u.left(id)
@@ -136,14 +137,14 @@ func TestFilesAreSentOnceAndOwned(t *testing.T) {
 	if _, sent := other.send("c", content); !sent {
 		t.Error("that another account has a file could be found out")
 	}
-	for _, verb := range []string{messages.VerbPut, messages.VerbGet, messages.VerbOutputs} {
-		_, err := bus.Call[messages.Empty](within(t), other.bus, messages.Subject(u.site, messages.Depot, verb, "alice"), messages.GetRequest{Digest: f.Digest})
+	for _, verb := range []string{jobmsg.VerbPut, jobmsg.VerbGet, jobmsg.VerbOutputs} {
+		_, err := bus.Call[messages.Empty](within(t), other.bus, messages.Subject(u.site, messages.Depot, verb, "alice"), jobmsg.GetRequest{Digest: f.Digest})
 		if messages.KindOf(err) != messages.PermissionDenied {
 			t.Errorf("%s in another's name: %v, want PermissionDenied", verb, err)
 		}
 	}
 	id := u.submit("own", withFiles(1, "cat a > out", []string{"out"}, f))
-	if j := u.final(id); j.State != messages.Completed {
+	if j := u.final(id); j.State != jobmsg.Completed {
 		t.Fatalf("the job ended %v", j.State)
 	}
 	if left := other.left(id); len(left) != 0 {
@@ -165,7 +166,7 @@ func TestNodesReachTheirTasksOnly(t *testing.T) {
 	id := u.submit("nodes", withFiles(1, "true", []string{"out"}, f))
 	u.final(id)
 	stage := 0
-	task := request[messages.TasksReply](u, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: id, Stage: &stage}).Tasks[0]
+	task := request[jobmsg.TasksReply](u, messages.Auctioneer, messages.VerbTasks, jobmsg.TasksRequest{Job: id, Stage: &stage}).Tasks[0]
 	attempt := messages.Attempt{Task: task.Task, Number: task.Attempt}
 	node := func(name messages.Name) bus.Bus {
 		b, err := s.connectAs(identity.Node, name)
@@ -179,8 +180,8 @@ func TestNodesReachTheirTasksOnly(t *testing.T) {
 	if given == other {
 		other = "node2"
 	}
-	take := func(n, as messages.Name, attempt messages.Attempt, f messages.File) error {
-		return bus.ReceiveFile(within(t), node(n), messages.Subject(u.site, messages.Depot, messages.VerbTake, as), attempt, f, new(bytes.Buffer))
+	take := func(n, as messages.Name, attempt messages.Attempt, f jobmsg.File) error {
+		return bus.ReceiveFile(within(t), node(n), messages.Subject(u.site, messages.Depot, jobmsg.VerbTake, as), attempt, f, new(bytes.Buffer))
 	}
 	later := attempt
 	later.Number++
@@ -206,9 +207,9 @@ func TestNodesReachTheirTasksOnly(t *testing.T) {
 	}
 }
 
-func deliverAs(t *testing.T, b bus.Bus, site, name messages.Name, attempt messages.Attempt, files ...messages.File) error {
-	_, err := bus.Call[messages.Empty](within(t), b, messages.Subject(site, messages.Depot, messages.VerbDeliver, name),
-		messages.DeliverRequest{Attempt: attempt, Files: files})
+func deliverAs(t *testing.T, b bus.Bus, site, name messages.Name, attempt messages.Attempt, files ...jobmsg.File) error {
+	_, err := bus.Call[messages.Empty](within(t), b, messages.Subject(site, messages.Depot, jobmsg.VerbDeliver, name),
+		jobmsg.DeliverRequest{Attempt: attempt, Files: files})
 	return err
 }
 
@@ -221,7 +222,7 @@ func TestFilesThatCannotTravel(t *testing.T) {
 		large := u.submit("large", withFiles(1, "head -c 67108865 /dev/zero > out", []string{"*"}))
 		failed := u.submit("failed", withFiles(1, "echo x > out; exit 3", []string{"out"}))
 		nothing := u.submit("nothing", withFiles(1, "true", []string{"out"}))
-		for id, want := range map[messages.JobID]messages.State{missing: messages.Failed, large: messages.Failed, failed: messages.Failed, nothing: messages.Completed} {
+		for id, want := range map[messages.JobID]jobmsg.State{missing: jobmsg.Failed, large: jobmsg.Failed, failed: jobmsg.Failed, nothing: jobmsg.Completed} {
 			if j := u.final(id); j.State != want {
 				t.Errorf("job %v ended %v, want %v", id, j.State, want)
 			}
@@ -244,7 +245,7 @@ func TestDamagedCopyIsNotUsed(t *testing.T) {
 	u := connect(t, s, "alice")
 	f, _ := u.send("a", []byte("whole"))
 	spec := withFiles(1, "grep -q whole a", nil, f)
-	if j := u.final(u.submit("whole", spec)); j.State != messages.Completed {
+	if j := u.final(u.submit("whole", spec)); j.State != jobmsg.Completed {
 		t.Fatalf("the job ended %v", j.State)
 	}
 	copies, err := filepath.Glob(filepath.Join(c.State, "nodes", "*", "inputs", f.Digest))
@@ -254,10 +255,10 @@ func TestDamagedCopyIsNotUsed(t *testing.T) {
 	if err := os.WriteFile(copies[0], []byte("whale"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if j := u.final(u.submit("damaged", spec)); j.State != messages.Failed {
+	if j := u.final(u.submit("damaged", spec)); j.State != jobmsg.Failed {
 		t.Errorf("with a damaged input the job ended %v", j.State)
 	}
-	if j := u.final(u.submit("mended", spec)); j.State != messages.Completed {
+	if j := u.final(u.submit("mended", spec)); j.State != jobmsg.Completed {
 		t.Errorf("after that the job ended %v", j.State)
 	}
 }

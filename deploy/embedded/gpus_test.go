@@ -9,7 +9,10 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
@@ -31,8 +34,8 @@ func TestAGPUThatFailsIsNotSold(t *testing.T) {
 			}
 			c := small(t.TempDir())
 			c.Replicas = 1
-			c.Markets = []messages.Market{{Name: "gpu", Mechanism: messages.FIFO, Classes: []messages.Name{"gpu"},
-				Units: []messages.ClassUnit{{Class: "gpu", Unit: messages.Resources{GPUs: 1}}}}}
+			c.Markets = []market.Market{{Name: "gpu", Mechanism: market.FIFO, Classes: []messages.Name{"gpu"},
+				Units: []jobmsg.ClassUnit{{Class: "gpu", Unit: jobmsg.Resources{GPUs: 1}}}}}
 			c.Nodes = []Node{{Name: "g1"}}
 			c.Devices = GPUs{Program: write("gpus", `echo '[{"index": 0, "uuid": "GPU-a"}, {"index": 1, "uuid": "GPU-b"}]'`),
 				Health: write("health", fmt.Sprintf("[ ! -e %s/$2 ] || { echo $1 fell off the bus; exit 1; }", dir)), Every: messages.Duration(time.Second)}
@@ -53,8 +56,8 @@ func TestAGPUThatFailsIsNotSold(t *testing.T) {
 					}
 				}()
 				await.Until(t, fmt.Sprintf("%d GPUs are shown, and %q", gpus, paused), func() bool {
-					for _, n := range request[messages.NodesReply](u, messages.Auctioneer, messages.VerbNodes, messages.Empty{}).Nodes {
-						why := messages.Paused(n.Abilities)
+					for _, n := range request[market.NodesReply](u, messages.Auctioneer, messages.VerbNodes, messages.Empty{}).Nodes {
+						why := agentmsg.Paused(n.Abilities)
 						is = fmt.Sprintf("%v %v %q", n.State, *n.Resources, why)
 						if n.State == "Up" && n.Resources.GPUs == gpus && (why == "" && paused == "" || paused != "" && strings.Contains(why, paused)) {
 							return true
@@ -64,7 +67,7 @@ func TestAGPUThatFailsIsNotSold(t *testing.T) {
 				})
 			}
 			run := func(key, script string) messages.JobID {
-				return u.submit(key, messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: script, GPUs: 1}}})
+				return u.submit(key, jobmsg.JobSpec{Budget: messages.Credit, Stages: []jobmsg.Stage{{Name: "main", Script: script, GPUs: 1}}})
 			}
 			shows(2, "")
 			gate, out := filepath.Join(dir, "gate"), filepath.Join(dir, "out")
@@ -73,11 +76,11 @@ func TestAGPUThatFailsIsNotSold(t *testing.T) {
 			write("GPU-a", "")
 			shows(2, "other GPUs work there")
 			write("gate", "")
-			if j := u.final(long); j.State != messages.Completed {
+			if j := u.final(long); j.State != jobmsg.Completed {
 				t.Errorf("the task that ran: %v", j.State)
 			}
 			shows(1, "")
-			if j := u.final(run("next", "echo $CANDOR_GPUS > "+out)); j.State != messages.Completed {
+			if j := u.final(run("next", "echo $CANDOR_GPUS > "+out)); j.State != jobmsg.Completed {
 				t.Errorf("the next: %v, %s", j.State, j.Reason)
 			}
 			if text, _ := os.ReadFile(out); strings.TrimSpace(string(text)) != "1" {

@@ -7,33 +7,36 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // TestResultsAreHandedOverAtTheDeadline declares a later deadline than the true one, which is cheaper. By default,
 // outputs and logs cannot be read before the declared deadline. With hand_over: end, they can be read at once.
 func TestResultsAreHandedOverAtTheDeadline(t *testing.T) {
-	for _, handOver := range []string{"", messages.HandOverEnd} {
+	for _, handOver := range []string{"", market.HandOverEnd} {
 		t.Run("hand_over: "+handOver, func(t *testing.T) {
 			t.Parallel()
 			c := small(t.TempDir())
 			c.Nodes = NodesAlike(1, Slots{{Class: "due", Slots: 1}})
 			c.Replicas = 1
-			c.Markets = []messages.Market{{Name: "due", Mechanism: messages.DeadlineBid, Classes: []messages.Name{"due"}, Slot: unit, HandOver: handOver}}
+			c.Markets = []market.Market{{Name: "due", Mechanism: market.DeadlineBid, Classes: []messages.Name{"due"}, Slot: unit, HandOver: handOver}}
 			s := start(t, c)
 			defer closeSite(t, s)
 			alice, bob := connect(t, s, "alice"), connect(t, s, "bob")
 			for within := 10 * time.Second; ; within *= 2 { // longer each time, until the test can look before the deadline
 				deadline := messages.TimeOf(time.Now().Add(within))
-				due := func(value messages.Credits, script string) messages.JobSpec {
-					return job("due", 1, script, func(j *messages.JobSpec) {
+				due := func(value messages.Credits, script string) jobmsg.JobSpec {
+					return job("due", 1, script, func(j *jobmsg.JobSpec) {
 						j.Value, j.Length, j.Deadline = value*messages.Credit, 4*unit, deadline
 						j.Stages[0].Outputs = []string{"result"}
 					})
 				}
 				bob.submit(fmt.Sprint("rival ", within), due(12, "sleep 1"))
 				id := alice.submit(fmt.Sprint("late ", within), due(60, "echo 42 | tee result; sleep 1"))
-				alice.await("the job waits for its price", func() bool { return alice.job(id).State >= messages.Settling })
+				alice.await("the job waits for its price", func() bool { return alice.job(id).State >= jobmsg.Settling })
 				settled := alice.job(id).State.Final()
 				if now := messages.TimeOf(time.Now()); now.Add(messages.Duration(within/8)) > deadline {
 					continue
@@ -45,7 +48,7 @@ func TestResultsAreHandedOverAtTheDeadline(t *testing.T) {
 					t.Errorf("job: kept %v; why: %s", alice.job(id).Kept, alice.why(id).Message)
 				}
 				alice.reads(id, handOver == "")
-				if j := alice.final(id); j.State != messages.Completed || j.Kept || messages.TimeOf(time.Now()) < deadline {
+				if j := alice.final(id); j.State != jobmsg.Completed || j.Kept || messages.TimeOf(time.Now()) < deadline {
 					t.Errorf("%+v", j)
 				}
 				alice.reads(id, false)
@@ -58,13 +61,13 @@ func TestResultsAreHandedOverAtTheDeadline(t *testing.T) {
 // reads reads the log and the output of a job with the result 42. If kept is true, both must be refused.
 func (u user) reads(id messages.JobID, kept bool) {
 	u.Helper()
-	task := request[messages.TasksReply](u, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: id}).Tasks[0]
-	log, err := bus.Call[messages.LogsReply](within(u.T), u.bus, messages.LogsSubject(u.site, task.Node, u.name),
-		messages.LogsRequest{Attempt: messages.Attempt{Task: task.Task, Number: task.Attempt}})
+	task := request[jobmsg.TasksReply](u, messages.Auctioneer, messages.VerbTasks, jobmsg.TasksRequest{Job: id}).Tasks[0]
+	log, err := bus.Call[agentmsg.LogsReply](within(u.T), u.bus, messages.LogsSubject(u.site, task.Node, u.name),
+		agentmsg.LogsRequest{Attempt: messages.Attempt{Task: task.Task, Number: task.Attempt}})
 	if refused := err != nil && messages.KindOf(err) == messages.PermissionDenied; refused != kept || !kept && string(log.Data) != "42\n" {
 		u.Errorf("kept %v: the log is %q, %v", kept, log.Data, err)
 	}
-	_, err = bus.Call[messages.OutputsReply](within(u.T), u.bus, messages.Subject(u.site, messages.Depot, messages.VerbOutputs, u.name), messages.OutputsRequest{Job: id})
+	_, err = bus.Call[jobmsg.OutputsReply](within(u.T), u.bus, messages.Subject(u.site, messages.Depot, jobmsg.VerbOutputs, u.name), jobmsg.OutputsRequest{Job: id})
 	if refused := err != nil && messages.KindOf(err) == messages.PermissionDenied; refused != kept {
 		u.Errorf("kept %v: the list of outputs: %v", kept, err)
 	}

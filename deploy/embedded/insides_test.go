@@ -6,6 +6,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/schema"
 )
 
@@ -15,7 +16,7 @@ func (f fort) insides() {
 	open := map[string]bool{}
 	for _, n := range f.config.Nodes {
 		open[messages.LogsSubject("west", n.Name, "bob")] = true
-		open[messages.StreamSubject("west", n.Name, "bob")] = true
+		open[agentmsg.StreamSubject("west", n.Name, "bob")] = true
 	}
 	for _, v := range schema.Verbs() {
 		if v.Callers == schema.Users && v.Actor != messages.NodeAgent {

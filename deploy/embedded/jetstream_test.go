@@ -19,6 +19,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // TestJetStreamStartsAgainAfterAFullDisk stops JetStream on two of three servers, as happens when a write finds no
@@ -42,7 +43,7 @@ func TestJetStreamStartsAgainAfterAFullDisk(t *testing.T) {
 	// JetStreamEnabled is true too early: at that time the server does not know yet that it belongs to a cluster.
 	await.Until(t, "JetStream runs", func() bool { return logs.FilterMessage("JetStream runs again").Len() == 2 })
 	in, _ := alice.send("in", []byte("input"))
-	if job := alice.final(alice.submit("k", withFiles(1, "cat in", nil, in))); job.State != messages.Completed {
+	if job := alice.final(alice.submit("k", withFiles(1, "cat in", nil, in))); job.State != jobmsg.Completed {
 		t.Errorf("the job ended %v", job.State)
 	}
 	for _, s := range sites {
@@ -74,7 +75,7 @@ func TestDepotTakesFilesAfterAFullDisk(t *testing.T) {
 		data := bytes.Repeat([]byte{content}, 1<<20)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		_, err := bus.SendFile(ctx, alice.bus, messages.Subject(alice.site, messages.Depot, messages.VerbPut, alice.name), messages.Attempt{}, alice.file("in", data), bytes.NewReader(data))
+		_, err := bus.SendFile(ctx, alice.bus, messages.Subject(alice.site, messages.Depot, jobmsg.VerbPut, alice.name), messages.Attempt{}, alice.file("in", data), bytes.NewReader(data))
 		return err
 	}
 	if err := put(1, await.Patience); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 // TestSitesBecomePeersWhileTheyRun names a running site in the configuration of another one, and the reverse. They
@@ -67,16 +68,16 @@ func TestSitesBecomePeersWhileTheyRun(t *testing.T) {
 		files[i+1].Store(&spoke)
 		await.Until(t, "the sites are linked", func() bool {
 			r := ops.links()
-			return len(r.Links) == i+1 && len(r.Trips) == i+1 && !slices.ContainsFunc(r.Trips, func(p messages.PeerTrip) bool { return p.Took == 0 })
+			return len(r.Links) == i+1 && len(r.Trips) == i+1 && !slices.ContainsFunc(r.Trips, func(p clearing.PeerTrip) bool { return p.Took == 0 })
 		})
 		await.Until(t, "the banks know one another", func() bool {
-			list := request[messages.PeersReply](ops, messages.Bank, messages.VerbPeers, messages.Empty{}).Peers
-			return len(list) == i+1 && len(request[messages.PeersReply](back, messages.Bank, messages.VerbPeers, messages.Empty{}).Peers) == 1
+			list := request[clearing.PeersReply](ops, messages.Bank, clearing.VerbPeers, messages.Empty{}).Peers
+			return len(list) == i+1 && len(request[clearing.PeersReply](back, messages.Bank, clearing.VerbPeers, messages.Empty{}).Peers) == 1
 		})
 		alice.remit("to "+s.config.Site, s.config.Site, "bob", 10*messages.Credit)
 		await.Until(t, "bob is paid", func() bool { return bob.account().Balance == 1010*messages.Credit })
 	}
-	if r := request[messages.PeersReply](ops, messages.Bank, messages.VerbPeers, messages.Empty{}); r.Reserve == 1 {
+	if r := request[clearing.PeersReply](ops, messages.Bank, clearing.VerbPeers, messages.Empty{}); r.Reserve == 1 {
 		t.Error("the running site took more of the configuration than its peers")
 	}
 }

@@ -18,6 +18,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // cluster is a site of three hosts. Each host is a process of the real binary.
@@ -60,7 +63,7 @@ func newCluster(t *testing.T) *cluster {
 		t.Fatal(err)
 	}
 	c.Config = Default()
-	c.Markets[0].Settle = messages.SettleOnCompletion
+	c.Markets[0].Settle = market.SettleOnCompletion
 	c.State = filepath.Join(c.dir, "state")
 	c.Keys = filepath.Join(c.dir, "keys")
 	c.Lease = messages.Duration(10 * time.Second)
@@ -160,10 +163,10 @@ func (u user) leader(actor string) messages.Name {
 }
 
 // work returns a job of short tasks in two stages.
-func work() messages.JobSpec {
-	return messages.JobSpec{
+func work() jobmsg.JobSpec {
+	return jobmsg.JobSpec{
 		Budget: messages.Credit,
-		Stages: []messages.Stage{
+		Stages: []jobmsg.Stage{
 			{Name: "map", Class: "map", Tasks: 4, Command: []string{"sleep", "0.05"}},
 			{Name: "reduce", Class: "reduce", After: []messages.Name{"map"}, Command: []string{"true"}},
 		},
@@ -211,7 +214,7 @@ func (u user) load(stop <-chan struct{}, prefix string) <-chan submission {
 func (u user) insist(ctx context.Context, key string) (messages.JobID, error) {
 	subject := messages.Subject(u.site, messages.Auctioneer, messages.VerbSubmit, u.name)
 	for {
-		reply, err := bus.Call[messages.SubmitReply](ctx, u.bus, subject, messages.SubmitRequest{Key: key, Spec: work()})
+		reply, err := bus.Call[jobmsg.SubmitReply](ctx, u.bus, subject, jobmsg.SubmitRequest{Key: key, Spec: work()})
 		if err == nil || ctx.Err() != nil || !messages.KindOf(err).Retriable() {
 			return reply.Job, err
 		}
@@ -276,7 +279,7 @@ func (c *cluster) checkWork(alice user, acknowledged []submission) {
 			c.Errorf("job %d was acknowledged for %s and for %s", s.job, s.key, other)
 		}
 		key[s.job] = s.key
-		if job := alice.final(s.job); job.State != messages.Completed || job.Done != 5 {
+		if job := alice.final(s.job); job.State != jobmsg.Completed || job.Done != 5 {
 			c.Errorf("job %d, acknowledged, ended %v with %d of 5 tasks done", s.job, job.State, job.Done)
 		}
 		if again := alice.submit(s.key, work()); again != s.job {
@@ -293,12 +296,12 @@ func (c *cluster) checkMoney(alice, operator user, jobs int) {
 	if account.Spent != spent || account.Reserved != 0 || account.Balance != account.Granted-spent {
 		c.Errorf("account %+v after %d jobs of %v each", account, jobs, work().Budget)
 	}
-	books := request[messages.BooksReply](operator, messages.Bank, messages.VerbBooks, messages.Empty{})
+	books := request[money.BooksReply](operator, messages.Bank, messages.VerbBooks, messages.Empty{})
 	if !books.Balanced || books.Holds != 0 {
 		c.Errorf("books: %+v, want them to balance without holds", books)
 	}
 	await.Until(c, "all nodes are up after all hosts came back", func() bool {
-		nodes := request[messages.NodesReply](operator, messages.Auctioneer, messages.VerbNodes, messages.Empty{}).Nodes
-		return len(nodes) > 0 && !slices.ContainsFunc(nodes, func(n messages.NodeStatus) bool { return n.State != "Up" })
+		nodes := request[market.NodesReply](operator, messages.Auctioneer, messages.VerbNodes, messages.Empty{}).Nodes
+		return len(nodes) > 0 && !slices.ContainsFunc(nodes, func(n market.NodeStatus) bool { return n.State != "Up" })
 	})
 }

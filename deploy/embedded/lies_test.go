@@ -10,13 +10,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // cancel cancels a job of the user. If an answer was lost, it repeats the request, and the job has ended.
 func (u user) cancel(id messages.JobID) {
 	u.Helper()
-	_, err := bus.Call[messages.CancelReply](within(u.T), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbCancel, u.name), messages.CancelRequest{Job: id})
-	if err != nil && (messages.KindOf(err) != messages.Ended || u.job(id).State != messages.Cancelled) {
+	_, err := bus.Call[jobmsg.CancelReply](within(u.T), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbCancel, u.name), jobmsg.CancelRequest{Job: id})
+	if err != nil && (messages.KindOf(err) != messages.Ended || u.job(id).State != jobmsg.Cancelled) {
 		u.Fatalf("cancel of job %d: %v", id, err)
 	}
 }
@@ -25,26 +27,26 @@ func (u user) cancel(id messages.JobID) {
 // short job bids 2.1. At pivot prices it must pay 2 for each second by which it starts earlier. At k-th prices it
 // pays only for its own short time, and the lie gains.
 func TestOverbiddingPaysWhatItDelays(t *testing.T) {
-	for _, price := range []string{messages.PricePivot, "kth"} {
+	for _, price := range []string{market.PricePivot, "kth"} {
 		t.Run(price, func(t *testing.T) {
 			t.Parallel()
 			c := small(t.TempDir())
 			c.Nodes = NodesAlike(1, Slots{{Class: "spot", Slots: 1}})
 			c.Replicas = 1
-			c.Markets = []messages.Market{{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"spot"}, Price: price, Preemption: messages.PreemptSuspend, Reserve: new(messages.Price(messages.Credit))}}
-			if price == messages.PricePivot {
+			c.Markets = []market.Market{{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"spot"}, Price: price, Preemption: market.PreemptSuspend, Reserve: new(messages.Price(messages.Credit))}}
+			if price == market.PricePivot {
 				c.Markets[0].Horizon = 20 * unit
 			}
 			s := start(t, c)
 			defer closeSite(t, s)
 			alice, bob, dir := connect(t, s, "alice"), connect(t, s, "bob"), t.TempDir()
-			bids := func(micros messages.Credits, script string) messages.JobSpec {
-				return job("spot", 1, script, func(s *messages.JobSpec) { s.Rate = micros })
+			bids := func(micros messages.Credits, script string) jobmsg.JobSpec {
+				return job("spot", 1, script, func(s *jobmsg.JobSpec) { s.Rate = micros })
 			}
 			long := bob.submit("long", bids(2*messages.Credit, untilFile(filepath.Join(dir, "go"))))
 			bob.running(long)
 			short := alice.submit("short", bids(21*messages.Credit/10, "sleep 0.2"))
-			alice.await("the short job has ended", func() bool { return alice.job(short).Ended != 0 || alice.job(short).State >= messages.Settling })
+			alice.await("the short job has ended", func() bool { return alice.job(short).Ended != 0 || alice.job(short).State >= jobmsg.Settling })
 			over := alice.job(short).Submitted.Add(2 * unit)
 			alice.at(over)
 			touch(t, filepath.Join(dir, "go"))
@@ -53,7 +55,7 @@ func TestOverbiddingPaysWhatItDelays(t *testing.T) {
 			own := cost(messages.Credit, slotTime(j)) // at the reserve price
 			// With a lower bid, it would have ended after the long job, at least two seconds after its arrival. This
 			// does not count the time in which processes start.
-			if least := own + 2*messages.Credit; price == messages.PricePivot && (j.Charged < least || j.Charged > own+2*cost(messages.Credit, last.Sub(j.Submitted))) {
+			if least := own + 2*messages.Credit; price == market.PricePivot && (j.Charged < least || j.Charged > own+2*cost(messages.Credit, last.Sub(j.Submitted))) {
 				t.Errorf("charged %v, of these %v at the reserve; the other job ended after %v: %s", j.Charged, own, last.Sub(j.Submitted).Std(), alice.why(short).Message)
 			}
 			if price == "kth" && j.Charged > 2*own {
@@ -71,15 +73,15 @@ func TestLiesInAQueueOnALiveSite(t *testing.T) {
 	c := small(t.TempDir())
 	c.Nodes = NodesAlike(1, Slots{{Class: "batch", Slots: 1}})
 	c.Replicas = 1
-	c.Markets = []messages.Market{{Name: "batch", Mechanism: messages.BatchQueue, Classes: []messages.Name{"batch"},
-		PriorJobs: []messages.QueuedType{{Value: 90 * messages.Credit, Delay: messages.Credit / 2, Length: 100 * unit}}}} // one type: no luck
+	c.Markets = []market.Market{{Name: "batch", Mechanism: market.BatchQueue, Classes: []messages.Name{"batch"},
+		PriorJobs: []market.QueuedType{{Value: 90 * messages.Credit, Delay: messages.Credit / 2, Length: 100 * unit}}}} // one type: no luck
 	s := start(t, c)
 	defer closeSite(t, s)
 	alice, bob, carol, dir := connect(t, s, "alice"), connect(t, s, "bob"), connect(t, s, "carol"), t.TempDir()
 	round := func(name string, value messages.Credits, cancelled bool) messages.Credits {
 		file := func(n int) string { return filepath.Join(dir, fmt.Sprint(name, n)) }
-		queued := func(value messages.Credits, n int) messages.JobSpec {
-			return job("batch", 1, untilFile(file(n)), func(s *messages.JobSpec) {
+		queued := func(value messages.Credits, n int) jobmsg.JobSpec {
+			return job("batch", 1, untilFile(file(n)), func(s *jobmsg.JobSpec) {
 				s.Value, s.Delay, s.Length, s.Budget = value*messages.Credit, messages.Credit/10, 100*unit, 500*messages.Credit
 			})
 		}
@@ -125,8 +127,8 @@ func TestFinishingLateByChoice(t *testing.T) {
 	t.Parallel()
 	s := bazaar(t)
 	erin, frank, dir := connect(t, s, "erin"), connect(t, s, "frank"), t.TempDir()
-	d := dear(t, s, untilFile(filepath.Join(dir, "go")), untilFile(filepath.Join(dir, "mine")), func(menu messages.QuoteReply) messages.QuotedContract {
-		i := slices.IndexFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Declared }) // with the job's own deadline
+	d := dear(t, s, untilFile(filepath.Join(dir, "go")), untilFile(filepath.Join(dir, "mine")), func(menu market.QuoteReply) market.QuotedContract {
+		i := slices.IndexFunc(menu.Contracts, func(c market.QuotedContract) bool { return c.Declared }) // with the job's own deadline
 		return menu.Contracts[max(0, i)]
 	})
 	for _, id := range d.others { // end the other jobs, so that the site does not delay the job
@@ -140,7 +142,7 @@ func TestFinishingLateByChoice(t *testing.T) {
 	// at least this worth.
 	due := max(d.contract.Completion, j.Ended.Add(unit-slotTime(j)))
 	worth := max(0, min(1, 1-(due.Sub(j.Submitted).Seconds()-hasty(1).Mu)/hasty(1).Delta))
-	if least := d.contract.Price.Float() * worth; j.Charged.Float() < least-1e-6 || j.State != messages.Completed {
+	if least := d.contract.Price.Float() * worth; j.Charged.Float() < least-1e-6 || j.State != jobmsg.Completed {
 		t.Errorf("%v, charged %v of %v agreed, and %.6f at least: %s", j.State, j.Charged, d.contract.Price, least, erin.why(d.job).Message)
 	}
 }

@@ -19,7 +19,12 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/deploy/identity/natstest"
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/clearing"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // stranger returns a connection to a NATS server that obeys no rules. It is linked to a site with credentials that
@@ -98,14 +103,14 @@ func insider(t *testing.T, s *Site) *nats.Conn {
 // messages that are worth reading or forging.
 func everySubject(site messages.Name) (all []string) {
 	verbs := map[string][]string{
-		messages.Auctioneer: {messages.VerbSubmit, messages.VerbCancel, messages.VerbJobs, messages.VerbRegister, messages.VerbExchange, messages.VerbApply, messages.VerbStatus},
-		messages.Bank: {messages.VerbTransfer, messages.VerbGrant, messages.VerbPay, messages.VerbAccount, messages.VerbPeer, messages.VerbPeers, messages.VerbAccept,
-			messages.VerbCharge, messages.VerbReserve, messages.VerbRemit, messages.VerbJournal},
+		messages.Auctioneer: {messages.VerbSubmit, messages.VerbCancel, messages.VerbJobs, messages.VerbRegister, messages.VerbExchange, market.VerbApply, messages.VerbStatus},
+		messages.Bank: {messages.VerbTransfer, messages.VerbGrant, money.VerbPay, messages.VerbAccount, clearing.VerbPeer, clearing.VerbPeers, clearing.VerbAccept,
+			clearing.VerbCharge, clearing.VerbReserve, clearing.VerbRemit, money.VerbJournal},
 		messages.Estimator: {messages.VerbUtility},
-		messages.Depot:     {messages.VerbGet, messages.VerbPut},
+		messages.Depot:     {jobmsg.VerbGet, jobmsg.VerbPut},
 		messages.Links:     {messages.VerbStatus},
 	}
-	for _, v := range messages.PeerVerbs() {
+	for _, v := range clearing.PeerVerbs() {
 		verbs[v.Actor] = append(verbs[v.Actor], v.Verb)
 	}
 	for actor, list := range verbs {
@@ -117,14 +122,14 @@ func everySubject(site messages.Name) (all []string) {
 	}
 	return append(all,
 		messages.InboxPrefix("alice")+".x.1", "_INBOX.x", messages.InboxPrefix("$bank")+".x", messages.VectorSubject(site, "main"), messages.DirectiveSubject(site, "node1"),
-		messages.ObservationSubject(site), messages.LogsSubject(site, "node1", "alice"), messages.StreamSubject(site, "node1", "alice"), "$SRV.PING", "$JS.API.INFO", "$JS.API.STREAM.NAMES",
+		messages.ObservationSubject(site), messages.LogsSubject(site, "node1", "alice"), agentmsg.StreamSubject(site, "node1", "alice"), "$SRV.PING", "$JS.API.INFO", "$JS.API.STREAM.NAMES",
 		"$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.PING.CONNZ", "candor."+site+".x")
 }
 
 // allowed returns the subjects that may pass from one site to another: requests between sites, in the name of the
 // requesting site.
 func allowed(from, to messages.Name) (subjects []string) {
-	for _, v := range messages.PeerVerbs() {
+	for _, v := range clearing.PeerVerbs() {
 		subjects = append(subjects, v.Subject(from, to))
 	}
 	slices.Sort(subjects)
@@ -159,7 +164,7 @@ func TestLinkPassesPeerVerbsAlone(t *testing.T) {
 	outside, inside := stranger(t, west, creds), insider(t, west)
 	heard, overheard := listen(t, inside), listen(t, outside)
 
-	last := messages.PeerVerb{Actor: messages.Bank, Verb: messages.VerbLines}.Subject("east", "west")
+	last := clearing.PeerVerb{Actor: messages.Bank, Verb: clearing.VerbLines}.Subject("east", "west")
 	await.Until(t, "the stranger is heard", func() bool {
 		say(t, outside, nil, "greeting", last)
 		return heard.has(last, "the end of greeting")
@@ -170,7 +175,7 @@ func TestLinkPassesPeerVerbsAlone(t *testing.T) {
 		t.Errorf("from the stranger's server came %q, want %q", got, want)
 	}
 
-	back := messages.PeerVerb{Actor: messages.Bank, Verb: messages.VerbLines}.Subject("west", "east")
+	back := clearing.PeerVerb{Actor: messages.Bank, Verb: clearing.VerbLines}.Subject("west", "east")
 	own := slices.Concat(everySubject("west"), slices.DeleteFunc(everySubject("east"), func(s string) bool { return s == back }))
 	say(t, inside, own, "secret", back)
 	await.Until(t, "all that passes has", func() bool { return overheard.has(back, "the end of secret") })

@@ -13,6 +13,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/clearing"
 	"github.com/candor-grid/candor/messages/durable"
 )
 
@@ -79,8 +80,8 @@ func spread(t *testing.T, hub *Site) Sites {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request[messages.PeerReply](connect(t, hub, "operator"), messages.Bank, messages.VerbPeer,
-		messages.PeerRequest{Peer: "west", Keys: []string{own}, Limit: 100 * messages.Credit, Retire: true})
+	request[clearing.PeerReply](connect(t, hub, "operator"), messages.Bank, clearing.VerbPeer,
+		clearing.PeerRequest{Peer: "west", Keys: []string{own}, Limit: 100 * messages.Credit, Retire: true})
 	return startHosts(t, base, dir)
 }
 
@@ -125,7 +126,7 @@ func TestHostsAreLinkedEach(t *testing.T) {
 // onceEach publishes one message from each host on a subject that passes, and counts the messages that arrive.
 func onceEach(t *testing.T, west Sites, east *Site) {
 	t.Helper()
-	subject := messages.PeerVerb{Actor: messages.Auctioneer, Verb: messages.VerbPeerQuote}.Subject("west", "east")
+	subject := clearing.PeerVerb{Actor: messages.Auctioneer, Verb: clearing.VerbPeerQuote}.Subject("west", "east")
 	var arrived atomic.Int64
 	marks := make(chan struct{}, 1)
 	inside := insider(t, east)

@@ -13,6 +13,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // road is the connection between two sites' servers. A test can cut and restore it.
@@ -133,9 +136,9 @@ func overRoad(t *testing.T, changes ...func(*Config)) (west, east *Site, between
 	return west, east, between
 }
 
-func (u user) links() messages.LinksReply {
+func (u user) links() clearing.LinksReply {
 	u.Helper()
-	return request[messages.LinksReply](u, messages.Links, messages.VerbStatus, messages.Empty{})
+	return request[clearing.LinksReply](u, messages.Links, messages.VerbStatus, messages.Empty{})
 }
 
 // linked reports whether the only peer has a link and answers.
@@ -164,7 +167,7 @@ func TestSitesCutOffAndMended(t *testing.T) {
 	})
 	alice.remit("during", "east", "bob", 20*messages.Credit)
 	bob.remit("during", "west", "alice", 5*messages.Credit)
-	if job := alice.final(alice.submit("own", twoStages(t.TempDir(), messages.Credit))); job.State != messages.Completed {
+	if job := alice.final(alice.submit("own", twoStages(t.TempDir(), messages.Credit))); job.State != jobmsg.Completed {
 		t.Errorf("cut off, a job of the site's own ended %v", job.State)
 	}
 	await.Until(t, "it is tried again", func() bool {
@@ -186,7 +189,7 @@ func TestSitesCutOffAndMended(t *testing.T) {
 // agree checks that the books of two sites balance and agree with each other.
 func agree(t *testing.T, one, other user) {
 	t.Helper()
-	compared := request[messages.ReconcileReply](one, messages.Bank, messages.VerbReconcile, messages.ReconcileRequest{Peer: other.site})
+	compared := request[clearing.ReconcileReply](one, messages.Bank, clearing.VerbReconcile, clearing.ReconcileRequest{Peer: other.site})
 	for _, b := range compared.Books {
 		if b.Difference != nil || b.Ours != b.Theirs {
 			t.Errorf("instructions of %s: %+v", b.Sender, b)
@@ -196,7 +199,7 @@ func agree(t *testing.T, one, other user) {
 		t.Errorf("%s owes %v, and %s %v", one.site, a, other.site, b)
 	}
 	for _, u := range []user{one, other} {
-		if books := request[messages.BooksReply](u, messages.Bank, messages.VerbBooks, messages.BooksRequest{Full: true}); !books.Balanced {
+		if books := request[money.BooksReply](u, messages.Bank, messages.VerbBooks, money.BooksRequest{Full: true}); !books.Balanced {
 			t.Errorf("the books of %s do not balance: %s", u.site, books.Message)
 		}
 	}
@@ -209,7 +212,7 @@ func TestLinksAreForOperators(t *testing.T) {
 	west, _, _ := overRoad(t)
 	for _, name := range []messages.Name{"alice", "operator"} {
 		u := connect(t, west, name)
-		_, err := bus.Call[messages.LinksReply](within(t), u.bus, messages.Subject("west", messages.Links, messages.VerbStatus, name), messages.Empty{})
+		_, err := bus.Call[clearing.LinksReply](within(t), u.bus, messages.Subject("west", messages.Links, messages.VerbStatus, name), messages.Empty{})
 		if want := name == "operator"; (err == nil) != want || !want && messages.KindOf(err) != messages.PermissionDenied {
 			t.Errorf("%s: %v", name, err)
 		}

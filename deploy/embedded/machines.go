@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -15,17 +17,17 @@ func (c *Config) SellMachine(m runner.Machine) {
 	part := func(n int) int64 { return m.Memory / int64(n) >> 20 << 20 } // rounded down to whole MiB
 	c.Markets, c.Nodes = c.Markets[:1:1], []Node{{Name: "node1"}}
 	sold := &c.Markets[0]
-	sold.Classes, sold.Units = []messages.Name{"cpu"}, []messages.ClassUnit{{Class: "cpu", Unit: messages.Resources{CPUs: 1, Memory: part(max(len(m.CPUs), 1))}}}
+	sold.Classes, sold.Units = []messages.Name{"cpu"}, []jobmsg.ClassUnit{{Class: "cpu", Unit: jobmsg.Resources{CPUs: 1, Memory: part(max(len(m.CPUs), 1))}}}
 	if n := len(m.GPUs); n > 0 {
 		sold.Classes = append(sold.Classes, "gpu")
-		sold.Units = append(sold.Units, messages.ClassUnit{Class: "gpu", Unit: messages.Resources{GPUs: 1, CPUs: max(len(m.CPUs)/n, 1), Memory: part(n)}})
+		sold.Units = append(sold.Units, jobmsg.ClassUnit{Class: "gpu", Unit: jobmsg.Resources{GPUs: 1, CPUs: max(len(m.CPUs)/n, 1), Memory: part(n)}})
 	}
 }
 
 // divide gives each node of this process its part of the machine, in order. It fills in resources and slots that a
 // node does not give. A node with slots but without resources gets no part. A node with neither gets everything that
 // is left. discover returns the resources of the machine.
-func divide(nodes []Node, markets []messages.Market, discover func() (runner.Machine, error)) (full []Node, machines map[messages.Name]runner.Machine, err error) {
+func divide(nodes []Node, markets []market.Market, discover func() (runner.Machine, error)) (full []Node, machines map[messages.Name]runner.Machine, err error) {
 	full, machines = slices.Clone(nodes), map[messages.Name]runner.Machine{}
 	var left runner.Machine
 	asked := false
@@ -64,7 +66,7 @@ func divide(nodes []Node, markets []messages.Market, discover func() (runner.Mac
 }
 
 // declared returns a machine with the resources that a node declares.
-func declared(r *messages.Resources) runner.Machine {
+func declared(r *jobmsg.Resources) runner.Machine {
 	m := runner.Machine{Memory: r.Memory}
 	for k := range r.GPUs {
 		m.GPUs = append(m.GPUs, runner.GPU{Index: k, Type: r.GPUType})
@@ -73,8 +75,8 @@ func declared(r *messages.Resources) runner.Machine {
 }
 
 // resourcesOf returns the resources of a machine. It leaves out the type of the GPUs if they differ.
-func resourcesOf(m *runner.Machine) *messages.Resources {
-	r := &messages.Resources{CPUs: len(m.CPUs), Memory: m.Memory, GPUs: len(m.GPUs)}
+func resourcesOf(m *runner.Machine) *jobmsg.Resources {
+	r := &jobmsg.Resources{CPUs: len(m.CPUs), Memory: m.Memory, GPUs: len(m.GPUs)}
 	for i := range m.GPUs {
 		if r.GPUType = m.GPUs[i].Type; r.GPUType != m.GPUs[0].Type {
 			r.GPUType = ""
@@ -86,23 +88,23 @@ func resourcesOf(m *runner.Machine) *messages.Resources {
 
 // offers returns the node's slots: those in the configuration, or those that its resources have room for. If the
 // configuration has neither, it returns each class that is sold by a unit, with an unknown number of slots.
-func (n *Node) offers(markets []messages.Market) Slots {
+func (n *Node) offers(markets []market.Market) Slots {
 	switch {
 	case len(n.Slots) > 0:
 		return n.Slots
 	case n.Resources != nil:
 		return n.sells(markets)
 	}
-	return n.sold(markets, func(messages.Resources) int { return 1 })
+	return n.sold(markets, func(jobmsg.Resources) int { return 1 })
 }
 
 // sells returns the number of slots that the node's resources have room for, in each class that a market sells there
 // by a unit.
-func (n *Node) sells(markets []messages.Market) Slots { return n.sold(markets, n.Resources.Holds) }
+func (n *Node) sells(markets []market.Market) Slots { return n.sold(markets, n.Resources.Holds) }
 
 // sold returns the node's slots in each class that a market sells there by a unit. holds returns the number of slots
 // for a unit.
-func (n *Node) sold(markets []messages.Market, holds func(unit messages.Resources) int) (slots Slots) {
+func (n *Node) sold(markets []market.Market, holds func(unit jobmsg.Resources) int) (slots Slots) {
 	for i := range markets {
 		m := &markets[i]
 		if len(m.Nodes) > 0 && !slices.Contains(m.Nodes, n.Name) {
@@ -110,12 +112,12 @@ func (n *Node) sold(markets []messages.Market, holds func(unit messages.Resource
 		}
 		for _, u := range m.Units {
 			count := min(holds(u.Unit), maxSlots)
-			if count > 0 && !slices.ContainsFunc(slots, func(s messages.ClassSlots) bool { return s.Class == u.Class }) {
-				slots = append(slots, messages.ClassSlots{Class: u.Class, Slots: count})
+			if count > 0 && !slices.ContainsFunc(slots, func(s jobmsg.ClassSlots) bool { return s.Class == u.Class }) {
+				slots = append(slots, jobmsg.ClassSlots{Class: u.Class, Slots: count})
 			}
 		}
 	}
-	slices.SortFunc(slots, func(a, b messages.ClassSlots) int { return cmp.Compare(a.Class, b.Class) })
+	slices.SortFunc(slots, func(a, b jobmsg.ClassSlots) int { return cmp.Compare(a.Class, b.Class) })
 	return slots
 }
 
@@ -129,7 +131,7 @@ func cut(left *runner.Machine, n *Node) (m runner.Machine, err error) {
 		return m, more("cpus", r.CPUs, len(left.CPUs))
 	}
 	if r.Memory > left.Memory {
-		return m, more("memory", messages.SizeText(r.Memory), messages.SizeText(left.Memory))
+		return m, more("memory", jobmsg.SizeText(r.Memory), jobmsg.SizeText(left.Memory))
 	}
 	m.CPUs, left.CPUs = left.CPUs[:r.CPUs], left.CPUs[r.CPUs:]
 	m.Memory = r.Memory

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -15,14 +17,14 @@ func TestNodesDivideTheMachine(t *testing.T) {
 	discover := func() (runner.Machine, error) {
 		return runner.Machine{CPUs: []int{0, 2, 1, 3}, Memory: 8 << 30, GPUs: []runner.GPU{{Index: 0, Type: "v100"}, {Index: 1, Type: "a100"}}}, nil
 	}
-	slots, unit := Slots{{Class: "cpu", Slots: 1}}, messages.Resources{CPUs: 2, Memory: 1 << 30}
-	markets := []messages.Market{{Classes: []messages.Name{"cpu"}, Units: []messages.ClassUnit{{Class: "cpu", Unit: unit}}}}
+	slots, unit := Slots{{Class: "cpu", Slots: 1}}, jobmsg.Resources{CPUs: 2, Memory: 1 << 30}
+	markets := []market.Market{{Classes: []messages.Name{"cpu"}, Units: []jobmsg.ClassUnit{{Class: "cpu", Unit: unit}}}}
 	nodes := []Node{
-		{Name: "a", Slots: slots, Resources: &messages.Resources{CPUs: 2, Memory: 4 << 30, GPUs: 1, GPUType: "a100"}},
+		{Name: "a", Slots: slots, Resources: &jobmsg.Resources{CPUs: 2, Memory: 4 << 30, GPUs: 1, GPUType: "a100"}},
 		{Name: "plain", Slots: slots},
-		{Name: "large", Declared: true, Resources: &messages.Resources{CPUs: 64, Memory: 512 << 30, GPUs: 8, GPUType: "a100"}},
+		{Name: "large", Declared: true, Resources: &jobmsg.Resources{CPUs: 64, Memory: 512 << 30, GPUs: 8, GPUType: "a100"}},
 		{Name: "b"},
-		{Name: "c", Slots: slots, Resources: &messages.Resources{CPUs: 1}},
+		{Name: "c", Slots: slots, Resources: &jobmsg.Resources{CPUs: 1}},
 	}
 	full, machines, err := divide(nodes[:4], markets, discover)
 	if err != nil {
@@ -41,7 +43,7 @@ func TestNodesDivideTheMachine(t *testing.T) {
 	if m := of("b"); !slices.Equal(m.CPUs, []int{1, 3}) || m.Memory != 4<<30 || len(m.GPUs) != 1 || m.GPUs[0].Index != 0 {
 		t.Errorf("b has %+v", m)
 	}
-	if want := (messages.Resources{CPUs: 2, Memory: 4 << 30, GPUs: 1, GPUType: "v100"}); *full[3].Resources != want || nodes[3].Resources != nil {
+	if want := (jobmsg.Resources{CPUs: 2, Memory: 4 << 30, GPUs: 1, GPUType: "v100"}); *full[3].Resources != want || nodes[3].Resources != nil {
 		t.Errorf("what is left: %v, want %v", full[3].Resources, want)
 	}
 	for i, want := range []int{1, 1, 32, 1} {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // BenchmarkPreemption submits bids that take the only slot of a spot market from a job. It measures the time from a
@@ -19,7 +21,7 @@ import (
 func BenchmarkPreemption(b *testing.B) {
 	c := small(b.TempDir())
 	c.Nodes = NodesAlike(1, Slots{{Class: "spot", Slots: 1}})
-	c.Markets = []messages.Market{{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"spot"}}}
+	c.Markets = []market.Market{{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"spot"}}}
 	c.Accounts = []Account{{Name: "alice", Grant: messages.MaxCredits / 10}}
 	s, err := Start(b.Context(), c, Options{Log: zap.NewNop()})
 	if err != nil {
@@ -33,17 +35,17 @@ func BenchmarkPreemption(b *testing.B) {
 	defer conn.Close()
 	end := filepath.Join(b.TempDir(), "end")
 	submit := func(key string, rate messages.Credits, script string) messages.JobID {
-		spec := job("spot", 1, script, func(s *messages.JobSpec) { s.Rate, s.Budget = rate*messages.Credit, 100_000*messages.Credit })
-		r, err := bus.Call[messages.SubmitReply](b.Context(), conn, messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"),
-			messages.SubmitRequest{Key: key, Spec: spec})
+		spec := job("spot", 1, script, func(s *jobmsg.JobSpec) { s.Rate, s.Budget = rate*messages.Credit, 100_000*messages.Credit })
+		r, err := bus.Call[jobmsg.SubmitReply](b.Context(), conn, messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"),
+			jobmsg.SubmitRequest{Key: key, Spec: spec})
 		if err != nil {
 			b.Fatal(err)
 		}
 		return r.Job
 	}
-	until := func(id messages.JobID, holds func(messages.JobDetail) bool) messages.JobDetail {
+	until := func(id messages.JobID, holds func(jobmsg.JobDetail) bool) jobmsg.JobDetail {
 		for {
-			j, err := bus.Call[messages.JobDetail](b.Context(), conn, messages.Subject("west", messages.Auctioneer, messages.VerbJob, "alice"), messages.JobRequest{Job: id})
+			j, err := bus.Call[jobmsg.JobDetail](b.Context(), conn, messages.Subject("west", messages.Auctioneer, messages.VerbJob, "alice"), jobmsg.JobRequest{Job: id})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -53,15 +55,15 @@ func BenchmarkPreemption(b *testing.B) {
 		}
 	}
 	long := submit("long", 2, untilFile(end))
-	until(long, func(j messages.JobDetail) bool { return j.State == messages.Running })
+	until(long, func(j jobmsg.JobDetail) bool { return j.State == jobmsg.Running })
 	var took []time.Duration
 	for i := range b.N {
 		id := submit(fmt.Sprint(i), 3, "exit 0\n")
-		j := until(id, func(j messages.JobDetail) bool { return j.Done == 1 })
+		j := until(id, func(j jobmsg.JobDetail) bool { return j.Done == 1 })
 		took = append(took, j.Ended.Sub(j.Submitted).Std())
 	}
 	touch(b, end)
-	if j := until(long, func(j messages.JobDetail) bool { return j.State.Final() }); j.State != messages.Completed || j.Stages[0].Retried != 0 {
+	if j := until(long, func(j jobmsg.JobDetail) bool { return j.State.Final() }); j.State != jobmsg.Completed || j.Stages[0].Retried != 0 {
 		b.Fatalf("%+v", j.Stages)
 	}
 	slices.Sort(took)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // bazaar returns a site with a market of each kind. Each market has its own slots, so that the scenarios can run at
@@ -27,7 +29,7 @@ func bazaarWith(t *testing.T, change func(*Config)) *Site {
 	one := 1.0
 	slots := func(counts ...any) (out Slots) {
 		for i := 0; i < len(counts); i += 2 {
-			out = append(out, messages.ClassSlots{Class: counts[i].(string), Slots: counts[i+1].(int)})
+			out = append(out, jobmsg.ClassSlots{Class: counts[i].(string), Slots: counts[i+1].(int)})
 		}
 		return out
 	}
@@ -35,16 +37,16 @@ func bazaarWith(t *testing.T, change func(*Config)) *Site {
 		{Name: "node1", Slots: slots("spot", 1, "due", 1, "batch", 1, "night", 1, "sold", 1, "main", 1)},
 		{Name: "node2", Slots: slots("batch", 1, "posted", 2)},
 	}
-	c.Markets = []messages.Market{
-		{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"main"}, Settle: messages.SettleOnCompletion},
-		{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"spot"}, Reserve: new(messages.Price(messages.Credit))},
-		{Name: "due", Mechanism: messages.DeadlineBid, Classes: []messages.Name{"due"}, Slot: unit, Lambda: &one, Scale: 2},
-		{Name: "batch", Mechanism: messages.BatchQueue, Classes: []messages.Name{"batch"},
-			PriorJobs: []messages.QueuedType{{Value: 90 * messages.Credit, Delay: messages.Credit / 2, Length: 100e9}}},
-		{Name: "night", Mechanism: messages.Reservation, Classes: []messages.Name{"night"}, Cycle: night, Granule: granule},
-		{Name: "sold", Mechanism: messages.ContractMenu, Classes: []messages.Name{"sold"}, Quote: 3 * unit,
-			Prior: []messages.Valuation{hasty(90), hasty(15), steady}},
-		{Name: "posted", Mechanism: messages.Backfill, Classes: []messages.Name{"posted"}, Reserve: new(messages.Price(messages.Credit))},
+	c.Markets = []market.Market{
+		{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"main"}, Settle: market.SettleOnCompletion},
+		{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"spot"}, Reserve: new(messages.Price(messages.Credit))},
+		{Name: "due", Mechanism: market.DeadlineBid, Classes: []messages.Name{"due"}, Slot: unit, Lambda: &one, Scale: 2},
+		{Name: "batch", Mechanism: market.BatchQueue, Classes: []messages.Name{"batch"},
+			PriorJobs: []market.QueuedType{{Value: 90 * messages.Credit, Delay: messages.Credit / 2, Length: 100e9}}},
+		{Name: "night", Mechanism: market.Reservation, Classes: []messages.Name{"night"}, Cycle: night, Granule: granule},
+		{Name: "sold", Mechanism: market.ContractMenu, Classes: []messages.Name{"sold"}, Quote: 3 * unit,
+			Prior: []jobmsg.Valuation{hasty(90), hasty(15), steady}},
+		{Name: "posted", Mechanism: market.Backfill, Classes: []messages.Name{"posted"}, Reserve: new(messages.Price(messages.Credit))},
 	}
 	change(&c)
 	s := start(t, c)
@@ -59,9 +61,9 @@ const (
 )
 
 // job returns a job of one stage. Its script runs on slots of its market's class.
-func job(market messages.Name, tasks int, script string, change func(*messages.JobSpec)) messages.JobSpec {
-	spec := messages.JobSpec{Name: market, Market: market, Budget: 100 * messages.Credit,
-		Stages: []messages.Stage{{Name: "main", Class: market, Tasks: tasks, Script: script, Attempts: 3}}}
+func job(market messages.Name, tasks int, script string, change func(*jobmsg.JobSpec)) jobmsg.JobSpec {
+	spec := jobmsg.JobSpec{Name: market, Market: market, Budget: 100 * messages.Credit,
+		Stages: []jobmsg.Stage{{Name: "main", Class: market, Tasks: tasks, Script: script, Attempts: 3}}}
 	change(&spec)
 	return spec
 }
@@ -93,20 +95,20 @@ func (u user) await(what string, holds func() bool) {
 	}
 }
 
-func (u user) job(id messages.JobID) messages.JobDetail {
+func (u user) job(id messages.JobID) jobmsg.JobDetail {
 	u.Helper()
-	return request[messages.JobDetail](u, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: id})
+	return request[jobmsg.JobDetail](u, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: id})
 }
 
-func (u user) why(id messages.JobID) messages.WhyReply {
+func (u user) why(id messages.JobID) market.WhyReply {
 	u.Helper()
-	return request[messages.WhyReply](u, messages.Auctioneer, messages.VerbWhy, messages.JobRequest{Job: id})
+	return request[market.WhyReply](u, messages.Auctioneer, messages.VerbWhy, jobmsg.JobRequest{Job: id})
 }
 
 // bids submits a job. It returns the error if the job comes too late.
-func (u user) bids(key string, spec messages.JobSpec) (messages.JobID, error) {
+func (u user) bids(key string, spec jobmsg.JobSpec) (messages.JobID, error) {
 	u.Helper()
-	reply, err := bus.Call[messages.SubmitReply](within(u.T), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbSubmit, u.name), messages.SubmitRequest{Key: key, Spec: spec})
+	reply, err := bus.Call[jobmsg.SubmitReply](within(u.T), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbSubmit, u.name), jobmsg.SubmitRequest{Key: key, Spec: spec})
 	if kind := messages.KindOf(err); err != nil && kind != messages.Expired && kind != messages.Invalid {
 		u.Fatal(err)
 	}
@@ -115,7 +117,7 @@ func (u user) bids(key string, spec messages.JobSpec) (messages.JobID, error) {
 
 func (u user) running(id messages.JobID) {
 	u.Helper()
-	u.await(fmt.Sprintf("job %d runs", id), func() bool { return u.job(id).State == messages.Running })
+	u.await(fmt.Sprintf("job %d runs", id), func() bool { return u.job(id).State == jobmsg.Running })
 }
 
 // at waits until a time.
@@ -134,7 +136,7 @@ func balances(t *testing.T, s *Site, names ...messages.Name) (sum messages.Credi
 }
 
 // slotTime returns how long a job's tasks have had slots.
-func slotTime(j messages.JobDetail) (d messages.Duration) {
+func slotTime(j jobmsg.JobDetail) (d messages.Duration) {
 	for _, s := range j.Stages {
 		d += s.SlotTime
 	}
@@ -170,9 +172,9 @@ func playSpot(t *testing.T, s *Site) {
 		data, _ := os.ReadFile(filepath.Join(dir, who))
 		return len(data)
 	}
-	stepping := func(who string, rate messages.Credits) messages.JobSpec {
+	stepping := func(who string, rate messages.Credits) jobmsg.JobSpec {
 		script := fmt.Sprintf("while [ ! -e %s/end-%s ]; do echo >> %[1]s/%[2]s; sleep 0.02; done\n", dir, who)
-		return job("spot", 1, script, func(s *messages.JobSpec) { s.Rate = rate * messages.Credit })
+		return job("spot", 1, script, func(s *jobmsg.JobSpec) { s.Rate = rate * messages.Credit })
 	}
 	a := alice.submit("spot", stepping("alice", 2))
 	alice.await("Alice's process works", func() bool { return steps("alice") > 2 })
@@ -212,8 +214,8 @@ func playDeadline(t *testing.T, s *Site) {
 			t.Fatal("the machine was too late for one of the units each time")
 		}
 	}
-	_, err := bus.Call[messages.SubmitReply](within(t), users[0].bus, messages.Subject(s.config.Site, messages.Auctioneer, messages.VerbSubmit, "alice"),
-		messages.SubmitRequest{Key: "late", Spec: job("due", 1, "true", func(s *messages.JobSpec) {
+	_, err := bus.Call[jobmsg.SubmitReply](within(t), users[0].bus, messages.Subject(s.config.Site, messages.Auctioneer, messages.VerbSubmit, "alice"),
+		jobmsg.SubmitRequest{Key: "late", Spec: job("due", 1, "true", func(s *jobmsg.JobSpec) {
 			s.Length, s.Value, s.Deadline = 3*unit, 30*messages.Credit, messages.TimeOf(time.Now()).Add(-9*unit)
 		})})
 	if messages.KindOf(err) != messages.Expired {
@@ -236,7 +238,7 @@ func playUnits(t *testing.T, s *Site, users []user, key string) bool {
 	var jobs []messages.JobID
 	for i, b := range bids {
 		users[i].at(after(i - 1).Add(unit / 10))
-		id, err := users[i].bids(key, job("due", 1, fmt.Sprintf("sleep %.1f\n", float64(b.length)-0.6), func(s *messages.JobSpec) {
+		id, err := users[i].bids(key, job("due", 1, fmt.Sprintf("sleep %.1f\n", float64(b.length)-0.6), func(s *jobmsg.JobSpec) {
 			s.Length, s.Value, s.Deadline = messages.Duration(b.length)*unit, b.value*messages.Credit, after(b.last-99)
 		}))
 		if err != nil {
@@ -254,7 +256,7 @@ func playUnits(t *testing.T, s *Site, users []user, key string) bool {
 	for i, b := range bids {
 		j := users[i].final(jobs[i])
 		played = played && j.Submitted >= after(i-1) && j.Submitted < after(i) && j.Started != 0 && j.Started.Add(slotTime(j)) <= after(b.end-99)
-		if j.State != messages.Completed || j.Charged != b.owes*messages.Credit {
+		if j.State != jobmsg.Completed || j.Charged != b.owes*messages.Credit {
 			wrong = append(wrong, fmt.Sprintf("user %d: %v, charged %v, want %v: %s", i+1, j.State, j.Charged, b.owes*messages.Credit, users[i].why(jobs[i]).Message))
 		}
 	}
@@ -269,23 +271,23 @@ func playUnits(t *testing.T, s *Site, users []user, key string) bool {
 func playBatchQueue(t *testing.T, s *Site) {
 	gail, hank, ida, dir := connect(t, s, "gail"), connect(t, s, "hank"), connect(t, s, "ida"), t.TempDir()
 	before := balances(t, s, "gail", "hank", "ida")
-	gang := func(file string, value messages.Credits, delay messages.Credits) messages.JobSpec {
-		return job("batch", 2, untilFile(filepath.Join(dir, file)), func(s *messages.JobSpec) {
+	gang := func(file string, value messages.Credits, delay messages.Credits) jobmsg.JobSpec {
+		return job("batch", 2, untilFile(filepath.Join(dir, file)), func(s *jobmsg.JobSpec) {
 			s.Value, s.Delay, s.Length, s.Stages[0].Gang = value*messages.Credit, delay*messages.Credit/100, messages.Duration(100*time.Second), true
 		})
 	}
 	first := gail.submit("batch", gang("go", 50, 10))
-	gail.await("the gang runs", func() bool { return gail.job(first).Running == 2 && gail.job(first).State == messages.Running })
+	gail.await("the gang runs", func() bool { return gail.job(first).Running == 2 && gail.job(first).State == jobmsg.Running })
 	poor := hank.submit("batch", gang("go", 1, 10))
 	rich := ida.submit("batch", gang("go", 80, 50))
 	hank.await("both wait", func() bool {
 		return hank.why(poor).Reason == "WaitingForSlots" && ida.why(rich).Reason == "WaitingForTurn"
 	})
 	touch(t, filepath.Join(dir, "go"))
-	if p := hank.final(poor); p.State != messages.Discarded || p.Reason != "Discarded" || len(hank.why(poor).Change) == 0 {
+	if p := hank.final(poor); p.State != jobmsg.Discarded || p.Reason != "Discarded" || len(hank.why(poor).Change) == 0 {
 		t.Errorf("%+v", p.JobSummary)
 	}
-	if r := ida.final(rich); r.State != messages.Completed {
+	if r := ida.final(rich); r.State != jobmsg.Completed {
 		t.Errorf("%+v", r.JobSummary)
 	}
 	gail.final(first)
@@ -321,7 +323,7 @@ func playReservation(t *testing.T, s *Site) {
 		for i := range 12 {
 			b := bid{1 + i*5%4, 6 + i*7%14, messages.Credits(1+i*11%17) * messages.Credit}
 			bids = append(bids, b)
-			id, err := dan.bids(fmt.Sprint("night ", try, " ", i), job("night", 1, "true", func(s *messages.JobSpec) {
+			id, err := dan.bids(fmt.Sprint("night ", try, " ", i), job("night", 1, "true", func(s *jobmsg.JobSpec) {
 				s.Length, s.Value, s.Deadline = messages.Duration(b.length)*granule, b.value, begin.Add(messages.Duration(b.due)*granule)
 			}))
 			if late = err != nil; late {
@@ -357,20 +359,20 @@ func playReservation(t *testing.T, s *Site) {
 	}
 	total, won := best(-1), messages.Credits(0)
 	dan.at(begin)
-	var timetable messages.ReservationsReply
+	var timetable market.ReservationsReply
 	dan.await("the timetable is out", func() bool {
-		timetable = request[messages.ReservationsReply](dan, messages.Auctioneer, messages.VerbReservations, messages.ReservationsRequest{Market: "night"})
+		timetable = request[market.ReservationsReply](dan, messages.Auctioneer, market.VerbReservations, market.ReservationsRequest{Market: "night"})
 		return len(timetable.Reservations) > 0
 	})
 	for i, id := range jobs {
 		j := dan.final(id)
 		switch {
-		case j.State == messages.Completed:
+		case j.State == jobmsg.Completed:
 			won += bids[i].value
 			if want := best(i) - (total - bids[i].value); j.Charged != want {
 				t.Errorf("bid %d pays %v, want %v", i, j.Charged, want)
 			}
-		case j.State != messages.Discarded || j.Charged != 0 || j.Reason != "Outbid":
+		case j.State != jobmsg.Discarded || j.Charged != 0 || j.Reason != "Outbid":
 			t.Errorf("bid %d: %+v", i, j.JobSummary)
 		}
 	}
@@ -398,7 +400,7 @@ func playContract(t *testing.T, s *Site) {
 	erin.await("the promise is told", func() bool { return strings.Contains(erin.why(d.job).Message, "promises") })
 	erin.at(erin.job(d.job).Submitted.Add(6 * unit)) // when the contract is worth nothing any more
 	touch(t, file)
-	if j := erin.final(d.job); j.State != messages.Completed || j.Charged != 0 {
+	if j := erin.final(d.job); j.State != jobmsg.Completed || j.Charged != 0 {
 		t.Errorf("charged %v of %v agreed: %s", j.Charged, d.contract.Price, erin.why(d.job).Message)
 	}
 	if w := erin.why(d.job); !strings.Contains(w.Message, "× 0 received") {
@@ -407,14 +409,14 @@ func playContract(t *testing.T, s *Site) {
 }
 
 // dearest returns the contract with the highest price.
-func dearest(menu messages.QuoteReply) messages.QuotedContract {
-	return slices.MaxFunc(menu.Contracts, func(a, b messages.QuotedContract) int { return int(a.Price - b.Price) })
+func dearest(menu market.QuoteReply) market.QuotedContract {
+	return slices.MaxFunc(menu.Contracts, func(a, b market.QuotedContract) int { return int(a.Price - b.Price) })
 }
 
 // dealt is a job of Erin under a contract with a price, with the jobs of Frank that compete with it.
 type dealt struct {
 	job      messages.JobID
-	contract messages.QuotedContract
+	contract market.QuotedContract
 	others   []messages.JobID
 }
 
@@ -422,20 +424,20 @@ type dealt struct {
 // have later promised times, so there is room for Erin's job before them. They lose more by a delay than Erin's
 // poorer type, and less than her richer type. So the richer type is before them and the poorer one after them, and an
 // early completion has a price in every draw.
-func dear(t *testing.T, s *Site, others, own string, which func(messages.QuoteReply) messages.QuotedContract) (d dealt) {
+func dear(t *testing.T, s *Site, others, own string, which func(market.QuoteReply) market.QuotedContract) (d dealt) {
 	erin, frank := connect(t, s, "erin"), connect(t, s, "frank")
-	take := func(u user, key, script string, length messages.Duration, worth messages.Valuation) (id messages.JobID) {
+	take := func(u user, key, script string, length messages.Duration, worth jobmsg.Valuation) (id messages.JobID) {
 		tries := 0
 		u.await("a contract is taken", func() bool { // its time may have passed before it is taken
 			tries++
-			spec := job("sold", 1, script, func(s *messages.JobSpec) { s.Length, s.Valuation = length, &worth })
-			menu := request[messages.QuoteReply](u, messages.Auctioneer, messages.VerbQuote, messages.QuoteRequest{Spec: spec})
-			if d.contract = which(menu); len(menu.Contracts) == 0 || !slices.ContainsFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Free && c.Price == 0 }) {
+			spec := job("sold", 1, script, func(s *jobmsg.JobSpec) { s.Length, s.Valuation = length, &worth })
+			menu := request[market.QuoteReply](u, messages.Auctioneer, market.VerbQuote, market.QuoteRequest{Spec: spec})
+			if d.contract = which(menu); len(menu.Contracts) == 0 || !slices.ContainsFunc(menu.Contracts, func(c market.QuotedContract) bool { return c.Free && c.Price == 0 }) {
 				t.Fatalf("menu without a free contract: %+v", menu)
 			}
 			spec.Contract, spec.Budget = d.contract.ID, d.contract.Budget
-			reply, err := bus.Call[messages.SubmitReply](within(t), u.bus, messages.Subject(s.config.Site, messages.Auctioneer, messages.VerbSubmit, u.name),
-				messages.SubmitRequest{Key: fmt.Sprint(key, " ", tries), Spec: spec})
+			reply, err := bus.Call[jobmsg.SubmitReply](within(t), u.bus, messages.Subject(s.config.Site, messages.Auctioneer, messages.VerbSubmit, u.name),
+				jobmsg.SubmitRequest{Key: fmt.Sprint(key, " ", tries), Spec: spec})
 			if id = reply.Job; err != nil && messages.KindOf(err) != messages.Expired {
 				t.Fatal(err)
 			}
@@ -446,13 +448,13 @@ func dear(t *testing.T, s *Site, others, own string, which func(messages.QuoteRe
 	waiting := func(n int) {
 		t.Helper()
 		frank.await(fmt.Sprintf("the market knows that %d wait", n), func() bool {
-			markets := request[messages.MarketsReply](frank, messages.Auctioneer, messages.VerbMarkets, messages.Empty{}).Markets
-			return markets[slices.IndexFunc(markets, func(m messages.MarketStatus) bool { return m.Market.Name == "sold" })].Waiting == n
+			markets := request[market.MarketsReply](frank, messages.Auctioneer, messages.VerbMarkets, messages.Empty{}).Markets
+			return markets[slices.IndexFunc(markets, func(m market.MarketStatus) bool { return m.Market.Name == "sold" })].Waiting == n
 		})
 	}
 	var holders []messages.JobID
 	for _, node := range s.config.Nodes {
-		if !slices.ContainsFunc(node.Slots, func(c messages.ClassSlots) bool { return c.Class == "sold" }) { // one on a node
+		if !slices.ContainsFunc(node.Slots, func(c jobmsg.ClassSlots) bool { return c.Class == "sold" }) { // one on a node
 			continue
 		}
 		i := len(holders)
@@ -475,24 +477,24 @@ func dear(t *testing.T, s *Site, others, own string, which func(messages.QuoteRe
 }
 
 // hasty is worth its value for one second, and nothing after 5.5 s. steady loses almost nothing for minutes.
-func hasty(worth float64) messages.Valuation {
-	return messages.Valuation{Class: messages.LinearDecay, Max: worth, Mu: 1, Delta: 4.5}
+func hasty(worth float64) jobmsg.Valuation {
+	return jobmsg.Valuation{Class: jobmsg.LinearDecay, Max: worth, Mu: 1, Delta: 4.5}
 }
 
-var steady = messages.Valuation{Class: messages.Sigmoidal, Max: 20, Mu: 100, Delta: 300}
+var steady = jobmsg.Valuation{Class: jobmsg.Sigmoidal, Max: 20, Mu: 100, Delta: 300}
 
 // playMinimum submits a job when the slot is taken. It receives less than its minimum, and must owe nothing.
 func playMinimum(t *testing.T, s *Site) {
 	carol, dir := connect(t, s, "carol"), t.TempDir()
 	file := filepath.Join(dir, "go")
-	holder := carol.submit("holder", job("main", 1, untilFile(file), func(*messages.JobSpec) {}))
+	holder := carol.submit("holder", job("main", 1, untilFile(file), func(*jobmsg.JobSpec) {}))
 	carol.running(holder)
-	id := carol.submit("minimum", job("main", 2, "true\n", func(s *messages.JobSpec) {
-		s.Utility = &messages.Utility{Weights: messages.Weights{{Class: "main", Weight: 1}}, Minimum: 0.9}
+	id := carol.submit("minimum", job("main", 2, "true\n", func(s *jobmsg.JobSpec) {
+		s.Utility = &jobmsg.Utility{Weights: jobmsg.Weights{{Class: "main", Weight: 1}}, Minimum: 0.9}
 	}))
 	carol.at(carol.job(id).Submitted.Add(messages.Duration(time.Second)))
 	touch(t, file)
-	if j := carol.final(id); j.State != messages.Completed || j.Charged != 0 {
+	if j := carol.final(id); j.State != jobmsg.Completed || j.Charged != 0 {
 		t.Errorf("%v, charged %v: %s", j.State, j.Charged, carol.why(id).Message)
 	}
 	if j := carol.final(holder); j.Charged != 100*messages.Credit {
@@ -505,16 +507,16 @@ func playMinimum(t *testing.T, s *Site) {
 func playBackfill(t *testing.T, s *Site) {
 	frank, dir := connect(t, s, "frank"), t.TempDir()
 	hour := messages.Duration(time.Hour)
-	long := frank.submit("long", job("posted", 1, untilFile(filepath.Join(dir, "long")), func(s *messages.JobSpec) { s.Length = hour }))
+	long := frank.submit("long", job("posted", 1, untilFile(filepath.Join(dir, "long")), func(s *jobmsg.JobSpec) { s.Length = hour }))
 	frank.running(long)
-	wide := frank.submit("wide", job("posted", 2, "true\n", func(s *messages.JobSpec) { s.Length, s.Stages[0].Gang = hour, true }))
-	short := frank.submit("short", job("posted", 1, "true\n", func(s *messages.JobSpec) { s.Length = hour / 60 }))
+	wide := frank.submit("wide", job("posted", 2, "true\n", func(s *jobmsg.JobSpec) { s.Length, s.Stages[0].Gang = hour, true }))
+	short := frank.submit("short", job("posted", 1, "true\n", func(s *jobmsg.JobSpec) { s.Length = hour / 60 }))
 	j := frank.final(short)
 	if frank.job(wide).Running > 0 || j.Charged != cost(messages.Credit, slotTime(j)) {
 		t.Errorf("the gang has %d tasks running; %v charged for %v", frank.job(wide).Running, j.Charged, slotTime(j))
 	}
 	touch(t, filepath.Join(dir, "long"))
-	if w := frank.final(wide); w.State != messages.Completed || w.Stages[0].Retried != 0 {
+	if w := frank.final(wide); w.State != jobmsg.Completed || w.Stages[0].Retried != 0 {
 		t.Errorf("%+v", w)
 	}
 }
@@ -528,21 +530,21 @@ func TestMarketsAreAppliedAndNodesDrained(t *testing.T) {
 	c.Replicas = 1
 	c.Nodes = NodesAlike(2, Slots{{Class: "cpu", Slots: 1}, {Class: "Spot.q", Slots: 1}})
 	c.Accounts = append(c.Accounts, Account{Name: "Proj.1", Grant: 100 * messages.Credit, Members: []messages.Name{"alice"}})
-	c.Markets = []messages.Market{{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}}}
+	c.Markets = []market.Market{{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}}}
 	s := start(t, c)
 	defer closeSite(t, s)
 	alice, operator, dir := connect(t, s, "alice"), connect(t, s, "operator"), t.TempDir()
-	first := alice.submit("first", job("main", 1, untilFile(filepath.Join(dir, "first")), func(s *messages.JobSpec) { s.Stages[0].Class = "cpu" }))
-	markets := append(slices.Clone(c.Markets), messages.Market{Name: "GPU.q", Mechanism: messages.HighestBid, Classes: []messages.Name{"Spot.q"}})
-	applied := request[messages.ApplyReply](operator, messages.Auctioneer, messages.VerbApply, messages.ApplyRequest{Markets: markets})
+	first := alice.submit("first", job("main", 1, untilFile(filepath.Join(dir, "first")), func(s *jobmsg.JobSpec) { s.Stages[0].Class = "cpu" }))
+	markets := append(slices.Clone(c.Markets), market.Market{Name: "GPU.q", Mechanism: market.HighestBid, Classes: []messages.Name{"Spot.q"}})
+	applied := request[market.ApplyReply](operator, messages.Auctioneer, market.VerbApply, market.ApplyRequest{Markets: markets})
 	if !slices.Equal(applied.Added, []messages.Name{"GPU.q"}) {
 		t.Fatalf("%+v", applied)
 	}
 	alice.await("the site serves again", func() bool {
-		r, err := bus.Call[messages.MarketsReply](within(t), alice.bus, messages.Subject("west", messages.Auctioneer, messages.VerbMarkets, "alice"), messages.Empty{})
+		r, err := bus.Call[market.MarketsReply](within(t), alice.bus, messages.Subject("west", messages.Auctioneer, messages.VerbMarkets, "alice"), messages.Empty{})
 		return err == nil && len(r.Markets) == 2
 	})
-	second := alice.submit("second", job("GPU.q", 1, untilFile(filepath.Join(dir, "second")), func(s *messages.JobSpec) {
+	second := alice.submit("second", job("GPU.q", 1, untilFile(filepath.Join(dir, "second")), func(s *jobmsg.JobSpec) {
 		s.Rate, s.AfterOK, s.Project = 2*messages.Credit, []messages.JobID{first}, "Proj.1"
 		s.Stages[0].Class = "Spot.q"
 	}))
@@ -552,15 +554,15 @@ func TestMarketsAreAppliedAndNodesDrained(t *testing.T) {
 	}
 	touch(t, filepath.Join(dir, "first"))
 	alice.running(second)
-	tasks := request[messages.TasksReply](alice, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: second})
+	tasks := request[jobmsg.TasksReply](alice, messages.Auctioneer, messages.VerbTasks, jobmsg.TasksRequest{Job: second})
 	node := tasks.Tasks[0].Node
-	request[messages.DrainReply](operator, messages.Auctioneer, messages.VerbDrain, messages.DrainRequest{Node: node, Notice: new(messages.Duration(0))})
+	request[market.DrainReply](operator, messages.Auctioneer, market.VerbDrain, market.DrainRequest{Node: node, Notice: new(messages.Duration(0))})
 	alice.await("it runs on the other node", func() bool {
-		r := request[messages.TasksReply](alice, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: second})
+		r := request[jobmsg.TasksReply](alice, messages.Auctioneer, messages.VerbTasks, jobmsg.TasksRequest{Job: second})
 		return len(r.Tasks) == 1 && r.Tasks[0].State == "Running" && r.Tasks[0].Node != node && r.Tasks[0].Attempt == 2
 	})
 	touch(t, filepath.Join(dir, "second"))
-	if j := alice.final(second); j.State != messages.Completed {
+	if j := alice.final(second); j.State != jobmsg.Completed {
 		t.Errorf("%+v", j.JobSummary)
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // alone starts the NATS server of a site with keys and credentials, without any actor.
@@ -70,10 +72,10 @@ func TestActorsAlone(t *testing.T) {
 		t.Cleanup(func() { _ = b.Close() })
 		return user{t, b, c.Site, name}
 	}
-	request[messages.AccountReply](as("operator"), messages.Bank, messages.VerbGrant,
-		messages.GrantRequest{Key: "k", Account: "alice", Amount: 10 * messages.Credit})
+	request[money.AccountReply](as("operator"), messages.Bank, messages.VerbGrant,
+		money.GrantRequest{Key: "k", Account: "alice", Amount: 10 * messages.Credit})
 	alice := as("alice")
-	if job := alice.final(alice.submit("k", twoStages(t.TempDir(), messages.Credit))); job.State != messages.Completed {
+	if job := alice.final(alice.submit("k", twoStages(t.TempDir(), messages.Credit))); job.State != jobmsg.Completed {
 		t.Errorf("the job ended %v", job.State)
 	}
 }

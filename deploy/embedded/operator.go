@@ -13,6 +13,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // attempt is the longest time for one request of the site to its own actors. The caller limits the whole start.
@@ -60,14 +61,14 @@ func (o *operator) openAccounts(ctx context.Context) error {
 			}
 		}
 		for _, member := range a.Members {
-			request := messages.MemberRequest{Account: a.Name, Member: member}
-			if _, err := ask[messages.AccountReply](ctx, o, messages.Bank, messages.VerbMember, request); err != nil {
+			request := money.MemberRequest{Account: a.Name, Member: member}
+			if _, err := ask[money.AccountReply](ctx, o, messages.Bank, messages.VerbMember, request); err != nil {
 				return fmt.Errorf("letting %s spend from account %s: %w", member, a.Name, err)
 			}
 		}
 	}
 	// If there are no accounts to open, this request waits until the bank answers.
-	_, err := ask[messages.AccountsReply](ctx, o, messages.Bank, messages.VerbAccounts, messages.Empty{})
+	_, err := ask[money.AccountsReply](ctx, o, messages.Bank, messages.VerbAccounts, messages.Empty{})
 	return err
 }
 
@@ -82,7 +83,7 @@ func (c *Config) opening() (names []messages.Name) {
 }
 
 func (o *operator) openAccount(ctx context.Context, a Account) error {
-	_, err := ask[messages.AccountReply](ctx, o, messages.Bank, messages.VerbGrant, messages.GrantRequest{
+	_, err := ask[money.AccountReply](ctx, o, messages.Bank, messages.VerbGrant, money.GrantRequest{
 		Key: "opening-" + a.Name, Account: a.Name, Amount: a.Grant, Reason: "opening grant",
 	})
 	if messages.KindOf(err) == messages.Conflict {
@@ -98,7 +99,7 @@ func (o *operator) openAccount(ctx context.Context, a Account) error {
 
 // bankStopped reports whether the bank waits for an operator. A start need not wait for this.
 func bankStopped(err error) bool {
-	return err != nil && strings.Contains(err.Error(), messages.BankStopped)
+	return err != nil && strings.Contains(err.Error(), money.BankStopped)
 }
 
 // open opens accounts and peers. If the bank has stopped, it can still be read, so the site starts without them.

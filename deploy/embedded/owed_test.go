@@ -7,6 +7,8 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // TestOwedForWhatWasHad uses the default rule: a job owes for the time in which it had a slot that others waited for.
@@ -17,14 +19,14 @@ func TestOwedForWhatWasHad(t *testing.T) {
 	c := small(t.TempDir())
 	c.Nodes = NodesAlike(1, Slots{{Class: "map", Slots: 1}})
 	c.Replicas = 1
-	c.Markets = []messages.Market{{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"map"}}}
+	c.Markets = []market.Market{{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"map"}}}
 	s := start(t, c)
 	defer closeSite(t, s)
 	alice, bob := connect(t, s, "alice"), connect(t, s, "bob")
 	dir := t.TempDir()
-	one := func(script string, budget messages.Credits) messages.JobSpec {
-		return messages.JobSpec{Name: "one", Budget: budget, Dir: dir,
-			Stages: []messages.Stage{{Name: "map", Class: "map", Tasks: 1, Attempts: 1, Script: script}}}
+	one := func(script string, budget messages.Credits) jobmsg.JobSpec {
+		return jobmsg.JobSpec{Name: "one", Budget: budget, Dir: dir,
+			Stages: []jobmsg.Stage{{Name: "map", Class: "map", Tasks: 1, Attempts: 1, Script: script}}}
 	}
 	const budget = 40 * messages.Credit
 
@@ -50,7 +52,7 @@ func TestOwedForWhatWasHad(t *testing.T) {
 		id := alice.submit(end.name, one("sleep 1; touch result; "+end.script, budget))
 		await.Until(t, "the result is there", there)
 		if end.name == "is cancelled" {
-			request[messages.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: id})
+			request[jobmsg.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: id})
 		}
 		// A whole second of the slot, half of it contended, costs 20 credits. It is less if the site notices late
 		// that others wait. Times are in whole microseconds.
@@ -58,7 +60,7 @@ func TestOwedForWhatWasHad(t *testing.T) {
 			t.Errorf("a job that %s is charged %v", end.name, job.Charged)
 		}
 	}
-	request[messages.CancelReply](bob, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: rival})
+	request[jobmsg.CancelReply](bob, messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: rival})
 	bob.final(rival)
 }
 
@@ -70,21 +72,21 @@ func TestMinimumMakesNoJobFree(t *testing.T) {
 	c := small(t.TempDir())
 	c.Nodes = NodesAlike(1, Slots{{Class: "map", Slots: 1}})
 	c.Replicas = 1
-	c.Markets = []messages.Market{{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"map"}}}
+	c.Markets = []market.Market{{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"map"}}}
 	s := start(t, c)
 	defer closeSite(t, s)
 	alice, bob := connect(t, s, "alice"), connect(t, s, "bob")
-	demanding := func(script string) messages.JobSpec {
-		spec := messages.JobSpec{Name: "demanding", Budget: 40 * messages.Credit, Utility: &messages.Utility{Weights: messages.Weights{{Class: "map", Weight: 1}}, Minimum: 0.999},
-			Stages: []messages.Stage{{Name: "map", Class: "map", Tasks: 1, Script: script}}}
+	demanding := func(script string) jobmsg.JobSpec {
+		spec := jobmsg.JobSpec{Name: "demanding", Budget: 40 * messages.Credit, Utility: &jobmsg.Utility{Weights: jobmsg.Weights{{Class: "map", Weight: 1}}, Minimum: 0.999},
+			Stages: []jobmsg.Stage{{Name: "map", Class: "map", Tasks: 1, Script: script}}}
 		return spec
 	}
 	rivals := func(key string) messages.JobID {
-		return bob.submit(key, messages.JobSpec{Name: "rivals", Budget: 40 * messages.Credit,
-			Stages: []messages.Stage{{Name: "map", Class: "map", Tasks: 100_000, Script: "true"}}})
+		return bob.submit(key, jobmsg.JobSpec{Name: "rivals", Budget: 40 * messages.Credit,
+			Stages: []jobmsg.Stage{{Name: "map", Class: "map", Tasks: 100_000, Script: "true"}}})
 	}
 	end := func(id messages.JobID) {
-		request[messages.CancelReply](bob, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: id})
+		request[jobmsg.CancelReply](bob, messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: id})
 		bob.final(id)
 	}
 	dir := t.TempDir()
@@ -114,12 +116,12 @@ func TestSlotTimeIsSoldAndNotStarts(t *testing.T) {
 	c := small(t.TempDir())
 	c.Nodes = NodesAlike(1, Slots{{Class: "map", Slots: 8}})
 	c.Replicas = 1
-	c.Markets = []messages.Market{{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"map"}}}
+	c.Markets = []market.Market{{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"map"}}}
 	s := start(t, c)
 	defer closeSite(t, s)
 	alice, bob := connect(t, s, "alice"), connect(t, s, "bob")
-	tasks := func(script string) messages.JobSpec {
-		return messages.JobSpec{Name: "tasks", Budget: 40 * messages.Credit, Stages: []messages.Stage{{Name: "map", Class: "map", Tasks: 100_000, Script: script}}}
+	tasks := func(script string) jobmsg.JobSpec {
+		return jobmsg.JobSpec{Name: "tasks", Budget: 40 * messages.Credit, Stages: []jobmsg.Stage{{Name: "map", Class: "map", Tasks: 100_000, Script: script}}}
 	}
 	short, long := alice.submit("short", tasks("sleep 0.2")), bob.submit("long", tasks("sleep 2"))
 	bob.at(alice.job(short).Submitted.Add(20 * unit))

@@ -9,7 +9,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 	"github.com/candor-grid/candor/messages/durable"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // terms are the configured settings of a peer that the bank must know.
@@ -36,13 +38,13 @@ func (t terms) stated() messages.Credits {
 }
 
 // has reports whether the bank has a peer with these terms.
-func (t terms) has(k messages.PeerReply) bool {
+func (t terms) has(k clearing.PeerReply) bool {
 	return t.Limit == k.Limit && len(t.merged(k)) == len(k.Keys) && (t.Share == nil || *t.Share == k.Share)
 }
 
 // merged returns the keys that the bank has, followed by keys of the configuration that are new to the bank. An old
 // configuration, from before a rotation of keys, must not restore an old key or remove a new one.
-func (t terms) merged(k messages.PeerReply) []string {
+func (t terms) merged(k clearing.PeerReply) []string {
 	keys := slices.Clone(k.Keys)
 	for _, key := range t.Keys {
 		if !slices.Contains(keys, key) && !slices.Contains(k.Retired, key) {
@@ -83,7 +85,7 @@ func (o *operator) openPeers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	known, err := ask[messages.PeersReply](ctx, o, messages.Bank, messages.VerbPeers, messages.Empty{})
+	known, err := ask[clearing.PeersReply](ctx, o, messages.Bank, clearing.VerbPeers, messages.Empty{})
 	if err != nil {
 		return fmt.Errorf("peers: %w", err)
 	}
@@ -95,7 +97,7 @@ func (o *operator) openPeers(ctx context.Context) error {
 		now.Peers[p.Name] = p.terms()
 	}
 	if c.Reserve != 0 && c.Reserve != before.Reserve {
-		if _, err := ask[messages.AccountReply](ctx, o, messages.Bank, messages.VerbReserve, messages.ReserveRequest{Limit: c.Reserve}); err != nil {
+		if _, err := ask[money.AccountReply](ctx, o, messages.Bank, clearing.VerbReserve, clearing.ReserveRequest{Limit: c.Reserve}); err != nil {
 			return fmt.Errorf("reserve for settlements: %w", err)
 		}
 	}
@@ -104,14 +106,14 @@ func (o *operator) openPeers(ctx context.Context) error {
 
 // openPeer tells the bank about a peer that it does not know, or whose terms changed in the configuration. It does
 // not repeat unchanged terms, because setting terms closes a dispute.
-func (o *operator) openPeer(ctx context.Context, p Peer, before told, known []messages.PeerReply) error {
-	request := messages.PeerRequest{Peer: p.Name, Keys: p.Keys, Limit: p.Limit, Share: p.Share}
-	if i := slices.IndexFunc(known, func(k messages.PeerReply) bool { return k.Peer == p.Name }); i >= 0 {
+func (o *operator) openPeer(ctx context.Context, p Peer, before told, known []clearing.PeerReply) error {
+	request := clearing.PeerRequest{Peer: p.Name, Keys: p.Keys, Limit: p.Limit, Share: p.Share}
+	if i := slices.IndexFunc(known, func(k clearing.PeerReply) bool { return k.Peer == p.Name }); i >= 0 {
 		if old := slices.IndexFunc(p.Keys, func(key string) bool { return slices.Contains(known[i].Retired, key) }); old >= 0 {
 			o.log.Warn("the configuration names a retired key of a peer: remove the key", zap.String("peer", p.Name), zap.String("key", p.Keys[old]))
 		}
 		was, ok := before.Peers[p.Name]
-		parted := known[i].Standing == messages.PeerParted
+		parted := known[i].Standing == clearing.PeerParted
 		if parted && len(p.terms().merged(known[i])) == len(known[i].Keys) {
 			o.log.Warn("the configuration names a peer that this site has parted from: remove it, or make it a peer again with candor peer add", zap.String("peer", p.Name))
 			return nil
@@ -123,7 +125,7 @@ func (o *operator) openPeer(ctx context.Context, p Peer, before told, known []me
 		o.log.Info("the configuration changes the terms of a peer", zap.String("peer", p.Name),
 			zap.Stringer("limit", p.Limit), zap.Stringer("before", known[i].Limit), zap.Strings("keys", request.Keys))
 	}
-	if _, err := ask[messages.PeerReply](ctx, o, messages.Bank, messages.VerbPeer, request); err != nil {
+	if _, err := ask[clearing.PeerReply](ctx, o, messages.Bank, clearing.VerbPeer, request); err != nil {
 		return fmt.Errorf("peer %s: %w", p.Name, err)
 	}
 	return nil

@@ -10,6 +10,8 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // TestContractsAreQuotedByWhatWasSeen declares ten minutes for tasks that take a moment. Contracts must be for times
@@ -18,20 +20,20 @@ func TestContractsAreQuotedByWhatWasSeen(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
 	c.Replicas = 1
-	c.Markets = []messages.Market{{Name: "sold", Mechanism: messages.ContractMenu, Classes: []messages.Name{"map"}}}
+	c.Markets = []market.Market{{Name: "sold", Mechanism: market.ContractMenu, Classes: []messages.Name{"map"}}}
 	s := start(t, c)
 	t.Cleanup(func() { closeSite(t, s) })
 	u := connect(t, s, "alice")
-	spec := messages.JobSpec{Name: "short", Market: "sold", Budget: 100 * messages.Credit, Length: messages.Duration(10 * time.Minute),
-		Valuation: &messages.Valuation{Class: messages.LinearDecay, Max: 20, Mu: 3600, Delta: 3600},
-		Stages:    []messages.Stage{{Name: "main", Tasks: 3, Command: []string{"true"}}}}
-	quoted := func() (messages.QuotedContract, time.Duration) {
+	spec := jobmsg.JobSpec{Name: "short", Market: "sold", Budget: 100 * messages.Credit, Length: messages.Duration(10 * time.Minute),
+		Valuation: &jobmsg.Valuation{Class: jobmsg.LinearDecay, Max: 20, Mu: 3600, Delta: 3600},
+		Stages:    []jobmsg.Stage{{Name: "main", Tasks: 3, Command: []string{"true"}}}}
+	quoted := func() (market.QuotedContract, time.Duration) {
 		began := time.Now()
-		menu := request[messages.QuoteReply](u, messages.Auctioneer, messages.VerbQuote, messages.QuoteRequest{Spec: spec})
-		first := slices.MinFunc(menu.Contracts, func(a, b messages.QuotedContract) int { return int(a.Completion - b.Completion) })
+		menu := request[market.QuoteReply](u, messages.Auctioneer, market.VerbQuote, market.QuoteRequest{Spec: spec})
+		first := slices.MinFunc(menu.Contracts, func(a, b market.QuotedContract) int { return int(a.Completion - b.Completion) })
 		return first, first.Completion.Sub(messages.TimeOf(began)).Std()
 	}
-	contracts := make([]messages.QuotedContract, 5) // quoted now; those quoted later end too soon to be taken
+	contracts := make([]market.QuotedContract, 5) // quoted now; those quoted later end too soon to be taken
 	var after time.Duration
 	for i := range contracts {
 		if contracts[i], after = quoted(); after < 7*time.Minute {
@@ -41,15 +43,15 @@ func TestContractsAreQuotedByWhatWasSeen(t *testing.T) {
 	for i, contract := range contracts {
 		taken := spec
 		taken.Contract, taken.Budget = contract.ID, contract.Budget
-		if j := u.final(u.submit(fmt.Sprint("run", i), taken)); j.State != messages.Completed {
+		if j := u.final(u.submit(fmt.Sprint("run", i), taken)); j.State != jobmsg.Completed {
 			t.Fatalf("%+v", j.JobSummary)
 		}
 	}
-	shape := messages.RuntimeRequest{Name: spec.Name, Stages: []messages.StageShape{spec.Stages[0].Shape()}}
+	shape := market.RuntimeRequest{Name: spec.Name, Stages: []jobmsg.StageShape{spec.Stages[0].Shape()}}
 	every := time.NewTicker(20 * time.Millisecond)
 	defer every.Stop()
 	for ctx := within(t); ; {
-		known := request[messages.RuntimeReply](u, messages.Estimator, messages.VerbRuntime, shape).Stages[0]
+		known := request[market.RuntimeReply](u, messages.Estimator, market.VerbRuntime, shape).Stages[0]
 		if known.Runs >= 3 {
 			break
 		}
@@ -76,7 +78,7 @@ func TestOperatorsFetchAndUsersDoNot(t *testing.T) {
 	of := func(name messages.Name) (string, error) {
 		u := connect(t, s, name)
 		var content bytes.Buffer
-		err := bus.ReceiveFileOf(within(t), u.bus, messages.Subject(u.site, messages.Depot, messages.VerbGet, name), "alice", messages.Attempt{}, f, &content)
+		err := bus.ReceiveFileOf(within(t), u.bus, messages.Subject(u.site, messages.Depot, jobmsg.VerbGet, name), "alice", messages.Attempt{}, f, &content)
 		return content.String(), err
 	}
 	if got, err := of("operator"); got != "for alice" || err != nil {

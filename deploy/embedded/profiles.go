@@ -4,12 +4,13 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // checkProfiles reports the first error in each job profile class.
 func (c *Config) checkProfiles(ps *Problems) {
-	if len(c.Profiles) > messages.MaxProfiles {
-		ps.addf("profiles", "%d are more than the limit of %d", len(c.Profiles), messages.MaxProfiles)
+	if len(c.Profiles) > jobmsg.MaxProfiles {
+		ps.addf("profiles", "%d are more than the limit of %d", len(c.Profiles), jobmsg.MaxProfiles)
 	}
 	names, markets := map[messages.Name]bool{}, map[messages.Name]bool{}
 	for i := range c.Markets {

@@ -7,21 +7,26 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
+	"github.com/candor-grid/candor/messages/wire"
 	"github.com/candor-grid/candor/nodeagent/proxy"
 )
 
 // asTask sends a request to the site with the token of a task.
 func asTask[Reply any](u user, value, verb string, what any) (reply Reply, err error) {
 	u.Helper()
-	payload, err := messages.Marshal(what, messages.Msgpack)
+	payload, err := wire.Marshal(what, wire.Msgpack)
 	if err != nil {
 		u.Fatal(err)
 	}
 	data, err := proxy.Request(within(u.T), value, verb, payload)
 	if err == nil {
-		err = messages.Unmarshal(data, messages.Msgpack, &reply)
+		err = wire.Unmarshal(data, wire.Msgpack, &reply)
 	}
 	return reply, err
 }
@@ -44,7 +49,7 @@ func TestATaskAsksItsSite(t *testing.T) {
 	// task starts a job that prints its token and runs until the test ends it.
 	task := func(u user, name string) (id messages.JobID, value string) {
 		file := filepath.Join(dir, name)
-		id = u.submit(name, messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main",
+		id = u.submit(name, jobmsg.JobSpec{Budget: messages.Credit, Stages: []jobmsg.Stage{{Name: "main",
 			Script: "umask 0; echo \"$CANDOR_PROXY\" > '" + file + ".new' && mv '" + file + ".new' '" + file + "'\nwhile [ ! -e '" + file + ".end' ]; do sleep 0.1; done\n"}}})
 		await.Until(t, "the task of "+name+" runs", func() bool {
 			text, _ := os.ReadFile(file)
@@ -57,34 +62,34 @@ func TestATaskAsksItsSite(t *testing.T) {
 	id, value := task(alice, "a")
 	others, _ := task(bob, "b")
 
-	jobs, err := asTask[messages.JobsReply](alice, value, messages.VerbJobs, messages.JobsRequest{})
+	jobs, err := asTask[jobmsg.JobsReply](alice, value, messages.VerbJobs, jobmsg.JobsRequest{})
 	if err != nil || len(jobs.Jobs) != 1 || jobs.Jobs[0].Job != id {
 		t.Errorf("its jobs are %+v, %v", jobs.Jobs, err)
 	}
-	sub, err := asTask[messages.SubmitReply](alice, value, messages.VerbSubmit, messages.SubmitRequest{Key: "inner",
-		Spec: messages.JobSpec{Budget: messages.Credit, AfterOK: []messages.JobID{id}, Stages: []messages.Stage{{Name: "main", Command: []string{"true"}}}}})
+	sub, err := asTask[jobmsg.SubmitReply](alice, value, messages.VerbSubmit, jobmsg.SubmitRequest{Key: "inner",
+		Spec: jobmsg.JobSpec{Budget: messages.Credit, AfterOK: []messages.JobID{id}, Stages: []jobmsg.Stage{{Name: "main", Command: []string{"true"}}}}})
 	if err != nil || sub.Payer != "alice" {
 		t.Fatalf("submitted %+v, %v", sub, err)
 	}
-	if _, err := asTask[messages.ChangeReply](alice, value, messages.VerbChange, messages.ChangeRequest{Key: "own", Job: id, Name: "renamed"}); err != nil {
+	if _, err := asTask[jobmsg.ChangeReply](alice, value, jobmsg.VerbChange, jobmsg.ChangeRequest{Key: "own", Job: id, Name: "renamed"}); err != nil {
 		t.Errorf("a task cannot rename its own job: %v", err)
 	}
 	for verb, request := range map[string]any{
-		messages.VerbChange: messages.ChangeRequest{Key: "name", Job: others, Name: "other"}, messages.VerbJob: messages.JobRequest{Job: others}, messages.VerbCancel: messages.CancelRequest{Job: others},
-		messages.VerbTasks: messages.TasksRequest{Job: others}, messages.VerbHold: messages.JobRequest{Job: others},
+		jobmsg.VerbChange: jobmsg.ChangeRequest{Key: "name", Job: others, Name: "other"}, messages.VerbJob: jobmsg.JobRequest{Job: others}, messages.VerbCancel: jobmsg.CancelRequest{Job: others},
+		messages.VerbTasks: jobmsg.TasksRequest{Job: others}, jobmsg.VerbHold: jobmsg.JobRequest{Job: others},
 	} {
 		if _, err := asTask[messages.Empty](alice, value, verb, request); messages.KindOf(err) != messages.NotFound {
 			t.Errorf("%s of another's job: %v", verb, err)
 		}
 	}
-	for _, verb := range []string{messages.VerbProxy, messages.VerbApply, messages.VerbDrain, messages.VerbExchange, messages.VerbRegister, messages.VerbArchive, messages.VerbReplica, "", "jobs.alice", "*"} {
+	for _, verb := range []string{agentmsg.VerbProxy, market.VerbApply, market.VerbDrain, messages.VerbExchange, messages.VerbRegister, messages.VerbArchive, messages.VerbReplica, "", "jobs.alice", "*"} {
 		if _, err := asTask[messages.Empty](alice, value, verb, messages.Empty{}); messages.KindOf(err) != messages.PermissionDenied {
 			t.Errorf("a task may ask for %q: %v", verb, err)
 		}
 	}
 	// A user cannot act as a node.
-	_, err = bus.Call[messages.ProxyReply](within(t), bob.bus, messages.Subject(bob.site, messages.Auctioneer, messages.VerbProxy, "bob"),
-		messages.ProxyRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: id}, Number: 1}, Verb: messages.VerbJobs})
+	_, err = bus.Call[agentmsg.ProxyReply](within(t), bob.bus, messages.Subject(bob.site, messages.Auctioneer, agentmsg.VerbProxy, "bob"),
+		agentmsg.ProxyRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: id}, Number: 1}, Verb: messages.VerbJobs})
 	if messages.KindOf(err) != messages.PermissionDenied {
 		t.Errorf("a user asked as a node: %v", err)
 	}
@@ -93,24 +98,24 @@ func TestATaskAsksItsSite(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "a.end"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if job := alice.final(id); job.State != messages.Completed {
+	if job := alice.final(id); job.State != jobmsg.Completed {
 		t.Fatalf("%v, %s", job.State, job.Reason)
 	}
-	if job := alice.final(sub.Job); job.State != messages.Completed {
+	if job := alice.final(sub.Job); job.State != jobmsg.Completed {
 		t.Errorf("the job that the task submitted is %v, %s", job.State, job.Reason)
 	}
-	request[messages.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: cancelled})
+	request[jobmsg.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: cancelled})
 	alice.final(cancelled)
 	for what, of := range map[string]string{"that has completed": value, "that was cancelled": copied} {
 		await.Until(t, "the token ends with the attempt "+what, func() bool { // its process may live a moment longer than the job
-			_, err := asTask[messages.JobsReply](alice, of, messages.VerbJobs, messages.JobsRequest{})
+			_, err := asTask[jobmsg.JobsReply](alice, of, messages.VerbJobs, jobmsg.JobsRequest{})
 			return messages.KindOf(err) == messages.Fenced
 		})
 	}
 	operator := connect(t, s, c.Operators[0])
-	request[messages.AccountReply](operator, messages.Bank, messages.VerbGrant, messages.GrantRequest{Key: "own", Account: c.Operators[0], Amount: 10 * messages.Credit})
+	request[money.AccountReply](operator, messages.Bank, messages.VerbGrant, money.GrantRequest{Key: "own", Account: c.Operators[0], Amount: 10 * messages.Credit})
 	_, strong := task(operator, "o")
-	if _, err := asTask[messages.JobsReply](operator, strong, messages.VerbJobs, messages.JobsRequest{}); messages.KindOf(err) != messages.PermissionDenied || !strings.Contains(err.Error(), "operates the site") {
+	if _, err := asTask[jobmsg.JobsReply](operator, strong, messages.VerbJobs, jobmsg.JobsRequest{}); messages.KindOf(err) != messages.PermissionDenied || !strings.Contains(err.Error(), "operates the site") {
 		t.Errorf("a task of an operator: %v", err)
 	}
 	closeSite(t, s)

@@ -6,7 +6,9 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // reflection sends requests with reply subjects where the attacker may not publish: another account's files and
@@ -25,8 +27,8 @@ func (f fort) reflection() {
 		}
 		asked++
 	}
-	services := []string{messages.LogsSubject("west", f.config.Nodes[0].Name, "bob"), messages.StreamSubject("west", f.config.Nodes[0].Name, "bob")}
-	for actor, verb := range map[string]string{messages.Auctioneer: messages.VerbJobs, messages.Bank: messages.VerbAccount, messages.Depot: messages.VerbGet,
+	services := []string{messages.LogsSubject("west", f.config.Nodes[0].Name, "bob"), agentmsg.StreamSubject("west", f.config.Nodes[0].Name, "bob")}
+	for actor, verb := range map[string]string{messages.Auctioneer: messages.VerbJobs, messages.Bank: messages.VerbAccount, messages.Depot: jobmsg.VerbGet,
 		messages.Estimator: messages.VerbUtility, messages.Admission: messages.VerbToken} {
 		services = append(services, messages.Subject("west", actor, verb, "bob"))
 	}

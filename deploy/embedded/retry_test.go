@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // TestARetryDoesNotUncompleteAJob runs a job that declares one unit too many and prints its result. Then it starts
@@ -25,8 +27,8 @@ func TestARetryDoesNotUncompleteAJob(t *testing.T) {
 	c.Markets = nil
 	for i := range rounds {
 		name := fmt.Sprint("due", i)
-		slots = append(slots, messages.ClassSlots{Class: name, Slots: 1})
-		c.Markets = append(c.Markets, messages.Market{Name: name, Mechanism: messages.DeadlineBid, Classes: []messages.Name{name}, Slot: unit})
+		slots = append(slots, jobmsg.ClassSlots{Class: name, Slots: 1})
+		c.Markets = append(c.Markets, market.Market{Name: name, Mechanism: market.DeadlineBid, Classes: []messages.Name{name}, Slot: unit})
 	}
 	c.Nodes = NodesAlike(1, slots)
 	s := start(t, c)
@@ -40,8 +42,8 @@ func TestARetryDoesNotUncompleteAJob(t *testing.T) {
 func playRetry(t *testing.T, s *Site, market messages.Name, verb string) {
 	alice, bob, once := connect(t, s, "alice"), connect(t, s, "bob"), filepath.Join(t.TempDir(), "once")
 	deadline := messages.TimeOf(time.Now()).Add(5 * unit)
-	due := func(value messages.Credits, script string) messages.JobSpec {
-		return job(market, 1, script, func(j *messages.JobSpec) {
+	due := func(value messages.Credits, script string) jobmsg.JobSpec {
+		return job(market, 1, script, func(j *jobmsg.JobSpec) {
 			j.Value, j.Length, j.Deadline = value*messages.Credit, 3*unit, deadline
 		})
 	}
@@ -50,16 +52,16 @@ func playRetry(t *testing.T, s *Site, market messages.Name, verb string) {
 	id := alice.submit("late "+market, due(60, fmt.Sprintf(scripts[verb], once, once)))
 	alice.await("it has its result", func() bool { _, err := os.Stat(once); return err == nil })
 	if verb == "requeue" {
-		request[messages.RequeueReply](alice, messages.Auctioneer, messages.VerbRequeue, messages.RequeueRequest{Job: id})
+		request[jobmsg.RequeueReply](alice, messages.Auctioneer, jobmsg.VerbRequeue, jobmsg.RequeueRequest{Job: id})
 	}
 	j := alice.final(id)
 	// The rival is worth 12 for 3 units. It may have had the slot for a part of a unit before the job came. So the
 	// job had to be worth up to 12/(3−1) for each unit.
 	const most = 3 * 12 / (3 - 1) * messages.Credit
-	if j.State != messages.Discarded || j.Charged <= 0 || j.Charged > most {
+	if j.State != jobmsg.Discarded || j.Charged <= 0 || j.Charged > most {
 		t.Errorf("%v, charged %v: %s", j.State, j.Charged, alice.why(id).Message)
 	}
-	if r := bob.final(rival); r.State != messages.Discarded || r.Charged != 0 {
+	if r := bob.final(rival); r.State != jobmsg.Discarded || r.Charged != 0 {
 		t.Errorf("the rival: %v, charged %v: %s", r.State, r.Charged, bob.why(rival).Message)
 	}
 }
@@ -72,7 +74,7 @@ func TestAContractIsPricedByTheFirstEnd(t *testing.T) {
 		for i := range c.Nodes {
 			c.Nodes[i].Slots = Slots{{Class: "sold", Slots: 1}}
 		}
-		c.Markets = slices.DeleteFunc(c.Markets, func(m messages.Market) bool { return m.Name != "sold" })
+		c.Markets = slices.DeleteFunc(c.Markets, func(m market.Market) bool { return m.Name != "sold" })
 	}), t.TempDir()
 	others, again, once := filepath.Join(dir, "others"), filepath.Join(dir, "again"), filepath.Join(dir, "once")
 	erin := connect(t, s, "erin")
@@ -85,7 +87,7 @@ func TestAContractIsPricedByTheFirstEnd(t *testing.T) {
 	touch(t, again)
 	j, why := erin.final(d.job), erin.why(d.job).Message
 	at := regexp.MustCompile(`completed ([0-9.]+) s after submission, promised ([0-9.]+) s`).FindStringSubmatch(why)
-	if j.State != messages.Completed || at == nil {
+	if j.State != jobmsg.Completed || at == nil {
 		t.Fatalf("%v: %s", j.State, why)
 	}
 	completed, _ := strconv.ParseFloat(at[1], 64)

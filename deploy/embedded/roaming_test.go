@@ -9,26 +9,31 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/clearing"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // submitTo submits a job that another site must run.
-func (u user) submitTo(key string, site messages.Name, spec messages.JobSpec) messages.SubmitReply {
+func (u user) submitTo(key string, site messages.Name, spec jobmsg.JobSpec) jobmsg.SubmitReply {
 	u.Helper()
-	return request[messages.SubmitReply](u, messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: key, Spec: spec, Site: site})
+	return request[jobmsg.SubmitReply](u, messages.Auctioneer, messages.VerbSubmit, jobmsg.SubmitRequest{Key: key, Spec: spec, Site: site})
 }
 
 // output returns the output of a task at another site, read through the user's own site.
 func (u user) output(id messages.JobID, task uint32) string {
 	u.Helper()
-	tasks := request[messages.TasksReply](u, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: id, From: task, Limit: 1}).Tasks
+	tasks := request[jobmsg.TasksReply](u, messages.Auctioneer, messages.VerbTasks, jobmsg.TasksRequest{Job: id, From: task, Limit: 1}).Tasks
 	if len(tasks) != 1 {
 		u.Fatalf("task %d of job %d: %+v", task, id, tasks)
 	}
-	q := messages.LogsRequest{Attempt: messages.Attempt{Task: tasks[0].Task, Number: tasks[0].Attempt}}
+	q := agentmsg.LogsRequest{Attempt: messages.Attempt{Task: tasks[0].Task, Number: tasks[0].Attempt}}
 	var text strings.Builder
 	for {
-		piece := request[messages.LogsReply](u, messages.Auctioneer, messages.VerbOutput, messages.OutputRequest{Node: tasks[0].Node, Logs: q})
+		piece := request[agentmsg.LogsReply](u, messages.Auctioneer, clearing.VerbOutput, clearing.OutputRequest{Node: tasks[0].Node, Logs: q})
 		text.Write(piece.Data)
 		if q.Offset = piece.Next; piece.End {
 			return text.String()
@@ -43,9 +48,9 @@ func TestJobsRunAtLinkedSites(t *testing.T) {
 	t.Parallel()
 	sites := startSites(t, firstLook(t, "west", "east", "north"))
 	west, east := connect(t, sites[0], "alice"), connect(t, sites[1], "alice")
-	spec := messages.JobSpec{Name: "where", Budget: 20 * messages.Credit, Stages: []messages.Stage{
+	spec := jobmsg.JobSpec{Name: "where", Budget: 20 * messages.Credit, Stages: []jobmsg.Stage{
 		{Name: "main", Class: "map", Tasks: 3, Script: "echo task $CANDOR_TASK of $CANDOR_HOME_JOB ran at $CANDOR_SITE"}}}
-	offers := request[messages.OffersReply](west, messages.Auctioneer, messages.VerbOffers, messages.OffersRequest{Spec: spec})
+	offers := request[clearing.OffersReply](west, messages.Auctioneer, clearing.VerbOffers, clearing.OffersRequest{Spec: spec})
 	if len(offers.Offers) != 3 || len(offers.Silent) != 0 {
 		t.Errorf("offers %+v, silent %+v", offers.Offers, offers.Silent)
 	}
@@ -54,22 +59,22 @@ func TestJobsRunAtLinkedSites(t *testing.T) {
 		t.Fatalf("answered %+v", receipt)
 	}
 	job := west.final(receipt.Job)
-	if job.State != messages.Completed || job.Charged != 20*messages.Credit || job.Away == nil || job.Away.Site != "east" {
+	if job.State != jobmsg.Completed || job.Charged != 20*messages.Credit || job.Away == nil || job.Away.Site != "east" {
 		t.Errorf("it ended as %+v, %+v", job.JobSummary, job.Away)
 	}
 	if got := west.output(receipt.Job, 2); got != "task 2 of west/1 ran at east\n" {
 		t.Errorf("its last task wrote %q", got)
 	}
-	if mine := request[messages.JobsReply](east, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{}).Jobs; len(mine) != 0 {
+	if mine := request[jobmsg.JobsReply](east, messages.Auctioneer, messages.VerbJobs, jobmsg.JobsRequest{}).Jobs; len(mine) != 0 {
 		t.Errorf("alice of east has %+v", mine)
 	}
-	all := request[messages.JobsReply](connect(t, sites[1], "operator"), messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true}).Jobs
+	all := request[jobmsg.JobsReply](connect(t, sites[1], "operator"), messages.Auctioneer, messages.VerbJobs, jobmsg.JobsRequest{All: true}).Jobs
 	if len(all) != 1 || all[0].Account != "alice@west" || all[0].Visit == nil || all[0].Visit.String() != "west/1" {
 		t.Errorf("east ran %+v", all)
 	}
 	for _, s := range sites[:2] {
 		await.Until(t, "the banks settle", connect(t, s, "operator").settled)
-		if b := request[messages.BooksReply](connect(t, s, "operator"), messages.Bank, messages.VerbBooks, messages.Empty{}); !b.Balanced {
+		if b := request[money.BooksReply](connect(t, s, "operator"), messages.Bank, messages.VerbBooks, messages.Empty{}); !b.Balanced {
 			t.Errorf("the books of %s: %+v", s.config.Site, b)
 		}
 	}
@@ -79,19 +84,19 @@ func TestJobsRunAtLinkedSites(t *testing.T) {
 	if a := east.account(); a.Balance != 1000*messages.Credit {
 		t.Errorf("alice of east has %+v", a)
 	}
-	auto := west.submitTo("auto", messages.AnySite, spec)
+	auto := west.submitTo("auto", clearing.AnySite, spec)
 	if auto.Chosen == "" {
 		t.Errorf("answered %+v", auto)
 	}
-	if job := west.final(auto.Job); job.State != messages.Completed {
+	if job := west.final(auto.Job); job.State != jobmsg.Completed {
 		t.Errorf("it ended as %+v", job.JobSummary)
 	}
 	long := spec
-	long.Stages = []messages.Stage{{Name: "main", Class: "map", Command: []string{"sleep", "600"}}}
+	long.Stages = []jobmsg.Stage{{Name: "main", Class: "map", Command: []string{"sleep", "600"}}}
 	id := west.submitTo("long", "north", long).Job
 	west.running(id)
-	request[messages.CancelReply](west, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: id})
-	if job := west.final(id); job.State != messages.Cancelled || job.Charged != job.Budget {
+	request[jobmsg.CancelReply](west, messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: id})
+	if job := west.final(id); job.State != jobmsg.Cancelled || job.Charged != job.Budget {
 		t.Errorf("it ended as %+v; its one task ran until its owner ended it, and is complete for prices", job.JobSummary)
 	}
 }
@@ -104,7 +109,7 @@ func TestAJobGoesOnBehindACut(t *testing.T) {
 	alice, atWest, atEast := connect(t, west, "alice"), connect(t, west, "operator"), connect(t, east, "operator")
 	await.Until(t, "the sites are linked", func() bool { return atWest.linked() && atEast.linked() })
 	goOn := filepath.Join(t.TempDir(), "go")
-	id := alice.submitTo("k", "east", messages.JobSpec{Name: "long", Budget: 20 * messages.Credit, Stages: []messages.Stage{
+	id := alice.submitTo("k", "east", jobmsg.JobSpec{Name: "long", Budget: 20 * messages.Credit, Stages: []jobmsg.Stage{
 		{Name: "main", Class: "map", Script: "while [ ! -e " + goOn + " ]; do sleep 0.05; done; echo went on"}}}).Job
 	alice.running(id)
 	between.cut()
@@ -112,16 +117,16 @@ func TestAJobGoesOnBehindACut(t *testing.T) {
 		t.Fatal(err)
 	}
 	await.Until(t, "it has ended at east", func() bool {
-		return request[messages.JobsReply](atEast, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true}).Jobs[0].State == messages.Completed
+		return request[jobmsg.JobsReply](atEast, messages.Auctioneer, messages.VerbJobs, jobmsg.JobsRequest{All: true}).Jobs[0].State == jobmsg.Completed
 	})
-	if job := alice.job(id); job.State != messages.Running || job.Away.Trouble == "" {
+	if job := alice.job(id); job.State != jobmsg.Running || job.Away.Trouble == "" {
 		t.Errorf("behind the cut: %+v, %+v", job.JobSummary, job.Away)
 	}
 	if w := alice.why(id); w.Reason != "SiteSilent" {
 		t.Errorf("behind the cut: %+v", w)
 	}
 	between.mend()
-	if job := alice.final(id); job.State != messages.Completed || job.Charged != 20*messages.Credit {
+	if job := alice.final(id); job.State != jobmsg.Completed || job.Charged != 20*messages.Credit {
 		t.Errorf("it ended as %+v", job.JobSummary)
 	}
 	if got := alice.output(id, 0); got != "went on\n" {
@@ -145,7 +150,7 @@ func TestFilesTravelToASiteAndBack(t *testing.T) {
 	f, _ := alice.send("data.txt", []byte(input))
 	const script = "wc -l < data.txt > lines.$CANDOR_TASK; tail -n 1 data.txt > last"
 	job := alice.final(alice.submitTo("first", "east", withFiles(2, script, []string{"lines.*", "last"}, f)).Job)
-	if job.State != messages.Completed {
+	if job.State != jobmsg.Completed {
 		t.Fatalf("it ended as %+v", job.JobSummary)
 	}
 	for task, files := range alice.left(job.Job) {
@@ -158,7 +163,7 @@ func TestFilesTravelToASiteAndBack(t *testing.T) {
 	goOn := filepath.Join(t.TempDir(), "go")
 	g, _ := alice.send("data.txt", []byte(input+"and one more\n"))
 	late := withFiles(1, script, []string{"last"}, g)
-	late.Stages = append([]messages.Stage{{Name: "before", Class: "map", Script: "while [ ! -e " + goOn + " ]; do sleep 0.05; done"}}, late.Stages...)
+	late.Stages = append([]jobmsg.Stage{{Name: "before", Class: "map", Script: "while [ ! -e " + goOn + " ]; do sleep 0.05; done"}}, late.Stages...)
 	late.Stages[1].After = []messages.Name{"before"}
 	id := alice.submitTo("late", "east", late).Job
 	alice.running(id)
@@ -167,15 +172,15 @@ func TestFilesTravelToASiteAndBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	await.Until(t, "the task waits for its input", func() bool {
-		jobs := request[messages.JobsReply](atEast, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true}).Jobs
-		there := request[messages.JobDetail](atEast, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: jobs[0].Job})
+		jobs := request[jobmsg.JobsReply](atEast, messages.Auctioneer, messages.VerbJobs, jobmsg.JobsRequest{All: true}).Jobs
+		there := request[jobmsg.JobDetail](atEast, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: jobs[0].Job})
 		return there.Stages[0].Done == 1 && there.Running == 1
 	})
 	between.mend()
-	if job := alice.final(id); job.State != messages.Completed {
+	if job := alice.final(id); job.State != jobmsg.Completed {
 		t.Errorf("it ended as %+v", job.JobSummary)
 	}
-	reply := request[messages.OutputsReply](alice, messages.Depot, messages.VerbOutputs, messages.OutputsRequest{Job: id, Stage: 1})
+	reply := request[jobmsg.OutputsReply](alice, messages.Depot, jobmsg.VerbOutputs, jobmsg.OutputsRequest{Job: id, Stage: 1})
 	if len(reply.Tasks) != 1 || len(reply.Tasks[0].Files) != 1 {
 		t.Fatalf("it left %+v", reply)
 	}
@@ -189,13 +194,13 @@ func TestFilesTravelToASiteAndBack(t *testing.T) {
 func TestAContractOutlastsACut(t *testing.T) {
 	t.Parallel()
 	west, east, between := overRoad(t, func(c *Config) {
-		c.Markets = []messages.Market{{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"reduce"}}, {Name: "sold", Mechanism: messages.ContractMenu, Classes: []messages.Name{"map"}}}
+		c.Markets = []market.Market{{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"reduce"}}, {Name: "sold", Mechanism: market.ContractMenu, Classes: []messages.Name{"map"}}}
 	})
 	alice, atWest, atEast := connect(t, west, "alice"), connect(t, west, "operator"), connect(t, east, "operator")
 	await.Until(t, "the sites are linked", func() bool { return atWest.linked() && atEast.linked() })
-	spec := messages.JobSpec{Name: "sold", Market: "sold", Budget: 50 * messages.Credit, Length: messages.Duration(time.Hour), Stages: []messages.Stage{{Name: "main", Class: "map", Script: "echo sold"}},
-		Valuation: &messages.Valuation{Class: messages.Hard, Max: 20, Deadline: 7200}}
-	offers := request[messages.OffersReply](alice, messages.Auctioneer, messages.VerbOffers, messages.OffersRequest{Spec: spec, Sites: []messages.Name{"east"}}).Offers
+	spec := jobmsg.JobSpec{Name: "sold", Market: "sold", Budget: 50 * messages.Credit, Length: messages.Duration(time.Hour), Stages: []jobmsg.Stage{{Name: "main", Class: "map", Script: "echo sold"}},
+		Valuation: &jobmsg.Valuation{Class: jobmsg.Hard, Max: 20, Deadline: 7200}}
+	offers := request[clearing.OffersReply](alice, messages.Auctioneer, clearing.VerbOffers, clearing.OffersRequest{Spec: spec, Sites: []messages.Name{"east"}}).Offers
 	if len(offers) == 0 || !strings.HasPrefix(offers[0].Contract, "east/") {
 		t.Fatalf("the offers are %+v", offers)
 	}
@@ -207,14 +212,14 @@ func TestAContractOutlastsACut(t *testing.T) {
 		t.Errorf("behind the cut: %+v, %+v", j.JobSummary, j.Away)
 	}
 	between.mend()
-	if j := alice.final(id); j.State != messages.Completed || j.Charged > taken.Price {
+	if j := alice.final(id); j.State != jobmsg.Completed || j.Charged > taken.Price {
 		t.Errorf("of a price of %v it was charged %v: %+v; %s", taken.Price, j.Charged, j.JobSummary, alice.why(id).Message)
 	}
-	jobs := request[messages.JobsReply](atEast, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true}).Jobs
+	jobs := request[jobmsg.JobsReply](atEast, messages.Auctioneer, messages.VerbJobs, jobmsg.JobsRequest{All: true}).Jobs
 	if len(jobs) != 1 {
 		t.Fatalf("east ran %+v", jobs)
 	}
-	if there := request[messages.JobDetail](atEast, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: jobs[0].Job}); "east/"+there.Spec.Contract != taken.Contract {
+	if there := request[jobmsg.JobDetail](atEast, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: jobs[0].Job}); "east/"+there.Spec.Contract != taken.Contract {
 		t.Errorf("east ran it by contract %q", there.Spec.Contract)
 	}
 }
@@ -224,13 +229,13 @@ func TestAContractOutlastsACut(t *testing.T) {
 func TestVisitorsBidInAQueue(t *testing.T) {
 	t.Parallel()
 	configs := firstLook(t, "west", "east")
-	configs[1].Nodes = []Node{{Name: "node1", Slots: []messages.ClassSlots{{Class: "batch", Slots: 1}}}}
-	configs[1].Markets = []messages.Market{{Name: "batch", Mechanism: messages.BatchQueue, Classes: []messages.Name{"batch"},
-		PriorJobs: []messages.QueuedType{{Value: 90 * messages.Credit, Delay: messages.Credit / 2, Length: 100e9}}}}
+	configs[1].Nodes = []Node{{Name: "node1", Slots: []jobmsg.ClassSlots{{Class: "batch", Slots: 1}}}}
+	configs[1].Markets = []market.Market{{Name: "batch", Mechanism: market.BatchQueue, Classes: []messages.Name{"batch"},
+		PriorJobs: []market.QueuedType{{Value: 90 * messages.Credit, Delay: messages.Credit / 2, Length: 100e9}}}}
 	sites := startSites(t, configs)
 	alice, bob, dir := connect(t, sites[0], "alice"), connect(t, sites[1], "bob"), t.TempDir()
-	queued := func(file string, value, delay messages.Credits) messages.JobSpec {
-		return job("batch", 1, untilFile(filepath.Join(dir, file)), func(s *messages.JobSpec) {
+	queued := func(file string, value, delay messages.Credits) jobmsg.JobSpec {
+		return job("batch", 1, untilFile(filepath.Join(dir, file)), func(s *jobmsg.JobSpec) {
 			s.Value, s.Delay, s.Length = value*messages.Credit, delay*messages.Credit/10, messages.Duration(100*time.Second)
 		})
 	}
@@ -243,18 +248,18 @@ func TestVisitorsBidInAQueue(t *testing.T) {
 	touch(t, filepath.Join(dir, "go"))
 	// The queue believes that others lose 50 if the front job runs, and that the front job is worth 90. The delay of
 	// the other job prevents this.
-	if j := alice.final(poor); j.State != messages.Discarded || j.Charged != 50*messages.Credit {
+	if j := alice.final(poor); j.State != jobmsg.Discarded || j.Charged != 50*messages.Credit {
 		t.Errorf("%+v", j.JobSummary)
 	}
 	alice.running(dear)
-	request[messages.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: dear})
-	if j := alice.final(dear); j.State != messages.Cancelled || j.Charged != 90*messages.Credit {
+	request[jobmsg.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: dear})
+	if j := alice.final(dear); j.State != jobmsg.Cancelled || j.Charged != 90*messages.Credit {
 		t.Errorf("%+v", j.JobSummary)
 	}
 	for _, s := range sites {
 		operator := connect(t, s, "operator")
 		await.Until(t, "the banks settle", operator.settled)
-		if b := request[messages.BooksReply](operator, messages.Bank, messages.VerbBooks, messages.Empty{}); !b.Balanced {
+		if b := request[money.BooksReply](operator, messages.Bank, messages.VerbBooks, messages.Empty{}); !b.Balanced {
 			t.Errorf("the books of %s: %+v", s.config.Site, b)
 		}
 	}

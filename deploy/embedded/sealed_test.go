@@ -10,7 +10,12 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // TestSealedBidOnALiveSite submits a sealed bid of Alice for a reservation. Carol then sends all related requests to
@@ -19,37 +24,37 @@ func TestSealedBidOnALiveSite(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
 	c.Replicas = 1
-	c.Markets = []messages.Market{{Name: "night", Mechanism: messages.Reservation, Classes: []messages.Name{"map"}, Cycle: messages.Duration(24 * time.Hour)}}
+	c.Markets = []market.Market{{Name: "night", Mechanism: market.Reservation, Classes: []messages.Name{"map"}, Cycle: messages.Duration(24 * time.Hour)}}
 	s := start(t, c)
 	defer closeSite(t, s)
 	alice, carol := connect(t, s, "alice"), connect(t, s, "carol")
-	bid := messages.JobSpec{Name: "quarryname", Budget: 37_917_017, Value: 31_713_331, Length: messages.Duration(4751 * time.Second),
-		Stages: []messages.Stage{{Name: "main", Class: "map", Tasks: 1, Script: "true"}}}
+	bid := jobmsg.JobSpec{Name: "quarryname", Budget: 37_917_017, Value: 31_713_331, Length: messages.Duration(4751 * time.Second),
+		Stages: []jobmsg.Stage{{Name: "main", Class: "map", Tasks: 1, Script: "true"}}}
 	id := alice.submit("sealed", bid)
 	for operator, seen := range map[messages.Name]bool{"operator": true, "carol": false} {
 		u := connect(t, s, operator)
 		u.await("the market knows the bid", func() bool {
-			return request[messages.MarketsReply](u, messages.Auctioneer, messages.VerbMarkets, messages.Empty{}).Markets[0].Waiting == 1
+			return request[market.MarketsReply](u, messages.Auctioneer, messages.VerbMarkets, messages.Empty{}).Markets[0].Waiting == 1
 		})
-		if data, _ := json.Marshal(request[messages.MarketsReply](u, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})); strings.Contains(string(data), "quarryname") != seen {
+		if data, _ := json.Marshal(request[market.MarketsReply](u, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})); strings.Contains(string(data), "quarryname") != seen {
 			t.Errorf("%s sees %s", operator, data)
 		}
 	}
 	own := bid
 	own.Name, own.Budget, own.Value, own.Length = "mine", 5*messages.Credit, messages.Credit, messages.Duration(time.Hour)
-	job := messages.JobRequest{Job: id}
+	job := jobmsg.JobRequest{Job: id}
 	for _, asked := range []struct {
 		actor, verb string
 		request     any
 	}{
 		{messages.Auctioneer, messages.VerbMarkets, messages.Empty{}}, {messages.Auctioneer, messages.VerbNodes, messages.Empty{}},
-		{messages.Auctioneer, messages.VerbReservations, messages.ReservationsRequest{}}, {messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{}},
-		{messages.Auctioneer, messages.VerbJob, job}, {messages.Auctioneer, messages.VerbWhy, job}, {messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: id}},
-		{messages.Auctioneer, messages.VerbOffers, messages.OffersRequest{Spec: own}}, {messages.Auctioneer, messages.VerbQuote, messages.QuoteRequest{Spec: own}},
-		{messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: "dry", Spec: own, DryRun: true}},
-		{messages.Bank, messages.VerbBooks, messages.BooksRequest{}}, {messages.Bank, messages.VerbAccounts, messages.AccountsRequest{}},
-		{messages.Bank, messages.VerbStatement, messages.StatementRequest{}}, {messages.Bank, messages.VerbJournal, messages.JournalRequest{}},
-		{messages.Estimator, messages.VerbEstimate, messages.EstimateRequest{Spec: own}}, {messages.Estimator, messages.VerbClasses, messages.Empty{}},
+		{messages.Auctioneer, market.VerbReservations, market.ReservationsRequest{}}, {messages.Auctioneer, messages.VerbJobs, jobmsg.JobsRequest{}},
+		{messages.Auctioneer, messages.VerbJob, job}, {messages.Auctioneer, messages.VerbWhy, job}, {messages.Auctioneer, messages.VerbTasks, jobmsg.TasksRequest{Job: id}},
+		{messages.Auctioneer, clearing.VerbOffers, clearing.OffersRequest{Spec: own}}, {messages.Auctioneer, market.VerbQuote, market.QuoteRequest{Spec: own}},
+		{messages.Auctioneer, messages.VerbSubmit, jobmsg.SubmitRequest{Key: "dry", Spec: own, DryRun: true}},
+		{messages.Bank, messages.VerbBooks, money.BooksRequest{}}, {messages.Bank, messages.VerbAccounts, money.AccountsRequest{}},
+		{messages.Bank, messages.VerbStatement, money.StatementRequest{}}, {messages.Bank, money.VerbJournal, money.JournalRequest{}},
+		{messages.Estimator, market.VerbEstimate, market.EstimateRequest{Spec: own}}, {messages.Estimator, market.VerbClasses, messages.Empty{}},
 	} {
 		payload, err := json.Marshal(asked.request)
 		if err != nil {
@@ -62,7 +67,7 @@ func TestSealedBidOnALiveSite(t *testing.T) {
 			}
 		}
 	}
-	_, err := bus.Call[messages.Vector](within(t), carol.bus, messages.Subject("west", messages.Auctioneer, messages.VerbVector, "carol"), messages.VectorRequest{Market: "night"})
+	_, err := bus.Call[agentmsg.Vector](within(t), carol.bus, messages.Subject("west", messages.Auctioneer, messages.VerbVector, "carol"), agentmsg.VectorRequest{Market: "night"})
 	if messages.KindOf(err) != messages.PermissionDenied {
 		t.Errorf("a user asks for a vector: %v", err)
 	}

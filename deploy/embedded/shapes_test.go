@@ -12,6 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
@@ -22,56 +24,56 @@ func TestTasksHaveShapes(t *testing.T) {
 	const gib = 1 << 30
 	c := small(t.TempDir())
 	c.Replicas = 1
-	c.Markets = []messages.Market{
-		{Name: "cpu", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"},
-			Units: []messages.ClassUnit{{Class: "cpu", Unit: messages.Resources{CPUs: 1, Memory: 4 * gib}}}},
-		{Name: "gpu", Mechanism: messages.FIFO, Classes: []messages.Name{"gpu"},
-			Units: []messages.ClassUnit{{Class: "gpu", Unit: messages.Resources{GPUs: 1, CPUs: 4, Memory: 16 * gib}}}},
+	c.Markets = []market.Market{
+		{Name: "cpu", Mechanism: market.Proportional, Classes: []messages.Name{"cpu"},
+			Units: []jobmsg.ClassUnit{{Class: "cpu", Unit: jobmsg.Resources{CPUs: 1, Memory: 4 * gib}}}},
+		{Name: "gpu", Mechanism: market.FIFO, Classes: []messages.Name{"gpu"},
+			Units: []jobmsg.ClassUnit{{Class: "gpu", Unit: jobmsg.Resources{GPUs: 1, CPUs: 4, Memory: 16 * gib}}}},
 	}
-	node := func(name, class messages.Name, slots int, r messages.Resources) Node {
+	node := func(name, class messages.Name, slots int, r jobmsg.Resources) Node {
 		return Node{Name: name, Slots: Slots{{Class: class, Slots: slots}}, Resources: &r, Declared: true, Labels: []messages.Name{"of-" + name}}
 	}
 	c.Nodes = []Node{
-		node("c1", "cpu", 64, messages.Resources{CPUs: 64, Memory: 256 * gib}),
-		node("g1", "gpu", 4, messages.Resources{CPUs: 16, Memory: 64 * gib, GPUs: 4, GPUType: "a100"}),
-		node("g2", "gpu", 2, messages.Resources{CPUs: 8, Memory: 32 * gib, GPUs: 2, GPUType: "v100"}),
+		node("c1", "cpu", 64, jobmsg.Resources{CPUs: 64, Memory: 256 * gib}),
+		node("g1", "gpu", 4, jobmsg.Resources{CPUs: 16, Memory: 64 * gib, GPUs: 4, GPUType: "a100"}),
+		node("g2", "gpu", 2, jobmsg.Resources{CPUs: 8, Memory: 32 * gib, GPUs: 2, GPUType: "v100"}),
 	}
 	s, err := Start(within(t), c, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	u, dir := connect(t, s, "alice"), t.TempDir()
-	spec := func(file string, change func(*messages.Stage)) messages.JobSpec {
-		stage := messages.Stage{Name: "main", Script: "echo $CANDOR_NODE $CANDOR_CPUS $OMP_NUM_THREADS $CUDA_VISIBLE_DEVICES > '" + filepath.Join(dir, file) + "'\n"}
+	spec := func(file string, change func(*jobmsg.Stage)) jobmsg.JobSpec {
+		stage := jobmsg.Stage{Name: "main", Script: "echo $CANDOR_NODE $CANDOR_CPUS $OMP_NUM_THREADS $CUDA_VISIBLE_DEVICES > '" + filepath.Join(dir, file) + "'\n"}
 		change(&stage)
-		return messages.JobSpec{Budget: 10 * messages.Credit, Stages: []messages.Stage{stage}}
+		return jobmsg.JobSpec{Budget: 10 * messages.Credit, Stages: []jobmsg.Stage{stage}}
 	}
 	for file, of := range map[string]struct {
-		change func(*messages.Stage)
+		change func(*jobmsg.Stage)
 		want   string
 	}{
-		"processors": {func(s *messages.Stage) { s.CPUs = 4 }, "c1 4 4\n"},
-		"memory":     {func(s *messages.Stage) { s.CPUs, s.Memory = 1, 32*gib }, "c1 1 1\n"},
-		"a node":     {func(s *messages.Stage) { s.CPUs, s.Exclusive = 64, true }, "c1 64 64\n"},
-		"any GPU":    {func(s *messages.Stage) { s.CPUs, s.GPUs, s.Constraint = 2, 1, "of-g2" }, "g2 2 2 0\n"},
-		"two V100":   {func(s *messages.Stage) { s.GPUs, s.GPUType = 2, "v100" }, "g2 8 8 0,1\n"},
+		"processors": {func(s *jobmsg.Stage) { s.CPUs = 4 }, "c1 4 4\n"},
+		"memory":     {func(s *jobmsg.Stage) { s.CPUs, s.Memory = 1, 32*gib }, "c1 1 1\n"},
+		"a node":     {func(s *jobmsg.Stage) { s.CPUs, s.Exclusive = 64, true }, "c1 64 64\n"},
+		"any GPU":    {func(s *jobmsg.Stage) { s.CPUs, s.GPUs, s.Constraint = 2, 1, "of-g2" }, "g2 2 2 0\n"},
+		"two V100":   {func(s *jobmsg.Stage) { s.GPUs, s.GPUType = 2, "v100" }, "g2 8 8 0,1\n"},
 	} {
 		id := u.submit(file, spec(file, of.change))
-		if job := u.final(id); job.State != messages.Completed {
+		if job := u.final(id); job.State != jobmsg.Completed {
 			t.Errorf("%s: %v, %s", file, job.State, job.Reason)
 		}
 		if got, _ := os.ReadFile(filepath.Join(dir, file)); string(got) != of.want {
 			t.Errorf("%s: the task has %q, want %q", file, got, of.want)
 		}
 	}
-	for what, change := range map[string]func(*messages.Stage){
-		"too much memory": func(s *messages.Stage) { s.Memory = 1000 << 40 },
-		"too many GPUs":   func(s *messages.Stage) { s.GPUs = 5 },
-		"no such GPU":     func(s *messages.Stage) { s.GPUs, s.GPUType = 1, "h100" },
-		"no such label":   func(s *messages.Stage) { s.Constraint = "of-c2" },
+	for what, change := range map[string]func(*jobmsg.Stage){
+		"too much memory": func(s *jobmsg.Stage) { s.Memory = 1000 << 40 },
+		"too many GPUs":   func(s *jobmsg.Stage) { s.GPUs = 5 },
+		"no such GPU":     func(s *jobmsg.Stage) { s.GPUs, s.GPUType = 1, "h100" },
+		"no such label":   func(s *jobmsg.Stage) { s.Constraint = "of-c2" },
 	} {
-		_, err := bus.Call[messages.SubmitReply](within(t), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbSubmit, u.name),
-			messages.SubmitRequest{Key: what, Spec: spec("none", change)})
+		_, err := bus.Call[jobmsg.SubmitReply](within(t), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbSubmit, u.name),
+			jobmsg.SubmitRequest{Key: what, Spec: spec("none", change)})
 		if kind := messages.KindOf(err); kind != messages.TooLarge && kind != messages.Invalid {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -84,19 +86,19 @@ func TestTasksHaveShapes(t *testing.T) {
 func TestTasksWaitForLicences(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
-	c.Replicas, c.Licenses = 1, messages.Licenses{{Name: "matlab", Count: 2}}
+	c.Replicas, c.Licenses = 1, jobmsg.Licenses{{Name: "matlab", Count: 2}}
 	s, err := Start(within(t), c, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	u, end := connect(t, s, "alice"), filepath.Join(t.TempDir(), "end")
 	submit := func(key string, licences int, script string) messages.JobID {
-		return u.submit(key, messages.JobSpec{Budget: 10 * messages.Credit, Stages: []messages.Stage{{Name: "main", Class: c.Markets[0].Classes[0], Script: script,
-			Licenses: messages.Licenses{{Name: "matlab", Count: licences}}}}})
+		return u.submit(key, jobmsg.JobSpec{Budget: 10 * messages.Credit, Stages: []jobmsg.Stage{{Name: "main", Class: c.Markets[0].Classes[0], Script: script,
+			Licenses: jobmsg.Licenses{{Name: "matlab", Count: licences}}}}})
 	}
 	has := submit("has", 1, "until [ -e '"+end+"' ]; do sleep 0.05; done\n")
 	used := func() int {
-		nodes := request[messages.NodesReply](u, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
+		nodes := request[market.NodesReply](u, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
 		if len(nodes.Licenses) != 1 || nodes.Licenses[0].Total != 2 {
 			t.Fatalf("the site has %v", nodes.Licenses)
 		}
@@ -104,12 +106,12 @@ func TestTasksWaitForLicences(t *testing.T) {
 	}
 	await.Until(t, "a task has a licence", func() bool { return used() == 1 })
 	waits := submit("waits", 2, "exit 0\n")
-	why := request[messages.WhyReply](u, messages.Auctioneer, messages.VerbWhy, messages.JobRequest{Job: waits})
+	why := request[market.WhyReply](u, messages.Auctioneer, messages.VerbWhy, jobmsg.JobRequest{Job: waits})
 	if want := "waits for 2 of licence matlab; 1 is free"; why.Reason != "WaitingForLicenses" || why.Message != want {
 		t.Errorf("%s: %q, want %q", why.Reason, why.Message, want)
 	}
-	listed := request[messages.JobsReply](u, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{Jobs: []messages.JobID{waits}})
-	detail := request[messages.JobDetail](u, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: waits})
+	listed := request[jobmsg.JobsReply](u, messages.Auctioneer, messages.VerbJobs, jobmsg.JobsRequest{Jobs: []messages.JobID{waits}})
+	detail := request[jobmsg.JobDetail](u, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: waits})
 	if len(listed.Jobs) != 1 || listed.Jobs[0].Reason != "WaitingForLicenses" || detail.Reason != "WaitingForLicenses" {
 		t.Errorf("the list says %+v, the job %s", listed.Jobs, detail.Reason)
 	}
@@ -117,7 +119,7 @@ func TestTasksWaitForLicences(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []messages.JobID{has, waits} {
-		if job := u.final(id); job.State != messages.Completed {
+		if job := u.final(id); job.State != jobmsg.Completed {
 			t.Errorf("job %d: %v, %s", id, job.State, job.Reason)
 		}
 	}
@@ -139,20 +141,20 @@ func TestAnAccountHasNoMoreAtOnceThanItsBound(t *testing.T) {
 		t.Fatal(err)
 	}
 	u, end := connect(t, s, "alice"), filepath.Join(t.TempDir(), "end")
-	spec := func(script string) messages.JobSpec {
-		return messages.JobSpec{Budget: 10 * messages.Credit, Stages: []messages.Stage{{Name: "main", Class: c.Markets[0].Classes[0], Script: script}}}
+	spec := func(script string) jobmsg.JobSpec {
+		return jobmsg.JobSpec{Budget: 10 * messages.Credit, Stages: []jobmsg.Stage{{Name: "main", Class: c.Markets[0].Classes[0], Script: script}}}
 	}
 	has := u.submit("has", spec("until [ -e '"+end+"' ]; do sleep 0.05; done\n"))
-	state := func(id messages.JobID) messages.State {
-		return request[messages.JobDetail](u, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: id}).State
+	state := func(id messages.JobID) jobmsg.State {
+		return request[jobmsg.JobDetail](u, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: id}).State
 	}
-	await.Until(t, "the first job runs", func() bool { return state(has) == messages.Running })
+	await.Until(t, "the first job runs", func() bool { return state(has) == jobmsg.Running })
 	waits := u.submit("waits", spec("exit 0\n"))
-	why := request[messages.WhyReply](u, messages.Auctioneer, messages.VerbWhy, messages.JobRequest{Job: waits})
+	why := request[market.WhyReply](u, messages.Auctioneer, messages.VerbWhy, jobmsg.JobRequest{Job: waits})
 	if want := "account alice has 1 of the 1 slots that it may have at once in market main"; why.Reason != "AccountSlotsBound" || why.Message != want {
 		t.Errorf("%s: %q, want %q", why.Reason, why.Message, want)
 	}
-	listed := request[messages.JobsReply](u, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{Jobs: []messages.JobID{waits}})
+	listed := request[jobmsg.JobsReply](u, messages.Auctioneer, messages.VerbJobs, jobmsg.JobsRequest{Jobs: []messages.JobID{waits}})
 	if len(listed.Jobs) != 1 || listed.Jobs[0].Reason != "AccountSlotsBound" {
 		t.Errorf("the list says %+v", listed.Jobs)
 	}
@@ -160,7 +162,7 @@ func TestAnAccountHasNoMoreAtOnceThanItsBound(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []messages.JobID{has, waits} {
-		if job := u.final(id); job.State != messages.Completed {
+		if job := u.final(id); job.State != jobmsg.Completed {
 			t.Errorf("job %d: %v, %s", id, job.State, job.Reason)
 		}
 	}
@@ -188,15 +190,15 @@ func TestTheSitesFilterChangesAndRefusesJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	u := connect(t, s, "alice")
-	submit := func(key string) (messages.SubmitReply, error) {
-		return bus.Call[messages.SubmitReply](within(t), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbSubmit, u.name),
-			messages.SubmitRequest{Key: key, Spec: messages.JobSpec{Name: "slow", Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Class: c.Markets[0].Classes[0], Script: "exit 0"}}}})
+	submit := func(key string) (jobmsg.SubmitReply, error) {
+		return bus.Call[jobmsg.SubmitReply](within(t), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbSubmit, u.name),
+			jobmsg.SubmitRequest{Key: key, Spec: jobmsg.JobSpec{Name: "slow", Budget: messages.Credit, Stages: []jobmsg.Stage{{Name: "main", Class: c.Markets[0].Classes[0], Script: "exit 0"}}}})
 	}
 	first, err := submit("one")
 	if err != nil || !slices.Contains(first.Warnings, "the site changed the job: name: slow → fast") {
 		t.Fatalf("%v, %v", first.Warnings, err)
 	}
-	if job := u.final(first.Job); job.Name != "fast" || job.State != messages.Completed {
+	if job := u.final(first.Job); job.Name != "fast" || job.State != jobmsg.Completed {
 		t.Errorf("the job %s is %v", job.Name, job.State)
 	}
 	program(`[ "$CANDOR_ACCOUNT" = alice ] && echo '{"refuse": "alice is away"}'`)
@@ -232,15 +234,15 @@ func TestPrologsAndEpilogsRunOnceForAJobOnANode(t *testing.T) {
 				t.Fatal(err)
 			}
 			u := connect(t, s, "alice")
-			id := u.submit("one", messages.JobSpec{Budget: 10 * messages.Credit, Stages: []messages.Stage{{Name: "main", Class: c.Markets[0].Classes[0], Tasks: 12, Attempts: 1, Script: "sleep 0.2\n"}}})
-			if job := u.final(id); job.State != messages.Completed {
+			id := u.submit("one", jobmsg.JobSpec{Budget: 10 * messages.Credit, Stages: []jobmsg.Stage{{Name: "main", Class: c.Markets[0].Classes[0], Tasks: 12, Attempts: 1, Script: "sleep 0.2\n"}}})
+			if job := u.final(id); job.State != jobmsg.Completed {
 				t.Errorf("the job is %v: %s, %s", job.State, job.Reason, job.Message)
 			}
 			said, _ := os.ReadFile(filepath.Join(dir, "said"))
 			if n := strings.Count(string(said), fmt.Sprintf("node2 %d alice\n", id)); n != 1 || !strings.Contains(string(said), "node1 ") {
 				t.Errorf("the prolog was called with %q", said)
 			}
-			nodes := request[messages.NodesReply](u, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
+			nodes := request[market.NodesReply](u, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
 			if n := nodes.Nodes[0]; !strings.Contains(n.Reason, "the prolog of node node1") || !strings.Contains(n.Reason, "no scratch") {
 				t.Errorf("node1 is %s: %q", n.State, n.Reason)
 			}
@@ -256,22 +258,22 @@ func TestWideTasksRunInEveryMarketThatTakesThem(t *testing.T) {
 	c := small(t.TempDir())
 	c.Replicas, c.Markets, c.Nodes = 1, nil, nil
 	// Contracts come first, before the site has seen run times: then it plans with the declared length.
-	mechanisms := []messages.Name{messages.ContractMenu, messages.Karma, messages.BatchQueue, messages.Backfill, messages.HighestBid, messages.DeadlineBid}
-	worth := messages.Valuation{Class: messages.Sigmoidal, Max: 10, Mu: 600, Delta: 300}
+	mechanisms := []messages.Name{market.ContractMenu, market.Karma, market.BatchQueue, market.Backfill, market.HighestBid, market.DeadlineBid}
+	worth := jobmsg.Valuation{Class: jobmsg.Sigmoidal, Max: 10, Mu: 600, Delta: 300}
 	for _, mechanism := range mechanisms {
-		m := messages.Market{Name: mechanism, Mechanism: mechanism, Classes: []messages.Name{mechanism},
-			Units: []messages.ClassUnit{{Class: mechanism, Unit: messages.Resources{CPUs: 1, Memory: 1 << 30}}}}
-		if mechanism == messages.BatchQueue {
+		m := market.Market{Name: mechanism, Mechanism: mechanism, Classes: []messages.Name{mechanism},
+			Units: []jobmsg.ClassUnit{{Class: mechanism, Unit: jobmsg.Resources{CPUs: 1, Memory: 1 << 30}}}}
+		if mechanism == market.BatchQueue {
 			m.Pricing = "pivot"
 		}
-		if mechanism == messages.DeadlineBid {
+		if mechanism == market.DeadlineBid {
 			m.Slot = unit
 		}
-		if mechanism == messages.ContractMenu {
-			m.Prior = []messages.Valuation{worth}
+		if mechanism == market.ContractMenu {
+			m.Prior = []jobmsg.Valuation{worth}
 		}
 		c.Markets = append(c.Markets, m)
-		c.Nodes = append(c.Nodes, Node{Name: "n-" + mechanism, Resources: &messages.Resources{CPUs: 4, Memory: 4 << 30}, Declared: true})
+		c.Nodes = append(c.Nodes, Node{Name: "n-" + mechanism, Resources: &jobmsg.Resources{CPUs: 4, Memory: 4 << 30}, Declared: true})
 	}
 	for i := range c.Nodes {
 		c.Markets[i].Nodes = []messages.Name{c.Nodes[i].Name}
@@ -282,26 +284,26 @@ func TestWideTasksRunInEveryMarketThatTakesThem(t *testing.T) {
 	}
 	u := connect(t, s, "alice")
 	for _, mechanism := range mechanisms {
-		spec := messages.JobSpec{Market: mechanism, Budget: 10 * messages.Credit, Stages: []messages.Stage{{Name: "main", Tasks: 2, CPUs: 3, Script: "exit 0"}}}
-		if mechanism == messages.HighestBid {
+		spec := jobmsg.JobSpec{Market: mechanism, Budget: 10 * messages.Credit, Stages: []jobmsg.Stage{{Name: "main", Tasks: 2, CPUs: 3, Script: "exit 0"}}}
+		if mechanism == market.HighestBid {
 			spec.Rate, spec.Budget = messages.Credit, 200*messages.Credit
 		}
-		if mechanism == messages.BatchQueue {
+		if mechanism == market.BatchQueue {
 			spec.Value, spec.Length = spec.Budget, messages.Duration(600e9)
 		}
-		if mechanism == messages.DeadlineBid { // one task at a time
+		if mechanism == market.DeadlineBid { // one task at a time
 			spec.Value, spec.Length, spec.Deadline = messages.Credit, 60*unit, messages.TimeOf(time.Now().Add(time.Hour))
 		}
-		if mechanism == messages.ContractMenu {
+		if mechanism == market.ContractMenu {
 			spec.Valuation, spec.Length = &worth, messages.Duration(600e9)
-			menu, err := bus.Call[messages.QuoteReply](within(t), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbQuote, u.name), messages.QuoteRequest{Spec: spec})
+			menu, err := bus.Call[market.QuoteReply](within(t), u.bus, messages.Subject(u.site, messages.Auctioneer, market.VerbQuote, u.name), market.QuoteRequest{Spec: spec})
 			if err != nil {
 				t.Fatal(err)
 			}
-			at := slices.IndexFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Declared })
+			at := slices.IndexFunc(menu.Contracts, func(c market.QuotedContract) bool { return c.Declared })
 			spec.Contract, spec.Budget = menu.Contracts[at].ID, menu.Contracts[at].Budget
 		}
-		if job := u.final(u.submit(mechanism, spec)); job.State != messages.Completed || job.Done != 2 {
+		if job := u.final(u.submit(mechanism, spec)); job.State != jobmsg.Completed || job.Done != 2 {
 			t.Errorf("%s: %v, %s, %d of 2 tasks", mechanism, job.State, job.Reason, job.Done)
 		}
 	}

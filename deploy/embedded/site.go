@@ -22,6 +22,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
 	"github.com/candor-grid/candor/messages/siteclock"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
@@ -194,7 +195,7 @@ func (s *Site) open() error {
 func (s *share) prepare() (err error) {
 	s.info = Info{Site: s.config.Site, DefaultAccount: s.config.defaultAccount()}
 	if slices.ContainsFunc(s.config.Peers, func(p Peer) bool { return p.SameOwner }) {
-		s.info.JobSite = messages.AnySite
+		s.info.JobSite = clearing.AnySite
 	}
 	if err := s.contain(); err != nil {
 		return err

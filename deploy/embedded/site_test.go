@@ -13,8 +13,12 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -35,7 +39,7 @@ func small(state string) Config {
 	c.Listen = "127.0.0.1:0"
 	c.Tasks.User = runner.UserSelf // tasks write to files of the test's user
 	c.Nodes = NodesAlike(2, Slots{{Class: "map", Slots: 2}, {Class: "reduce", Slots: 1}})
-	c.Markets[0].Settle = messages.SettleOnCompletion // with this rule, a test can predict the charges
+	c.Markets[0].Settle = market.SettleOnCompletion // with this rule, a test can predict the charges
 	return c
 }
 
@@ -105,24 +109,24 @@ func request[Reply any](u user, actor, verb string, what any) Reply {
 	return reply
 }
 
-func (u user) submit(key string, spec messages.JobSpec) messages.JobID {
+func (u user) submit(key string, spec jobmsg.JobSpec) messages.JobID {
 	u.Helper()
-	return request[messages.SubmitReply](u, messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: key, Spec: spec}).Job
+	return request[jobmsg.SubmitReply](u, messages.Auctioneer, messages.VerbSubmit, jobmsg.SubmitRequest{Key: key, Spec: spec}).Job
 }
 
-func (u user) account() messages.AccountReply {
+func (u user) account() money.AccountReply {
 	u.Helper()
-	return request[messages.AccountReply](u, messages.Bank, messages.VerbAccount, messages.AccountRequest{})
+	return request[money.AccountReply](u, messages.Bank, messages.VerbAccount, money.AccountRequest{})
 }
 
 // final waits until a job has ended.
-func (u user) final(id messages.JobID) messages.JobDetail {
+func (u user) final(id messages.JobID) jobmsg.JobDetail {
 	u.Helper()
 	every := time.NewTicker(20 * time.Millisecond)
 	defer every.Stop()
 	ctx := within(u.T)
 	for {
-		job := request[messages.JobDetail](u, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: id})
+		job := request[jobmsg.JobDetail](u, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: id})
 		if job.State.Final() {
 			return job
 		}
@@ -135,10 +139,10 @@ func (u user) final(id messages.JobID) messages.JobDetail {
 }
 
 // twoStages returns a job whose reduce stage needs the files of its map tasks.
-func twoStages(dir string, budget messages.Credits) messages.JobSpec {
-	return messages.JobSpec{
+func twoStages(dir string, budget messages.Credits) jobmsg.JobSpec {
+	return jobmsg.JobSpec{
 		Name: "count", Budget: budget, Dir: dir,
-		Stages: []messages.Stage{
+		Stages: []jobmsg.Stage{
 			{Name: "map", Class: "map", Tasks: 4, Script: "seq 1 $((CANDOR_TASK + 1)) > part$CANDOR_TASK\n"},
 			{Name: "reduce", Class: "reduce", After: []messages.Name{"map"}, Script: "test $(cat part* | wc -l) = 10\n"},
 		},
@@ -154,7 +158,7 @@ func TestSiteRunsAndRestarts(t *testing.T) {
 	alice := connect(t, s, "alice")
 	spec := twoStages(t.TempDir(), 10*messages.Credit)
 	first := alice.submit("first", spec)
-	if job := alice.final(first); job.State != messages.Completed || job.Done != 5 {
+	if job := alice.final(first); job.State != jobmsg.Completed || job.Done != 5 {
 		t.Fatalf("job %d ended %v with %d of 5 tasks done, exit code %d", first, job.State, job.Done, job.ExitCode)
 	}
 	before := alice.account()
@@ -196,7 +200,7 @@ func TestSiteOutlivesItsLeaders(t *testing.T) {
 			t.Fatalf("stopping %s %s: %v", actor, leader, err)
 		}
 		id := alice.submit("without "+actor, twoStages(t.TempDir(), messages.Credit))
-		if job := alice.final(id); job.State != messages.Completed {
+		if job := alice.final(id); job.State != jobmsg.Completed {
 			t.Fatalf("without the leader of the %s, the job ended %v", actor, job.State)
 		}
 		if err := s.StartReplica(actor, leader); err != nil {
@@ -204,7 +208,7 @@ func TestSiteOutlivesItsLeaders(t *testing.T) {
 		}
 		caughtUp(t, s, actor)
 	}
-	books := request[messages.BooksReply](connect(t, s, "operator"), messages.Bank, messages.VerbBooks, messages.Empty{})
+	books := request[money.BooksReply](connect(t, s, "operator"), messages.Bank, messages.VerbBooks, messages.Empty{})
 	if !books.Balanced {
 		t.Errorf("the books do not balance: %s", books.Message)
 	}
@@ -243,7 +247,7 @@ func TestNodeStopsAndStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	alice := connect(t, s, "alice")
-	if job := alice.final(alice.submit("on node2", twoStages(t.TempDir(), messages.Credit))); job.State != messages.Completed {
+	if job := alice.final(alice.submit("on node2", twoStages(t.TempDir(), messages.Credit))); job.State != jobmsg.Completed {
 		t.Fatalf("the job ended %v", job.State)
 	}
 	if err := s.StartNode("node1"); err != nil {
@@ -272,15 +276,15 @@ func TestSiteRefuses(t *testing.T) {
 		request any
 	}{
 		"a submission as bob": {messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "bob"),
-			messages.SubmitRequest{Key: "k", Spec: twoStages("", messages.Credit)}},
+			jobmsg.SubmitRequest{Key: "k", Spec: twoStages("", messages.Credit)}},
 		"a look at bob's account": {messages.Subject("west", messages.Bank, messages.VerbAccount, "alice"),
-			messages.AccountRequest{Account: "bob"}},
+			money.AccountRequest{Account: "bob"}},
 		"a grant": {messages.Subject("west", messages.Bank, messages.VerbGrant, "alice"),
-			messages.GrantRequest{Key: "k", Account: "alice", Amount: messages.Credit}},
+			money.GrantRequest{Key: "k", Account: "alice", Amount: messages.Credit}},
 		"a transfer as the auctioneer": {messages.Subject("west", messages.Bank, messages.VerbTransfer, "$auctioneer"),
-			messages.TransferRequest{}},
+			money.TransferRequest{}},
 		"a registration as a node": {messages.Subject("west", messages.Auctioneer, messages.VerbRegister, "alice"),
-			messages.RegisterRequest{Session: 1}},
+			agentmsg.RegisterRequest{Session: 1}},
 	} {
 		_, err := bus.Call[messages.Empty](within(t), alice.bus, c.subject, c.request)
 		if messages.KindOf(err) != messages.PermissionDenied {
@@ -316,7 +320,7 @@ func TestStartRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closeSite(t, fresh)
-	if books := request[messages.BooksReply](connect(t, fresh, "operator"), messages.Bank, messages.VerbBooks, messages.Empty{}); books.Transfers != 3 {
+	if books := request[money.BooksReply](connect(t, fresh, "operator"), messages.Bank, messages.VerbBooks, messages.Empty{}); books.Transfers != 3 {
 		t.Errorf("%d transfers in fresh books, want the three opening grants", books.Transfers)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 	"github.com/candor-grid/candor/messages/durable"
 )
 
@@ -132,8 +133,8 @@ func (s Sites) Greet(ctx context.Context) {
 
 // heard reports whether all peers have answered.
 func (s *Site) heard(ctx context.Context) bool {
-	reply, err := ask[messages.PeersReply](ctx, s.operator, messages.Bank, messages.VerbPeers, messages.Empty{})
-	return err == nil && !slices.ContainsFunc(reply.Peers, func(p messages.PeerReply) bool { return p.Tries > 0 })
+	reply, err := ask[clearing.PeersReply](ctx, s.operator, messages.Bank, clearing.VerbPeers, messages.Empty{})
+	return err == nil && !slices.ContainsFunc(reply.Peers, func(p clearing.PeerReply) bool { return p.Tries > 0 })
 }
 
 // Close stops all sites.

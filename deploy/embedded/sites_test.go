@@ -10,6 +10,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 // firstLook returns small sites with the given names on free ports.
@@ -38,14 +39,14 @@ func startSites(t *testing.T, configs []Config) Sites {
 	return sites
 }
 
-func (u user) peers() messages.PeersReply {
+func (u user) peers() clearing.PeersReply {
 	u.Helper()
-	return request[messages.PeersReply](u, messages.Bank, messages.VerbPeers, messages.Empty{})
+	return request[clearing.PeersReply](u, messages.Bank, clearing.VerbPeers, messages.Empty{})
 }
 
 func (u user) remit(key string, peer, payee messages.Name, amount messages.Credits) {
 	u.Helper()
-	request[messages.ClearingReply](u, messages.Bank, messages.VerbRemit, messages.RemitRequest{Key: key, Peer: peer, Payee: payee, Amount: amount})
+	request[clearing.ClearingReply](u, messages.Bank, clearing.VerbRemit, clearing.RemitRequest{Key: key, Peer: peer, Payee: payee, Amount: amount})
 }
 
 // settled reports whether every peer has answered and nothing is in flight to any of them.
@@ -85,8 +86,8 @@ func TestSitesSettle(t *testing.T) {
 			t.Errorf("%s has peers %+v", s.config.Site, peers)
 		}
 	}
-	request[messages.PeerReply](connect(t, sites[0], "operator"), messages.Bank, messages.VerbPeer,
-		messages.PeerRequest{Peer: "east", Keys: sites[0].config.Peers[0].Keys, Limit: 77 * messages.Credit})
+	request[clearing.PeerReply](connect(t, sites[0], "operator"), messages.Bank, clearing.VerbPeer,
+		clearing.PeerRequest{Peer: "east", Keys: sites[0].config.Peers[0].Keys, Limit: 77 * messages.Credit})
 	if err := sites.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -130,18 +131,18 @@ func TestAPeerIsJoinedAgain(t *testing.T) {
 	var none messages.Credits
 	for i, step := range []struct {
 		keys []string // keys of east in the file; none: the file does not name east
-		want messages.PeerStanding
-	}{{keys[:1], messages.PeerOpen}, {keys[:1], messages.PeerParted}, {nil, messages.PeerParted}, {keys[1:], messages.PeerOpen}} {
+		want clearing.PeerStanding
+	}{{keys[:1], clearing.PeerOpen}, {keys[:1], clearing.PeerParted}, {nil, clearing.PeerParted}, {keys[1:], clearing.PeerOpen}} {
 		if c.Peers = nil; step.keys != nil {
 			c.Peers = []Peer{{Name: "east", Keys: step.keys, Limit: 5 * messages.Credit}}
 		}
 		s := start(t, c)
 		operator := connect(t, s, "operator")
-		if p := operator.peers().Peers[0]; p.Standing != step.want || step.want == messages.PeerOpen && (p.Limit != 5*messages.Credit || !slices.Equal(p.Keys, step.keys)) {
+		if p := operator.peers().Peers[0]; p.Standing != step.want || step.want == clearing.PeerOpen && (p.Limit != 5*messages.Credit || !slices.Equal(p.Keys, step.keys)) {
 			t.Errorf("start %d, with the keys %v: %+v", i, step.keys, p)
 		}
 		if i == 0 {
-			request[messages.PartReply](operator, messages.Bank, messages.VerbPart, messages.PartRequest{Peer: "east", Loss: &none, Reason: "it is gone"})
+			request[clearing.PartReply](operator, messages.Bank, clearing.VerbPart, clearing.PartRequest{Peer: "east", Loss: &none, Reason: "it is gone"})
 		}
 		closeSite(t, s)
 	}
@@ -174,10 +175,10 @@ func TestConfigurationChangesPeers(t *testing.T) {
 			t.Errorf("configured %+v: limit %v, keys %v, retired %v, reserve %v", step, p.Limit, p.Keys, p.Retired, got.Reserve)
 		}
 		if len(p.Keys) == 2 { // the rotation has ended
-			request[messages.PeerReply](operator, messages.Bank, messages.VerbPeer, messages.PeerRequest{Peer: "east", Keys: p.Keys[1:], Limit: p.Limit, Retire: true})
+			request[clearing.PeerReply](operator, messages.Bank, clearing.VerbPeer, clearing.PeerRequest{Peer: "east", Keys: p.Keys[1:], Limit: p.Limit, Retire: true})
 		}
 		if step.byCommand != 0 {
-			request[messages.PeerReply](operator, messages.Bank, messages.VerbPeer, messages.PeerRequest{Peer: "east", Keys: []string{step.key}, Limit: step.byCommand})
+			request[clearing.PeerReply](operator, messages.Bank, clearing.VerbPeer, clearing.PeerRequest{Peer: "east", Keys: []string{step.key}, Limit: step.byCommand})
 		}
 		closeSite(t, s)
 	}

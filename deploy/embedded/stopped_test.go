@@ -12,6 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // TestSiteWithBooksBehindACheckpoint starts a site whose books have fewer entries than a signed checkpoint. It must
@@ -31,7 +32,7 @@ func TestSiteWithBooksBehindACheckpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ahead, err := history.Sign(signer, messages.Checkpoint{Site: c.Site, Records: 1000, Head: strings.Repeat("0", 64)})
+	ahead, err := history.Sign(signer, money.Checkpoint{Site: c.Site, Records: 1000, Head: strings.Repeat("0", 64)})
 	if err == nil {
 		err = kept.Add(ahead)
 	}
@@ -42,10 +43,10 @@ func TestSiteWithBooksBehindACheckpoint(t *testing.T) {
 	defer closeSite(t, s)
 	u := connect(t, s, "operator")
 	ask := func(ctx context.Context, verb string, request any) error {
-		_, err := bus.Call[messages.AccountReply](ctx, u.bus, messages.Subject(c.Site, messages.Bank, verb, "operator"), request)
+		_, err := bus.Call[money.AccountReply](ctx, u.bus, messages.Subject(c.Site, messages.Bank, verb, "operator"), request)
 		return err
 	}
-	if err := ask(within(t), messages.VerbAccount, messages.AccountRequest{Account: "alice"}); err != nil {
+	if err := ask(within(t), messages.VerbAccount, money.AccountRequest{Account: "alice"}); err != nil {
 		t.Errorf("the books cannot be read: %v", err)
 	}
 	asked := 0
@@ -53,7 +54,7 @@ func TestSiteWithBooksBehindACheckpoint(t *testing.T) {
 		asked++
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // until then, the client repeats the request
 		defer cancel()
-		err := ask(ctx, messages.VerbGrant, messages.GrantRequest{Key: strconv.Itoa(asked), Account: "alice", Amount: 1})
+		err := ask(ctx, messages.VerbGrant, money.GrantRequest{Key: strconv.Itoa(asked), Account: "alice", Amount: 1})
 		return bankStopped(err) && strings.Contains(err.Error(), "records were lost")
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
@@ -70,8 +71,8 @@ func reaches(t *testing.T, s *Site, attacks map[string]string) string {
 		fmt.Fprintf(&script, "if test -n \"$( (%s) 2>/dev/null | head -c 100 | tr -d '\\0')\"; then echo \"%s\"; fi\n", try, name)
 	}
 	u := connect(t, s, "alice")
-	id := u.submit("attack", messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: script.String() + "exit 0\n"}}})
-	if j := u.final(id); j.State != messages.Completed {
+	id := u.submit("attack", jobmsg.JobSpec{Budget: messages.Credit, Stages: []jobmsg.Stage{{Name: "main", Script: script.String() + "exit 0\n"}}})
+	if j := u.final(id); j.State != jobmsg.Completed {
 		t.Fatalf("the job ended %v: %+v", j.State, j)
 	}
 	files, _ := filepath.Glob(filepath.Join(s.config.State, "nodes", "*", "jobs", "alice", id.String(), "*.out"))
@@ -97,9 +98,9 @@ func TestMemoryAboveTheMostIsRefused(t *testing.T) {
 	defer closeSite(t, s)
 	u := connect(t, s, "alice")
 	ask := func(class messages.Name, mib int64) error {
-		spec := messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Class: class, Memory: mib << 20, Command: []string{"true"}}}}
-		_, err := bus.Call[messages.SubmitReply](within(t), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbSubmit, u.name),
-			messages.SubmitRequest{Key: fmt.Sprint(class, mib), Spec: spec})
+		spec := jobmsg.JobSpec{Budget: messages.Credit, Stages: []jobmsg.Stage{{Name: "main", Class: class, Memory: mib << 20, Command: []string{"true"}}}}
+		_, err := bus.Call[jobmsg.SubmitReply](within(t), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbSubmit, u.name),
+			jobmsg.SubmitRequest{Key: fmt.Sprint(class, mib), Spec: spec})
 		return err
 	}
 	for _, e := range []struct {

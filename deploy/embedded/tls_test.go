@@ -17,6 +17,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // certificates is the certificate authority of a test.
@@ -93,7 +94,7 @@ func TestHostsOverTLS(t *testing.T) {
 	base.TLS = &TLS{Cert: filepath.Join(ca.dir, "{host}.pem"), Key: filepath.Join(ca.dir, "{host}.key"), CA: filepath.Join(ca.dir, "ca.pem")}
 	sites := startHosts(t, base, dir)
 	alice := connect(t, sites[2], "alice")
-	if job := alice.final(alice.submit("k", twoStages(t.TempDir(), messages.Credit))); job.State != messages.Completed {
+	if job := alice.final(alice.submit("k", twoStages(t.TempDir(), messages.Credit))); job.State != jobmsg.Completed {
 		t.Errorf("the job ended %v", job.State)
 	}
 	plain := bus.Config{URL: "nats://" + base.Hosts[0].Listen, Name: "alice", CredsFile: sites[0].CredsFile("alice")}

@@ -15,6 +15,10 @@ import (
 	"github.com/candor-grid/candor/auctioneer"
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/clearing"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
@@ -41,8 +45,8 @@ func (c *Config) Validate() error {
 		ps.address("metrics", c.Metrics, true)
 	}
 	c.checkReplicas(&ps)
-	if d := c.RemoteFor; d != 0 && (d < messages.MinInterval || d > messages.MaxInterval) {
-		ps.addf("roam_for", "%v is out of range; use %v to %v", d, messages.MinInterval, messages.MaxInterval)
+	if d := c.RemoteFor; d != 0 && (d < clearing.MinInterval || d > clearing.MaxInterval) {
+		ps.addf("roam_for", "%v is out of range; use %v to %v", d, clearing.MinInterval, clearing.MaxInterval)
 	}
 	if d := c.CredentialsFor.Std(); d != 0 && (d < identity.MinLife || d > identity.MaxLife) {
 		ps.addf("credentials_for", "%v is out of range; use %v to %v", c.CredentialsFor, messages.Duration(identity.MinLife), messages.Duration(identity.MaxLife))
@@ -210,7 +214,7 @@ func (c *Config) checkClasses(ps *Problems, path string, classes []messages.Name
 
 // sells reports whether a market names a class.
 func (c *Config) sells(class messages.Name) bool {
-	return slices.ContainsFunc(c.Markets, func(m messages.Market) bool { return slices.Contains(m.Classes, class) })
+	return slices.ContainsFunc(c.Markets, func(m market.Market) bool { return slices.Contains(m.Classes, class) })
 }
 
 // offered returns the classes of which some node has slots.
@@ -240,8 +244,8 @@ func (c *Config) checkNodes(ps *Problems) {
 		if len(n.offers(c.Markets)) == 0 {
 			ps.addf(path+".slots", "is empty, and no market there sells a class by a unit that the node's resources hold; write how many slots of which class the node has, like {map: 2}")
 		}
-		if n.Suspended < 0 || n.Suspended > messages.MaxSuspended {
-			ps.addf(path+".suspended", "%d is out of range; use 1 to %d suspended tasks, or leave it out for four to a slot", n.Suspended, messages.MaxSuspended)
+		if n.Suspended < 0 || n.Suspended > agentmsg.MaxSuspended {
+			ps.addf(path+".suspended", "%d is out of range; use 1 to %d suspended tasks, or leave it out for four to a slot", n.Suspended, agentmsg.MaxSuspended)
 		}
 		if r := n.Resources; r != nil {
 			if err := r.Validate(path + ".resources"); err != nil {
@@ -271,10 +275,10 @@ func (c *Config) checkNodes(ps *Problems) {
 const (
 	leastRetention = messages.Duration(time.Minute)
 	mostRetention  = messages.Duration(10 * 365 * 24 * time.Hour)
-	leastQuota     = messages.MaxJobFiles >> 20 // MiB
-	mostQuota      = 1 << 40                    // MiB
-	leastArchive   = 16                         // MiB
-	mostArchive    = 1 << 20                    // MiB
+	leastQuota     = jobmsg.MaxJobFiles >> 20 // MiB
+	mostQuota      = 1 << 40                  // MiB
+	leastArchive   = 16                       // MiB
+	mostArchive    = 1 << 20                  // MiB
 )
 
 func (c *Config) checkFiles(ps *Problems) {

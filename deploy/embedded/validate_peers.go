@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 // checkPeers requires that each peer is named once, has a way to connect, and has terms that the bank accepts.
@@ -32,7 +33,7 @@ func (c *Config) checkPeers(ps *Problems) {
 			ps.unique(path+".name", p.Name, names)
 		}
 		p.checkWay(ps, path, c)
-		r := messages.PeerRequest{Peer: p.Name, Keys: p.Keys, Limit: p.Limit, Share: p.Share}
+		r := clearing.PeerRequest{Peer: p.Name, Keys: p.Keys, Limit: p.Limit, Share: p.Share}
 		if messages.ValidName(p.Name) {
 			if err := r.Validate(); err != nil {
 				p.refused(ps, path, err)

@@ -69,7 +69,7 @@
 // A peer of the site is a site of another owner. Each peer has its own account, to which its
 // servers connect as leaf nodes, with credentials that open nothing else
 // ([Authority.IssueLink]); the site's own credentials open no leaf node. Between that account
-// and CANDOR pass only the requests of [messages.PeerVerbs], in the name of the asking site,
+// and CANDOR pass only the requests of [clearing.PeerVerbs], in the name of the asking site,
 // and their replies ([Authority.Tokens]). Two sites exchange their keys by an invitation and
 // its answer ([Letter]).
 //

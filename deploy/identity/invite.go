@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 // Kinds of letters between the operators of two sites.
@@ -124,7 +125,7 @@ func (l *Letter) Check(site messages.Name) error {
 	case l.Kind == InvitationKind && (len(l.URLs) == 0 || l.Creds == ""):
 		return messages.Errorf(messages.Invalid, "the invitation of %q has no address or no credentials; ask for a new invitation", l.Site)
 	}
-	r := messages.PeerRequest{Peer: l.Site, Keys: l.Keys}
+	r := clearing.PeerRequest{Peer: l.Site, Keys: l.Keys}
 	if err := r.Validate(); err != nil {
 		return err
 	}

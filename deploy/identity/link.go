@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 // linkPrefix is the beginning of the names of accounts that are shared with peers.
@@ -40,7 +41,7 @@ type Tokens struct {
 // Tokens signs the claims of the site's servers, with an account for each peer.
 //
 // A peer's servers connect as leaf nodes to their own account only. Between it and CANDOR pass
-// only the requests of [messages.PeerVerbs], in the name of the asking site, and their replies.
+// only the requests of [clearing.PeerVerbs], in the name of the asking site, and their replies.
 // No subscription or publication of the peer reaches further.
 func (a *Authority) Tokens(peers ...messages.Name) (Tokens, error) {
 	k := a.held.Load()
@@ -125,7 +126,7 @@ func (k *keys) linkClaims(own *jwt.AccountClaims, peer messages.Name) (*jwt.Acco
 	shared.Limits.DisallowBearer = true
 	shared.Limits.LeafNodeConn, shared.Limits.Subs = linkConnections, linkSubs
 	shared.Revocations = k.revoked.list // contains the revoked keys of all accounts; no two keys are equal
-	for _, verb := range messages.PeerVerbs() {
+	for _, verb := range clearing.PeerVerbs() {
 		pass(own, shared, verb.Subject(peer, k.site))
 		pass(shared, own, verb.Subject(k.site, peer))
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/jwt/v2"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 func decode(t *testing.T, token string) *jwt.AccountClaims {
@@ -34,7 +35,7 @@ func TestLinkAccountsShareNothing(t *testing.T) {
 		}
 		shared := decode(t, account.Token)
 		var out, in []string
-		for _, v := range messages.PeerVerbs() {
+		for _, v := range clearing.PeerVerbs() {
 			out, in = append(out, v.Subject("west", peer)), append(in, v.Subject(peer, "west"))
 		}
 		if got := exports(shared); !slices.Equal(got, sorted(out)) {
@@ -51,7 +52,7 @@ func TestLinkAccountsShareNothing(t *testing.T) {
 			t.Errorf("the account of %s asks %q, want %q", peer, got, in)
 		}
 	}
-	if n := len(messages.PeerVerbs()); len(own.Exports) != 2*n || len(own.Imports) != 2*n {
+	if n := len(clearing.PeerVerbs()); len(own.Exports) != 2*n || len(own.Imports) != 2*n {
 		t.Errorf("the site's account has %d exports and %d imports for two peers of %d verbs", len(own.Exports), len(own.Imports), n)
 	}
 }

@@ -5,14 +5,15 @@ import (
 
 	. "github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 // TestPeersSpeakAsTheirSite checks what the bank of another site may do with its credentials. A name that is no
 // site's must get none.
 func TestPeersSpeakAsTheirSite(t *testing.T) {
 	s := newSite(t)
-	s.echo("$bank", messages.Subject("west", messages.Bank, messages.VerbInstruct, "*"))
-	own := messages.Subject("west", messages.Bank, messages.VerbInstruct, "$east")
+	s.echo("$bank", messages.Subject("west", messages.Bank, clearing.VerbInstruct, "*"))
+	own := messages.Subject("west", messages.Bank, clearing.VerbInstruct, "$east")
 	if reply, err := s.connect(Peer, "$east").Request(own, nil, patience); err != nil || string(reply.Data) != own {
 		t.Fatalf("its own request: %v, %v", reply, err)
 	}
@@ -23,21 +24,21 @@ func TestPeersSpeakAsTheirSite(t *testing.T) {
 		allowed   bool
 		role      Role
 	}{
-		{role: Peer, name: "$east", publish: messages.Subject("west", messages.Bank, messages.VerbLines, "$east"), allowed: true},
-		{role: Peer, name: "$east", publish: messages.Subject("west", messages.Bank, messages.VerbPosition, "$east"), allowed: true},
-		{role: Peer, name: "$east", publish: messages.Subject("west", messages.Auctioneer, messages.VerbPeerSubmit, "$east"), allowed: true},
-		{role: Peer, name: "$east", publish: messages.Subject("west", messages.Auctioneer, messages.VerbPeerSubmit, "$north")},
+		{role: Peer, name: "$east", publish: messages.Subject("west", messages.Bank, clearing.VerbLines, "$east"), allowed: true},
+		{role: Peer, name: "$east", publish: messages.Subject("west", messages.Bank, clearing.VerbPosition, "$east"), allowed: true},
+		{role: Peer, name: "$east", publish: messages.Subject("west", messages.Auctioneer, clearing.VerbPeerSubmit, "$east"), allowed: true},
+		{role: Peer, name: "$east", publish: messages.Subject("west", messages.Auctioneer, clearing.VerbPeerSubmit, "$north")},
 		{role: Peer, name: "$east", publish: messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "$east")},
-		{role: User, name: "alice", publish: messages.Subject("west", messages.Auctioneer, messages.VerbPeerSubmit, "$east")},
-		{role: Peer, name: "$east", publish: messages.Subject("west", messages.Bank, messages.VerbInstruct, "$north")},
-		{role: Peer, name: "$east", publish: messages.Subject("west", messages.Bank, messages.VerbAccept, "$east")},
+		{role: User, name: "alice", publish: messages.Subject("west", messages.Auctioneer, clearing.VerbPeerSubmit, "$east")},
+		{role: Peer, name: "$east", publish: messages.Subject("west", messages.Bank, clearing.VerbInstruct, "$north")},
+		{role: Peer, name: "$east", publish: messages.Subject("west", messages.Bank, clearing.VerbAccept, "$east")},
 		{role: Peer, name: "$east", publish: messages.Subject("west", messages.Bank, messages.VerbTransfer, "$auctioneer")},
-		{role: Peer, name: "$east", publish: messages.Subject("north", messages.Bank, messages.VerbInstruct, "$east")},
+		{role: Peer, name: "$east", publish: messages.Subject("north", messages.Bank, clearing.VerbInstruct, "$east")},
 		{role: Peer, name: "$east", publish: "$SRV.PING"},
 		{role: Peer, name: "$east", subscribe: messages.InboxPrefix("$east") + ".>", allowed: true},
 		{role: Peer, name: "$east", subscribe: messages.InboxPrefix("$bank") + ".>"},
-		{role: Peer, name: "$east", subscribe: messages.Subject("west", messages.Bank, messages.VerbInstruct, "*")},
-		{role: Operator, name: "operator", publish: messages.Subject("west", messages.Bank, messages.VerbInstruct, "$east")},
+		{role: Peer, name: "$east", subscribe: messages.Subject("west", messages.Bank, clearing.VerbInstruct, "*")},
+		{role: Operator, name: "operator", publish: messages.Subject("west", messages.Bank, clearing.VerbInstruct, "$east")},
 	} {
 		nc := s.connect(c.role, c.name)
 		var err error

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/jwt/v2"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 func opened(t *testing.T) *Authority {
@@ -152,7 +153,7 @@ func TestWhatADoorLendsIsNotRenewed(t *testing.T) {
 			t.Errorf("the credentials of %s %s are lent", role, name)
 		}
 	}
-	if _, _, err := a.Lend(User, messages.PeerAccountPrefix+"east", "console"); err == nil {
+	if _, _, err := a.Lend(User, clearing.PeerAccountPrefix+"east", "console"); err == nil {
 		t.Error("the credentials of another site's account are lent")
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/nats-io/jwt/v2"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/clearing"
 	"github.com/candor-grid/candor/messages/schema"
 )
 
@@ -67,14 +69,14 @@ func servicePermissions(site messages.Name) jwt.Permissions {
 		messages.Subject(site, messages.Auctioneer, messages.VerbTasks, "*"),
 		messages.Subject(site, messages.Auctioneer, messages.VerbJob, "*"),
 		messages.LogsSubject(site, "*", "*"),
-		messages.StreamSubject(site, "*", "*"),
+		agent.StreamSubject(site, "*", "*"),
 		messages.VectorSubject(site, "*"),
 		messages.DirectiveSubject(site, "*"),
 		messages.ObservationSubject(site),
 		messages.ClockSubject(site, "*"),
 		"objects.>",
 	}
-	for _, verb := range messages.PeerVerbs() {
+	for _, verb := range clearing.PeerVerbs() {
 		publish = append(publish, verb.Subject(site, "*"))
 	}
 	for _, operation := range []string{"STREAM.CREATE", "STREAM.UPDATE", "STREAM.INFO", "STREAM.MSG.GET",
@@ -91,7 +93,7 @@ func servicePermissions(site messages.Name) jwt.Permissions {
 // may also ask any node's agent for logs and streams, and read the answers.
 func userPermissions(site messages.Name) jwt.Permissions {
 	return jwt.Permissions{
-		Pub: jwt.Permission{Allow: append(asks(schema.Users, site), messages.LogsSubject(site, "*", name), messages.StreamSubject(site, "*", name))},
+		Pub: jwt.Permission{Allow: append(asks(schema.Users, site), messages.LogsSubject(site, "*", name), agent.StreamSubject(site, "*", name))},
 		Sub: jwt.Permission{Allow: jwt.StringList{messages.InboxPrefix(name) + ".>", messages.LogsReplyPrefix("*", name) + ".>"}},
 	}
 }
@@ -116,7 +118,7 @@ func nodePermissions(site messages.Name) jwt.Permissions {
 			messages.VectorSubject(site, "*"),
 			messages.DirectiveSubject(site, name),
 			messages.LogsSubject(site, name, "*"),
-			messages.StreamSubject(site, name, "*"),
+			agent.StreamSubject(site, name, "*"),
 			messages.InboxPrefix(name) + ".>",
 		}},
 	}
@@ -174,8 +176,8 @@ func checkName(role Role, n messages.Name) error {
 		return messages.Errorf(messages.Invalid, "peer %q: must be \"$\" and the name of a site, which must not be the name of an actor", n)
 	case role != Service && role != Peer && role != Joiner && role != Door && !messages.ValidName(n):
 		return messages.Errorf(messages.Invalid, "name %q: must be a lower-case letter followed by at most 62 lower-case letters, digits, '-' or '_'", n)
-	case (role == User || role == Operator) && strings.HasPrefix(n, messages.PeerAccountPrefix):
-		return messages.Errorf(messages.Invalid, "name %q: names that begin with %q are for accounts of other sites: choose another", n, messages.PeerAccountPrefix)
+	case (role == User || role == Operator) && strings.HasPrefix(n, clearing.PeerAccountPrefix):
+		return messages.Errorf(messages.Invalid, "name %q: names that begin with %q are for accounts of other sites: choose another", n, clearing.PeerAccountPrefix)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity/natsserver"
 	"github.com/candor-grid/candor/deploy/identity/natstest"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // line is a connection that reports when the server has closed it.
@@ -234,7 +235,7 @@ func TestRotationOfTheBanksKey(t *testing.T) {
 	if err := a.Finish(BankKey); err != nil {
 		t.Fatal(err)
 	}
-	checkpoint := messages.Checkpoint{Site: "west", Records: 7, Head: strings.Repeat("0", 64)}
+	checkpoint := money.Checkpoint{Site: "west", Records: 7, Head: strings.Repeat("0", 64)}
 	signed, err := history.Sign(a, checkpoint)
 	if err != nil || signed.Key != next {
 		t.Fatalf("signed by %s, want %s: %v", signed.Key, next, err)
@@ -280,7 +281,7 @@ func TestRotationOfTheAccountsKey(t *testing.T) {
 	if s.AccountKey() != name || s.admits(forged) {
 		t.Errorf("the account is %s, and was %s", s.AccountKey(), name)
 	}
-	signed, err := history.Sign(s, messages.Checkpoint{Site: "west", Records: 7, Head: strings.Repeat("0", 64)})
+	signed, err := history.Sign(s, money.Checkpoint{Site: "west", Records: 7, Head: strings.Repeat("0", 64)})
 	if err != nil || !history.Trusted(&signed, name) || len(signed.Succession) != 2 {
 		t.Errorf("a checkpoint of today: %+v, %v", signed, err)
 	}

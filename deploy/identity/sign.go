@@ -3,7 +3,7 @@ package identity
 import (
 	"fmt"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // signer signs for the site's bank, and says with which keys others can check the signatures.
@@ -32,7 +32,7 @@ func (s signer) AccountKey() string { return s.held.Load().name }
 // Endorse signs, with the account's key, that another key signs for the site. So whoever knows
 // the account's key can check signatures of later keys.
 func (s signer) Endorse(key string) ([]byte, error) {
-	signature, err := s.held.Load().account.Sign(messages.EndorsedKey(s.site, key))
+	signature, err := s.held.Load().account.Sign(money.EndorsedKey(s.site, key))
 	if err != nil {
 		return nil, fmt.Errorf("endorsing key %s: %w", key, err)
 	}

@@ -15,6 +15,9 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // Config configures the service of one process.
@@ -90,14 +93,14 @@ func Start(c Config) (*Links, error) {
 func (l *Links) Close() error { return l.service.Stop() }
 
 // status answers an operator's request about the whole site.
-func (l *Links) status(ctx context.Context, caller messages.Name, _ messages.Empty) (messages.LinksReply, error) {
+func (l *Links) status(ctx context.Context, caller messages.Name, _ messages.Empty) (clearing.LinksReply, error) {
 	if !slices.Contains(l.c.Operators, caller) {
-		return messages.LinksReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not see how the site is linked: ask an operator of the site", caller)
+		return clearing.LinksReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not see how the site is linked: ask an operator of the site", caller)
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.c.Within)
 	defer cancel()
-	reply := messages.LinksReply{Site: l.c.Site, At: messages.TimeOf(time.Now())}
-	var trips []messages.PeerTrip
+	reply := clearing.LinksReply{Site: l.c.Site, At: messages.TimeOf(time.Now())}
+	var trips []clearing.PeerTrip
 	var wg sync.WaitGroup
 	wg.Go(func() { trips = l.trips(ctx) })
 	err := l.gather(ctx, &reply)
@@ -107,16 +110,16 @@ func (l *Links) status(ctx context.Context, caller messages.Name, _ messages.Emp
 }
 
 // own answers a request of another host of the site, about this host only.
-func (l *Links) own(_ context.Context, caller messages.Name, _ messages.Empty) (messages.LinksReply, error) {
+func (l *Links) own(_ context.Context, caller messages.Name, _ messages.Empty) (clearing.LinksReply, error) {
 	if caller != messages.ServiceIdentity(messages.Links) {
-		return messages.LinksReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not ask a host: ask the site", caller)
+		return clearing.LinksReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not ask a host: ask the site", caller)
 	}
 	links, err := l.connections()
-	return messages.LinksReply{Site: l.c.Site, Links: links, At: messages.TimeOf(time.Now())}, err
+	return clearing.LinksReply{Site: l.c.Site, Links: links, At: messages.TimeOf(time.Now())}, err
 }
 
 // gather collects the links of all hosts.
-func (l *Links) gather(ctx context.Context, reply *messages.LinksReply) error {
+func (l *Links) gather(ctx context.Context, reply *clearing.LinksReply) error {
 	here, err := l.connections()
 	if err != nil {
 		return err
@@ -130,7 +133,7 @@ func (l *Links) gather(ctx context.Context, reply *messages.LinksReply) error {
 		}
 		wg.Go(func() {
 			subject := messages.Subject(l.c.Site, messages.Links, messages.HostPrefix+host, messages.ServiceIdentity(messages.Links))
-			there, err := bus.Call[messages.LinksReply](ctx, l.c.Bus, subject, messages.Empty{})
+			there, err := bus.Call[clearing.LinksReply](ctx, l.c.Bus, subject, messages.Empty{})
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -141,35 +144,35 @@ func (l *Links) gather(ctx context.Context, reply *messages.LinksReply) error {
 	}
 	wg.Wait()
 	slices.Sort(reply.Missing)
-	slices.SortStableFunc(reply.Links, func(a, b messages.Link) int {
+	slices.SortStableFunc(reply.Links, func(a, b clearing.Link) int {
 		return cmp.Or(cmp.Compare(a.Peer, b.Peer), cmp.Compare(a.Host, b.Host))
 	})
 	return nil
 }
 
 // connections lists the connections of this process's server.
-func (l *Links) connections() ([]messages.Link, error) {
+func (l *Links) connections() ([]clearing.Link, error) {
 	all, err := l.c.Server.Leafz(nil)
 	if err != nil {
 		return nil, messages.Errorf(messages.Internal, "links: %v", err)
 	}
-	var links []messages.Link
+	var links []clearing.Link
 	peers := l.c.Peers()
 	for _, leaf := range all.Leafs {
 		rtt, _ := time.ParseDuration(leaf.RTT) // 0 if it has not been measured yet
-		links = append(links, messages.Link{
-			Peer: peers[leaf.Account], Host: l.c.Host, Server: messages.Printable(leaf.Name, messages.MaxForeignText), Address: net.JoinHostPort(leaf.IP, strconv.Itoa(leaf.Port)),
+		links = append(links, clearing.Link{
+			Peer: peers[leaf.Account], Host: l.c.Host, Server: job.Printable(leaf.Name, job.MaxForeignText), Address: net.JoinHostPort(leaf.IP, strconv.Itoa(leaf.Port)),
 			Outgoing: leaf.IsSpoke, RTT: messages.Duration(rtt), In: leaf.InMsgs, Out: leaf.OutMsgs,
 		})
 	}
-	slices.SortStableFunc(links, func(a, b messages.Link) int { return cmp.Compare(a.Peer, b.Peer) })
+	slices.SortStableFunc(links, func(a, b clearing.Link) int { return cmp.Compare(a.Peer, b.Peer) })
 	return links, nil
 }
 
 // trips sends every peer's bank a small request.
-func (l *Links) trips(ctx context.Context) []messages.PeerTrip {
+func (l *Links) trips(ctx context.Context) []clearing.PeerTrip {
 	names := slices.Sorted(maps.Values(l.c.Peers()))
-	trips := make([]messages.PeerTrip, len(names))
+	trips := make([]clearing.PeerTrip, len(names))
 	var wg sync.WaitGroup
 	for i, name := range names {
 		wg.Go(func() { trips[i] = l.trip(ctx, name) })
@@ -180,17 +183,17 @@ func (l *Links) trips(ctx context.Context) []messages.PeerTrip {
 
 // trip measures the time of one small request to a peer's bank. A refusal counts as an answer, because there may be
 // no cycle yet.
-func (l *Links) trip(ctx context.Context, peer messages.Name) messages.PeerTrip {
-	payload, err := messages.Marshal(&messages.CycleRequest{}, messages.Msgpack)
+func (l *Links) trip(ctx context.Context, peer messages.Name) clearing.PeerTrip {
+	payload, err := wire.Marshal(&clearing.CycleRequest{}, wire.Msgpack)
 	if err != nil {
-		return messages.PeerTrip{Peer: peer, Failure: err.Error()}
+		return clearing.PeerTrip{Peer: peer, Failure: err.Error()}
 	}
-	verb := messages.PeerVerb{Actor: messages.Bank, Verb: messages.VerbPosition}
+	verb := clearing.PeerVerb{Actor: messages.Bank, Verb: clearing.VerbPosition}
 	began := time.Now()
 	_, err = l.c.Bus.Request(ctx, verb.Subject(l.c.Site, peer), payload)
 	took := messages.Duration(time.Since(began))
 	if err != nil && messages.KindOf(err).Retriable() {
-		return messages.PeerTrip{Peer: peer, Failure: messages.Detail(messages.Tamed(err))}
+		return clearing.PeerTrip{Peer: peer, Failure: messages.Detail(job.Tamed(err))}
 	}
-	return messages.PeerTrip{Peer: peer, Took: took}
+	return clearing.PeerTrip{Peer: peer, Took: took}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 // leafs is a server with some leaf connections.
@@ -45,26 +46,26 @@ func bank(t *testing.T, net *bus.Network, site messages.Name, answer error) {
 	t.Helper()
 	b := net.Connect(messages.ServiceIdentity(messages.Bank))
 	t.Cleanup(func() { _ = b.Close() })
-	handle := bus.Handle(messages.VerbPosition, func(_ context.Context, caller messages.Name, _ messages.CycleRequest) (messages.SignedPosition, error) {
+	handle := bus.Handle(clearing.VerbPosition, func(_ context.Context, caller messages.Name, _ clearing.CycleRequest) (clearing.SignedPosition, error) {
 		if caller != "$west" {
 			t.Errorf("the peer is asked as %q", caller)
 		}
 		<-time.After(time.Millisecond) // virtual time
-		return messages.SignedPosition{}, answer
+		return clearing.SignedPosition{}, answer
 	})
-	subject := messages.Subject(site, messages.Bank, messages.VerbPosition, "*")
-	if _, err := b.Serve(bus.Service{Name: "bank", Version: "1.0.0", Endpoints: []bus.Endpoint{{Name: messages.VerbPosition, Subject: subject, Handle: handle}}}); err != nil {
+	subject := messages.Subject(site, messages.Bank, clearing.VerbPosition, "*")
+	if _, err := b.Serve(bus.Service{Name: "bank", Version: "1.0.0", Endpoints: []bus.Endpoint{{Name: clearing.VerbPosition, Subject: subject, Handle: handle}}}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func status(t *testing.T, net *bus.Network, name messages.Name) (messages.LinksReply, error) {
+func status(t *testing.T, net *bus.Network, name messages.Name) (clearing.LinksReply, error) {
 	t.Helper()
 	b := net.Connect(name)
 	defer b.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	defer cancel()
-	return bus.Call[messages.LinksReply](ctx, b, messages.Subject("west", messages.Links, messages.VerbStatus, name), messages.Empty{})
+	return bus.Call[clearing.LinksReply](ctx, b, messages.Subject("west", messages.Links, messages.VerbStatus, name), messages.Empty{})
 }
 
 // TestOneHostAnswersForAll asks one host. Its answer must have the links of every host, and name silent hosts and
@@ -79,7 +80,7 @@ func oneHostAnswersForAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := messages.Link{Peer: "east", Host: "rack1", Server: "e1·[2J·", Address: "10.1.0.1:7422", Outgoing: true, RTT: messages.Duration(60 * time.Millisecond), In: 3, Out: 4}
+	want := clearing.Link{Peer: "east", Host: "rack1", Server: "e1·[2J·", Address: "10.1.0.1:7422", Outgoing: true, RTT: messages.Duration(60 * time.Millisecond), In: 3, Out: 4}
 	if len(got.Links) != 1 || got.Links[0] != want {
 		t.Errorf("links %+v", got.Links)
 	}

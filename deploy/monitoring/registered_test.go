@@ -11,7 +11,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/candor-grid/candor/deploy/embedded"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // metric has the values of each label of a metric on a new site.
@@ -25,8 +25,8 @@ func fresh(t *testing.T) map[string]metric {
 	c.State, c.Listen, c.Replicas = t.TempDir(), "127.0.0.1:0", 1
 	c.Nodes = c.Nodes[:1]
 	c.MetricsAccounts = 10
-	c.Nodes[0].Declared, c.Nodes[0].Resources = true, &messages.Resources{CPUs: 8, Memory: 64 << 30, GPUs: 2}
-	c.Markets[0].Units = []messages.ClassUnit{{Class: "map", Unit: messages.Resources{CPUs: 1, Memory: 1 << 30}}}
+	c.Nodes[0].Declared, c.Nodes[0].Resources = true, &job.Resources{CPUs: 8, Memory: 64 << 30, GPUs: 2}
+	c.Markets[0].Units = []job.ClassUnit{{Class: "map", Unit: job.Resources{CPUs: 1, Memory: 1 << 30}}}
 	site, err := embedded.Start(t.Context(), c, embedded.Options{Metrics: true})
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@
 // it is connected.
 //
 // Sites of different owners share only one account, for the two of them. Each site lets only the
-// requests of [messages.PeerVerbs] into it. So neither site can speak as one of the other's users,
+// requests of [clearing.PeerVerbs] into it. So neither site can speak as one of the other's users,
 // hear their replies, or reach another actor. The caller's name in these subjects is "$" and the
 // site, which no user can have; see packages deploy/identity and bank/clearing/courier.
 package nats

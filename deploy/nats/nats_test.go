@@ -24,6 +24,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity/natstest"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 // patience is the longest wait for something that must happen.
@@ -265,11 +266,11 @@ func TestLeafs(t *testing.T) {
 	atWest, atEast := west.connect(hub, identity.Service, "$bank"), east.connect(leaf, identity.Service, "$bank")
 	answer(t, atWest, "candor.west.bank.transfer.*")
 	answer(t, atWest, "candor.west.auctioneer.submit.*")
-	for _, verb := range messages.PeerVerbs() {
+	for _, verb := range clearing.PeerVerbs() {
 		answer(t, atWest, messages.Subject("west", verb.Actor, verb.Verb, "*"))
 		answer(t, atEast, messages.Subject("east", verb.Actor, verb.Verb, "*"))
 	}
-	for _, verb := range messages.PeerVerbs() {
+	for _, verb := range clearing.PeerVerbs() {
 		if err := eventually(atEast, verb.Subject("east", "west")); err != nil {
 			t.Errorf("east asks west %+v: %v", verb, err)
 		}

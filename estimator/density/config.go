@@ -2,7 +2,7 @@ package density
 
 import "cmp"
 
-// Config configures a job profile class. [messages.Profile.Validate] has checked it.
+// Config configures a job profile class. [job.Profile.Validate] has checked it.
 type Config struct {
 	// Bounds of the template: finite and in order, one pair for each of L dimensions.
 	Bounds Bounds

@@ -7,19 +7,21 @@ import (
 
 	"github.com/candor-grid/candor/estimator/density"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // class is a job profile class with the samples that were learned for it.
 type class struct {
-	profile messages.Profile
+	profile job.Profile
 	density *density.Class
 	outside uint64 // number of samples outside the template
 
-	told *messages.ClassEstimate // the latest answer of estimate; nil: none yet
+	told *market.ClassEstimate // the latest answer of estimate; nil: none yet
 	of   *density.Density
 }
 
-func newClass(p *messages.Profile) (*class, error) {
+func newClass(p *job.Profile) (*class, error) {
 	d, err := density.NewClass(densityConfig(p))
 	if err != nil {
 		return nil, messages.Errorf(messages.Invalid, "profile %s: %s", p.Name, messages.Detail(err))
@@ -27,7 +29,7 @@ func newClass(p *messages.Profile) (*class, error) {
 	return &class{profile: *p, density: d}, nil
 }
 
-func densityConfig(p *messages.Profile) density.Config {
+func densityConfig(p *job.Profile) density.Config {
 	c := density.Config{Rule: density.Rule(p.Bandwidth), Influence: p.Influence, Kernels: p.Kernels}
 	for _, b := range p.Bounds {
 		c.Bounds.Low, c.Bounds.High = append(c.Bounds.Low, b.Low), append(c.Bounds.High, b.High)
@@ -40,7 +42,7 @@ func densityConfig(p *messages.Profile) density.Config {
 
 // learnType adds the valuation that a job declared as a sample to a class: the first class of the same shape whose
 // bounds contain it. If there is none, the first class of its shape counts it as outside.
-func (m *Memory) learnType(o *messages.Observation) {
+func (m *Memory) learnType(o *job.Observation) {
 	var near *class
 	for _, c := range m.classes {
 		x, ok := c.profile.Observed(o)
@@ -67,8 +69,8 @@ func (m *Memory) class(name messages.Name) (*class, error) {
 }
 
 // Classes returns what is known about each job profile class.
-func (m *Memory) Classes() (reply messages.ClassesReply, err error) {
-	reply.Classes = []messages.ClassEstimate{}
+func (m *Memory) Classes() (reply market.ClassesReply, err error) {
+	reply.Classes = []market.ClassEstimate{}
 	for _, c := range m.classes {
 		e, err := c.estimate()
 		if err != nil {
@@ -83,15 +85,15 @@ func (m *Memory) Classes() (reply messages.ClassesReply, err error) {
 const momentDraws = 2000
 
 // estimate describes the class. For each new density of the class it makes thousands of draws.
-func (c *class) estimate() (messages.ClassEstimate, error) {
+func (c *class) estimate() (market.ClassEstimate, error) {
 	f, err := c.density.Estimate()
 	if err != nil {
-		return messages.ClassEstimate{}, err
+		return market.ClassEstimate{}, err
 	}
 	if c.told == nil || c.of != f {
 		e, err := c.describe()
 		if err != nil {
-			return messages.ClassEstimate{}, err
+			return market.ClassEstimate{}, err
 		}
 		c.told, c.of = &e, f
 	}
@@ -100,12 +102,12 @@ func (c *class) estimate() (messages.ClassEstimate, error) {
 	return e, nil
 }
 
-func (c *class) describe() (messages.ClassEstimate, error) {
+func (c *class) describe() (market.ClassEstimate, error) {
 	s, err := c.density.Summary()
 	if err != nil {
-		return messages.ClassEstimate{}, err
+		return market.ClassEstimate{}, err
 	}
-	e := messages.ClassEstimate{
+	e := market.ClassEstimate{
 		Profile: c.profile, Accounts: s.Accounts, Kernels: s.Kernels,
 		Effective: s.Effective, Screened: s.Screened, Prior: s.Prior, Moved: s.Moved, MovedBy: s.MovedBy,
 	}
@@ -134,7 +136,7 @@ func moments(values []float64, l int) (mean, deviation []float64) {
 
 // Samples prepares draws from a class. The returned function makes them. It does not use the memory, so it needs no
 // lock.
-func (m *Memory) Samples(r *messages.SamplesRequest) (draw func() (messages.SamplesReply, error), err error) {
+func (m *Memory) Samples(r *market.SamplesRequest) (draw func() (market.SamplesReply, error), err error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
@@ -146,20 +148,20 @@ func (m *Memory) Samples(r *messages.SamplesRequest) (draw func() (messages.Samp
 	if err != nil {
 		return nil, err
 	}
-	reply := messages.SamplesReply{Class: r.Class, Parameters: c.profile.Parameters(), Runs: c.density.Effective()}
+	reply := market.SamplesReply{Class: r.Class, Parameters: c.profile.Parameters(), Runs: c.density.Effective()}
 	reply.Prior = max(0, 1-reply.Runs/density.Sufficient)
 	profile, bounds, request := c.profile, densityConfig(&c.profile).Bounds, *r
-	return func() (messages.SamplesReply, error) { return drawTypes(reply, f, &profile, &bounds, &request) }, nil
+	return func() (market.SamplesReply, error) { return drawTypes(reply, f, &profile, &bounds, &request) }, nil
 }
 
 // redraws is how often a draw is repeated if it is not a valid type, for example a custom type whose points are out
 // of order.
 const redraws = 1000
 
-func drawTypes(reply messages.SamplesReply, f *density.Density, p *messages.Profile, b *density.Bounds, r *messages.SamplesRequest) (messages.SamplesReply, error) {
+func drawTypes(reply market.SamplesReply, f *density.Density, p *job.Profile, b *density.Bounds, r *market.SamplesRequest) (market.SamplesReply, error) {
 	random := rand.New(rand.NewPCG(r.Seed, 0x74797065)) // the second number keeps the stream apart from other uses of the seed
 	x := make([]float64, len(p.Bounds))
-	if p.Class == messages.Queued {
+	if p.Class == job.Queued {
 		for range r.Draws {
 			f.DrawWithin(random, b, x)
 			reply.Samples = append(reply.Samples, x...)
@@ -167,7 +169,7 @@ func drawTypes(reply messages.SamplesReply, f *density.Density, p *messages.Prof
 		return reply, nil
 	}
 	for range r.Draws {
-		v, err := messages.Valuation{}, error(nil)
+		v, err := job.Valuation{}, error(nil)
 		for range redraws {
 			f.DrawWithin(random, b, x)
 			if v, err = p.Valuation(x); err == nil {

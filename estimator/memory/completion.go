@@ -7,6 +7,8 @@ import (
 
 	"github.com/candor-grid/candor/estimator/runtime"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // plays is the number of times that a job is simulated.
@@ -14,11 +16,11 @@ const plays = 512
 
 // Estimate returns what is expected of a job: what it is worth, how long a task of each stage runs, and when the job
 // would be complete. The job must be valid.
-func (m *Memory) Estimate(account messages.Name, spec *messages.JobSpec) (reply messages.EstimateReply, err error) {
+func (m *Memory) Estimate(account messages.Name, spec *job.JobSpec) (reply market.EstimateReply, err error) {
 	if reply.Utility, reply.Declared, err = m.worth(account, spec); err != nil {
 		return reply, err
 	}
-	r := &messages.RuntimeRequest{Account: account, Name: spec.Name}
+	r := &market.RuntimeRequest{Account: account, Name: spec.Name}
 	draws := make([]stageDraws, len(spec.Stages))
 	for i := range spec.Stages {
 		s := &spec.Stages[i]
@@ -36,11 +38,11 @@ func (m *Memory) Estimate(account messages.Name, spec *messages.JobSpec) (reply 
 }
 
 // worth returns the utility function that the job declares, or otherwise the one that it would get.
-func (m *Memory) worth(account messages.Name, spec *messages.JobSpec) (r messages.UtilityReply, declared bool, err error) {
+func (m *Memory) worth(account messages.Name, spec *job.JobSpec) (r market.UtilityReply, declared bool, err error) {
 	if spec.Utility != nil {
-		return messages.UtilityReply{Utility: *spec.Utility}, true, nil
+		return market.UtilityReply{Utility: *spec.Utility}, true, nil
 	}
-	request := &messages.UtilityRequest{Account: account, Name: spec.Name, Market: spec.Market}
+	request := &market.UtilityRequest{Account: account, Name: spec.Name, Market: spec.Market}
 	for i := range spec.Stages {
 		request.Classes = append(request.Classes, spec.Stages[i].Class)
 	}
@@ -57,7 +59,7 @@ type stageDraws struct {
 	after []int
 }
 
-func (m *Memory) stage(account messages.Name, spec *messages.JobSpec, i int, task *runtime.Distribution) (stageDraws, error) {
+func (m *Memory) stage(account messages.Name, spec *job.JobSpec, i int, task *runtime.Distribution) (stageDraws, error) {
 	s := &spec.Stages[i]
 	d := stageDraws{task: task, tasks: float64(s.TaskCount())}
 	d.most = d.tasks
@@ -79,7 +81,7 @@ func (m *Memory) stage(account messages.Name, spec *messages.JobSpec, i int, tas
 
 // play simulates the job many times. A stage with an unknown number of slots gets one slot. An unknown wait counts as
 // 0. If a run time is unknown, there is no answer.
-func (m *Memory) play(account messages.Name, spec *messages.JobSpec, draws []stageDraws, reply messages.EstimateReply) (messages.EstimateReply, error) {
+func (m *Memory) play(account messages.Name, spec *job.JobSpec, draws []stageDraws, reply market.EstimateReply) (market.EstimateReply, error) {
 	wait, err := m.paces.waits.Estimate(waiting(account, spec.Name, spec.Market, len(spec.Stages)))
 	if err != nil {
 		return reply, err

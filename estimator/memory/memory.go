@@ -6,6 +6,7 @@ import (
 	"github.com/candor-grid/candor/estimator/internal/recent"
 	"github.com/candor-grid/candor/estimator/runtime"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 const (
@@ -16,9 +17,9 @@ const (
 )
 
 // checkProfiles returns an error for the first invalid field of job profile classes.
-func checkProfiles(profiles []messages.Profile) error {
-	if len(profiles) > messages.MaxProfiles {
-		return messages.Errorf(messages.TooLarge, "profiles: %d are more than the limit of %d", len(profiles), messages.MaxProfiles)
+func checkProfiles(profiles []job.Profile) error {
+	if len(profiles) > job.MaxProfiles {
+		return messages.Errorf(messages.TooLarge, "profiles: %d are more than the limit of %d", len(profiles), job.MaxProfiles)
 	}
 	names := map[messages.Name]bool{}
 	for i := range profiles {
@@ -45,7 +46,7 @@ type Memory struct {
 }
 
 // New returns an empty memory for a site's job profile classes.
-func New(profiles []messages.Profile) (*Memory, error) {
+func New(profiles []job.Profile) (*Memory, error) {
 	if err := checkProfiles(profiles); err != nil {
 		return nil, err
 	}
@@ -68,7 +69,7 @@ func (m *Memory) Kinds() int { return m.kinds.Len() }
 
 // Observe learns from an observation. fresh is false if the memory has already learned from the same job. An
 // observation that no auctioneer would make is an error.
-func (m *Memory) Observe(o *messages.Observation) (fresh bool, err error) {
+func (m *Memory) Observe(o *job.Observation) (fresh bool, err error) {
 	if err := check(o); err != nil {
 		return false, err
 	}
@@ -81,17 +82,17 @@ func (m *Memory) Observe(o *messages.Observation) (fresh bool, err error) {
 	return true, nil
 }
 
-func check(o *messages.Observation) error {
+func check(o *job.Observation) error {
 	switch {
 	case !messages.ValidName(o.Site) || !messages.ValidOwner(o.Account):
 		return messages.Errorf(messages.Invalid, "observation: without a valid site and account")
 	case o.Job == 0:
 		return messages.Errorf(messages.Invalid, "observation: of job 0")
-	case len(o.Name) > messages.MaxTextField:
+	case len(o.Name) > job.MaxTextField:
 		return messages.Errorf(messages.Invalid, "observation: of a job with an overlong name")
 	case !o.State.Final():
 		return messages.Errorf(messages.Invalid, "observation: of job %v, which is %v", o.Job, o.State)
-	case len(o.Stages) > messages.MaxStages || len(o.Work) > messages.MaxStages || len(o.Shares) > messages.MaxClasses:
+	case len(o.Stages) > job.MaxStages || len(o.Work) > job.MaxStages || len(o.Shares) > job.MaxClasses:
 		return messages.Errorf(messages.TooLarge, "observation: of job %v, which has more stages or classes than a job can have", o.Job)
 	}
 	return nil

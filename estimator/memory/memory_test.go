@@ -13,6 +13,9 @@ import (
 
 	"github.com/candor-grid/candor/estimator/internal/recent"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 func span(seconds float64) messages.Duration { return messages.Duration(seconds * 1e9) }
@@ -20,21 +23,21 @@ func span(seconds float64) messages.Duration { return messages.Duration(seconds 
 func at(seconds float64) messages.Time { return messages.Time(seconds * 1e6) }
 
 // profiles returns one job profile class of each shape.
-func profiles() []messages.Profile {
-	bounds := func(pairs ...any) (out []messages.ParameterBounds) {
+func profiles() []jobmsg.Profile {
+	bounds := func(pairs ...any) (out []jobmsg.ParameterBounds) {
 		for i := 0; i < len(pairs); i += 2 {
-			out = append(out, messages.ParameterBounds{Parameter: pairs[i].(string), High: float64(pairs[i+1].(int))})
+			out = append(out, jobmsg.ParameterBounds{Parameter: pairs[i].(string), High: float64(pairs[i+1].(int))})
 		}
 		return out
 	}
-	return []messages.Profile{
-		{Name: "due", Class: messages.Hard, Bounds: bounds("max", 100, "deadline", 1000)},
-		{Name: "late", Class: messages.Hard, Bounds: bounds("max", 100, "deadline", 100_000)},
-		{Name: "smooth", Class: messages.Sigmoidal, Bounds: bounds("max", 100, "mu", 1000, "delta", 1000), Prior: []messages.Sample{{50, 500, 100}}},
-		{Name: "again", Class: messages.Recurrent, SecondsPerUnit: 2, Bounds: bounds("max", 100, "workload", 1000)},
-		{Name: "down", Class: messages.LinearDecay, Bounds: bounds("max", 100, "mu", 1000, "delta", 1000), Bandwidth: "silverman_diag"},
-		{Name: "steps", Class: messages.Custom, Parts: []float64{1, 0.5, 0}, Bounds: bounds("max", 100, "at1", 100, "at2", 200, "at3", 300)},
-		{Name: "queue", Class: messages.Queued, Market: "batch", Bounds: bounds("value", 100, "delay", 1, "length", 1000)},
+	return []jobmsg.Profile{
+		{Name: "due", Class: jobmsg.Hard, Bounds: bounds("max", 100, "deadline", 1000)},
+		{Name: "late", Class: jobmsg.Hard, Bounds: bounds("max", 100, "deadline", 100_000)},
+		{Name: "smooth", Class: jobmsg.Sigmoidal, Bounds: bounds("max", 100, "mu", 1000, "delta", 1000), Prior: []jobmsg.Sample{{50, 500, 100}}},
+		{Name: "again", Class: jobmsg.Recurrent, SecondsPerUnit: 2, Bounds: bounds("max", 100, "workload", 1000)},
+		{Name: "down", Class: jobmsg.LinearDecay, Bounds: bounds("max", 100, "mu", 1000, "delta", 1000), Bandwidth: "silverman_diag"},
+		{Name: "steps", Class: jobmsg.Custom, Parts: []float64{1, 0.5, 0}, Bounds: bounds("max", 100, "at1", 100, "at2", 200, "at3", 300)},
+		{Name: "queue", Class: jobmsg.Queued, Market: "batch", Bounds: bounds("value", 100, "delay", 1, "length", 1000)},
 	}
 }
 
@@ -47,7 +50,7 @@ func remember(tb rapid.TB) *Memory {
 	return m
 }
 
-func (m *Memory) see(tb testing.TB, o messages.Observation) {
+func (m *Memory) see(tb testing.TB, o jobmsg.Observation) {
 	tb.Helper()
 	if fresh, err := m.Observe(&o); err != nil || !fresh {
 		tb.Fatalf("job %d: fresh %v, %v", o.Job, fresh, err)
@@ -56,29 +59,29 @@ func (m *Memory) see(tb testing.TB, o messages.Observation) {
 
 // observed returns the observation of a job with 60 s of maps and then 10 s of reduces. It got random shares of 10
 // slots each.
-func observed(r *rand.Rand, job messages.JobID, account messages.Name) messages.Observation {
+func observed(r *rand.Rand, job messages.JobID, account messages.Name) jobmsg.Observation {
 	maps, reduces := 0.25+0.25*r.Float64(), 0.25+0.25*r.Float64()
 	begin := at(float64(job) * 100)
 	first := begin.Add(span(6 / maps))
 	end := first.Add(span(1 / reduces))
-	return messages.Observation{
-		Site: "here", Job: job, Account: account, Name: "sort", Market: "main", State: messages.Completed,
+	return jobmsg.Observation{
+		Site: "here", Job: job, Account: account, Name: "sort", Market: "main", State: jobmsg.Completed,
 		Submitted: begin, Started: begin, Ended: end,
-		Shares: []messages.ClassShare{{Class: "map", Allocated: maps, Over: span(1)}, {Class: "reduce", Allocated: reduces, Over: span(1)}},
-		Stages: []messages.StageStatus{
+		Shares: []jobmsg.ClassShare{{Class: "map", Allocated: maps, Over: span(1)}, {Class: "reduce", Allocated: reduces, Over: span(1)}},
+		Stages: []jobmsg.StageStatus{
 			{Name: "m", Class: "map", Tasks: 6, Done: 6, Started: begin, Ended: first, SlotTime: span(60)},
 			{Name: "r", Class: "reduce", Tasks: 1, Done: 1, Started: first, Ended: end, SlotTime: span(10)},
 		},
-		Work:      []messages.StageWork{{Stage: "m", Command: "sorts", TimeLimit: span(100), Runtimes: []messages.Duration{span(9), span(11)}}, {Stage: "r", Command: "merges"}},
-		Valuation: &messages.Valuation{Class: messages.Hard, Max: 100 * r.Float64(), Deadline: 2000 * r.Float64()},
+		Work:      []jobmsg.StageWork{{Stage: "m", Command: "sorts", TimeLimit: span(100), Runtimes: []messages.Duration{span(9), span(11)}}, {Stage: "r", Command: "merges"}},
+		Valuation: &jobmsg.Valuation{Class: jobmsg.Hard, Max: 100 * r.Float64(), Deadline: 2000 * r.Float64()},
 	}
 }
 
 // ask makes all requests about an account's jobs, and returns the answers. It fails if a number is not finite.
 func (m *Memory) ask(tb rapid.TB, account messages.Name) string {
-	u, err := m.Utility(&messages.UtilityRequest{Account: account, Name: "sort", Market: "main", Classes: []messages.Name{"reduce", "map"}})
+	u, err := m.Utility(&market.UtilityRequest{Account: account, Name: "sort", Market: "main", Classes: []messages.Name{"reduce", "map"}})
 	must(tb, err)
-	spec := &messages.JobSpec{Name: "sort", Market: "main", Budget: 1, Stages: []messages.Stage{
+	spec := &jobmsg.JobSpec{Name: "sort", Market: "main", Budget: 1, Stages: []jobmsg.Stage{
 		{Name: "m", Class: "map", Tasks: 6, Command: []string{"x"}, TimeLimit: span(100)},
 		{Name: "r", Class: "reduce", Command: []string{"y"}, After: []messages.Name{"m"}, TimeLimit: span(100)}}}
 	e, err := m.Estimate(account, spec)
@@ -87,7 +90,7 @@ func (m *Memory) ask(tb rapid.TB, account messages.Name) string {
 	must(tb, err)
 	var out []any
 	for _, p := range m.classes {
-		draw, err := m.Samples(&messages.SamplesRequest{Class: p.profile.Name, Draws: 20, Seed: 1})
+		draw, err := m.Samples(&market.SamplesRequest{Class: p.profile.Name, Draws: 20, Seed: 1})
 		must(tb, err)
 		s, err := draw()
 		must(tb, err)
@@ -97,7 +100,7 @@ func (m *Memory) ask(tb rapid.TB, account messages.Name) string {
 		if text := fmt.Sprintf("%+v", reply); strings.Contains(text, "NaN") || strings.Contains(text, "+Inf") || strings.Contains(text, "-Inf") {
 			tb.Fatalf("an answer is not finite: %s", text)
 		}
-		if _, err := messages.Marshal(reply, messages.JSON); err != nil {
+		if _, err := wire.Marshal(reply, wire.JSON); err != nil {
 			tb.Fatalf("an answer cannot be written: %v", err)
 		}
 	}
@@ -114,7 +117,7 @@ func must(tb rapid.TB, err error) {
 func TestNothingSeen(t *testing.T) {
 	m := remember(t)
 	m.ask(t, "ada")
-	u, err := m.Utility(&messages.UtilityRequest{Account: "ada", Classes: []messages.Name{"map"}})
+	u, err := m.Utility(&market.UtilityRequest{Account: "ada", Classes: []messages.Name{"map"}})
 	if err != nil || u.Runs != 0 || u.Default != 1 || u.Utility.Weights.Of("map") != 1 {
 		t.Errorf("%+v, %v", u, err)
 	}
@@ -131,12 +134,12 @@ func TestWhatIsLearned(t *testing.T) {
 	for job := messages.JobID(1); job <= 50; job++ {
 		m.see(t, observed(r, job, "ada"))
 	}
-	request := &messages.UtilityRequest{Account: "ada", Name: "sort", Market: "main", Classes: []messages.Name{"map", "reduce"}}
+	request := &market.UtilityRequest{Account: "ada", Name: "sort", Market: "main", Classes: []messages.Name{"map", "reduce"}}
 	u, err := m.Utility(request)
 	if ratio := u.Utility.Weights.Of("map") / u.Utility.Weights.Of("reduce"); err != nil || u.Runs != 50 || !u.Determined || !(ratio > 4 && ratio < 8) || u.Default > 0.1 {
 		t.Errorf("%+v, %v", u, err)
 	}
-	for _, other := range []messages.UtilityRequest{
+	for _, other := range []market.UtilityRequest{
 		{Account: "bob", Name: "sort", Market: "main", Classes: request.Classes}, {Account: "ada", Name: "other", Market: "main", Classes: request.Classes},
 		{Account: "ada", Name: "sort", Market: "night", Classes: request.Classes}, {Account: "ada", Name: "sort", Market: "main", Classes: request.Classes[:1]},
 	} {
@@ -144,8 +147,8 @@ func TestWhatIsLearned(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", other, u, err)
 		}
 	}
-	times, err := m.Runtime(&messages.RuntimeRequest{Account: "ada", Name: "sort", Stages: []messages.StageShape{{Name: "m", Command: "sorts", Tasks: 6, TimeLimit: span(100)}}})
-	if s := times.Stages[0]; err != nil || s.Spread.Low != span(9) || s.Spread.High != span(11) || s.Robust > span(20) || len(s.Samples) != messages.MostRuntimes {
+	times, err := m.Runtime(&market.RuntimeRequest{Account: "ada", Name: "sort", Stages: []jobmsg.StageShape{{Name: "m", Command: "sorts", Tasks: 6, TimeLimit: span(100)}}})
+	if s := times.Stages[0]; err != nil || s.Spread.Low != span(9) || s.Spread.High != span(11) || s.Robust > span(20) || len(s.Samples) != jobmsg.MostRuntimes {
 		t.Errorf("%+v, %v", times, err)
 	}
 }
@@ -154,19 +157,19 @@ func TestWhatIsLearned(t *testing.T) {
 // all bounds must be counted.
 func TestTypesGoToTheirClass(t *testing.T) {
 	m := remember(t)
-	for job, v := range []messages.Valuation{
-		{Class: messages.Hard, Max: 1, Deadline: 10}, {Class: messages.Hard, Max: 1, Deadline: 5000}, {Class: messages.Hard, Max: 1, Deadline: 1e9},
-		{Class: messages.Sigmoidal, Max: 1, Mu: 1, Delta: 1}, {Class: messages.Recurrent, Max: 1, Workload: 1, SecondsPerUnit: 9},
-		{Class: messages.LinearDecay, Max: 1e9, Mu: 1, Delta: 1},
-		{Class: messages.Custom, Max: 1, Points: []messages.ValuationPoint{{At: 1, Part: 1}, {At: 2, Part: 0.5}, {At: 3}}},
-		{Class: messages.Custom, Max: 1, Points: []messages.ValuationPoint{{At: 1, Part: 1}, {At: 2, Part: 0.6}, {At: 3}}},
+	for job, v := range []jobmsg.Valuation{
+		{Class: jobmsg.Hard, Max: 1, Deadline: 10}, {Class: jobmsg.Hard, Max: 1, Deadline: 5000}, {Class: jobmsg.Hard, Max: 1, Deadline: 1e9},
+		{Class: jobmsg.Sigmoidal, Max: 1, Mu: 1, Delta: 1}, {Class: jobmsg.Recurrent, Max: 1, Workload: 1, SecondsPerUnit: 9},
+		{Class: jobmsg.LinearDecay, Max: 1e9, Mu: 1, Delta: 1},
+		{Class: jobmsg.Custom, Max: 1, Points: []jobmsg.ValuationPoint{{At: 1, Part: 1}, {At: 2, Part: 0.5}, {At: 3}}},
+		{Class: jobmsg.Custom, Max: 1, Points: []jobmsg.ValuationPoint{{At: 1, Part: 1}, {At: 2, Part: 0.6}, {At: 3}}},
 	} {
-		m.see(t, messages.Observation{Site: "here", Job: messages.JobID(job + 1), Account: "ada", State: messages.Cancelled, Valuation: &v})
+		m.see(t, jobmsg.Observation{Site: "here", Job: messages.JobID(job + 1), Account: "ada", State: jobmsg.Cancelled, Valuation: &v})
 	}
 	for job, market := range map[messages.JobID]messages.Name{11: "batch", 12: "main"} {
-		m.see(t, messages.Observation{Site: "here", Job: job, Account: "ada", Market: market, State: messages.Completed, Value: 5 * messages.Credit, Delay: messages.Credit / 2, Length: span(60)})
+		m.see(t, jobmsg.Observation{Site: "here", Job: job, Account: "ada", Market: market, State: jobmsg.Completed, Value: 5 * messages.Credit, Delay: messages.Credit / 2, Length: span(60)})
 	}
-	m.see(t, messages.Observation{Site: "here", Job: 13, Account: "ada", Market: "batch", State: messages.Completed, Value: 500 * messages.Credit, Length: span(60)})
+	m.see(t, jobmsg.Observation{Site: "here", Job: 13, Account: "ada", Market: "batch", State: jobmsg.Completed, Value: 500 * messages.Credit, Length: span(60)})
 	reply, err := m.Classes()
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +186,7 @@ func TestTypesGoToTheirClass(t *testing.T) {
 // TestRepeatedAndOutOfOrder: repeated observations and another order must not change the answers, except for
 // rounding.
 func TestRepeatedAndOutOfOrder(t *testing.T) {
-	var all []messages.Observation
+	var all []jobmsg.Observation
 	r := rand.New(rand.NewPCG(2, 2))
 	for job := messages.JobID(1); job <= 15; job++ {
 		all = append(all, observed(r, job, "ada"))
@@ -199,7 +202,7 @@ func TestRepeatedAndOutOfOrder(t *testing.T) {
 			t.Fatalf("a repeated one: %v, %v", fresh, err)
 		}
 	}
-	request := &messages.UtilityRequest{Account: "ada", Name: "sort", Market: "main", Classes: []messages.Name{"map", "reduce"}}
+	request := &market.UtilityRequest{Account: "ada", Name: "sort", Market: "main", Classes: []messages.Name{"map", "reduce"}}
 	a, err := straight.Utility(request)
 	must(t, err)
 	b, err := shuffled.Utility(request)
@@ -207,7 +210,7 @@ func TestRepeatedAndOutOfOrder(t *testing.T) {
 	if a.Runs != b.Runs || math.Abs(a.Utility.Weights[0].Weight-b.Utility.Weights[0].Weight) > 1e-9 || straight.Observed() != shuffled.Observed() {
 		t.Errorf("%+v, out of order %+v", a, b)
 	}
-	times := &messages.RuntimeRequest{Account: "ada", Name: "sort", Stages: []messages.StageShape{{Name: "m", Command: "sorts", Tasks: 6}}}
+	times := &market.RuntimeRequest{Account: "ada", Name: "sort", Stages: []jobmsg.StageShape{{Name: "m", Command: "sorts", Tasks: 6}}}
 	x, err := straight.Runtime(times)
 	must(t, err)
 	y, err := shuffled.Runtime(times)
@@ -248,11 +251,11 @@ func TestOddNumbersComeToNothing(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	m, r := remember(t), rand.New(rand.NewPCG(4, 4))
 	before := m.Snapshot()
-	for name, change := range map[string]func(*messages.Observation){
-		"site": func(o *messages.Observation) { o.Site = "" }, "account": func(o *messages.Observation) { o.Account = "A" },
-		"job": func(o *messages.Observation) { o.Job = 0 }, "state": func(o *messages.Observation) { o.State = messages.Running },
-		"name":   func(o *messages.Observation) { o.Name = strings.Repeat("x", messages.MaxTextField+1) },
-		"stages": func(o *messages.Observation) { o.Stages = make([]messages.StageStatus, messages.MaxStages+1) },
+	for name, change := range map[string]func(*jobmsg.Observation){
+		"site": func(o *jobmsg.Observation) { o.Site = "" }, "account": func(o *jobmsg.Observation) { o.Account = "A" },
+		"job": func(o *jobmsg.Observation) { o.Job = 0 }, "state": func(o *jobmsg.Observation) { o.State = jobmsg.Running },
+		"name":   func(o *jobmsg.Observation) { o.Name = strings.Repeat("x", jobmsg.MaxTextField+1) },
+		"stages": func(o *jobmsg.Observation) { o.Stages = make([]jobmsg.StageStatus, jobmsg.MaxStages+1) },
 	} {
 		o := observed(r, 1, "ada")
 		change(&o)
@@ -263,11 +266,11 @@ func TestRefuses(t *testing.T) {
 	if !reflect.DeepEqual(m.Snapshot(), before) {
 		t.Error("something changed")
 	}
-	for name, change := range map[string]func([]messages.Profile){
-		"profiles[1].":  func(p []messages.Profile) { p[1].Name = "due" },
-		"reversed":      func(p []messages.Profile) { p[0].Bounds[1].Low = 2000 },
-		"not a number":  func(p []messages.Profile) { p[0].Bounds[1].Low = math.NaN() },
-		"prior outside": func(p []messages.Profile) { p[2].Prior[0][0] = -1 },
+	for name, change := range map[string]func([]jobmsg.Profile){
+		"profiles[1].":  func(p []jobmsg.Profile) { p[1].Name = "due" },
+		"reversed":      func(p []jobmsg.Profile) { p[0].Bounds[1].Low = 2000 },
+		"not a number":  func(p []jobmsg.Profile) { p[0].Bounds[1].Low = math.NaN() },
+		"prior outside": func(p []jobmsg.Profile) { p[2].Prior[0][0] = -1 },
 	} {
 		p := profiles()
 		change(p)
@@ -275,11 +278,11 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := m.Samples(&messages.SamplesRequest{Class: "none", Draws: 1}); messages.KindOf(err) != messages.NotFound {
+	if _, err := m.Samples(&market.SamplesRequest{Class: "none", Draws: 1}); messages.KindOf(err) != messages.NotFound {
 		t.Error(err)
 	}
-	for _, classes := range [][]messages.Name{nil, {"C PU"}, make([]messages.Name, messages.MaxStages+1)} {
-		if _, err := m.Utility(&messages.UtilityRequest{Classes: classes}); messages.KindOf(err) != messages.Invalid {
+	for _, classes := range [][]messages.Name{nil, {"C PU"}, make([]messages.Name, jobmsg.MaxStages+1)} {
+		if _, err := m.Utility(&market.UtilityRequest{Classes: classes}); messages.KindOf(err) != messages.Invalid {
 			t.Errorf("%v: %v", classes, err)
 		}
 	}
@@ -351,7 +354,7 @@ func TestJobSet(t *testing.T) {
 // BenchmarkTake observes jobs of a site with 200 users. Each job has two stages and a type.
 func BenchmarkTake(b *testing.B) {
 	m, r := remember(b), rand.New(rand.NewPCG(7, 7))
-	all := make([]messages.Observation, 4096)
+	all := make([]jobmsg.Observation, 4096)
 	for k := range all {
 		all[k] = observed(r, messages.JobID(k+1), fmt.Sprintf("user%d", k%200))
 	}
@@ -370,7 +373,7 @@ func BenchmarkUtility(b *testing.B) {
 	for job := messages.JobID(1); job <= 50; job++ {
 		m.see(b, observed(r, job, "ada"))
 	}
-	request := &messages.UtilityRequest{Account: "ada", Name: "sort", Market: "main", Classes: []messages.Name{"map", "reduce"}}
+	request := &market.UtilityRequest{Account: "ada", Name: "sort", Market: "main", Classes: []messages.Name{"map", "reduce"}}
 	for b.Loop() {
 		if _, err := m.Utility(request); err != nil {
 			b.Fatal(err)
@@ -403,7 +406,7 @@ func TestLiarsMoveTheirOwnWeightsOnly(t *testing.T) {
 		}
 	}
 	for user := range 40 {
-		request := &messages.UtilityRequest{Account: fmt.Sprint("user", user), Name: "sort", Market: "main", Classes: []messages.Name{"map", "reduce"}}
+		request := &market.UtilityRequest{Account: fmt.Sprint("user", user), Name: "sort", Market: "main", Classes: []messages.Name{"map", "reduce"}}
 		a, err := honest.Utility(request)
 		must(t, err)
 		b, err := lied.Utility(request)
@@ -419,7 +422,7 @@ func BenchmarkJob(b *testing.B) {
 	for job := messages.JobID(1); job <= 50; job++ {
 		m.see(b, observed(r, job, "ada"))
 	}
-	spec := &messages.JobSpec{Name: "sort", Market: "main", Budget: 1, Stages: []messages.Stage{
+	spec := &jobmsg.JobSpec{Name: "sort", Market: "main", Budget: 1, Stages: []jobmsg.Stage{
 		{Name: "m", Class: "map", Tasks: 6, Command: []string{"x"}}, {Name: "r", Class: "reduce", Command: []string{"y"}, After: []messages.Name{"m"}}}}
 	for b.Loop() {
 		if _, err := m.Estimate("ada", spec); err != nil {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/candor-grid/candor/estimator/runtime"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // paces has what was learned about times, and about numbers of slots.
@@ -24,8 +26,8 @@ const (
 
 // learn learns from a completed job. The predictors refuse numbers out of range, which are
 // ignored.
-func (p *paces) learn(o *messages.Observation) {
-	if o.State != messages.Completed {
+func (p *paces) learn(o *job.Observation) {
+	if o.State != job.Completed {
 		return
 	}
 	if o.Started > 0 {
@@ -33,7 +35,7 @@ func (p *paces) learn(o *messages.Observation) {
 	}
 	for i := range o.Stages {
 		s := &o.Stages[i]
-		work := messages.StageWork{}
+		work := job.StageWork{}
 		if i < len(o.Work) {
 			work = o.Work[i]
 		}
@@ -41,11 +43,11 @@ func (p *paces) learn(o *messages.Observation) {
 	}
 }
 
-func (p *paces) learnStage(o *messages.Observation, s *messages.StageStatus, work *messages.StageWork) {
+func (p *paces) learnStage(o *job.Observation, s *job.StageStatus, work *job.StageWork) {
 	if s.Done <= 0 {
 		return
 	}
-	shape := messages.StageShape{Name: s.Name, Command: work.Command, Tasks: s.Tasks, TimeLimit: work.TimeLimit}
+	shape := job.StageShape{Name: s.Name, Command: work.Command, Tasks: s.Tasks, TimeLimit: work.TimeLimit}
 	times := make([]float64, len(work.Runtimes))
 	for k, d := range work.Runtimes {
 		times[k] = d.Seconds()
@@ -59,7 +61,7 @@ func (p *paces) learnStage(o *messages.Observation, s *messages.StageStatus, wor
 	}
 }
 
-func task(account messages.Name, job string, s *messages.StageShape) *runtime.Job {
+func task(account messages.Name, job string, s *job.StageShape) *runtime.Job {
 	return &runtime.Job{User: account, Group: job + "/" + s.Name, Command: s.Command, Size: int64(s.Tasks), Limit: s.TimeLimit.Seconds()}
 }
 
@@ -76,7 +78,7 @@ func slots(account, market, class messages.Name, tasks int) *runtime.Job {
 const defaultPart = 0.9
 
 // Runtime returns how long the tasks of stages take.
-func (m *Memory) Runtime(r *messages.RuntimeRequest) (reply messages.RuntimeReply, err error) {
+func (m *Memory) Runtime(r *market.RuntimeRequest) (reply market.RuntimeReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
@@ -94,8 +96,8 @@ func (m *Memory) Runtime(r *messages.RuntimeRequest) (reply messages.RuntimeRepl
 const nothingKnown = "nothing is known: no run was observed, and there is no time limit"
 
 // task estimates the run time of one task of a stage. The distribution is nil if nothing is known.
-func (m *Memory) task(r *messages.RuntimeRequest, s *messages.StageShape) (messages.RuntimeEstimate, *runtime.Distribution, error) {
-	e := messages.RuntimeEstimate{Stage: s.Name, Source: nothingKnown}
+func (m *Memory) task(r *market.RuntimeRequest, s *job.StageShape) (market.RuntimeEstimate, *runtime.Distribution, error) {
+	e := market.RuntimeEstimate{Stage: s.Name, Source: nothingKnown}
 	d, err := m.paces.tasks.Estimate(task(r.Account, r.Name, s))
 	if err != nil || d == nil {
 		return e, nil, err
@@ -110,25 +112,25 @@ func (m *Memory) task(r *messages.RuntimeRequest, s *messages.StageShape) (messa
 	if err != nil {
 		return e, nil, err
 	}
-	e.Robust, e.Spread, e.Samples = seconds(robust), spread(d), d.Samples(messages.MostRuntimes)
+	e.Robust, e.Spread, e.Samples = seconds(robust), spread(d), d.Samples(job.MostRuntimes)
 	e.Runs, e.Source = d.Runs, d.Source
 	return e, d, nil
 }
 
-func spread(d *runtime.Distribution) messages.Spread {
-	return messages.Spread{Low: seconds(d.Quantile(0.1)), Median: seconds(d.Quantile(0.5)), High: seconds(d.Quantile(0.9)), Mean: seconds(d.Mean())}
+func spread(d *runtime.Distribution) market.Spread {
+	return market.Spread{Low: seconds(d.Quantile(0.1)), Median: seconds(d.Quantile(0.5)), High: seconds(d.Quantile(0.9)), Mean: seconds(d.Mean())}
 }
 
 // seconds converts seconds to a duration, at most some 292 years, the longest duration.
 func seconds(x float64) messages.Duration { return messages.Duration(min(x, 9e9) * 1e9) }
 
 // spreadOf returns the spread of simulated times. It sorts times.
-func spreadOf(times []float64) messages.Spread {
+func spreadOf(times []float64) market.Spread {
 	slices.Sort(times)
 	at := func(part float64) messages.Duration { return seconds(times[int(part*float64(len(times)-1))]) }
 	sum := 0.0
 	for _, t := range times {
 		sum += t / float64(len(times))
 	}
-	return messages.Spread{Low: at(0.1), Median: at(0.5), High: at(0.9), Mean: seconds(sum)}
+	return market.Spread{Low: at(0.1), Median: at(0.5), High: at(0.9), Mean: seconds(sum)}
 }

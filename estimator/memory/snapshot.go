@@ -8,6 +8,7 @@ import (
 	"github.com/candor-grid/candor/estimator/runtime"
 	"github.com/candor-grid/candor/estimator/utility"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Record is a part of a memory. Exactly one field is set.
@@ -68,7 +69,7 @@ func (m *Memory) Snapshot() []Record {
 
 // Restore returns a memory that continues from a snapshot. It returns an error if the snapshot is damaged, or was
 // made for other job profile classes.
-func Restore(profiles []messages.Profile, records []Record) (*Memory, error) {
+func Restore(profiles []job.Profile, records []Record) (*Memory, error) {
 	m, err := New(profiles)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,8 @@ import (
 
 	"github.com/candor-grid/candor/estimator/utility"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // kind identifies runs of the same work.
@@ -25,13 +27,13 @@ func kindOf(account messages.Name, name string, market messages.Name, classes []
 type worth struct{ regression *utility.Regression }
 
 // learnUtility learns from a completed job what its shares were worth.
-func (m *Memory) learnUtility(o *messages.Observation) {
+func (m *Memory) learnUtility(o *job.Observation) {
 	classes, shares, y, ok := Run(o)
 	if !ok {
 		return
 	}
 	k := m.kinds.Touch(kindOf(o.Account, o.Name, o.Market, classes), func() *worth {
-		g, err := utility.New(messages.Linear, len(classes), halfLife)
+		g, err := utility.New(job.Linear, len(classes), halfLife)
 		if err != nil {
 			return &worth{} // too many classes: check prevents this
 		}
@@ -46,9 +48,9 @@ func (m *Memory) learnUtility(o *messages.Observation) {
 // Run returns what a completed job shows about the worth of its shares: the classes that its stages used, by name;
 // its share of each class; and its utility. The utility is the number of slots that the job kept busy, on average
 // from its submission to its end. ok is false if the job did not complete, or took no time.
-func Run(o *messages.Observation) (classes []messages.Name, shares []float64, worth float64, ok bool) {
+func Run(o *job.Observation) (classes []messages.Name, shares []float64, worth float64, ok bool) {
 	response := o.Ended.Sub(o.Submitted).Seconds()
-	if o.State != messages.Completed || !(response > 0) || len(o.Stages) == 0 {
+	if o.State != job.Completed || !(response > 0) || len(o.Stages) == 0 {
 		return nil, nil, 0, false
 	}
 	work := 0.0
@@ -71,7 +73,7 @@ func Run(o *messages.Observation) (classes []messages.Name, shares []float64, wo
 
 // shareOf returns the job's share of a class while it had tasks pending there. It is 1 if it never had for long
 // enough to be recorded.
-func shareOf(shares []messages.ClassShare, class messages.Name) (share float64, known bool) {
+func shareOf(shares []job.ClassShare, class messages.Name) (share float64, known bool) {
 	for _, s := range shares {
 		switch {
 		case s.Class != class:
@@ -89,14 +91,14 @@ func shareOf(shares []messages.ClassShare, class messages.Name) (share float64, 
 const leastWeight = 0.01
 
 // Utility returns what a kind of job is worth. Classes may be in any order, and may be repeated.
-func (m *Memory) Utility(r *messages.UtilityRequest) (messages.UtilityReply, error) {
-	if len(r.Classes) == 0 || len(r.Classes) > messages.MaxStages {
-		return messages.UtilityReply{}, messages.Errorf(messages.Invalid, "classes: are %d; name those that the job has stages in, 1 to %d", len(r.Classes), messages.MaxStages)
+func (m *Memory) Utility(r *market.UtilityRequest) (market.UtilityReply, error) {
+	if len(r.Classes) == 0 || len(r.Classes) > job.MaxStages {
+		return market.UtilityReply{}, messages.Errorf(messages.Invalid, "classes: are %d; name those that the job has stages in, 1 to %d", len(r.Classes), job.MaxStages)
 	}
 	classes := slices.Compact(slices.Sorted(slices.Values(r.Classes)))
 	for _, class := range classes {
 		if !messages.ValidFreeName(class) {
-			return messages.UtilityReply{}, messages.Errorf(messages.Invalid, "classes: one is not a name: a letter or digit, then at most 62 letters, digits, '.', '-' and '_'")
+			return market.UtilityReply{}, messages.Errorf(messages.Invalid, "classes: one is not a name: a letter or digit, then at most 62 letters, digits, '.', '-' and '_'")
 		}
 	}
 	even := slices.Repeat([]float64{1}, len(classes))
@@ -106,17 +108,17 @@ func (m *Memory) Utility(r *messages.UtilityRequest) (messages.UtilityReply, err
 	}
 	e, err := k.regression.Estimate(even)
 	if err != nil {
-		return messages.UtilityReply{}, err
+		return market.UtilityReply{}, err
 	}
 	return answer(classes, e), nil
 }
 
-func defaultReply(classes []messages.Name, weights []float64) messages.UtilityReply {
-	return messages.UtilityReply{Utility: messages.Utility{Form: messages.Linear, Weights: named(classes, weights)}, Default: 1}
+func defaultReply(classes []messages.Name, weights []float64) market.UtilityReply {
+	return market.UtilityReply{Utility: job.Utility{Form: job.Linear, Weights: named(classes, weights)}, Default: 1}
 }
 
 // answer scales the weights of an estimate so that their sum is their number, as in the default.
-func answer(classes []messages.Name, e *utility.Estimate) messages.UtilityReply {
+func answer(classes []messages.Name, e *utility.Estimate) market.UtilityReply {
 	weights := slices.Clone(e.Weights)
 	largest, sum := slices.Max(weights), 0.0
 	for j := range weights {
@@ -139,7 +141,7 @@ func answer(classes []messages.Name, e *utility.Estimate) messages.UtilityReply 
 
 // errorsOf returns the standard errors by class, in the unit of the weights. It returns none if one of them
 // overflows, for example because the job had almost no share of a class.
-func errorsOf(classes []messages.Name, errors []float64, scale float64) messages.Weights {
+func errorsOf(classes []messages.Name, errors []float64, scale float64) job.Weights {
 	if errors == nil {
 		return nil
 	}
@@ -160,10 +162,10 @@ func relative(x, of float64) float64 {
 	return 0
 }
 
-func named(classes []messages.Name, weights []float64) messages.Weights {
-	out := make(messages.Weights, len(classes))
+func named(classes []messages.Name, weights []float64) job.Weights {
+	out := make(job.Weights, len(classes))
 	for j, class := range classes {
-		out[j] = messages.ClassWeight{Class: class, Weight: weights[j]}
+		out[j] = job.ClassWeight{Class: class, Weight: weights[j]}
 	}
 	return out
 }

@@ -5,10 +5,11 @@ import (
 	"strconv"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Form is the form of a utility function: linear or log.
-type Form = messages.Form
+type Form = job.Form
 
 // Limits of accepted values.
 const (
@@ -76,7 +77,7 @@ func features(form Form, average, into []float64) error {
 	}
 	for j, s := range average {
 		into[j] = s
-		if form != messages.Log {
+		if form != job.Log {
 			continue
 		}
 		if s == 0 {

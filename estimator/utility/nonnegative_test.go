@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // triangular draws a triangular system. Sometimes columns are dependent, or one is zero.
@@ -106,7 +106,7 @@ func TestEstimateGoesFromTheDefaultToTheFit(t *testing.T) {
 	for _, noise := range []float64{0, 0.1} {
 		part, off := 1.1, math.Inf(1)
 		for _, k := range []int{0, 1, 3, 10, 100, 1000} {
-			g := learn(t, messages.Linear, 3, 0, history(r, messages.Linear, truth, k, noise))
+			g := learn(t, job.Linear, 3, 0, history(r, job.Linear, truth, k, noise))
 			e, err := g.Estimate(fallback)
 			if err != nil {
 				t.Fatal(err)
@@ -141,7 +141,7 @@ func TestEstimateHasNoUnit(t *testing.T) {
 			fallback[0] = 1
 			scaled[j] = 1000 * fallback[j]
 		}
-		form := []Form{messages.Linear, messages.Log}[r.IntN(2)]
+		form := []Form{job.Linear, job.Log}[r.IntN(2)]
 		runs := history(r, form, truth, r.IntN(10), 0.1)
 		a, err := learn(t, form, m, 0, runs).Estimate(fallback)
 		for i := range runs {

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Regression remembers the runs of one kind of job. It needs only m·(m+3)/2 numbers for any number of runs: the
@@ -26,8 +27,8 @@ type Regression struct {
 // New returns a regression over m resources. The weight of a run is halved when another run ends halfLife after it.
 // If halfLife is 0, weights never change.
 func New(form Form, m int, halfLife messages.Duration) (*Regression, error) {
-	if form != messages.Linear && form != messages.Log {
-		return nil, messages.Errorf(messages.Invalid, "form: must be %q or %q, is %.64q", messages.Linear, messages.Log, string(form))
+	if form != job.Linear && form != job.Log {
+		return nil, messages.Errorf(messages.Invalid, "form: must be %q or %q, is %.64q", job.Linear, job.Log, string(form))
 	}
 	if m < 1 || m > MaxResources {
 		return nil, messages.Errorf(messages.Invalid, "m: must be from 1 to %d resources, is %d", MaxResources, m)

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // run is one observation.
@@ -29,7 +30,7 @@ func history(r *rand.Rand, form Form, weights []float64, k int, noise float64) [
 		for j, w := range weights {
 			s := 0.03 + 0.57*r.Float64()
 			runs[i].average[j] = s
-			if form == messages.Log {
+			if form == job.Log {
 				s = math.Log(s)
 			}
 			runs[i].utility += w * s
@@ -69,7 +70,7 @@ func batch(form Form, m int, halfLife messages.Duration, runs []run) (w []float6
 		}
 		total += weight
 		for j, s := range o.average {
-			if form == messages.Log {
+			if form == job.Log {
 				s = math.Log(s)
 			}
 			x.Set(i, j, math.Sqrt(weight)*s)
@@ -110,7 +111,7 @@ func TestRecursiveIsBatch(t *testing.T) {
 	for range 2000 {
 		m := 1 + r.IntN(5)
 		k := m + 1 + r.IntN(30)
-		form := []Form{messages.Linear, messages.Log}[r.IntN(2)]
+		form := []Form{job.Linear, job.Log}[r.IntN(2)]
 		halfLife := messages.Duration(r.Int64N(2) * 300e6)
 		weights := make([]float64, m)
 		for j := range weights {
@@ -142,11 +143,11 @@ func TestStandardErrorsAreHonest(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	sum, n := 0.0, 0.0
 	for range 2000 {
-		runs := history(r, messages.Linear, []float64{3, 1}, 20, 0)
+		runs := history(r, job.Linear, []float64{3, 1}, 20, 0)
 		for i := range runs {
 			runs[i].utility += 0.3 * r.NormFloat64()
 		}
-		f := learn(t, messages.Linear, 2, 0, runs).Fit()
+		f := learn(t, job.Linear, 2, 0, runs).Fit()
 		for j, want := range []float64{3, 1} {
 			sum += math.Pow((f.Weights[j]-want)/f.StandardErrors[j], 2)
 			n++
@@ -172,7 +173,7 @@ func TestRankIsShort(t *testing.T) {
 		"never":        {1, [][]float64{{0.5, 0}, {0.25, 0}, {0.3, 0}}},
 		"nothing":      {0, [][]float64{{0, 0}, {0, 0}}},
 	} {
-		g := learn(t, messages.Linear, 2, 0, nil)
+		g := learn(t, job.Linear, 2, 0, nil)
 		for i, average := range c.runs {
 			if err := g.Observe(0, average, float64(1+i%2)); err != nil {
 				t.Fatal(err)
@@ -191,7 +192,7 @@ func TestRankIsShort(t *testing.T) {
 // TestUnexplainedWithoutRank: if the rank is below m, the rss must still be the least possible.
 func TestUnexplainedWithoutRank(t *testing.T) {
 	runs := []run{{0, []float64{0.5, 0.25}, 1}, {0, []float64{0.5, 0.25}, 3}}
-	if f := learn(t, messages.Linear, 2, 0, runs).Fit(); f.Rank != 1 || !near(f.RSS, 2, 1e-14) { // (1−2)²+(3−2)²
+	if f := learn(t, job.Linear, 2, 0, runs).Fit(); f.Rank != 1 || !near(f.RSS, 2, 1e-14) { // (1−2)²+(3−2)²
 		t.Errorf("%+v", f)
 	}
 }
@@ -201,12 +202,12 @@ func TestUnexplainedWithoutRank(t *testing.T) {
 func TestHalfLife(t *testing.T) {
 	const hour = messages.Duration(3600e6)
 	runs := []run{{messages.Time(hour), []float64{1}, 0}, {messages.Time(2 * hour), []float64{1}, 3}}
-	f := learn(t, messages.Linear, 1, hour, runs).Fit()
+	f := learn(t, job.Linear, 1, hour, runs).Fit()
 	if !near(f.Weights[0], 2, 1e-14) || !near(f.Weight, 1.5, 1e-14) || f.Runs != 2 {
 		t.Errorf("%+v", f)
 	}
 	runs = append(runs, run{messages.Time(10_000 * hour), []float64{0.5}, 2}, run{0, []float64{1}, 9})
-	if f := learn(t, messages.Linear, 1, hour, runs).Fit(); !near(f.Weights[0], 4, 1e-12) || !near(f.Weight, 1, 1e-12) {
+	if f := learn(t, job.Linear, 1, hour, runs).Fit(); !near(f.Weights[0], 4, 1e-12) || !near(f.Weight, 1, 1e-12) {
 		t.Errorf("%+v", f)
 	}
 }
@@ -218,7 +219,7 @@ func TestFigure11(t *testing.T) {
 	ratios := func(k, repetitions int) (values []float64, variance float64) {
 		mean := 0.0
 		for range repetitions {
-			w := learn(t, messages.Linear, 2, 0, history(r, messages.Linear, []float64{6, 1}, k, 0.05)).Fit().Weights
+			w := learn(t, job.Linear, 2, 0, history(r, job.Linear, []float64{6, 1}, k, 0.05)).Fit().Weights
 			values = append(values, w[0]/w[1])
 			angle := math.Atan2(w[1], w[0])
 			mean += angle / float64(repetitions)
@@ -261,12 +262,12 @@ func TestRefuses(t *testing.T) {
 		average []float64
 		utility float64
 	}{
-		"average[1]: a share must be from 0 to 1, is NaN": {messages.Linear, []float64{1, nan}, 1},
-		"average[0]: a share must be from 0 to 1, is -1":  {messages.Linear, []float64{-1, 1}, 1},
-		"average[1]: is 0, which has no":                  {messages.Log, []float64{1, 0}, 1},
-		"average: must be one share for each of 2":        {messages.Linear, []float64{1}, 1},
-		"utility: must be finite":                         {messages.Linear, []float64{1, 1}, inf},
-		"utility: must be finite and of":                  {messages.Linear, []float64{1, 1}, nan},
+		"average[1]: a share must be from 0 to 1, is NaN": {job.Linear, []float64{1, nan}, 1},
+		"average[0]: a share must be from 0 to 1, is -1":  {job.Linear, []float64{-1, 1}, 1},
+		"average[1]: is 0, which has no":                  {job.Log, []float64{1, 0}, 1},
+		"average: must be one share for each of 2":        {job.Linear, []float64{1}, 1},
+		"utility: must be finite":                         {job.Linear, []float64{1, 1}, inf},
+		"utility: must be finite and of":                  {job.Linear, []float64{1, 1}, nan},
 	} {
 		g := learn(t, c.form, 2, 0, []run{{5, []float64{0.5, 0.25}, 1}})
 		before := g.Snapshot()
@@ -281,11 +282,11 @@ func TestRefuses(t *testing.T) {
 		"default[0]: must be 0 or above":     {-1, 1},
 		"default: all weights are 0":         {0, 0},
 	} {
-		if _, err := learn(t, messages.Linear, 2, 0, nil).Estimate(fallback); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), says) {
+		if _, err := learn(t, job.Linear, 2, 0, nil).Estimate(fallback); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %q", err, says)
 		}
 	}
-	for _, err := range []error{second(New("cubic", 1, 0)), second(New(messages.Log, 0, 0)), second(New(messages.Log, 65, 0)), second(New(messages.Log, 1, -1))} {
+	for _, err := range []error{second(New("cubic", 1, 0)), second(New(job.Log, 0, 0)), second(New(job.Log, 65, 0)), second(New(job.Log, 1, -1))} {
 		if messages.KindOf(err) != messages.Invalid {
 			t.Errorf("%v", err)
 		}
@@ -296,9 +297,9 @@ func second[T any](_ T, err error) error { return err }
 
 func TestSnapshot(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 1))
-	runs := history(r, messages.Log, []float64{1, 2, 3}, 20, 0.1)
-	whole := learn(t, messages.Log, 3, 1e8, runs)
-	restored, err := Restore(learn(t, messages.Log, 3, 1e8, runs[:10]).Snapshot())
+	runs := history(r, job.Log, []float64{1, 2, 3}, 20, 0.1)
+	whole := learn(t, job.Log, 3, 1e8, runs)
+	restored, err := Restore(learn(t, job.Log, 3, 1e8, runs[:10]).Snapshot())
 	for _, o := range runs[10:] {
 		if err == nil {
 			err = restored.Observe(o.ended, o.average, o.utility)
@@ -325,8 +326,8 @@ func TestSnapshot(t *testing.T) {
 func BenchmarkObserve(b *testing.B) {
 	for _, m := range []int{2, 4, 16} {
 		b.Run(fmt.Sprintf("m=%d", m), func(b *testing.B) {
-			runs := history(rand.New(rand.NewPCG(1, 1)), messages.Linear, make([]float64, m), 64, 0)
-			g := learn(b, messages.Linear, m, 1e9, nil)
+			runs := history(rand.New(rand.NewPCG(1, 1)), job.Linear, make([]float64, m), 64, 0)
+			g := learn(b, job.Linear, m, 1e9, nil)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				if err := g.Observe(messages.Time(i), runs[i%64].average, 1); err != nil {
@@ -344,7 +345,7 @@ func BenchmarkEstimate(b *testing.B) {
 			for j := range weights {
 				weights[j], fallback[j] = float64(j), 1
 			}
-			g := learn(b, messages.Linear, m, 0, history(rand.New(rand.NewPCG(1, 1)), messages.Linear, weights, 5*m, 0.1))
+			g := learn(b, job.Linear, m, 0, history(rand.New(rand.NewPCG(1, 1)), job.Linear, weights, 5*m, 0.1))
 			for b.Loop() {
 				if _, err := g.Estimate(fallback); err != nil {
 					b.Fatal(err)

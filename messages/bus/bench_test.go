@@ -8,25 +8,27 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // These benchmarks measure the round trip of an exchange with 16 finishes and 16 claims: through Call and Handle, and
 // with the same bytes through nats.go alone.
 
-func benchExchange() messages.Exchange {
-	x := messages.Exchange{Session: 1 << 60, Seq: 77}
+func benchExchange() agent.Exchange {
+	x := agent.Exchange{Session: 1 << 60, Seq: 77}
 	for i := range 16 {
-		x.Finished = append(x.Finished, messages.Finished{
+		x.Finished = append(x.Finished, agent.Finished{
 			Attempt: messages.Attempt{Task: messages.TaskRef{Job: messages.JobID(1000 + i), Stage: 1, Index: uint32(70000 + i)}, Number: 1},
 			Started: 1_700_000_000_000_000, Ended: 1_700_000_001_000_000, CPU: 1e9, MaxRSS: 12 << 20})
-		x.Claims = append(x.Claims, messages.Claim{Market: "main", Class: "map", Job: messages.JobID(1000 + i), Slots: 1})
+		x.Claims = append(x.Claims, agent.Claim{Market: "main", Class: "map", Job: messages.JobID(1000 + i), Slots: 1})
 	}
 	return x
 }
 
-func benchReply() (r messages.ExchangeReply) {
+func benchReply() (r agent.ExchangeReply) {
 	for i := range 16 {
-		r.Grants = append(r.Grants, messages.Grant{Attempt: messages.Attempt{Task: messages.TaskRef{Job: 1000, Index: uint32(i)}, Number: 1}})
+		r.Grants = append(r.Grants, agent.Grant{Attempt: messages.Attempt{Task: messages.TaskRef{Job: 1000, Index: uint32(i)}, Number: 1}})
 	}
 	return r
 }
@@ -95,11 +97,11 @@ func benchRaw(b *testing.B, c Config) {
 		defer nc.Close()
 		conns[i] = nc
 	}
-	x, err := messages.Marshal(benchExchange(), messages.Msgpack)
+	x, err := wire.Marshal(benchExchange(), wire.Msgpack)
 	if err != nil {
 		b.Fatal(err)
 	}
-	r, err := messages.Marshal(benchReply(), messages.Msgpack)
+	r, err := wire.Marshal(benchReply(), wire.Msgpack)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -126,7 +128,7 @@ func benchBus(b *testing.B, connect func() (Bus, error)) {
 		buses[i] = c
 	}
 	reply := benchReply()
-	service := one("exchange.*", Handle("exchange", func(context.Context, messages.Name, messages.Exchange) (messages.ExchangeReply, error) {
+	service := one("exchange.*", Handle("exchange", func(context.Context, messages.Name, agent.Exchange) (agent.ExchangeReply, error) {
 		return reply, nil
 	}))
 	service.Name = "bench"
@@ -135,7 +137,7 @@ func benchBus(b *testing.B, connect func() (Bus, error)) {
 	}
 	x := benchExchange()
 	benchBoth(b, func() error {
-		_, err := Call[messages.ExchangeReply](context.Background(), buses[1], "exchange.alice", x)
+		_, err := Call[agent.ExchangeReply](context.Background(), buses[1], "exchange.alice", x)
 		return err
 	})
 }

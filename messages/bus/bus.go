@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // Bus is one actor's or user's connection. It is safe for concurrent use.
@@ -70,7 +71,7 @@ type Request struct {
 	Subject string
 	Caller  messages.Name // the account that sent it: the last token of the subject
 	Payload []byte
-	Format  messages.Format
+	Format  wire.Format
 	Proof   *messages.Proof // the proof that came with the request, not checked yet; nil: none
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/backoff"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // How long [Call] waits. An attempt waits attemptTimeout for its answer, or less if answers usually come sooner (see
@@ -72,7 +73,7 @@ func CallInto(ctx context.Context, b Bus, subject string, request, reply any) er
 	if err != nil {
 		return err
 	}
-	return messages.Unmarshal(data, messages.Detect(data, ""), reply)
+	return wire.Unmarshal(data, wire.Detect(data, ""), reply)
 }
 
 // attempts are the attempts of one call. An answer to an earlier attempt counts even after the
@@ -187,7 +188,7 @@ func (a *attempts) end(err error) error {
 func Handle[Req, Rep any](op string, f func(ctx context.Context, caller messages.Name, request Req) (Rep, error)) Handler {
 	return func(ctx context.Context, request Request) ([]byte, error) {
 		var req Req
-		if err := messages.Unmarshal(request.Payload, request.Format, &req); err != nil {
+		if err := wire.Unmarshal(request.Payload, request.Format, &req); err != nil {
 			return nil, messages.AsError(op, err)
 		}
 		if request.Proof != nil {
@@ -197,7 +198,7 @@ func Handle[Req, Rep any](op string, f func(ctx context.Context, caller messages
 		if err != nil {
 			return nil, messages.AsError(op, err)
 		}
-		data, err := messages.Marshal(rep, request.Format)
+		data, err := wire.Marshal(rep, request.Format)
 		if err != nil {
 			return nil, messages.AsError(op, err)
 		}

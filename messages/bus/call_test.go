@@ -13,26 +13,29 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
-func submitHandler(f func(messages.Name, messages.SubmitRequest) (messages.SubmitReply, error)) Handler {
-	return Handle("submit", func(_ context.Context, caller messages.Name, r messages.SubmitRequest) (messages.SubmitReply, error) {
+func submitHandler(f func(messages.Name, jobmsg.SubmitRequest) (jobmsg.SubmitReply, error)) Handler {
+	return Handle("submit", func(_ context.Context, caller messages.Name, r jobmsg.SubmitRequest) (jobmsg.SubmitReply, error) {
 		return f(caller, r)
 	})
 }
 
 func TestCallAndHandle(t *testing.T) {
 	eachBus(t, func(t *testing.T, connect grid) {
-		serve(t, connect(t, "$auctioneer"), one("submit.*", submitHandler(func(caller messages.Name, r messages.SubmitRequest) (messages.SubmitReply, error) {
-			return messages.SubmitReply{Job: 7, Payer: caller, Held: r.Spec.Budget}, r.Spec.Validate()
+		serve(t, connect(t, "$auctioneer"), one("submit.*", submitHandler(func(caller messages.Name, r jobmsg.SubmitRequest) (jobmsg.SubmitReply, error) {
+			return jobmsg.SubmitReply{Job: 7, Payer: caller, Held: r.Spec.Budget}, r.Spec.Validate()
 		})))
 		b := connect(t, "alice")
-		spec := messages.JobSpec{Budget: 5, Stages: []messages.Stage{{Name: "a", Command: []string{"true"}}}}
-		got, err := Call[messages.SubmitReply](within(t), b, "submit.alice", messages.SubmitRequest{Spec: spec})
-		if want := (messages.SubmitReply{Job: 7, Payer: "alice", Held: 5}); err != nil || !reflect.DeepEqual(got, want) {
+		spec := jobmsg.JobSpec{Budget: 5, Stages: []jobmsg.Stage{{Name: "a", Command: []string{"true"}}}}
+		got, err := Call[jobmsg.SubmitReply](within(t), b, "submit.alice", jobmsg.SubmitRequest{Spec: spec})
+		if want := (jobmsg.SubmitReply{Job: 7, Payer: "alice", Held: 5}); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, %v", got, err)
 		}
-		_, err = Call[messages.SubmitReply](context.Background(), b, "submit.alice", messages.SubmitRequest{})
+		_, err = Call[jobmsg.SubmitReply](context.Background(), b, "submit.alice", jobmsg.SubmitRequest{})
 		wantKind(t, err, messages.Invalid)
 		if e := err.(*messages.Error); e.Op != "submit" || !strings.HasPrefix(e.Message, "budget: ") {
 			t.Errorf("got %v", e)
@@ -55,13 +58,13 @@ func TestCallAndHandle(t *testing.T) {
 func TestCallAsksAgainWhileNobodyLeads(t *testing.T) {
 	asked := 0
 	b := NewMemory().Connect("alice")
-	serve(t, b, one("submit.*", submitHandler(func(messages.Name, messages.SubmitRequest) (r messages.SubmitReply, err error) {
+	serve(t, b, one("submit.*", submitHandler(func(messages.Name, jobmsg.SubmitRequest) (r jobmsg.SubmitReply, err error) {
 		if asked++; asked < 4 {
 			return r, messages.Errorf(messages.NotLeader, "ask another")
 		}
 		return r, messages.Errorf(messages.Conflict, "used before")
 	})))
-	_, err := Call[messages.SubmitReply](within(t), b, "submit.alice", messages.SubmitRequest{})
+	_, err := Call[jobmsg.SubmitReply](within(t), b, "submit.alice", jobmsg.SubmitRequest{})
 	wantKind(t, err, messages.Conflict)
 	if asked != 4 {
 		t.Errorf("asked %d times", asked)
@@ -88,14 +91,14 @@ func (f *forgetful) Request(ctx context.Context, _ string, _ []byte) ([]byte, er
 		<-ctx.Done()
 		return nil, messages.Errorf(messages.Unavailable, "no answer")
 	}
-	return messages.Marshal(messages.SubmitReply{Job: 1}, messages.Msgpack)
+	return wire.Marshal(jobmsg.SubmitReply{Job: 1}, wire.Msgpack)
 }
 
 // call sends a request to a forgetful bus and must get an answer within an hour of virtual time.
 func (f *forgetful) call(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
-	if _, err := Call[messages.SubmitReply](ctx, f, "submit.alice", messages.SubmitRequest{}); err != nil {
+	if _, err := Call[jobmsg.SubmitReply](ctx, f, "submit.alice", jobmsg.SubmitRequest{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -141,7 +144,7 @@ func (l *late) Request(ctx context.Context, _ string, _ []byte) ([]byte, error) 
 	l.asked.Add(1)
 	select {
 	case <-time.After(l.takes):
-		return messages.Marshal(messages.OffersReply{}, messages.Msgpack)
+		return wire.Marshal(clearing.OffersReply{}, wire.Msgpack)
 	case <-ctx.Done():
 		return nil, noAnswer(ctx, "s")
 	}
@@ -152,14 +155,14 @@ func (l *late) Request(ctx context.Context, _ string, _ []byte) ([]byte, error) 
 func TestCallAwaitsWhoWaitsForOthers(t *testing.T) {
 	for _, within := range []time.Duration{0, 500 * time.Millisecond, 5 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			r := messages.OffersRequest{Within: messages.Duration(within)}
+			r := clearing.OffersRequest{Within: messages.Duration(within)}
 			l := &late{takes: r.Waits().Std() + time.Millisecond}
 			const subject = "candor.west.auctioneer.offers.alice"
 			for range 20 {
 				l.note(subject, 5*time.Millisecond)
 			}
 			began := time.Now()
-			if _, err := Call[messages.OffersReply](t.Context(), l, subject, r); err != nil {
+			if _, err := Call[clearing.OffersReply](t.Context(), l, subject, r); err != nil {
 				t.Error(err)
 			}
 			if took := time.Since(began); took != l.takes || l.asked.Load() != 1 {
@@ -178,7 +181,7 @@ func TestCallHearsALateAnswer(t *testing.T) {
 			l.note("candor.west.auctioneer.job.alice", 5*time.Millisecond)
 		}
 		began := time.Now()
-		if _, err := Call[messages.OffersReply](t.Context(), l, "candor.west.auctioneer.job.alice", messages.JobRequest{Job: 1}); err != nil {
+		if _, err := Call[clearing.OffersReply](t.Context(), l, "candor.west.auctioneer.job.alice", jobmsg.JobRequest{Job: 1}); err != nil {
 			t.Error(err)
 		}
 		if took := time.Since(began); took != l.takes || l.asked.Load() > 5 {
@@ -209,7 +212,7 @@ func TestCallHearsALateRefusal(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := &refusing{first: first}
 			began := time.Now()
-			_, err := Call[messages.SubmitReply](t.Context(), f, "submit.alice", messages.SubmitRequest{})
+			_, err := Call[jobmsg.SubmitReply](t.Context(), f, "submit.alice", jobmsg.SubmitRequest{})
 			want, least, most := messages.Exhausted, 2*attemptTimeout, 2*attemptTimeout+waits.Last
 			if doubtful(first) {
 				want, least, most = messages.Unknown, RequestTimeout-waits.Last, RequestTimeout
@@ -254,7 +257,7 @@ func TestCallKeepsItsDoubt(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := &moody{errs: test.errs}
-			_, err := Call[messages.SubmitReply](t.Context(), b, "submit.alice", messages.SubmitRequest{})
+			_, err := Call[jobmsg.SubmitReply](t.Context(), b, "submit.alice", jobmsg.SubmitRequest{})
 			if messages.KindOf(err) != test.want || test.asked != 0 && b.asked != test.asked || test.asked == 0 && b.asked < 5 {
 				t.Errorf("%s: %v after %d attempts", name, err, b.asked)
 			}
@@ -266,29 +269,29 @@ func TestCallEndsWithTheLastError(t *testing.T) {
 	b := NewMemory().Connect("alice")
 	ctx, cancel := context.WithCancel(context.Background())
 	asked := 0
-	serve(t, b, one("submit.*", submitHandler(func(messages.Name, messages.SubmitRequest) (r messages.SubmitReply, err error) {
+	serve(t, b, one("submit.*", submitHandler(func(messages.Name, jobmsg.SubmitRequest) (r jobmsg.SubmitReply, err error) {
 		if asked++; asked == 3 {
 			defer cancel()
 		}
 		return r, messages.Errorf(messages.NotLeader, "ask another")
 	})))
-	_, err := Call[messages.SubmitReply](ctx, b, "submit.alice", messages.SubmitRequest{})
+	_, err := Call[jobmsg.SubmitReply](ctx, b, "submit.alice", jobmsg.SubmitRequest{})
 	if k := messages.KindOf(err); k != messages.NotLeader && k != messages.Unavailable {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Call[messages.SubmitReply](within(t), b, "submit.alice", map[string]int{}); messages.KindOf(err) != messages.Internal {
+	if _, err := Call[jobmsg.SubmitReply](within(t), b, "submit.alice", map[string]int{}); messages.KindOf(err) != messages.Internal {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestCallFindsTheNextLeader(t *testing.T) {
 	eachBus(t, func(t *testing.T, connect grid) {
-		answer := submitHandler(func(messages.Name, messages.SubmitRequest) (messages.SubmitReply, error) {
-			return messages.SubmitReply{Job: 1}, nil
+		answer := submitHandler(func(messages.Name, jobmsg.SubmitRequest) (jobmsg.SubmitReply, error) {
+			return jobmsg.SubmitReply{Job: 1}, nil
 		})
 		first := serve(t, connect(t, "$auctioneer"), one("submit.*", answer))
 		b := connect(t, "alice")
-		if _, err := Call[messages.SubmitReply](within(t), b, "submit.alice", messages.SubmitRequest{}); err != nil {
+		if _, err := Call[jobmsg.SubmitReply](within(t), b, "submit.alice", jobmsg.SubmitRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := first.Stop(); err != nil {
@@ -296,7 +299,7 @@ func TestCallFindsTheNextLeader(t *testing.T) {
 		}
 		result := make(chan error)
 		go func() {
-			_, err := Call[messages.SubmitReply](within(t), b, "submit.alice", messages.SubmitRequest{})
+			_, err := Call[jobmsg.SubmitReply](within(t), b, "submit.alice", jobmsg.SubmitRequest{})
 			result <- err
 		}()
 		serve(t, connect(t, "$auctioneer"), one("submit.*", answer))

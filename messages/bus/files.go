@@ -8,25 +8,26 @@ import (
 	"io"
 
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // SendFile sends a file to a depot, unless the depot already has it. subject has the verb put or give. SendFile
 // reports whether it sent the file. An agent names its task in attempt; a user leaves it empty. If ctx has no
 // deadline, each piece may take [RequestTimeout].
-func SendFile(ctx context.Context, b Bus, subject string, attempt messages.Attempt, f messages.File, from io.ReaderAt) (sent bool, err error) {
-	request := messages.PutRequest{Digest: f.Digest, Size: f.Size, Attempt: attempt}
-	reply, err := Call[messages.PutReply](ctx, b, subject, request)
+func SendFile(ctx context.Context, b Bus, subject string, attempt messages.Attempt, f jobmsg.File, from io.ReaderAt) (sent bool, err error) {
+	request := jobmsg.PutRequest{Digest: f.Digest, Size: f.Size, Attempt: attempt}
+	reply, err := Call[jobmsg.PutReply](ctx, b, subject, request)
 	if err != nil || reply.Done {
 		return false, err
 	}
-	piece := make([]byte, min(messages.PieceSize, f.Size))
+	piece := make([]byte, min(jobmsg.PieceSize, f.Size))
 	for request.Offset < f.Size {
-		request.Data = piece[:min(messages.PieceSize, f.Size-request.Offset)]
+		request.Data = piece[:min(jobmsg.PieceSize, f.Size-request.Offset)]
 		n, err := from.ReadAt(request.Data, request.Offset)
 		if err != nil && !(errors.Is(err, io.EOF) && n == len(request.Data)) {
 			return true, messages.Errorf(messages.Invalid, "file %s: cannot be read to its end, did it change? %v", f.Name, err)
 		}
-		if reply, err = Call[messages.PutReply](ctx, b, subject, request); err != nil || reply.Done {
+		if reply, err = Call[jobmsg.PutReply](ctx, b, subject, request); err != nil || reply.Done {
 			return true, err
 		}
 		if reply.Next != request.Offset+int64(n) {
@@ -39,23 +40,23 @@ func SendFile(ctx context.Context, b Bus, subject string, attempt messages.Attem
 
 // ReceiveFile reads a file from a depot and checks its size and digest. subject has the verb get or take. After an
 // error, do not use the content of to.
-func ReceiveFile(ctx context.Context, b Bus, subject string, attempt messages.Attempt, f messages.File, to io.Writer) error {
-	return receiveFile(ctx, b, subject, messages.GetRequest{Digest: f.Digest, Attempt: attempt}, f, to)
+func ReceiveFile(ctx context.Context, b Bus, subject string, attempt messages.Attempt, f jobmsg.File, to io.Writer) error {
+	return receiveFile(ctx, b, subject, jobmsg.GetRequest{Digest: f.Digest, Attempt: attempt}, f, to)
 }
 
 // ReceiveFileOf does the same as [ReceiveFile], for a user or operator who reads an output file of an account's job.
-func ReceiveFileOf(ctx context.Context, b Bus, subject string, account messages.Name, attempt messages.Attempt, f messages.File, to io.Writer) error {
-	return receiveFile(ctx, b, subject, messages.GetRequest{Digest: f.Digest, Attempt: attempt, Account: account}, f, to)
+func ReceiveFileOf(ctx context.Context, b Bus, subject string, account messages.Name, attempt messages.Attempt, f jobmsg.File, to io.Writer) error {
+	return receiveFile(ctx, b, subject, jobmsg.GetRequest{Digest: f.Digest, Attempt: attempt, Account: account}, f, to)
 }
 
-func receiveFile(ctx context.Context, b Bus, subject string, request messages.GetRequest, f messages.File, to io.Writer) error {
+func receiveFile(ctx context.Context, b Bus, subject string, request jobmsg.GetRequest, f jobmsg.File, to io.Writer) error {
 	sum := sha256.New()
 	for {
-		reply, err := Call[messages.GetReply](ctx, b, subject, request)
+		reply, err := Call[jobmsg.GetReply](ctx, b, subject, request)
 		if err != nil {
 			return err
 		}
-		if want := min(messages.PieceSize, f.Size-request.Offset); reply.Size != f.Size || int64(len(reply.Data)) != want {
+		if want := min(jobmsg.PieceSize, f.Size-request.Offset); reply.Size != f.Size || int64(len(reply.Data)) != want {
 			return messages.Errorf(messages.Internal, "file %s: the depot has %d of its %d bytes", f.Name, reply.Size, f.Size)
 		}
 		sum.Write(reply.Data)
@@ -72,15 +73,15 @@ func receiveFile(ctx context.Context, b Bus, subject string, request messages.Ge
 	return nil
 }
 
-// Digest returns the size and digest of a file's content. It returns TooLarge above [messages.MaxFile].
-func Digest(name string, from io.Reader) (messages.File, error) {
+// Digest returns the size and digest of a file's content. It returns TooLarge above [job.MaxFile].
+func Digest(name string, from io.Reader) (jobmsg.File, error) {
 	sum := sha256.New()
-	n, err := io.Copy(sum, io.LimitReader(from, messages.MaxFile+1))
+	n, err := io.Copy(sum, io.LimitReader(from, jobmsg.MaxFile+1))
 	switch {
 	case err != nil:
-		return messages.File{}, messages.Errorf(messages.Invalid, "%s: cannot be read: %v", name, err)
-	case n > messages.MaxFile:
-		return messages.File{}, messages.Errorf(messages.TooLarge, "%s: is above the limit of %d MiB for a file of a job", name, messages.MaxFile>>20)
+		return jobmsg.File{}, messages.Errorf(messages.Invalid, "%s: cannot be read: %v", name, err)
+	case n > jobmsg.MaxFile:
+		return jobmsg.File{}, messages.Errorf(messages.TooLarge, "%s: is above the limit of %d MiB for a file of a job", name, jobmsg.MaxFile>>20)
 	}
-	return messages.File{Name: name, Size: n, Digest: hex.EncodeToString(sum.Sum(nil))}, nil
+	return jobmsg.File{Name: name, Size: n, Digest: hex.EncodeToString(sum.Sum(nil))}, nil
 }

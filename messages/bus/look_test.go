@@ -12,6 +12,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // sluggish is a NATS server that stops answering pings of its first connection after a request. Instead of each
@@ -131,7 +132,7 @@ func TestOnlyLeadersAreLookedFor(t *testing.T) {
 	for subject, want := range map[string]bool{
 		messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"): true,
 		messages.Subject("west", messages.Bank, messages.VerbAccount, "alice"):      true,
-		messages.Subject("west", messages.Estimator, messages.VerbQuote, "alice"):   false,
+		messages.Subject("west", messages.Estimator, market.VerbQuote, "alice"):     false,
 		messages.LogsSubject("west", "bank", "alice"):                               false,
 		"$JS.API.INFO": false,
 	} {

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // Network is a bus inside the process. Each subscriber gets the messages of one connection in the order in which they
@@ -148,7 +149,7 @@ func (b *memoryBus) Request(ctx context.Context, subject string, payload []byte)
 	payload = bytes.Clone(payload)
 	answers := make(chan memoryReply, 1)
 	served := b.network.request(Request{Subject: subject, Caller: messages.Caller(subject), Payload: payload,
-		Format: messages.Detect(payload, ""), Proof: proof}, func(data []byte, err *messages.Error) {
+		Format: wire.Detect(payload, ""), Proof: proof}, func(data []byte, err *messages.Error) {
 		answers <- memoryReply{bytes.Clone(data), err}
 	})
 	if listeners := b.network.publish(subject, "", payload); !served && listeners == 0 {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	proving "github.com/candor-grid/candor/messages/proof"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // settleTimeout bounds how long Subscribe and Serve wait for the server's confirmation.
@@ -276,7 +277,7 @@ func readReply(m *nats.Msg) ([]byte, error) {
 		return m.Data, nil
 	}
 	e := new(messages.Error)
-	if messages.Unmarshal(m.Data, messages.Detect(m.Data, m.Header.Get(contentType)), e) == nil && e.Message != "" {
+	if wire.Unmarshal(m.Data, wire.Detect(m.Data, m.Header.Get(contentType)), e) == nil && e.Message != "" {
 		return nil, e
 	}
 	_ = e.Kind.UnmarshalText([]byte(code)) // an unknown name becomes Internal

@@ -9,6 +9,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/proof"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // The headers of errors, as NATS micro clients expect them. The payload of such a reply is the whole error, in the
@@ -71,7 +72,7 @@ func (s *natsService) receive(e *endpoint, m *nats.Msg) {
 		s.bus.reply(m.Subject, &nats.Msg{Subject: m.Reply})
 		return
 	}
-	r := Request{Subject: m.Subject, Caller: messages.Caller(m.Subject), Payload: m.Data, Format: messages.Detect(m.Data, m.Header.Get(contentType))}
+	r := Request{Subject: m.Subject, Caller: messages.Caller(m.Subject), Payload: m.Data, Format: wire.Detect(m.Data, m.Header.Get(contentType))}
 	if proven := m.Header.Get(proof.Header); proven != "" {
 		var err error
 		if r.Proof, err = proof.DecodeHeader(proven); err != nil { // a damaged proof must not count as a missing proof
@@ -94,9 +95,9 @@ func (b *natsBus) reply(subject string, answer *nats.Msg) {
 	}
 }
 
-func replyTo(reply string, f messages.Format, data []byte, err *messages.Error) *nats.Msg {
+func replyTo(reply string, f wire.Format, data []byte, err *messages.Error) *nats.Msg {
 	m := &nats.Msg{Subject: reply, Data: data}
-	if f == messages.JSON {
+	if f == wire.JSON {
 		m.Header = nats.Header{contentType: {f.ContentType()}}
 	}
 	if err == nil {
@@ -107,7 +108,7 @@ func replyTo(reply string, f messages.Format, data []byte, err *messages.Error) 
 	}
 	m.Header[errorCodeHeader] = []string{err.Kind.String()}
 	m.Header[errorHeader] = []string{headerText(err.Error())}
-	m.Data, _ = messages.Marshal(err, f) // such an error can always be encoded
+	m.Data, _ = wire.Marshal(err, f) // such an error can always be encoded
 	return m
 }
 

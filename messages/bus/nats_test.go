@@ -20,6 +20,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/proof"
 )
 
@@ -47,8 +48,8 @@ func connected(t *testing.T, c Config) Bus {
 // in the headers that micro clients expect.
 func TestPlainClientAsksInJSON(t *testing.T) {
 	s := startServer(t, nil)
-	serve(t, natsGrid(s, false)(t, "$auctioneer"), one("submit.*", submitHandler(func(caller messages.Name, r messages.SubmitRequest) (messages.SubmitReply, error) {
-		return messages.SubmitReply{Job: 7, Payer: caller}, r.Validate()
+	serve(t, natsGrid(s, false)(t, "$auctioneer"), one("submit.*", submitHandler(func(caller messages.Name, r jobmsg.SubmitRequest) (jobmsg.SubmitReply, error) {
+		return jobmsg.SubmitReply{Job: 7, Payer: caller}, r.Validate()
 	})))
 	nc := plain(t, s, "alice")
 	good := `{"key":"k","spec":{"budget":1,"stages":[{"name":"a","command":["true"]}]}}`

@@ -11,7 +11,9 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/proof"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // Identity makes proofs that the requests of a connection come from its name.
@@ -124,7 +126,7 @@ func (i *Identity) sign(subject string, payload []byte) (*messages.Proof, error)
 
 // mark marks each transfer in a request with a number of a session, and opens a session if needed. If the bank
 // requires no proofs or does not answer, it returns the request unchanged.
-func (i *Identity) mark(ctx context.Context, b Bus, subject string, r messages.TransferRequest) (messages.TransferRequest, error) {
+func (i *Identity) mark(ctx context.Context, b Bus, subject string, r money.TransferRequest) (money.TransferRequest, error) {
 	site, caller, ok := proof.OfTransfers(subject)
 	if !ok {
 		return r, nil
@@ -176,7 +178,7 @@ const renewBefore = messages.Duration(10 * time.Minute)
 // open opens a session; it returns nil if the bank does not answer.
 func (i *Identity) open(ctx context.Context, b Bus, site, caller messages.Name) (*session, error) {
 	ask := func(verb string, request, reply any) error {
-		payload, err := messages.Marshal(request, messages.Msgpack)
+		payload, err := wire.Marshal(request, wire.Msgpack)
 		if err != nil {
 			return err
 		}
@@ -186,7 +188,7 @@ func (i *Identity) open(ctx context.Context, b Bus, site, caller messages.Name) 
 		if err != nil {
 			return err
 		}
-		return messages.Unmarshal(data, messages.Detect(data, ""), reply)
+		return wire.Unmarshal(data, wire.Detect(data, ""), reply)
 	}
 	var trust messages.TrustReply
 	if err := ask(messages.VerbTrust, messages.Empty{}, &trust); err != nil {
@@ -245,9 +247,9 @@ const provenTries = 8
 // was refused as Unproven, it marks the transfers in a new session.
 func encoder(b Bus, subject string, request any) func(context.Context, bool) ([]byte, error) {
 	identity := identityOf(b)
-	r, is := request.(messages.TransferRequest)
+	r, is := request.(money.TransferRequest)
 	if _, _, ofBank := proof.OfTransfers(subject); !is || !ofBank || identity == nil {
-		payload, err := messages.Marshal(request, messages.Msgpack)
+		payload, err := wire.Marshal(request, wire.Msgpack)
 		return func(context.Context, bool) ([]byte, error) { return payload, err }
 	}
 	var number uint64
@@ -262,6 +264,6 @@ func encoder(b Bus, subject string, request any) func(context.Context, bool) ([]
 		if number = 0; marked.Proof != nil {
 			number = marked.Proof.Session
 		}
-		return messages.Marshal(marked, messages.Msgpack)
+		return wire.Marshal(marked, wire.Msgpack)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // ErrDamaged is in the errors for a damaged image.
@@ -64,7 +64,7 @@ func ReadHashed(r io.Reader, body func(io.Reader) error) error {
 // Write writes each value of a list as a part.
 func Write[T any](w io.Writer, list ...T) error {
 	for i := range list {
-		body, err := messages.Marshal(&list[i], messages.Msgpack)
+		body, err := wire.Marshal(&list[i], wire.Msgpack)
 		if err != nil {
 			return err
 		}
@@ -93,14 +93,14 @@ func read(r io.Reader, v any) error {
 		return fmt.Errorf("%w: it ends too early", ErrDamaged)
 	}
 	n := binary.BigEndian.Uint32(length[:])
-	if n > messages.MaxPayload {
+	if n > wire.MaxPayload {
 		return fmt.Errorf("%w: a part has %d bytes", ErrDamaged, n)
 	}
 	body := make([]byte, n)
 	if _, err := io.ReadFull(r, body); err != nil {
 		return fmt.Errorf("%w: it ends too early", ErrDamaged)
 	}
-	if err := messages.Unmarshal(body, messages.Msgpack, v); err != nil {
+	if err := wire.Unmarshal(body, wire.Msgpack, v); err != nil {
 		return fmt.Errorf("%w: %v", ErrDamaged, err)
 	}
 	return nil

@@ -2,6 +2,7 @@ package proof
 
 import (
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // Prefixes of the texts that a site's account key signs, so that a signature for one purpose cannot be used for
@@ -41,7 +42,7 @@ func Successor(site messages.Name, account string, links []messages.Succession) 
 // statement's succession must have signed the statement.
 func ReadKeys(site messages.Name, account string, payload, signature []byte) (messages.SiteKeys, *messages.Error) {
 	var k messages.SiteKeys
-	if err := messages.Unmarshal(payload, messages.Msgpack, &k); err != nil || k.Site != site {
+	if err := wire.Unmarshal(payload, wire.Msgpack, &k); err != nil || k.Site != site {
 		return k, messages.Errorf(messages.Unproven, "the statement of keys is not one of site %q", site)
 	}
 	if signer := Successor(site, account, k.Succession); signer == "" || !Verified(signer, KeysText(payload), signature) {

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // Header is the name of the NATS header with a proof. Its value is base64url of the [messages.Proof] in msgpack.
@@ -49,12 +52,12 @@ func Mistimed(refusal error) (now messages.Time, is bool) {
 
 // verbs are the verbs of the bank that need a proof. Transfers have marks instead.
 var verbs = []string{
-	messages.VerbGrant, messages.VerbMember, messages.VerbProject, messages.VerbPay, messages.VerbFreeze,
-	messages.VerbCredit, messages.VerbWithdraw, messages.VerbCorrect, messages.VerbSession,
-	messages.VerbPeer, messages.VerbReserve, messages.VerbAuthorise, messages.VerbRevoke, messages.VerbRemit,
-	messages.VerbAccept, messages.VerbCharge, messages.VerbClose, messages.VerbPart,
-	messages.VerbConfirm,
-	messages.VerbAdopt,
+	messages.VerbGrant, messages.VerbMember, money.VerbProject, money.VerbPay, money.VerbFreeze,
+	money.VerbCredit, money.VerbWithdraw, money.VerbCorrect, messages.VerbSession,
+	clearing.VerbPeer, clearing.VerbReserve, clearing.VerbAuthorise, clearing.VerbRevoke, clearing.VerbRemit,
+	clearing.VerbAccept, clearing.VerbCharge, clearing.VerbClose, clearing.VerbPart,
+	clearing.VerbConfirm,
+	clearing.VerbAdopt,
 }
 
 // Wants splits the subject of a request. wants is true if the request goes to a bank and needs a proof.
@@ -117,7 +120,7 @@ func Check(t *Token, site messages.Name, verb string, caller messages.Name, r *m
 
 // EncodeHeader returns a proof as the value of [Header].
 func EncodeHeader(p *messages.Proof) (string, error) {
-	data, err := messages.Marshal(p, messages.Msgpack)
+	data, err := wire.Marshal(p, wire.Msgpack)
 	return base64.RawURLEncoding.EncodeToString(data), err
 }
 
@@ -128,7 +131,7 @@ func DecodeHeader(text string) (*messages.Proof, error) {
 		return nil, messages.Errorf(messages.Invalid, "header %s: is not base64 of a proof", Header)
 	}
 	p := new(messages.Proof)
-	if err := messages.Unmarshal(data, messages.Msgpack, p); err != nil {
+	if err := wire.Unmarshal(data, wire.Msgpack, p); err != nil {
 		return nil, messages.Errorf(messages.Invalid, "header %s: %v", Header, err)
 	}
 	return p, nil

@@ -9,6 +9,7 @@ import (
 	"hash"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // MarkSize is the number of bytes in a transfer's mark.
@@ -68,7 +69,7 @@ func (m *Marker) Bytes(before *Mark, transfer []byte) (mark Mark) {
 }
 
 // Transfers returns the marks of a request's transfers, joined.
-func (m *Marker) Transfers(list []messages.Transfer) []byte {
+func (m *Marker) Transfers(list []money.Transfer) []byte {
 	marks := make([]byte, 0, MarkSize*len(list))
 	var before *Mark
 	for i := range list {

@@ -3,7 +3,7 @@ package proof
 import (
 	"encoding/binary"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // Flags in the second byte of an encoded transfer.
@@ -14,7 +14,7 @@ const (
 
 // AppendTransfer appends the canonical encoding of a transfer. The mark covers this encoding, and the bank uses it in
 // commands and records.
-func AppendTransfer(b []byte, t *messages.Transfer) []byte {
+func AppendTransfer(b []byte, t *money.Transfer) []byte {
 	var has byte
 	if t.Linked {
 		has |= HasLink

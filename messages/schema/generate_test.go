@@ -9,6 +9,11 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // node is a JSON Schema, with the keywords that ours use.
@@ -51,37 +56,37 @@ func (e *extra) UnmarshalJSON(b []byte) error {
 
 // roots are the types with a schema of their own.
 var roots = []any{
-	messages.Empty{}, messages.Error{}, messages.JobSpec{}, messages.Market{},
-	messages.SubmitRequest{}, messages.SubmitReply{}, messages.JobRequest{}, messages.CancelRequest{}, messages.CancelReply{},
-	messages.HoldReply{}, messages.RequeueRequest{}, messages.RequeueReply{}, messages.ChangeRequest{}, messages.ChangeReply{},
-	messages.JobsRequest{}, messages.JobsReply{}, messages.JobDetail{}, messages.TasksRequest{}, messages.TasksReply{},
-	messages.WhyReply{}, messages.NodesReply{}, messages.MarketsReply{}, messages.StatusReply{},
-	messages.RegisterRequest{}, messages.RegisterReply{}, messages.Exchange{}, messages.ExchangeReply{},
-	messages.Directive{}, messages.Vector{}, messages.VectorRequest{}, messages.ArchiveRequest{}, messages.ArchiveReply{}, messages.KeptReply{}, messages.StepRequest{}, messages.StepReply{}, messages.ProxyRequest{}, messages.ProxyReply{}, messages.LogsRequest{}, messages.LogsReply{}, messages.StreamRequest{}, messages.StreamReply{},
-	messages.LinksReply{}, messages.PutRequest{}, messages.PutReply{}, messages.GetRequest{}, messages.GetReply{},
-	messages.OutputsRequest{}, messages.OutputsReply{}, messages.DeliverRequest{},
-	messages.QuoteRequest{}, messages.QuoteReply{}, messages.ReservationsRequest{}, messages.ReservationsReply{}, messages.HistoryRequest{}, messages.PastRequest{}, messages.PastReply{}, messages.WhatIfRequest{}, messages.WhatIfReply{}, messages.HistoryReply{},
-	messages.ApplyRequest{}, messages.ApplyReply{}, messages.DrainRequest{}, messages.DrainReply{}, messages.WindowRequest{}, messages.Window{},
-	messages.OffersRequest{}, messages.OffersReply{}, messages.PeerQuoteRequest{}, messages.PeerQuoteReply{}, messages.PeerSubmitRequest{}, messages.PeerSubmitReply{},
-	messages.PeerJobsRequest{}, messages.PeerJobsReply{}, messages.OutputRequest{},
+	messages.Empty{}, messages.Error{}, job.JobSpec{}, market.Market{},
+	job.SubmitRequest{}, job.SubmitReply{}, job.JobRequest{}, job.CancelRequest{}, job.CancelReply{},
+	job.HoldReply{}, job.RequeueRequest{}, job.RequeueReply{}, job.ChangeRequest{}, job.ChangeReply{},
+	job.JobsRequest{}, job.JobsReply{}, job.JobDetail{}, job.TasksRequest{}, job.TasksReply{},
+	market.WhyReply{}, market.NodesReply{}, market.MarketsReply{}, messages.StatusReply{},
+	agent.RegisterRequest{}, agent.RegisterReply{}, agent.Exchange{}, agent.ExchangeReply{},
+	agent.Directive{}, agent.Vector{}, agent.VectorRequest{}, job.ArchiveRequest{}, job.ArchiveReply{}, job.KeptReply{}, agent.StepRequest{}, agent.StepReply{}, agent.ProxyRequest{}, agent.ProxyReply{}, agent.LogsRequest{}, agent.LogsReply{}, agent.StreamRequest{}, agent.StreamReply{},
+	clearing.LinksReply{}, job.PutRequest{}, job.PutReply{}, job.GetRequest{}, job.GetReply{},
+	job.OutputsRequest{}, job.OutputsReply{}, job.DeliverRequest{},
+	market.QuoteRequest{}, market.QuoteReply{}, market.ReservationsRequest{}, market.ReservationsReply{}, market.HistoryRequest{}, market.PastRequest{}, market.PastReply{}, market.WhatIfRequest{}, market.WhatIfReply{}, market.HistoryReply{},
+	market.ApplyRequest{}, market.ApplyReply{}, market.DrainRequest{}, market.DrainReply{}, market.WindowRequest{}, market.Window{},
+	clearing.OffersRequest{}, clearing.OffersReply{}, clearing.PeerQuoteRequest{}, clearing.PeerQuoteReply{}, clearing.PeerSubmitRequest{}, clearing.PeerSubmitReply{},
+	clearing.PeerJobsRequest{}, clearing.PeerJobsReply{}, clearing.OutputRequest{},
 	messages.ReplicaRequest{}, messages.ReplicasReply{}, messages.ReplicaState{},
 	messages.TokenRequest{}, messages.TokenReply{}, messages.TokensReply{}, messages.TokenState{}, messages.TokenUse{}, messages.AdmitRequest{}, messages.EnrolRequest{}, messages.EnrolReply{}, messages.RenewRequest{}, messages.RenewReply{}, messages.LendRequest{}, messages.LendReply{},
-	messages.Observation{}, messages.UtilityRequest{}, messages.UtilityReply{},
-	messages.RuntimeRequest{}, messages.RuntimeReply{}, messages.EstimateRequest{}, messages.EstimateReply{},
-	messages.ClassesReply{}, messages.SamplesRequest{}, messages.SamplesReply{}, messages.Profile{},
-	messages.TransferRequest{}, messages.TransferReply{}, messages.TrustReply{}, messages.SessionRequest{}, messages.SessionReply{}, messages.GrantRequest{}, messages.MemberRequest{},
-	messages.AccountRequest{}, messages.AccountReply{}, messages.AccountsReply{},
-	messages.JournalRequest{}, messages.JournalReply{}, messages.CheckpointsRequest{}, messages.CheckpointsReply{},
-	messages.SegmentRequest{}, messages.SegmentReply{},
-	messages.StatementRequest{}, messages.StatementReply{}, messages.BooksReply{}, messages.BooksRequest{},
-	messages.AccountsRequest{}, messages.ProjectRequest{}, messages.PayRequest{}, messages.FreezeRequest{},
-	messages.CreditRequest{}, messages.WithdrawRequest{}, messages.CorrectRequest{}, messages.CorrectReply{},
-	messages.AuthoriseRequest{}, messages.AcceptRequest{}, messages.SignedAuthorisation{}, messages.RevokeRequest{}, messages.RemitRequest{},
-	messages.ChargeRequest{}, messages.ClearingReply{}, messages.PeerRequest{}, messages.PeerReply{}, messages.PeersReply{},
-	messages.ReserveRequest{}, messages.CloseRequest{}, messages.PartRequest{}, messages.PartReply{}, messages.SignedPosition{}, messages.NettingReport{},
-	messages.SignedInstructions{}, messages.SignedReceipt{}, messages.LinesRequest{}, messages.SignedLines{},
-	messages.ReconcileRequest{}, messages.ReconcileReply{}, messages.CycleRequest{},
-	messages.ConfirmRequest{}, messages.SignedTotals{}, messages.AdoptRequest{}, messages.Adoption{},
+	job.Observation{}, market.UtilityRequest{}, market.UtilityReply{},
+	market.RuntimeRequest{}, market.RuntimeReply{}, market.EstimateRequest{}, market.EstimateReply{},
+	market.ClassesReply{}, market.SamplesRequest{}, market.SamplesReply{}, job.Profile{},
+	money.TransferRequest{}, money.TransferReply{}, messages.TrustReply{}, messages.SessionRequest{}, messages.SessionReply{}, money.GrantRequest{}, money.MemberRequest{},
+	money.AccountRequest{}, money.AccountReply{}, money.AccountsReply{},
+	money.JournalRequest{}, money.JournalReply{}, money.CheckpointsRequest{}, money.CheckpointsReply{},
+	money.SegmentRequest{}, money.SegmentReply{},
+	money.StatementRequest{}, money.StatementReply{}, money.BooksReply{}, money.BooksRequest{},
+	money.AccountsRequest{}, money.ProjectRequest{}, money.PayRequest{}, money.FreezeRequest{},
+	money.CreditRequest{}, money.WithdrawRequest{}, money.CorrectRequest{}, money.CorrectReply{},
+	clearing.AuthoriseRequest{}, clearing.AcceptRequest{}, clearing.SignedAuthorisation{}, clearing.RevokeRequest{}, clearing.RemitRequest{},
+	clearing.ChargeRequest{}, clearing.ClearingReply{}, clearing.PeerRequest{}, clearing.PeerReply{}, clearing.PeersReply{},
+	clearing.ReserveRequest{}, clearing.CloseRequest{}, clearing.PartRequest{}, clearing.PartReply{}, clearing.SignedPosition{}, clearing.NettingReport{},
+	clearing.SignedInstructions{}, clearing.SignedReceipt{}, clearing.LinesRequest{}, clearing.SignedLines{},
+	clearing.ReconcileRequest{}, clearing.ReconcileReply{}, clearing.CycleRequest{},
+	clearing.ConfirmRequest{}, clearing.SignedTotals{}, clearing.AdoptRequest{}, clearing.Adoption{},
 }
 
 type generator struct {
@@ -108,13 +113,13 @@ var special = map[reflect.Type]*node{
 	reflect.TypeFor[messages.Time](): {AnyOf: []*node{{Type: "string", Format: "date-time"}, {Type: "null"}}},
 	reflect.TypeFor[messages.Duration](): {Description: "like 1h30m0s, or a number of seconds", AnyOf: []*node{
 		{Type: "string"}, {Type: "number"}}},
-	reflect.TypeFor[messages.Exit]():     {Description: "an exit code; null: there is none", AnyOf: []*node{{Type: "integer"}, {Type: "null"}}},
-	reflect.TypeFor[messages.Weights]():  {Description: "weights by class", Type: "object", Additional: &extra{&node{Type: "number"}}},
-	reflect.TypeFor[messages.Licenses](): {Description: "numbers of licences by name", Type: "object", Additional: &extra{&node{Type: "integer"}}},
-	reflect.TypeFor[messages.Env]():      {Description: "values by name", Type: "object", Additional: &extra{&node{Type: "string"}}},
-	reflect.TypeFor[messages.Labels]():   {Description: "values by name", Type: "object", Additional: &extra{&node{Type: "string"}}},
-	reflect.TypeFor[messages.Form]():     {Type: "string", Enum: []string{"linear", "log"}},
-	reflect.TypeFor[[]byte]():            {Type: "string", Encoding: "base64"},
+	reflect.TypeFor[job.Exit]():     {Description: "an exit code; null: there is none", AnyOf: []*node{{Type: "integer"}, {Type: "null"}}},
+	reflect.TypeFor[job.Weights]():  {Description: "weights by class", Type: "object", Additional: &extra{&node{Type: "number"}}},
+	reflect.TypeFor[job.Licenses](): {Description: "numbers of licences by name", Type: "object", Additional: &extra{&node{Type: "integer"}}},
+	reflect.TypeFor[job.Env]():      {Description: "values by name", Type: "object", Additional: &extra{&node{Type: "string"}}},
+	reflect.TypeFor[job.Labels]():   {Description: "values by name", Type: "object", Additional: &extra{&node{Type: "string"}}},
+	reflect.TypeFor[job.Form]():     {Type: "string", Enum: []string{"linear", "log"}},
+	reflect.TypeFor[[]byte]():       {Type: "string", Encoding: "base64"},
 }
 
 func (g *generator) of(t reflect.Type) *node {
@@ -186,7 +191,7 @@ func (g *generator) object(t reflect.Type) *node {
 		n.Additional = &extra{}
 	}
 	g.fields(t, n)
-	if t == reflect.TypeFor[messages.SubmitRequest]() { // Jobs may take the place of Key and Spec
+	if t == reflect.TypeFor[job.SubmitRequest]() { // Jobs may take the place of Key and Spec
 		n.AnyOf, n.Required = []*node{{Required: n.Required}, {Required: []string{"jobs"}}}, nil
 	}
 	return n

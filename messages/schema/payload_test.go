@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // filled returns a random value with the type of zero.
@@ -19,21 +20,21 @@ func filled(r *rand.Rand, zero any) reflect.Value {
 func TestRoundTripOfEveryPayload(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, zero := range roots {
-		for _, f := range []messages.Format{messages.Msgpack, messages.JSON} {
+		for _, f := range []wire.Format{wire.Msgpack, wire.JSON} {
 			for range 20 {
 				want := filled(r, zero)
-				data, err := messages.Marshal(want.Interface(), f)
+				data, err := wire.Marshal(want.Interface(), f)
 				if err != nil {
 					t.Fatalf("%T: %v", zero, err)
 				}
 				got := reflect.New(want.Type().Elem())
-				if err := messages.Unmarshal(data, f, got.Interface()); err != nil {
+				if err := wire.Unmarshal(data, f, got.Interface()); err != nil {
 					t.Fatalf("%T from %q: %v", zero, data, err)
 				}
 				if !reflect.DeepEqual(got.Interface(), want.Interface()) {
 					t.Fatalf("%T: got %+v, want %+v", zero, got, want)
 				}
-				if messages.Detect(data, "") != f {
+				if wire.Detect(data, "") != f {
 					t.Fatalf("%T: %q is not seen to be of format %v", zero, data, f)
 				}
 			}
@@ -45,19 +46,19 @@ func TestCutPayloads(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, zero := range roots {
 		whole := filled(r, zero)
-		for _, f := range []messages.Format{messages.Msgpack, messages.JSON} {
-			data, err := messages.Marshal(whole.Interface(), f)
+		for _, f := range []wire.Format{wire.Msgpack, wire.JSON} {
+			data, err := wire.Marshal(whole.Interface(), f)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for n := 1; n < len(data); n += 1 + n/128 { // each of the first 128 prefixes, then fewer and fewer
 				got := reflect.New(whole.Type().Elem())
-				err := messages.Unmarshal(data[:n], f, got.Interface())
+				err := wire.Unmarshal(data[:n], f, got.Interface())
 				if messages.KindOf(err) != messages.Invalid || !got.Elem().IsZero() {
 					t.Fatalf("%T cut at byte %d of %d: %v, and %+v is left", zero, n, len(data), err, got)
 				}
 			}
-			if err := messages.Unmarshal(append(data, 0xc0), f, reflect.New(whole.Type().Elem()).Interface()); messages.KindOf(err) != messages.Invalid {
+			if err := wire.Unmarshal(append(data, 0xc0), f, reflect.New(whole.Type().Elem()).Interface()); messages.KindOf(err) != messages.Invalid {
 				t.Fatalf("%T with a byte more: %v", zero, err)
 			}
 		}
@@ -67,8 +68,8 @@ func TestCutPayloads(t *testing.T) {
 func FuzzUnmarshal(f *testing.F) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for i, zero := range roots {
-		for _, format := range []messages.Format{messages.Msgpack, messages.JSON} {
-			data, err := messages.Marshal(filled(r, zero).Interface(), format)
+		for _, format := range []wire.Format{wire.Msgpack, wire.JSON} {
+			data, err := wire.Marshal(filled(r, zero).Interface(), format)
 			if err != nil {
 				f.Fatal(err)
 			}
@@ -77,23 +78,23 @@ func FuzzUnmarshal(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
 		zero := roots[int(which)%len(roots)]
-		format := messages.Detect(data, "")
+		format := wire.Detect(data, "")
 		first := reflect.New(reflect.TypeOf(zero))
-		if err := messages.Unmarshal(data, format, first.Interface()); err != nil {
+		if err := wire.Unmarshal(data, format, first.Interface()); err != nil {
 			if k := messages.KindOf(err); k != messages.Invalid && k != messages.TooLarge {
 				t.Fatalf("refused as %v: %v", k, err)
 			}
 			return
 		}
-		again, err := messages.Marshal(first.Interface(), messages.Msgpack)
+		again, err := wire.Marshal(first.Interface(), wire.Msgpack)
 		if err != nil {
 			t.Fatalf("decoded, but: %v", err)
 		}
 		second := reflect.New(reflect.TypeOf(zero))
-		if err := messages.Unmarshal(again, messages.Msgpack, second.Interface()); err != nil {
+		if err := wire.Unmarshal(again, wire.Msgpack, second.Interface()); err != nil {
 			t.Fatalf("what was encoded does not decode: %v", err)
 		}
-		if twice, _ := messages.Marshal(second.Interface(), messages.Msgpack); !bytes.Equal(again, twice) {
+		if twice, _ := wire.Marshal(second.Interface(), wire.Msgpack); !bytes.Equal(again, twice) {
 			t.Fatalf("%x is %x the second time", again, twice)
 		}
 	})

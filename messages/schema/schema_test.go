@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 var update = flag.Bool("update", false, "write the schemas again")
@@ -68,7 +70,7 @@ func TestPayloadsFitTheirSchemas(t *testing.T) {
 			if i > 0 {
 				fill(r, v.Elem())
 			}
-			data, err := messages.Marshal(v.Interface(), messages.JSON)
+			data, err := wire.Marshal(v.Interface(), wire.JSON)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,8 +109,8 @@ func TestSeveralJobsFitTheSchema(t *testing.T) {
 	if err := schema.check(parse(t, []byte(several)), schema.Defs); err != nil {
 		t.Errorf("%s: %v", several, err)
 	}
-	var r messages.SubmitRequest
-	if err := messages.Unmarshal([]byte(several), messages.JSON, &r); err != nil || len(r.Jobs) != 1 {
+	var r job.SubmitRequest
+	if err := wire.Unmarshal([]byte(several), wire.JSON, &r); err != nil || len(r.Jobs) != 1 {
 		t.Errorf("got %+v: %v", r, err)
 	}
 }

@@ -28,6 +28,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/durable"
 	"github.com/candor-grid/candor/messages/program"
 )
@@ -115,7 +116,7 @@ func (h *Hooks) Adopt(id messages.JobID) { h.enter(id).ready = true }
 
 // Enter counts a task, and returns when the prolog of its job has run. Unless it returns an error, the caller must
 // call Leave when the task has ended.
-func (h *Hooks) Enter(ctx context.Context, p *messages.Program) error {
+func (h *Hooks) Enter(ctx context.Context, p *agent.Program) error {
 	came := time.Now()
 	if err := h.settle(ctx); err != nil {
 		return err
@@ -128,7 +129,7 @@ func (h *Hooks) Enter(ctx context.Context, p *messages.Program) error {
 	return err
 }
 
-func (h *Hooks) prepare(ctx context.Context, j *job, p *messages.Program, came time.Time) error {
+func (h *Hooks) prepare(ctx context.Context, j *job, p *agent.Program, came time.Time) error {
 	if err := j.take(ctx); err != nil {
 		return err
 	}
@@ -265,7 +266,7 @@ func (h *Hooks) run(ctx context.Context, what, path string, env []string) error 
 func (h *Hooks) note(id messages.JobID) string { return filepath.Join(h.c.Dir, id.String()) }
 
 // env returns the variables of a job. It has no CANDOR_SITE: the runner ends what it finds with the variables of a task.
-func (h *Hooks) env(p *messages.Program) []string {
+func (h *Hooks) env(p *agent.Program) []string {
 	job, payer := p.Job.String(), cmp.Or(p.Payer, p.Account)
 	name := strings.ReplaceAll(p.JobName, "\x00", "")
 	return []string{"CANDOR_NODE=" + h.c.Node, "CANDOR_JOB=" + job, "CANDOR_JOB_NAME=" + name, "CANDOR_ACCOUNT=" + p.Account, "CANDOR_PAYER=" + payer, "CANDOR_MARKET=" + p.Market,

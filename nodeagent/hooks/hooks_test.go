@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 )
 
@@ -59,7 +60,7 @@ func (s *site) says(want string) {
 	await.Until(s.t, want, func() bool { return s.said() == want })
 }
 
-func job1() *messages.Program { return &messages.Program{Job: 1, Account: "alice", Payer: "physics"} }
+func job1() *agent.Program { return &agent.Program{Job: 1, Account: "alice", Payer: "physics"} }
 
 // TestAJobHasOnePrologAndOneEpilog starts several tasks of a job. All must wait for one prolog, and one epilog must
 // run after the last of them. A later task must get both again.
@@ -119,7 +120,7 @@ func TestAfterAFailedEpilogNoTaskStarts(t *testing.T) {
 	}
 	h.Leave(1)
 	await.Until(t, "the epilog has failed", func() bool { h.mu.Lock(); defer h.mu.Unlock(); return h.jobs[1].owed })
-	other := &messages.Program{Job: 2, Account: "bob"}
+	other := &agent.Program{Job: 2, Account: "bob"}
 	if err := h.Enter(t.Context(), other); err == nil || !strings.Contains(err.Error(), "the epilog of node rack1") {
 		t.Errorf("a task started after a failed epilog: %v", err)
 	}
@@ -137,7 +138,7 @@ func TestAnEpilogRunsAfterTheAgentWasStartedAnew(t *testing.T) {
 	s.c.linger = 300 * time.Millisecond
 	life, end := context.WithCancel(t.Context())
 	h := s.open(life)
-	for _, p := range []*messages.Program{job1(), {Job: 2, Account: "bob"}} {
+	for _, p := range []*agent.Program{job1(), {Job: 2, Account: "bob"}} {
 		if err := h.Enter(life, p); err != nil {
 			t.Fatal(err)
 		}

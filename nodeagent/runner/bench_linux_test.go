@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -40,13 +41,13 @@ func BenchmarkRunner(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer r.Close()
-	program := &messages.Program{Job: 1, StageName: "work", Account: "ann", Tasks: b.N, Command: []string{"/bin/true"}}
+	program := &agent.Program{Job: 1, StageName: "work", Account: "ann", Tasks: b.N, Command: []string{"/bin/true"}}
 	keepRunning(b, func(i int) {
 		task := runner.Task{Program: program}
 		task.Attempt = messages.Attempt{Task: messages.TaskRef{Job: messages.JobID(1 + i/1000), Index: uint32(i)}, Number: 1}
-		done := make(chan messages.Finished, 1)
-		r.Start(task, func(f messages.Finished) { done <- f })
-		if f := <-done; f.Outcome != messages.Exited || f.ExitCode != 0 {
+		done := make(chan agent.Finished, 1)
+		r.Start(task, func(f agent.Finished) { done <- f })
+		if f := <-done; f.Outcome != agent.Exited || f.ExitCode != 0 {
 			b.Errorf("finished as %+v", f)
 		}
 	})

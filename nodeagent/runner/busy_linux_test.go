@@ -12,8 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -89,18 +90,18 @@ func TestDiskIsNotFilledWhileProcessorsAreBusy(t *testing.T) {
 			b.read(neighbour, false)
 			busy(t)
 			least := followFree(dir)
-			f := b.start(of("eve", 91, messages.Program{Command: []string{"./attacker", "delay", "empty"}, Inputs: []messages.File{attacker}})).wait()
+			f := b.start(of("eve", 91, agent.Program{Command: []string{"./attacker", "delay", "empty"}, Inputs: []job.File{attacker}})).wait()
 			await.Until(t, "the disk has its reserve again", func() bool { return !runner.Full(dir, runner.Reserve(dir, 0), true) })
 			free := least()
 			t.Logf("at least %d MiB were free", free/mib)
-			if f.Outcome != messages.OutOfDisk || !strings.Contains(f.Detail, "this task kept the most there") {
+			if f.Outcome != agent.OutOfDisk || !strings.Contains(f.Detail, "this task kept the most there") {
 				t.Errorf("%+v", f)
 			}
 			if free < 64*mib {
 				t.Errorf("only %d MiB were free", free/mib)
 			}
 			neighbour.Stop(0)
-			if f := neighbour.wait(); f.Outcome != messages.Stopped {
+			if f := neighbour.wait(); f.Outcome != agent.Stopped {
 				t.Errorf("the neighbour: %+v", f)
 			}
 		})

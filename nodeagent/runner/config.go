@@ -64,7 +64,7 @@ type Config struct {
 	// tasks of a job. These tasks see only their own processes, shared memory and temporary directories, and in the
 	// directories of Hide only their own files. Default of Hide: Dir. It needs Inside, the command that calls
 	// [Inside], and the permission to make namespaces. Without them, tasks start without namespaces, and the node
-	// lacks [messages.AbilityApart].
+	// lacks [agent.AbilityApart].
 	Apart bool
 	// Private means Apart, and a network that has only a loopback. If that is impossible, making the runner fails. It
 	// needs a User.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/access"
 )
@@ -156,14 +157,14 @@ func strangers(t *testing.T, change func(*runner.Config)) *bench {
 			change(c)
 		}
 	})
-	if !b.can(messages.AbilityApart) {
+	if !b.can(agent.AbilityApart) {
 		t.Skip("needs namespaces: ", b.Lacks())
 	}
 	return b
 }
 
 // of sets the account and the job of a program.
-func of(account messages.Name, job messages.JobID, p messages.Program) messages.Program {
+func of(account messages.Name, job messages.JobID, p agent.Program) agent.Program {
 	p.Account, p.Job = account, job
 	return p
 }
@@ -223,8 +224,8 @@ func TestTasksHaveNoPowers(t *testing.T) {
 			} else if b = newBench(t, func(c *runner.Config) { c.User, c.Dir = "100000-165535", filepath.Join(dir, "alone"); change(c) }); os.Geteuid() != 0 {
 				t.Skip("needs root")
 			}
-			s := b.start(messages.Program{Command: []string{filepath.Join(work, "attack"), "attack"}, Dir: work, Account: "ann", Job: 7})
-			if f := s.wait(); f.ExitCode != 0 || f.Outcome != messages.Exited {
+			s := b.start(agent.Program{Command: []string{filepath.Join(work, "attack"), "attack"}, Dir: work, Account: "ann", Job: 7})
+			if f := s.wait(); f.ExitCode != 0 || f.Outcome != agent.Exited {
 				t.Fatalf("%+v: %s", f, b.read(s, true))
 			}
 			got := b.read(s, false)
@@ -261,7 +262,7 @@ func TestUsersPassThroughTheState(t *testing.T) {
 		c.User, c.Dir, c.Hide = "100000-165535", filepath.Join(state, "node"), []string{state}
 	})
 	s := b.start(of("ann", 7, sh("pwd; ls "+filepath.Dir(b.dir)+" || true")))
-	if f := s.wait(); f.Outcome != messages.Exited || f.ExitCode != 0 || strings.Count(b.read(s, false), "\n") != 1 {
+	if f := s.wait(); f.Outcome != agent.Exited || f.ExitCode != 0 || strings.Count(b.read(s, false), "\n") != 1 {
 		t.Errorf("%+v: %q %q", f, b.read(s, false), b.read(s, true))
 	}
 }
@@ -279,7 +280,7 @@ func TestAccountsAreApart(t *testing.T) {
 		t.Fatalf("%q %q", got, b.read(ann, true))
 	}
 	lanes := b.dir + "/jobs/ann"
-	if !b.can(messages.AbilityFreeze) { // these files exist without control groups
+	if !b.can(agent.AbilityFreeze) { // these files exist without control groups
 		lanes += "/7"
 	}
 	for _, file := range []string{lanes + "/lane1.dir/file", lanes + "/lane1.out", b.dir + "/jobs/ann/7"} { // or the loop tests nothing
@@ -335,11 +336,11 @@ func TestTemporaryDirectoriesAreBounded(t *testing.T) {
 		other := b.start(of("bob", 8, sh("exec sleep 1000")))
 		fills := of("ann", messages.JobID(20+i), sh(script+"; exec sleep 1000"))
 		fills.Dir = work
-		if f := b.start(fills).wait(); f.Outcome != messages.OutOfDisk || !strings.Contains(f.Detail, "temporary") {
+		if f := b.start(fills).wait(); f.Outcome != agent.OutOfDisk || !strings.Contains(f.Detail, "temporary") {
 			t.Errorf("%+v", f)
 		}
 		next := b.start(of("ann", messages.JobID(30+i), sh("! [ -e /tmp/file ] && sleep 0.1")))
-		if f := next.wait(); f.Outcome != messages.Exited || f.ExitCode != 0 {
+		if f := next.wait(); f.Outcome != agent.Exited || f.ExitCode != 0 {
 			t.Errorf("%+v", f)
 		}
 		if len(other.done) != 0 {
@@ -368,7 +369,7 @@ func TestTheNodesEnvironmentIsNoTasks(t *testing.T) {
 		t.Cleanup(func() { os.RemoveAll(dir) })
 		b := newBench(t, func(c *runner.Config) { c.User, c.Dir = user, dir })
 		s := b.start(of("nobody", 7, sh("env")))
-		if f := s.wait(); f.ExitCode != 0 || f.Outcome != messages.Exited {
+		if f := s.wait(); f.ExitCode != 0 || f.Outcome != agent.Exited {
 			t.Fatalf("%s: %+v", user, f)
 		}
 		got := b.read(s, false)
@@ -390,12 +391,12 @@ func TestWorkingDirectoriesAreTheirOwners(t *testing.T) {
 	if err := os.Chmod(closed, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	run := func(account messages.Name, job messages.JobID, in string) (messages.Finished, string) {
+	run := func(account messages.Name, job messages.JobID, in string) (agent.Finished, string) {
 		p := of(account, job, sh("pwd; echo out >result && cat "+in+"/result; id -u"))
 		p.Dir = in
 		s := b.start(p)
 		f := s.wait()
-		if f.Outcome == messages.Unstartable {
+		if f.Outcome == agent.Unstartable {
 			return f, ""
 		}
 		return f, b.read(s, false)
@@ -403,7 +404,7 @@ func TestWorkingDirectoriesAreTheirOwners(t *testing.T) {
 	who := b.start(of("ann", 20, sh("id -u")))
 	who.wait()
 	number := strings.TrimSpace(b.read(who, false))
-	if f, _ := run("ann", 21, dir); f.Outcome != messages.Unstartable || !strings.Contains(f.Detail, "setfacl -m u:"+number+":rwx") {
+	if f, _ := run("ann", 21, dir); f.Outcome != agent.Unstartable || !strings.Contains(f.Detail, "setfacl -m u:"+number+":rwx") {
 		t.Errorf("before it was allowed: %+v", f)
 	}
 	if err := access.Allow(dir, number32(t, number)); err != nil {
@@ -412,11 +413,11 @@ func TestWorkingDirectoriesAreTheirOwners(t *testing.T) {
 	if f, out := run("ann", 22, dir); f.ExitCode != 0 || out != dir+"\nout\n"+number+"\n" {
 		t.Errorf("after it was allowed: %+v %q", f, out)
 	}
-	if f, out := run("bob", 23, dir); f.Outcome != messages.Unstartable {
+	if f, out := run("bob", 23, dir); f.Outcome != agent.Unstartable {
 		t.Errorf("another account: %+v %q", f, out)
 	}
 	for _, state := range []string{b.dir, filepath.Dir(b.dir), filepath.Join(b.dir, "jobs")} {
-		if f, out := run("ann", 24, state); f.Outcome != messages.Unstartable || !strings.Contains(f.Detail, "state") {
+		if f, out := run("ann", 24, state); f.Outcome != agent.Unstartable || !strings.Contains(f.Detail, "state") {
 			t.Errorf("%s: %+v %q", state, f, out)
 		}
 	}
@@ -437,8 +438,8 @@ func number32(t *testing.T, s string) uint32 {
 // cannot enter the directory of the site, where the script is.
 func TestMissingInterpreterOfAScriptIsNamed(t *testing.T) {
 	b := strangers(t, nil)
-	f := b.start(of("alice", 7, messages.Program{Script: "#!/no/such\n"})).wait()
-	if f.Outcome != messages.Unstartable || f.Detail != "interpreter /no/such: not found" {
+	f := b.start(of("alice", 7, agent.Program{Script: "#!/no/such\n"})).wait()
+	if f.Outcome != agent.Unstartable || f.Detail != "interpreter /no/such: not found" {
 		t.Errorf("finished as %+v", f)
 	}
 }
@@ -448,7 +449,7 @@ func TestMissingInterpreterOfAScriptIsNamed(t *testing.T) {
 func TestNumberIsAnothersNow(t *testing.T) {
 	b := strangers(t, nil)
 	b.start(of("ann", 6, sh("true"))).wait() // stage 0, for which start would choose a new number
-	script := messages.Program{Script: "echo of ann; ls\n", Tasks: 9}
+	script := agent.Program{Script: "echo of ann; ls\n", Tasks: 9}
 	hers := b.start(of("ann", 7, script))
 	hers.wait()
 	script.Script, script.Stage = "echo of bob; ls\n", hers.attempt.Task.Stage
@@ -462,7 +463,7 @@ func TestNumberIsAnothersNow(t *testing.T) {
 	if owner, _ := b.Owner(7); owner != "bob" {
 		t.Errorf("the owner is %q", owner)
 	}
-	if r, err := b.ReadLog(t.Context(), messages.LogsRequest{Attempt: hers.attempt}); messages.KindOf(err) != messages.NotFound {
+	if r, err := b.ReadLog(t.Context(), agent.LogsRequest{Attempt: hers.attempt}); messages.KindOf(err) != messages.NotFound {
 		t.Errorf("read %q, %v", r.Data, err)
 	}
 }
@@ -539,7 +540,7 @@ func TestALinkHidesTheState(t *testing.T) {
 	p := of("ann", 8, sh("cat key"))
 	p.Dir = state
 	within := b.start(p)
-	if f := within.wait(); f.Outcome != messages.Unstartable || !strings.Contains(f.Detail, "state") {
+	if f := within.wait(); f.Outcome != agent.Unstartable || !strings.Contains(f.Detail, "state") {
 		t.Errorf("a task in the state: %+v %q", f, b.read(within, false))
 	}
 }
@@ -560,7 +561,7 @@ func TestScriptsRunFromNoexec(t *testing.T) {
 		var said [2]string
 		for i, at := range []string{filepath.Join(dir, strconv.Itoa(run)), t.TempDir()} {
 			b := newBench(t, func(c *runner.Config) { c.Dir = at })
-			s := b.start(messages.Program{Script: script})
+			s := b.start(agent.Program{Script: script})
 			s.wait()
 			said[i] = b.read(s, false)
 			_ = b.Close()

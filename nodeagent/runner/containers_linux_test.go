@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -33,7 +33,7 @@ func allowing(allow bool) func(*runner.Config) {
 func TestContainersInTasks(t *testing.T) {
 	for _, allow := range []bool{false, true} {
 		b := strangers(t, allowing(allow))
-		if b.can(messages.AbilityNamespaces) != allow {
+		if b.can(agent.AbilityNamespaces) != allow {
 			t.Errorf("the node has %v", b.Abilities())
 		}
 		for _, c := range containers {

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 )
 
 // holeAt looks for a hole in an output, from a position on. data is where the data after it begin, and hole is where
@@ -31,7 +31,7 @@ func sparse(info os.FileInfo) bool {
 }
 
 // readKept reads the kept part of an output from a position on. most bounds the number of bytes.
-func readKept(file *os.File, from, size int64, most int, holes bool) (reply messages.LogsReply, err error) {
+func readKept(file *os.File, from, size int64, most int, holes bool) (reply agent.LogsReply, err error) {
 	began := from
 	buffer := make([]byte, min(int64(most), size-from))
 	for {
@@ -41,7 +41,7 @@ func readKept(file *os.File, from, size int64, most int, holes bool) (reply mess
 		}
 		n, err := file.ReadAt(buffer[:min(int64(len(buffer)), hole-data)], data)
 		if n == 0 && err != nil {
-			return messages.LogsReply{Next: data, Missing: data - began}, err
+			return agent.LogsReply{Next: data, Missing: data - began}, err
 		}
 		// If a part was cut after that look, it reads as zeros.
 		if holes = holes || bytes.IndexByte(buffer[:n], 0) >= 0; holes {
@@ -52,6 +52,6 @@ func readKept(file *os.File, from, size int64, most int, holes bool) (reply mess
 			}
 			n = int(min(int64(n), until-data))
 		}
-		return messages.LogsReply{Data: buffer[:n], Next: data + int64(n), Missing: data - began}, nil
+		return agent.LogsReply{Data: buffer[:n], Next: data + int64(n), Missing: data - began}, nil
 	}
 }

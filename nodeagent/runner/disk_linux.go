@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
@@ -85,7 +85,7 @@ func (t *process) measure(dir string, processes []int) {
 	}
 	own, shared := t.usage(dir, processes, runs, func() tree.Usage { return t.room.usage(t.runner.config.DirLimit, runs) })
 	if t.judge(own, shared, restAfter(time.Since(began), threadTime()-used)) {
-		t.end(messages.OutOfDisk, t.runner.config.Grace)
+		t.end(agent.OutOfDisk, t.runner.config.Grace)
 	}
 }
 
@@ -152,9 +152,9 @@ func tooMuch(u tree.Usage, limit int64) string {
 
 // settleDir checks the directory of an ended task. It removes the files if the task was ended because of its disk
 // space, if they exceed the limit, or if they cannot be measured even after the owner was given all rights on them.
-func (p *Processes) settleDir(dir string, f *messages.Finished) {
+func (p *Processes) settleDir(dir string, f *agent.Finished) {
 	limit := p.config.DirLimit
-	if f.Outcome == messages.OutOfDisk { // the task was ended to free the space
+	if f.Outcome == agent.OutOfDisk { // the task was ended to free the space
 		p.store.discard(dir)
 		return
 	}
@@ -170,8 +170,8 @@ func (p *Processes) settleDir(dir string, f *messages.Finished) {
 		return
 	}
 	p.store.discard(dir)
-	if f.Outcome == messages.Exited {
-		f.Outcome, f.Detail = messages.OutOfDisk, tooMuch(u, limit)
+	if f.Outcome == agent.Exited {
+		f.Outcome, f.Detail = agent.OutOfDisk, tooMuch(u, limit)
 	}
 }
 

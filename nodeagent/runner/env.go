@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/hostlist"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/lease"
 	"github.com/candor-grid/candor/nodeagent/proxy"
 )
@@ -43,7 +45,7 @@ func inherited(name, otherwise string) string {
 
 // programEnv returns a base environment with the variables that all tasks of a program share. Each name occurs only
 // once: with two values, the C library would decide which one a task sees.
-func (c *Config) programEnv(p *messages.Program, base []string) ([]string, error) {
+func (c *Config) programEnv(p *agent.Program, base []string) ([]string, error) {
 	e := environment{at: map[string]int{}}
 	for _, v := range base {
 		name, value, _ := strings.Cut(v, "=")
@@ -70,7 +72,7 @@ func (c *Config) programEnv(p *messages.Program, base []string) ([]string, error
 
 // setShape sets variables that tell a program the resources of each of its tasks. The number of threads is the number of
 // processors, unless the job sets it.
-func (e *environment) setShape(p *messages.Program, all int64) {
+func (e *environment) setShape(p *agent.Program, all int64) {
 	if p.Shape == nil {
 		return
 	}
@@ -85,7 +87,7 @@ func (e *environment) setShape(p *messages.Program, all int64) {
 	}
 	memory := p.Memory
 	switch {
-	case memory == messages.AllMemory:
+	case memory == jobmsg.AllMemory:
 		memory = all
 	case memory == 0:
 		memory = p.Shape.Memory
@@ -104,7 +106,7 @@ func (e *environment) setShape(p *messages.Program, all int64) {
 
 // perTask names the variables that differ between the tasks of a program; a program
 // cannot set them.
-var perTask = [...]string{"CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_ARRAY_INDEX", "CANDOR_NODES", "CANDOR_NODELIST", messages.StepsVariable, lease.Variable, proxy.Variable, "PWD"}
+var perTask = [...]string{"CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_ARRAY_INDEX", "CANDOR_NODES", "CANDOR_NODELIST", agent.StepsVariable, lease.Variable, proxy.Variable, "PWD"}
 
 // taskEnv adds a task's own variables to the variables of its program. alive is the task's file of package lease.
 func taskEnv(shared []string, homeless bool, task *Task, alive, dir string) []string {
@@ -117,7 +119,7 @@ func taskEnv(shared []string, homeless bool, task *Task, alive, dir string) []st
 		env = append(env, "CANDOR_NODES="+task.Nodes, "CANDOR_NODELIST="+hostlist.Join(strings.Split(task.Nodes, ",")))
 	}
 	if task.Steps != "" {
-		env = append(env, messages.StepsVariable+"="+task.Steps)
+		env = append(env, agent.StepsVariable+"="+task.Steps)
 	}
 	return append(env,
 		"CANDOR_TASK="+strconv.FormatUint(uint64(task.Place()), 10),

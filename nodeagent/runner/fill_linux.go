@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
@@ -218,7 +218,7 @@ func (p *Processes) endFiller(f *filler) {
 		t.mu.Lock()
 		t.exceeds = cmp.Or(t.exceeds, fmt.Sprintf("ended because the node's disk is almost full, and %s: %d MiB", what, f.bytes>>20))
 		t.mu.Unlock()
-		t.end(messages.OutOfDisk, 0)
+		t.end(agent.OutOfDisk, 0)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 )
 
@@ -27,11 +28,11 @@ func TestAllAreSuspendedWhileItIsMeasuredWhoFillsTheDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	done := make(chan messages.Finished, 2)
+	done := make(chan agent.Finished, 2)
 	start := func(stage uint32, script string) {
 		a := messages.Attempt{Task: messages.TaskRef{Job: 7, Stage: stage}, Number: 1}
-		p.Start(Task{Grant: messages.Grant{Attempt: a}, Program: &messages.Program{Job: 7, Stage: stage, Account: "ann", Class: "cpu", Command: []string{"sh", "-c", script}}},
-			func(f messages.Finished) { done <- f })
+		p.Start(Task{Grant: agent.Grant{Attempt: a}, Program: &agent.Program{Job: 7, Stage: stage, Account: "ann", Class: "cpu", Command: []string{"sh", "-c", script}}},
+			func(f agent.Finished) { done <- f })
 	}
 	file := func(name string) string { return filepath.Join(dir, "jobs", "ann", "7", name) }
 	there := func(name string) func() bool {
@@ -40,7 +41,7 @@ func TestAllAreSuspendedWhileItIsMeasuredWhoFillsTheDisk(t *testing.T) {
 	start(0, "trap '>../resumed' CONT; >../ready; while ! [ -e ../goes-on ]; do sleep .01; done")
 	await.Until(t, "the first runs", there("ready"))
 	start(1, "head -c 54525952 /dev/zero >file; sleep 1000")
-	if f := <-done; f.Attempt.Task.Stage != 1 || f.Outcome != messages.OutOfDisk {
+	if f := <-done; f.Attempt.Task.Stage != 1 || f.Outcome != agent.OutOfDisk {
 		t.Fatalf("%+v", f)
 	}
 	await.Until(t, "the first was suspended, and goes on", there("resumed"))
@@ -48,7 +49,7 @@ func TestAllAreSuspendedWhileItIsMeasuredWhoFillsTheDisk(t *testing.T) {
 	if err := os.WriteFile(file("goes-on"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if f := <-done; f.Attempt.Task.Stage != 0 || f.Outcome != messages.Exited {
+	if f := <-done; f.Attempt.Task.Stage != 0 || f.Outcome != agent.Exited {
 		t.Errorf("%+v", f)
 	}
 }

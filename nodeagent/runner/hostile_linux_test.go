@@ -13,7 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
@@ -29,7 +31,7 @@ func (b *bench) can(ability messages.Name) bool {
 
 func TestForkBombIsContained(t *testing.T) {
 	b := newBench(t, func(c *runner.Config) { c.Limits.Pids = 32 })
-	if !b.can(messages.AbilityPids) {
+	if !b.can(agent.AbilityPids) {
 		return
 	}
 	s := b.start(sh("bomb() { bomb | bomb & }; sleep 1000 & (bomb); wait"))
@@ -38,20 +40,20 @@ func TestForkBombIsContained(t *testing.T) {
 		t.Errorf("its neighbour: %+v", f)
 	}
 	s.Stop(0)
-	if f := s.wait(); f.Outcome != messages.Stopped {
+	if f := s.wait(); f.Outcome != agent.Stopped {
 		t.Errorf("%+v", f)
 	}
 }
 
 func TestMemoryHogIsReported(t *testing.T) {
 	b := newBench(t, nil)
-	if !b.can(messages.AbilityMemory) {
+	if !b.can(agent.AbilityMemory) {
 		return
 	}
 	hog := sh("set -e; head -c 300000000 /dev/zero | tail -c 200000000 >/dev/null")
 	hog.Memory = 32 << 20
 	s := b.start(hog)
-	if f := s.wait(); f.Outcome != messages.OutOfMemory || !strings.Contains(f.Detail, "ended by its memory limit of 32 MiB") {
+	if f := s.wait(); f.Outcome != agent.OutOfMemory || !strings.Contains(f.Detail, "ended by its memory limit of 32 MiB") {
 		t.Errorf("%+v", f)
 	}
 }
@@ -60,23 +62,23 @@ func TestMemoryHogIsReported(t *testing.T) {
 // processes.
 func TestKilledProcessOfATaskThatEndsWell(t *testing.T) {
 	b := newBench(t, nil)
-	if !b.can(messages.AbilityMemory) {
+	if !b.can(agent.AbilityMemory) {
 		return
 	}
 	hog := sh("head -c 300000000 /dev/zero | tail -c 200000000 >/dev/null; exit 0")
 	hog.Memory = 32 << 20
 	f := b.start(hog).wait()
-	if f.Outcome != messages.Exited || f.ExitCode != 0 || !f.MemoryKilled || !strings.Contains(f.Detail, "lost a process to its memory limit of 32 MiB") {
+	if f.Outcome != agent.Exited || f.ExitCode != 0 || !f.MemoryKilled || !strings.Contains(f.Detail, "lost a process to its memory limit of 32 MiB") {
 		t.Errorf("%+v", f)
 	}
-	hog.OOM = messages.FailOOM
+	hog.OOM = job.FailOOM
 	f = b.start(hog).wait()
-	if f.Outcome != messages.OutOfMemory || f.ExitCode != 137 || !strings.Contains(f.Detail, "lost a process to its memory limit of 32 MiB") {
+	if f.Outcome != agent.OutOfMemory || f.ExitCode != 137 || !strings.Contains(f.Detail, "lost a process to its memory limit of 32 MiB") {
 		t.Errorf("with oom: fail: %+v", f)
 	}
 	well := sh("exit 0")
 	well.Memory, well.OOM = hog.Memory, hog.OOM
-	if f := b.start(well).wait(); f.Outcome != messages.Exited || f.MemoryKilled || f.Detail != "" {
+	if f := b.start(well).wait(); f.Outcome != agent.Exited || f.MemoryKilled || f.Detail != "" {
 		t.Errorf("the next task of the same cell: %+v", f)
 	}
 }
@@ -85,12 +87,12 @@ func TestKilledProcessOfATaskThatEndsWell(t *testing.T) {
 // class nor its node sets a limit.
 func TestTheMostMemoryBoundsWhoAsksForNone(t *testing.T) {
 	b := newBench(t, func(c *runner.Config) { c.MostMemory = map[messages.Name]int64{"cpu": 32 << 20} })
-	if !b.can(messages.AbilityMemory) {
+	if !b.can(agent.AbilityMemory) {
 		return
 	}
 	hog := sh("set -e; head -c 300000000 /dev/zero | tail -c 200000000 >/dev/null")
 	hog.Class = "cpu"
-	if f := b.start(hog).wait(); f.Outcome != messages.OutOfMemory || !strings.Contains(f.Detail, "ended by its memory limit of 32 MiB") {
+	if f := b.start(hog).wait(); f.Outcome != agent.OutOfMemory || !strings.Contains(f.Detail, "ended by its memory limit of 32 MiB") {
 		t.Errorf("%+v", f)
 	}
 }
@@ -98,10 +100,10 @@ func TestTheMostMemoryBoundsWhoAsksForNone(t *testing.T) {
 func TestDirectoryIsBounded(t *testing.T) {
 	b := newBench(t, func(c *runner.Config) { c.DirLimit, c.CheckEvery = 1<<20, 10*time.Millisecond })
 	s := b.start(sh("mkdir sub; head -c 4000000 /dev/urandom >sub/file; exec sleep 1000"))
-	if f := s.wait(); f.Outcome != messages.OutOfDisk || !strings.Contains(f.Detail, "its disk limit of 1 MiB: its directory holds more") {
+	if f := s.wait(); f.Outcome != agent.OutOfDisk || !strings.Contains(f.Detail, "its disk limit of 1 MiB: its directory holds more") {
 		t.Errorf("%+v", f)
 	}
-	if f := b.start(sh("head -c 400000 /dev/urandom >file; sleep 0.1")).wait(); f.Outcome != messages.Exited {
+	if f := b.start(sh("head -c 400000 /dev/urandom >file; sleep 0.1")).wait(); f.Outcome != agent.Exited {
 		t.Errorf("%+v", f)
 	}
 }
@@ -127,7 +129,7 @@ func TestDirectoryLimitIsNotFooled(t *testing.T) {
 				b = newBench(t, func(c *runner.Config) { c.DirLimit, c.CheckEvery = 2<<20, time.Hour })
 			}
 			s := b.start(sh(c.script))
-			if f := s.wait(); f.Outcome != messages.OutOfDisk || !strings.Contains(f.Detail, "its directory") {
+			if f := s.wait(); f.Outcome != agent.OutOfDisk || !strings.Contains(f.Detail, "its directory") {
 				t.Errorf("%+v %s", f, b.read(s, true))
 			}
 			if left, err := os.Stat(runner.KeptDir(b.dir, "ann", s.attempt)); err == nil {
@@ -141,7 +143,7 @@ func TestDirectoryLimitIsNotFooled(t *testing.T) {
 // with its task.
 func TestEscapeeEndsWithItsTask(t *testing.T) {
 	b := newBench(t, nil)
-	if !b.can(messages.AbilityFreeze) {
+	if !b.can(agent.AbilityFreeze) {
 		return
 	}
 	s := b.start(sh("setsid sh -c 'setsid sh -c \"echo \\$\\$ >pid.new; mv pid.new pid; exec sleep 1000\" &' & while ! [ -e pid ]; do sleep 0.01; done; cat pid"))
@@ -198,7 +200,7 @@ func TestLinksInPlaceOfOutputAreNotFollowed(t *testing.T) {
 	s := b.start(sh("echo said; for f in ../*.out; do ln -sf " + secret + " $f; done; for i in 0 1 2; do ln -sf " + secret + " ../$i.script; done; ln -s " + outside + " ../out"))
 	s.wait()
 	for range 2 { // the second task uses the lane of the first
-		reply, err := b.ReadLog(t.Context(), messages.LogsRequest{Attempt: s.attempt})
+		reply, err := b.ReadLog(t.Context(), agent.LogsRequest{Attempt: s.attempt})
 		if strings.Contains(string(reply.Data), "secret") {
 			t.Errorf("the log is %q: %v", reply.Data, err)
 		}
@@ -237,7 +239,7 @@ func TestTasksRunAsOthersWhoseFilesTheyCannotRead(t *testing.T) {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	secret := filepath.Join(dir, "credentials")
 	b := newBench(t, func(c *runner.Config) { c.Dir, c.User = dir, "100000-165535" })
-	if !b.can(messages.AbilityUser) {
+	if !b.can(agent.AbilityUser) {
 		return
 	}
 	if err := os.WriteFile(secret, []byte("key"), 0o600); err != nil {
@@ -249,7 +251,7 @@ func TestTasksRunAsOthersWhoseFilesTheyCannotRead(t *testing.T) {
 	second := sh("id -u; cat " + secret + " || echo no; cat ../../7/*/file || echo no; ls " + dir + "/jobs || echo no")
 	second.Job, second.Account = 8, "bob"
 	two := b.start(second)
-	if f := two.wait(); f.Outcome != messages.Exited {
+	if f := two.wait(); f.Outcome != agent.Exited {
 		t.Fatalf("%+v", f)
 	}
 	its, rest, _ := strings.Cut(b.read(two, false), "\n")
@@ -265,7 +267,7 @@ func TestTasksRunAsOthersWhoseFilesTheyCannotRead(t *testing.T) {
 
 func TestSuperUserIsRefused(t *testing.T) {
 	b := newBench(t, func(c *runner.Config) { c.User = "root" })
-	if f := b.start(sh("id")).wait(); f.Outcome != messages.Unstartable || !strings.Contains(f.Detail, "super-user") {
+	if f := b.start(sh("id")).wait(); f.Outcome != agent.Unstartable || !strings.Contains(f.Detail, "super-user") {
 		t.Errorf("%+v", f)
 	}
 }
@@ -284,7 +286,7 @@ func holdsAndResumes(t *testing.T, l cell.Limits) {
 		s.Suspend(true)
 		s.Suspend(false)
 	}
-	if f := s.wait(); f.Outcome != messages.Exited || f.ExitCode != 0 {
+	if f := s.wait(); f.Outcome != agent.Exited || f.ExitCode != 0 {
 		t.Fatalf("%+v", f)
 	}
 	lines := strings.Fields(b.read(s, false))
@@ -312,7 +314,7 @@ func TestHeldTaskMakesNoProgress(t *testing.T) {
 		}
 	}
 	s.Stop(0)
-	if f := s.wait(); f.Outcome != messages.Stopped {
+	if f := s.wait(); f.Outcome != agent.Stopped {
 		t.Errorf("%+v", f)
 	}
 }
@@ -337,7 +339,7 @@ func TestTimeLimitWaitsWhileSuspended(t *testing.T) {
 			return true
 		}
 		s.Suspend(false)
-		if f := s.wait(); f.Outcome != messages.TimedOut {
+		if f := s.wait(); f.Outcome != agent.TimedOut {
 			t.Errorf("%+v", f)
 		}
 		return true

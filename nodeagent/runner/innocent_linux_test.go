@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -13,7 +14,7 @@ import (
 // and that an account's shared memory never holds more than the limit of one task.
 func TestNextTaskHasItsMemory(t *testing.T) {
 	b := strangers(t, func(c *runner.Config) { c.Limits.Memory = 64 << 20 })
-	if !b.can(messages.AbilityMemory) {
+	if !b.can(agent.AbilityMemory) {
 		t.Skip("needs control groups that bound memory")
 	}
 	const fill = "head -c 48m /dev/zero >/dev/shm/$CANDOR_TASK"
@@ -21,7 +22,7 @@ func TestNextTaskHasItsMemory(t *testing.T) {
 	b.read(keeps, false)
 	for task, want := range []string{"ann", "bob", "ann"} {
 		if want == "bob" {
-			if f := b.start(of("bob", 8, sh("exec dd if=/dev/zero of=/dev/null bs=40M count=1"))).wait(); f.Outcome != messages.Exited || f.ExitCode != 0 {
+			if f := b.start(of("bob", 8, sh("exec dd if=/dev/zero of=/dev/null bs=40M count=1"))).wait(); f.Outcome != agent.Exited || f.ExitCode != 0 {
 				t.Errorf("bob's task ended as %+v", f)
 			}
 			continue
@@ -43,7 +44,7 @@ func TestNextTaskIsUnharmed(t *testing.T) {
 	limited.TimeLimit = messages.Duration(50 * time.Millisecond)
 	for _, c := range []struct {
 		name    string
-		program messages.Program
+		program agent.Program
 		end     func(*bench, *started)
 	}{
 		{"daemon left behind", sh("(trap '' TERM; exec setsid sleep 1000 >/dev/null 2>&1) & exit 0"), nil},
@@ -63,7 +64,7 @@ func TestNextTaskIsUnharmed(t *testing.T) {
 			}
 			s.wait()
 			for range 3 {
-				if f := b.start(sh("echo innocent")).wait(); f.Outcome != messages.Exited || f.ExitCode != 0 {
+				if f := b.start(sh("echo innocent")).wait(); f.Outcome != agent.Exited || f.ExitCode != 0 {
 					t.Errorf("%s, %d: the next task ended as %+v", c.name, pids, f)
 				}
 			}

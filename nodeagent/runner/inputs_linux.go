@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // placeInputs copies the stage's inputs into a task's fresh working directory. A task may change
@@ -32,7 +33,7 @@ func (t *process) placeInputs(dir string, as *syscall.Credential) error {
 
 // placeInput copies one input. A damaged file is removed, so that it is fetched again for the next
 // attempt.
-func placeInput(root *os.Root, f *messages.File, from string, as *syscall.Credential) error {
+func placeInput(root *os.Root, f *jobmsg.File, from string, as *syscall.Credential) error {
 	source, err := os.Open(from)
 	if err != nil {
 		return messages.Errorf(messages.NotFound, "is not on this node: %v", err)

@@ -8,14 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
 // input puts a file where the agent would put an input.
-func (b *bench) input(name, content string) messages.File {
+func (b *bench) input(name, content string) job.File {
 	b.t.Helper()
-	f := messages.File{Name: name, Size: int64(len(content)), Digest: fmt.Sprintf("%x", sha256.Sum256([]byte(content)))}
+	f := job.File{Name: name, Size: int64(len(content)), Digest: fmt.Sprintf("%x", sha256.Sum256([]byte(content)))}
 	if err := os.MkdirAll(runner.InputsDir(b.dir), 0o700); err != nil {
 		b.t.Fatal(err)
 	}
@@ -32,10 +33,10 @@ func TestInputsArePlaced(t *testing.T) {
 	p := sh("cat in/deep/data && ./tool && echo more >> in/deep/data && ! test -x in/deep/data")
 	tool := b.input("tool", "#!/bin/sh\necho run\n")
 	tool.Executable = true
-	p.Inputs = []messages.File{b.input("in/deep/data", "data\n"), tool, b.input("in/empty", "")}
+	p.Inputs = []job.File{b.input("in/deep/data", "data\n"), tool, b.input("in/empty", "")}
 	for range 2 {
 		s := b.start(p)
-		if f := s.wait(); f.Outcome != messages.Exited || f.ExitCode != 0 {
+		if f := s.wait(); f.Outcome != agent.Exited || f.ExitCode != 0 {
 			t.Fatalf("finished as %+v", f)
 		}
 		if got := b.read(s, false); got != "data\nrun\n" {
@@ -58,7 +59,7 @@ func TestInputsAreChecked(t *testing.T) {
 	good := b.input("good", "good")
 	twice := b.input("good/below", "below")
 	escape := b.input("../out", "out")
-	for why, inputs := range map[string][]messages.File{
+	for why, inputs := range map[string][]job.File{
 		"input missing: is not on this node":   {good, {Name: "missing", Digest: strings.Repeat("0", 64)}},
 		"input damaged: is damaged":            {damaged},
 		"input good/below: ":                   {good, twice},
@@ -68,17 +69,17 @@ func TestInputsAreChecked(t *testing.T) {
 		p := sh("echo started")
 		p.Inputs = inputs
 		if inputs == nil {
-			p.Inputs, p.Dir = []messages.File{good}, t.TempDir()
+			p.Inputs, p.Dir = []job.File{good}, t.TempDir()
 		}
 		s := b.start(p)
-		if f := s.wait(); f.Outcome != messages.Unstartable || !strings.HasPrefix(f.Detail, why) {
+		if f := s.wait(); f.Outcome != agent.Unstartable || !strings.HasPrefix(f.Detail, why) {
 			t.Errorf("finished as %+v, want Unstartable: %s…", f, why)
 		}
 	}
 	if _, err := os.Stat(runner.InputFile(b.dir, damaged.Digest)); !os.IsNotExist(err) {
 		t.Errorf("the damaged copy is still there: %v", err)
 	}
-	if f := b.start(sh("true")).wait(); f.Outcome != messages.Exited {
+	if f := b.start(sh("true")).wait(); f.Outcome != agent.Exited {
 		t.Errorf("a task after those finished as %+v", f)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 )
 
 // Instant is a [Runner] whose tasks end successfully as soon as they start. Clock returns the time for its reports;
@@ -13,13 +14,13 @@ type Instant struct {
 }
 
 // Start reports the task as finished before it returns.
-func (r Instant) Start(task Task, done func(messages.Finished)) Process {
+func (r Instant) Start(task Task, done func(agent.Finished)) Process {
 	now := wallClock
 	if r.Clock != nil {
 		now = r.Clock
 	}
 	t := now()
-	done(messages.Finished{Attempt: task.Attempt, Outcome: messages.Exited, Started: t, Ended: t})
+	done(agent.Finished{Attempt: task.Attempt, Outcome: agent.Exited, Started: t, Ended: t})
 	return ended{}
 }
 

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -30,7 +30,7 @@ func TestTasksStartAlike(t *testing.T) {
 	}
 	for _, noCells := range []bool{false, true} {
 		b := newBench(t, func(c *runner.Config) { c.NoCells = noCells })
-		s := b.start(messages.Program{Script: `ulimit -Sn; ulimit -Sc; ulimit -Sf; ulimit -St; ulimit -Ss; cat /proc/self/oom_score_adj; nice; ls /proc/self/fd | wc -l
+		s := b.start(agent.Program{Script: `ulimit -Sn; ulimit -Sc; ulimit -Sf; ulimit -St; ulimit -Ss; cat /proc/self/oom_score_adj; nice; ls /proc/self/fd | wc -l
 			awk '/Max processes/ {print "processes", $3 == $4} /pending/ {print "signals", $4 == $5} /locked memory/ {print "locked", $4} /msgqueue/ {print "queues", $4}
 				/nice/ {print "nice", $4, $5} /realtime priority/ {print "realtime", $4, $5} /realtime timeout/ {print "time", $4}' /proc/self/limits
 			chrt -p $$ | head -n 1 | cut -d: -f2; ionice; cat /proc/self/personality 2>/dev/null || true`})
@@ -47,14 +47,14 @@ func TestUmaskIsTheSubmitters(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o007))
 	for mask, want := range map[string]string{"": "0022\n644\n", "077": "0077\n600\n", "000": "0000\n666\n"} {
 		b := newBench(t, nil)
-		s := b.start(messages.Program{Script: "umask; touch made; stat -c %a made", Umask: mask})
+		s := b.start(agent.Program{Script: "umask; touch made; stat -c %a made", Umask: mask})
 		s.wait()
 		if said := b.read(s, false); said != want {
 			t.Errorf("umask %q: %q, want %q", mask, said, want)
 		}
 	}
 	b := newBench(t, nil)
-	if ended := b.start(messages.Program{Script: "true", Umask: "9"}).wait(); ended.Outcome != messages.Unstartable {
+	if ended := b.start(agent.Program{Script: "true", Umask: "9"}).wait(); ended.Outcome != agent.Unstartable {
 		t.Errorf("%+v: a umask that is none must not start", ended)
 	}
 }

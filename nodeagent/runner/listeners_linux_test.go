@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
@@ -45,7 +45,7 @@ func TestPortsAreTheTasksOwn(t *testing.T) {
 				} else {
 					_ = l.Close()
 				}
-				p := of("ann", 7, messages.Program{Dir: dir, Script: dir + "/attack delay serve " + address + " & wait"})
+				p := of("ann", 7, agent.Program{Dir: dir, Script: dir + "/attack delay serve " + address + " & wait"})
 				server, port := b.start(p), 0
 				if _, err := fmt.Sscanf(b.read(server, false), "begun at %d", &port); err != nil {
 					t.Fatalf("%v: %q", err, b.read(server, true))
@@ -55,7 +55,7 @@ func TestPortsAreTheTasksOwn(t *testing.T) {
 					await.Until(t, "the task has started", func() bool { // it may write before the runner has its process number
 						streams++
 						f = b.follow(server.attempt, fmt.Sprint(streams), "one")
-						f.request.Begin = &messages.StreamBegin{Port: at}
+						f.request.Begin = &agent.StreamBegin{Port: at}
 						_, err = b.Stream(context.Background(), f.request)
 						return err == nil || !strings.Contains(err.Error(), "is starting")
 					})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 )
 
 // Limits of one read of a log.
@@ -27,7 +28,7 @@ func (p *Processes) Owner(job messages.JobID) (messages.Name, error) {
 }
 
 // ReadLog returns a piece of the output of an attempt.
-func (p *Processes) ReadLog(ctx context.Context, r messages.LogsRequest) (messages.LogsReply, error) {
+func (p *Processes) ReadLog(ctx context.Context, r agent.LogsRequest) (agent.LogsReply, error) {
 	reply, task, err := p.readLog(&r)
 	if err != nil || task == nil || len(reply.Data) > 0 || r.Wait <= 0 {
 		return reply, err
@@ -57,7 +58,7 @@ func (p *Processes) ReadLog(ctx context.Context, r messages.LogsRequest) (messag
 
 // watchOutput watches the output of a running task. If the kernel's limit of watched files is reached, the channel
 // gets nothing, and the reader waits until the task or the request's time ends.
-func (p *Processes) watchOutput(t *process, r *messages.LogsRequest) (changed <-chan struct{}, stop func()) {
+func (p *Processes) watchOutput(t *process, r *agent.LogsRequest) (changed <-chan struct{}, stop func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	changed, stop, err := p.watch.watch(t.path(which(r)))
@@ -68,7 +69,7 @@ func (p *Processes) watchOutput(t *process, r *messages.LogsRequest) (changed <-
 }
 
 // which returns the index in endings of the requested output.
-func which(r *messages.LogsRequest) int {
+func which(r *agent.LogsRequest) int {
 	if r.Stderr {
 		return 1
 	}
@@ -77,7 +78,7 @@ func which(r *messages.LogsRequest) int {
 
 // readLog reads the present output. The returned task is nil if it no longer runs. This is checked before the read,
 // so that the last output is not missed.
-func (p *Processes) readLog(r *messages.LogsRequest) (reply messages.LogsReply, task *process, err error) {
+func (p *Processes) readLog(r *agent.LogsRequest) (reply agent.LogsReply, task *process, err error) {
 	var file *os.File
 	if task = p.lookup(r.Attempt); task != nil {
 		file, err = task.openOutput(which(r))
@@ -88,7 +89,7 @@ func (p *Processes) readLog(r *messages.LogsRequest) (reply messages.LogsReply, 
 	}
 	if errors.Is(err, os.ErrNotExist) {
 		if task != nil || p.ranHere(r.Attempt) {
-			return messages.LogsReply{End: task == nil}, task, nil
+			return agent.LogsReply{End: task == nil}, task, nil
 		}
 		return reply, nil, messages.Errorf(messages.NotFound,
 			"attempt %d of task %v: has no output on this node; it never ran here, or its output was removed: after %d later jobs, or as the oldest that its account kept here",
@@ -119,7 +120,7 @@ func (p *Processes) ranHere(a messages.Attempt) bool {
 }
 
 // readPiece reads one piece of a file. It sets End in the reply if nothing follows the piece.
-func readPiece(file *os.File, r *messages.LogsRequest) (reply messages.LogsReply, err error) {
+func readPiece(file *os.File, r *agent.LogsRequest) (reply agent.LogsReply, err error) {
 	info, err := file.Stat()
 	if err != nil {
 		return reply, messages.Errorf(messages.Unavailable, "output: %v", err)

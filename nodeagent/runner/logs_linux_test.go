@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-func (b *bench) piece(r messages.LogsRequest) messages.LogsReply {
+func (b *bench) piece(r agent.LogsRequest) agent.LogsReply {
 	b.t.Helper()
 	reply, err := b.ReadLog(context.Background(), r)
 	if err != nil {
@@ -43,12 +44,12 @@ func TestLogIsReadInPieces(t *testing.T) {
 		{-3, 0, "789", true},
 		{-99, 2, "01", false},
 	} {
-		got := b.piece(messages.LogsRequest{Attempt: s.attempt, Offset: c.offset, Limit: c.limit})
+		got := b.piece(agent.LogsRequest{Attempt: s.attempt, Offset: c.offset, Limit: c.limit})
 		if string(got.Data) != c.data || got.End != c.end {
 			t.Errorf("from %d, %d bytes: %q, end %v", c.offset, c.limit, got.Data, got.End)
 		}
 	}
-	if got := b.piece(messages.LogsRequest{Attempt: s.attempt, Stderr: true}); len(got.Data) != 0 || !got.End {
+	if got := b.piece(agent.LogsRequest{Attempt: s.attempt, Stderr: true}); len(got.Data) != 0 || !got.End {
 		t.Errorf("standard error: %+v", got)
 	}
 }
@@ -68,9 +69,9 @@ func TestLogIsFollowed(t *testing.T) {
 	defer pipe.Close()
 	s := b.start(sh("echo first; exec 3<" + path + "; while read line <&3 && [ $line != end ]; do echo $line; done"))
 	next := int64(0)
-	follow := func(want string) messages.LogsReply {
+	follow := func(want string) agent.LogsReply {
 		t.Helper()
-		got := b.piece(messages.LogsRequest{Attempt: s.attempt, Offset: next, Wait: messages.Duration(patience)})
+		got := b.piece(agent.LogsRequest{Attempt: s.attempt, Offset: next, Wait: messages.Duration(patience)})
 		if string(got.Data) != want {
 			t.Fatalf("read %q, want %q", got.Data, want)
 		}
@@ -96,7 +97,7 @@ func TestWaitIsGivenUp(t *testing.T) {
 	s := b.start(sh("exec sleep 600"))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	reply, err := b.ReadLog(ctx, messages.LogsRequest{Attempt: s.attempt, Wait: messages.Duration(time.Hour)})
+	reply, err := b.ReadLog(ctx, agent.LogsRequest{Attempt: s.attempt, Wait: messages.Duration(time.Hour)})
 	if err != nil || len(reply.Data) != 0 || reply.End {
 		t.Errorf("read %+v, %v", reply, err)
 	}
@@ -110,7 +111,7 @@ func TestUnknownLogs(t *testing.T) {
 	s.wait()
 	another := s.attempt
 	another.Number = 2
-	if _, err := b.ReadLog(context.Background(), messages.LogsRequest{Attempt: another}); messages.KindOf(err) != messages.NotFound {
+	if _, err := b.ReadLog(context.Background(), agent.LogsRequest{Attempt: another}); messages.KindOf(err) != messages.NotFound {
 		t.Errorf("another attempt: %v", err)
 	}
 	if _, err := b.Owner(99); messages.KindOf(err) != messages.NotFound {
@@ -133,7 +134,7 @@ func TestLogsSurviveRestart(t *testing.T) {
 	if got := again.read(loud, false) + again.read(loud, true); got != "out\nerr\n" {
 		t.Errorf("read %q", got)
 	}
-	if got := again.piece(messages.LogsRequest{Attempt: silent.attempt}); len(got.Data) != 0 || !got.End {
+	if got := again.piece(agent.LogsRequest{Attempt: silent.attempt}); len(got.Data) != 0 || !got.End {
 		t.Errorf("the silent one: %+v", got)
 	}
 	// The next task of the job must not see the output of the first.
@@ -154,22 +155,22 @@ func TestReusedJobNumber(t *testing.T) {
 	b.Close()
 	again := newBench(t, func(c *runner.Config) { c.Dir = b.dir })
 	again.tasks = 5
-	again.start(messages.Program{Job: 7, Account: "bob", Command: []string{"true"}}).wait()
+	again.start(agent.Program{Job: 7, Account: "bob", Command: []string{"true"}}).wait()
 	if owner, _ := again.Owner(7); owner != "bob" {
 		t.Errorf("the owner is %q", owner)
 	}
-	if r, err := again.ReadLog(context.Background(), messages.LogsRequest{Attempt: s.attempt}); messages.KindOf(err) != messages.NotFound {
+	if r, err := again.ReadLog(context.Background(), agent.LogsRequest{Attempt: s.attempt}); messages.KindOf(err) != messages.NotFound {
 		t.Errorf("read %q, %v", r.Data, err)
 	}
 }
 
 func TestInstant(t *testing.T) {
-	var f messages.Finished
+	var f agent.Finished
 	task := runner.Task{}
 	task.Attempt.Number = 3
 	r := runner.Instant{Clock: func() messages.Time { return 5 }}
-	r.Start(task, func(got messages.Finished) { f = got }).Stop(0)
-	if want := (messages.Finished{Attempt: task.Attempt, Started: 5, Ended: 5}); f != want {
+	r.Start(task, func(got agent.Finished) { f = got }).Stop(0)
+	if want := (agent.Finished{Attempt: task.Attempt, Started: 5, Ended: 5}); f != want {
 		t.Errorf("finished as %+v", f)
 	}
 }
@@ -219,14 +220,14 @@ func TestJobsOfAUserShareLanes(t *testing.T) {
 		t.Errorf("read %q", got)
 	}
 	for _, s := range []*started{first, odd} {
-		if got := b.piece(messages.LogsRequest{Attempt: s.attempt}); len(got.Data) != 0 || !got.End {
+		if got := b.piece(agent.LogsRequest{Attempt: s.attempt}); len(got.Data) != 0 || !got.End {
 			t.Errorf("the output of job %v: %+v", s.attempt.Task.Job, got)
 		}
 	}
 	if text, err := os.ReadFile(filepath.Join(b.dir, "jobs", "ann", "8", fmt.Sprintf("%d.%d.1.dir", loud.attempt.Task.Stage, loud.attempt.Task.Index), "file")); string(text) != "left\n" {
 		t.Errorf("job 8 left %q, %v", text, err)
 	}
-	if lanes, err := filepath.Glob(filepath.Join(b.dir, "jobs", "ann", "*.alive")); b.can(messages.AbilityFreeze) && len(lanes) != 1 {
+	if lanes, err := filepath.Glob(filepath.Join(b.dir, "jobs", "ann", "*.alive")); b.can(agent.AbilityFreeze) && len(lanes) != 1 {
 		t.Errorf("the lanes are %v, %v", lanes, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 )
 
 // Machine is the part of this machine that a node's tasks share. With the zero value nothing is
@@ -52,7 +53,7 @@ func newStock(m Machine) *stock {
 
 // take gives a task the resources that its program asks for. Only one task gets a GPU. Two tasks get the same
 // processor only if none is free, such as when one takes the place of a suspended task.
-func (s *stock) take(p *messages.Program) (*portion, error) {
+func (s *stock) take(p *agent.Program) (*portion, error) {
 	if p.Shape == nil {
 		return nil, nil
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // TestStockGivesNothingTwice starts and ends random tasks. No GPU may be given to two tasks, and no processor while
@@ -28,8 +30,8 @@ func TestStockGivesNothingTwice(t *testing.T) {
 		for _, p := range running {
 			cpus, gpus = cpus+len(p.cpus), gpus+len(p.gpus)
 		}
-		want := messages.Resources{CPUs: 1 + random.IntN(4), GPUs: random.IntN(3)}
-		p, err := s.take(&messages.Program{Shape: &want})
+		want := jobmsg.Resources{CPUs: 1 + random.IntN(4), GPUs: random.IntN(3)}
+		p, err := s.take(&agent.Program{Shape: &want})
 		if (err == nil) != (gpus+want.GPUs <= len(m.GPUs)) {
 			t.Fatalf("%d of %d GPUs are taken, and %d more: %v", gpus, len(m.GPUs), want.GPUs, err)
 		}
@@ -72,7 +74,7 @@ func TestStockGivesNothingTwice(t *testing.T) {
 func TestStockKeepsNeighbours(t *testing.T) {
 	s := newStock(Machine{CPUs: []int{0, 1, 2, 3, 4, 5, 6, 7}})
 	take := func(n int) *portion {
-		p, err := s.take(&messages.Program{Shape: &messages.Resources{CPUs: n}})
+		p, err := s.take(&agent.Program{Shape: &jobmsg.Resources{CPUs: n}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,11 +96,11 @@ func TestStockKeepsNeighbours(t *testing.T) {
 			t.Errorf("%v is written as %q", cpus, got)
 		}
 	}
-	if p, err := s.take(&messages.Program{}); p != nil || err != nil {
+	if p, err := s.take(&agent.Program{}); p != nil || err != nil {
 		t.Errorf("a task without a shape has %v, %v", p, err)
 	}
 	whole := newStock(Machine{CPUs: []int{0, 1}, GPUs: []GPU{{Index: 0}, {Index: 1}}})
-	if p, err := whole.take(&messages.Program{Exclusive: true, Shape: &messages.Resources{CPUs: 1}}); err != nil || len(p.cpus) != 2 || len(p.gpus) != 2 {
+	if p, err := whole.take(&agent.Program{Exclusive: true, Shape: &jobmsg.Resources{CPUs: 1}}); err != nil || len(p.cpus) != 2 || len(p.gpus) != 2 {
 		t.Errorf("a whole node is %v, %v", p, err)
 	}
 }

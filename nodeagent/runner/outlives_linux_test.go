@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
@@ -156,9 +156,9 @@ func attackerDir(t *testing.T) string {
 // leave runs one of these programs in a task of ann, and reports whether it succeeded. The task also leaves a
 // process. So no other task gets its cell, which still counts the memory.
 func (b *bench) leave(dir, what string) bool {
-	s := b.start(of("ann", 7, messages.Program{Dir: dir, Command: []string{"sh", "-c", "sleep 1000 >/dev/null 2>&1 & exec " + dir + "/attack delay " + what}}))
+	s := b.start(of("ann", 7, agent.Program{Dir: dir, Command: []string{"sh", "-c", "sleep 1000 >/dev/null 2>&1 & exec " + dir + "/attack delay " + what}}))
 	f := s.wait()
-	if f.Outcome == messages.Unstartable {
+	if f.Outcome == agent.Unstartable {
 		b.t.Fatalf("%+v", f)
 	}
 	return f.ExitCode == 0
@@ -174,12 +174,12 @@ func TestMemoryThatOutlivesItsTaskCounts(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			b := strangers(t, func(c *runner.Config) { c.Limits.Memory, c.CheckEvery = mayHave*mib, 10*time.Millisecond })
-			if !b.can(messages.AbilityMemory) {
+			if !b.can(agent.AbilityMemory) {
 				t.Skip("nothing bounds memory here")
 			}
 			dir := attackerDir(t)
 			if what != "segment" {
-				keeper := b.start(of("ann", 8, messages.Program{Dir: dir, Command: []string{dir + "/attack", "delay", "keep"}}))
+				keeper := b.start(of("ann", 8, agent.Program{Dir: dir, Command: []string{dir + "/attack", "delay", "keep"}}))
 				b.read(keeper, false)
 			}
 			left := 0
@@ -191,8 +191,8 @@ func TestMemoryThatOutlivesItsTaskCounts(t *testing.T) {
 			if left == 0 || left > most {
 				t.Errorf("%d tasks left %d MiB each, and %d could do so", left, leaves, most)
 			}
-			other := b.start(of("bob", 9, messages.Program{Dir: dir, Command: []string{dir + "/attack", "delay", "segment"}}))
-			if f := other.wait(); f.ExitCode != 0 || f.Outcome != messages.Exited {
+			other := b.start(of("bob", 9, agent.Program{Dir: dir, Command: []string{dir + "/attack", "delay", "segment"}}))
+			if f := other.wait(); f.ExitCode != 0 || f.Outcome != agent.Exited {
 				t.Errorf("another account's task ended as %+v", f)
 			}
 		})
@@ -204,8 +204,8 @@ func TestSegmentsOfARoomAreBounded(t *testing.T) {
 	b := strangers(t, func(c *runner.Config) { c.Limits.Memory, c.NoCells = mayHave*mib, true })
 	dir, left := attackerDir(t), 0
 	for range 4 {
-		s := b.start(of("ann", 7, messages.Program{Dir: dir, Command: []string{dir + "/attack", "delay", "segment"}}))
-		if f := s.wait(); f.Outcome == messages.Exited && f.ExitCode == 0 {
+		s := b.start(of("ann", 7, agent.Program{Dir: dir, Command: []string{dir + "/attack", "delay", "segment"}}))
+		if f := s.wait(); f.Outcome == agent.Exited && f.ExitCode == 0 {
 			left++
 		}
 	}
@@ -217,7 +217,7 @@ func TestSegmentsOfARoomAreBounded(t *testing.T) {
 // TestZombiesCount checks that ended processes for which nobody waits count for the account.
 func TestZombiesCount(t *testing.T) {
 	b := strangers(t, nil)
-	if !b.can(messages.AbilityPids) {
+	if !b.can(agent.AbilityPids) {
 		t.Skip("nothing bounds processes here")
 	}
 	dir := attackerDir(t)

@@ -3,18 +3,19 @@ package runner
 import (
 	"testing"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // TestProbeIsNoAccounts checks a node whose tasks run as the users of their accounts. A probe belongs to no account,
 // and must run as nobody.
 func TestProbeIsNoAccounts(t *testing.T) {
 	c := Config{User: userOfAccount}
-	who, err := c.identity(&messages.Program{Account: messages.SiteAccount})
+	who, err := c.identity(&agent.Program{Account: money.SiteAccount})
 	if err != nil || who.as == nil || who.as.Uid != nobody || who.as.Gid != nobody {
 		t.Errorf("%+v, %v", who, err)
 	}
-	if _, err := c.identity(&messages.Program{Job: 7, Account: messages.SiteAccount}); err == nil {
+	if _, err := c.identity(&agent.Program{Job: 7, Account: money.SiteAccount}); err == nil {
 		t.Error("a job of an account without a user runs")
 	}
 }

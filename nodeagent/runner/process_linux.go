@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
@@ -20,7 +22,7 @@ import (
 type process struct {
 	runner *Processes
 	task   Task
-	done   func(messages.Finished)
+	done   func(agent.Finished)
 	job    *job
 	cell   *cell.Cell    // nil until it has one
 	has    *portion      // its part of the machine; nil: any free part
@@ -28,7 +30,7 @@ type process struct {
 	opened chan struct{} // closed when the output files exist
 	ended  chan struct{} // closed when it is removed from the runner
 	// finished is the report of its end. Only the goroutine that works on the task at the moment may use it.
-	finished messages.Finished
+	finished agent.Finished
 
 	mu sync.Mutex
 	outputs
@@ -43,7 +45,7 @@ type process struct {
 	ending    bool             // it was told to end
 	asked     bool             // its processes got SIGTERM
 	grace     time.Duration    // the shortest grace that it was given
-	why       messages.Outcome
+	why       agent.Outcome
 	suspended bool // it must not run until it is resumed
 	braked    bool // it must not run while the runner measures who fills the disk
 	freezing  bool // a goroutine moves its processes into the frozen group
@@ -73,7 +75,7 @@ func (t *process) prompt() bool {
 // ended.
 func (t *process) begin() {
 	t.job = t.runner.store.acquire(t.task.Attempt.Task.Job, t.task.Program.Account)
-	t.finished = messages.Finished{Attempt: t.task.Attempt, Started: t.runner.config.Clock()}
+	t.finished = agent.Finished{Attempt: t.task.Attempt, Started: t.runner.config.Clock()}
 	program, err := t.runner.store.program(t.job, t.task.Program)
 	t.enterLane(t.runner.store.lanesFor(t.job, program))
 	why := ""
@@ -203,7 +205,7 @@ func (t *process) refuse(why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f := &t.finished
-	f.Outcome, f.Detail, f.Ended = messages.Unstartable, why, t.runner.config.Clock()
+	f.Outcome, f.Detail, f.Ended = agent.Unstartable, why, t.runner.config.Clock()
 	if t.ending {
 		f.Outcome, f.Detail = t.why, "stopped before it started"
 	} else if fd, err := t.lane.open(len(endings) - 1); err == nil {
@@ -303,7 +305,7 @@ func (t *process) limits() cell.Limits {
 	switch {
 	case p.Memory > 0:
 		l.Memory = p.Memory
-	case p.Memory == messages.AllMemory:
+	case p.Memory == jobmsg.AllMemory:
 		l.Memory = c.Machine.Memory
 	case p.Shape != nil && p.Shape.Memory > 0:
 		l.Memory = p.Shape.Memory
@@ -338,7 +340,7 @@ func (t *process) begun(p *program, dir string, c child) {
 	t.late.Stop()
 	t.child, t.note = c, t.runner.notes.note(c.pid)
 	t.limit.left = t.task.Program.TimeLimit.Std()
-	t.limit.run(func() { t.end(messages.TimedOut, t.runner.config.Grace) })
+	t.limit.run(func() { t.end(agent.TimedOut, t.runner.config.Grace) })
 	t.warn()
 	if t.ending || t.toFreeze() {
 		go t.obey()
@@ -375,10 +377,10 @@ func (t *process) finish() {
 }
 
 // Stop ends the task: SIGTERM now, and SIGKILL after the grace.
-func (t *process) Stop(grace time.Duration) { t.end(messages.Stopped, grace) }
+func (t *process) Stop(grace time.Duration) { t.end(agent.Stopped, grace) }
 
 // end ends the task for a reason. The first reason counts, and the earliest kill.
-func (t *process) end(why messages.Outcome, grace time.Duration) {
+func (t *process) end(why agent.Outcome, grace time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.ending {
@@ -407,7 +409,7 @@ func (t *process) ask(grace time.Duration) {
 	}
 	if !t.asked {
 		t.asked = true
-		if w := t.task.Program.Signal; w != nil && t.why == messages.Stopped {
+		if w := t.task.Program.Signal; w != nil && t.why == agent.Stopped {
 			t.alert(w)
 		}
 		t.signal(unix.SIGTERM, unix.SIGCONT) // a stopped process must continue to handle SIGTERM
@@ -476,14 +478,14 @@ func (t *process) reap() {
 	t.outcome(f, status)
 }
 
-func (t *process) outcome(f *messages.Finished, status unix.WaitStatus) {
+func (t *process) outcome(f *agent.Finished, status unix.WaitStatus) {
 	f.ExitCode = status.ExitStatus()
 	if status.Signaled() {
 		f.ExitCode = 128 + int(status.Signal())
-		f.Detail = messages.SignalDetail(unix.SignalName(status.Signal()))
+		f.Detail = jobmsg.SignalDetail(unix.SignalName(status.Signal()))
 	}
 	switch {
-	case t.ending && t.why == messages.TimedOut:
+	case t.ending && t.why == agent.TimedOut:
 		f.Outcome, f.Detail = t.why, fmt.Sprintf("ended after %v by its time limit of %v", f.Ended.Sub(f.Started).Std().Round(time.Second/10), t.task.Program.TimeLimit)
 	case t.ending && t.why.Limited():
 		f.Outcome, f.Detail = t.why, t.exceeds
@@ -491,17 +493,17 @@ func (t *process) outcome(f *messages.Finished, status unix.WaitStatus) {
 		f.Outcome = t.why
 	case t.cell.OutOfMemory() && f.ExitCode == 0:
 		f.MemoryKilled, f.Detail = true, fmt.Sprintf("lost a process to its memory limit of %d MiB; it ended with exit code 0", t.limits().Memory>>20)
-		if t.task.Program.OOM == messages.FailOOM {
-			f.Outcome, f.ExitCode = messages.OutOfMemory, 128+int(unix.SIGKILL) // the code of a killed process, because 0 would look like success
+		if t.task.Program.OOM == jobmsg.FailOOM {
+			f.Outcome, f.ExitCode = agent.OutOfMemory, 128+int(unix.SIGKILL) // the code of a killed process, because 0 would look like success
 			f.Detail += ", and fails by oom: fail"
 		}
 	case t.cell.OutOfMemory():
-		f.Outcome, f.Detail = messages.OutOfMemory, fmt.Sprintf("ended by its memory limit of %d MiB", t.limits().Memory>>20)
+		f.Outcome, f.Detail = agent.OutOfMemory, fmt.Sprintf("ended by its memory limit of %d MiB", t.limits().Memory>>20)
 		if f.MaxRSS >= 1<<20 {
 			f.Detail += fmt.Sprintf("; its largest process had %d MiB", f.MaxRSS>>20)
 		}
 	default:
-		f.Outcome = messages.Exited
+		f.Outcome = agent.Exited
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner/access"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 	"github.com/candor-grid/candor/nodeagent/runner/users"
@@ -117,7 +118,7 @@ func NewProcesses(c Config) (*Processes, error) {
 	if !p.config.NoCells {
 		p.cells = cell.Open(cellsName(&p.config), p.config.Machine.controllers()...)
 	}
-	p.loose = !slices.Contains(p.cells.Abilities(), messages.AbilityFreeze)
+	p.loose = !slices.Contains(p.cells.Abilities(), agent.AbilityFreeze)
 	p.store.shares = p.config.perAccount() && !p.loose
 	if p.forge, err = newForge(callRules{p.cells.Clones(), p.config.Namespaces}); err != nil {
 		return nil, err
@@ -202,15 +203,15 @@ func cellsName(c *Config) string {
 func (p *Processes) Abilities() []messages.Name {
 	all := p.cells.Abilities()
 	if p.config.User != "" {
-		all = append(all, messages.AbilityUser)
+		all = append(all, agent.AbilityUser)
 	}
 	if p.config.Namespaces {
-		all = append(all, messages.AbilityNamespaces)
+		all = append(all, agent.AbilityNamespaces)
 	}
 	if p.rooms != nil {
-		all = append(all, messages.AbilityApart)
+		all = append(all, agent.AbilityApart)
 		if p.config.Private {
-			all = append(all, messages.AbilityPrivate)
+			all = append(all, agent.AbilityPrivate)
 		}
 	}
 	slices.Sort(all)
@@ -218,14 +219,14 @@ func (p *Processes) Abilities() []messages.Name {
 }
 
 // Start starts a task. If that takes time, a separate goroutine does it.
-func (p *Processes) Start(task Task, done func(messages.Finished)) Process {
+func (p *Processes) Start(task Task, done func(agent.Finished)) Process {
 	t := &process{
 		runner: p, task: task, done: done, opened: make(chan struct{}), ended: make(chan struct{}),
 		outputs: outputs{base: baseOf(p.store.dir, task.Program.Account, task.Attempt), limit: p.config.outputLimit(task.Program.Class), tail: p.config.OutputTail},
 	}
 	if err := p.enter(t); err != nil {
 		now := p.config.Clock()
-		done(messages.Finished{Attempt: task.Attempt, Outcome: messages.Unstartable, Started: now, Ended: now, Detail: messages.Detail(err)})
+		done(agent.Finished{Attempt: task.Attempt, Outcome: agent.Unstartable, Started: now, Ended: now, Detail: messages.Detail(err)})
 		return ended{}
 	}
 	if t.prompt() {
@@ -277,7 +278,7 @@ func (p *Processes) check() {
 	p.sweepStreams()
 	for _, t := range p.tasksNow() {
 		if t.look() != "" {
-			t.end(messages.Exceeded, t.runner.config.Grace)
+			t.end(agent.Exceeded, t.runner.config.Grace)
 		}
 	}
 	p.store.closeIdle()

@@ -15,7 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
@@ -52,27 +54,27 @@ type started struct {
 	runner.Process
 	t       testing.TB
 	attempt messages.Attempt
-	done    chan messages.Finished
+	done    chan agent.Finished
 }
 
-func (b *bench) start(p messages.Program) *started {
+func (b *bench) start(p agent.Program) *started {
 	if p.Job == 0 {
 		p.Job, p.Account = 7, "ann"
 	}
 	if p.Stage == 0 {
 		p.Stage = b.stage(&p)
 	}
-	s := &started{t: b.t, done: make(chan messages.Finished, 2)}
+	s := &started{t: b.t, done: make(chan agent.Finished, 2)}
 	s.attempt = messages.Attempt{Task: messages.TaskRef{Job: p.Job, Stage: p.Stage, Index: b.tasks}, Number: 1}
 	b.tasks++
 	task := runner.Task{Program: &p}
 	task.Attempt = s.attempt
 	task.Array = 100 + int64(s.attempt.Task.Index)
-	s.Process = b.Start(task, func(f messages.Finished) { s.done <- f })
+	s.Process = b.Start(task, func(f agent.Finished) { s.done <- f })
 	return s
 }
 
-func (b *bench) stage(p *messages.Program) uint32 {
+func (b *bench) stage(p *agent.Program) uint32 {
 	key := fmt.Sprint(p.Command, p.Script, p.Dir)
 	n, ok := b.stages[key]
 	if !ok {
@@ -82,7 +84,7 @@ func (b *bench) stage(p *messages.Program) uint32 {
 	return n
 }
 
-func (s *started) wait() messages.Finished {
+func (s *started) wait() agent.Finished {
 	s.t.Helper()
 	select {
 	case f := <-s.done:
@@ -96,15 +98,15 @@ func (s *started) wait() messages.Finished {
 	}
 }
 
-func sh(script string) messages.Program {
-	return messages.Program{Command: []string{"sh", "-c", script}}
+func sh(script string) agent.Program {
+	return agent.Program{Command: []string{"sh", "-c", script}}
 }
 
 // read waits for output of a task and returns it.
 func (b *bench) read(s *started, stderr bool) string {
 	b.t.Helper()
 	for until := time.Now().Add(patience); ; { // a read waits for at most a second
-		r, err := b.ReadLog(context.Background(), messages.LogsRequest{Attempt: s.attempt, Stderr: stderr, Wait: messages.Duration(patience)})
+		r, err := b.ReadLog(context.Background(), agent.LogsRequest{Attempt: s.attempt, Stderr: stderr, Wait: messages.Duration(patience)})
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -124,33 +126,33 @@ func TestOutcomes(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name    string
-		program messages.Program
-		outcome messages.Outcome
+		program agent.Program
+		outcome agent.Outcome
 		code    int
 		detail  string
 	}{
-		{"exit 0", sh("exit 0"), messages.Exited, 0, ""},
-		{"exit 42", sh("exit 42"), messages.Exited, 42, ""},
-		{"signal", sh("kill -SEGV $$"), messages.Exited, 128 + 11, "SIGSEGV"},
-		{"in PATH", messages.Program{Command: []string{"true"}}, messages.Exited, 0, ""},
-		{"by path", messages.Program{Command: []string{"/bin/false"}}, messages.Exited, 1, ""},
-		{"script", messages.Program{Script: "read line; test -z \"$line\" && exit 5"}, messages.Exited, 5, ""},
-		{"script with interpreter", messages.Program{Script: "#!/usr/bin/awk -f\nBEGIN { exit 9 }\n"}, messages.Exited, 9, ""},
-		{"script without interpreter", messages.Program{Script: "#!/no/such\n"}, messages.Unstartable, 0, "interpreter /no/such: not found"},
-		{"missing", messages.Program{Command: []string{"no-such-command"}}, messages.Unstartable, 0, "not found in PATH="},
-		{"missing path", messages.Program{Command: []string{"/no/such"}}, messages.Unstartable, 0, "command /no/such: not found"},
-		{"not executable", messages.Program{Command: []string{"/etc/passwd"}}, messages.Unstartable, 0, "command /etc/passwd: not permitted"},
-		{"no program", messages.Program{Command: []string{file}}, messages.Unstartable, 0, "is not a program"},
-		{"empty", messages.Program{Command: []string{""}}, messages.Unstartable, 0, "must not be empty"},
-		{"neither", messages.Program{}, messages.Unstartable, 0, "either a command or a script"},
-		{"both", messages.Program{Script: "x", Command: []string{"true"}}, messages.Unstartable, 0, "either a command or a script"},
-		{"zero byte", messages.Program{Command: []string{"true", "\x00"}}, messages.Unstartable, 0, "invalid argument"},
-		{"missing dir", messages.Program{Command: []string{"true"}, Dir: "/no/such"}, messages.Unstartable, 0, "directory /no/such does not exist"},
-		{"interpreter", messages.Program{Command: []string{badScript}}, messages.Unstartable, 0, "interpreter /usr/bin/no-such: not found"},
-		{"directory", messages.Program{Command: []string{"/usr/"}}, messages.Unstartable, 0, "command /usr/: is a directory"},
-		{"file as dir", messages.Program{Command: []string{"true"}, Dir: file}, messages.Unstartable, 0, "is not a directory"},
-		{"relative dir", messages.Program{Command: []string{"true"}, Dir: "here"}, messages.Unstartable, 0, "absolute"},
-		{"bad variable", messages.Program{Command: []string{"true"}, Env: messages.Env{{Name: "A=B"}}}, messages.Unstartable, 0, "A=B"},
+		{"exit 0", sh("exit 0"), agent.Exited, 0, ""},
+		{"exit 42", sh("exit 42"), agent.Exited, 42, ""},
+		{"signal", sh("kill -SEGV $$"), agent.Exited, 128 + 11, "SIGSEGV"},
+		{"in PATH", agent.Program{Command: []string{"true"}}, agent.Exited, 0, ""},
+		{"by path", agent.Program{Command: []string{"/bin/false"}}, agent.Exited, 1, ""},
+		{"script", agent.Program{Script: "read line; test -z \"$line\" && exit 5"}, agent.Exited, 5, ""},
+		{"script with interpreter", agent.Program{Script: "#!/usr/bin/awk -f\nBEGIN { exit 9 }\n"}, agent.Exited, 9, ""},
+		{"script without interpreter", agent.Program{Script: "#!/no/such\n"}, agent.Unstartable, 0, "interpreter /no/such: not found"},
+		{"missing", agent.Program{Command: []string{"no-such-command"}}, agent.Unstartable, 0, "not found in PATH="},
+		{"missing path", agent.Program{Command: []string{"/no/such"}}, agent.Unstartable, 0, "command /no/such: not found"},
+		{"not executable", agent.Program{Command: []string{"/etc/passwd"}}, agent.Unstartable, 0, "command /etc/passwd: not permitted"},
+		{"no program", agent.Program{Command: []string{file}}, agent.Unstartable, 0, "is not a program"},
+		{"empty", agent.Program{Command: []string{""}}, agent.Unstartable, 0, "must not be empty"},
+		{"neither", agent.Program{}, agent.Unstartable, 0, "either a command or a script"},
+		{"both", agent.Program{Script: "x", Command: []string{"true"}}, agent.Unstartable, 0, "either a command or a script"},
+		{"zero byte", agent.Program{Command: []string{"true", "\x00"}}, agent.Unstartable, 0, "invalid argument"},
+		{"missing dir", agent.Program{Command: []string{"true"}, Dir: "/no/such"}, agent.Unstartable, 0, "directory /no/such does not exist"},
+		{"interpreter", agent.Program{Command: []string{badScript}}, agent.Unstartable, 0, "interpreter /usr/bin/no-such: not found"},
+		{"directory", agent.Program{Command: []string{"/usr/"}}, agent.Unstartable, 0, "command /usr/: is a directory"},
+		{"file as dir", agent.Program{Command: []string{"true"}, Dir: file}, agent.Unstartable, 0, "is not a directory"},
+		{"relative dir", agent.Program{Command: []string{"true"}, Dir: "here"}, agent.Unstartable, 0, "absolute"},
+		{"bad variable", agent.Program{Command: []string{"true"}, Env: job.Env{{Name: "A=B"}}}, agent.Unstartable, 0, "A=B"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, nil)
@@ -159,7 +161,7 @@ func TestOutcomes(t *testing.T) {
 			if f.Outcome != c.outcome || f.ExitCode != c.code || !strings.Contains(f.Detail, c.detail) || (c.detail == "") != (f.Detail == "") {
 				t.Errorf("finished as %+v, want %v %d %q", f, c.outcome, c.code, c.detail)
 			}
-			if said := b.read(s, true); f.Outcome == messages.Unstartable && !strings.Contains(said, f.Detail) {
+			if said := b.read(s, true); f.Outcome == agent.Unstartable && !strings.Contains(said, f.Detail) {
 				t.Errorf("its owner reads %q, and not why it could not be started: %s", said, f.Detail)
 			}
 		})
@@ -169,14 +171,14 @@ func TestOutcomes(t *testing.T) {
 func TestMissingCommandIsFoundOnceItIsThere(t *testing.T) {
 	b := newBench(t, nil)
 	bin := t.TempDir()
-	p := messages.Program{Command: []string{"tool"}, Env: messages.Env{{Name: "PATH", Value: bin}}}
-	if f := b.start(p).wait(); f.Outcome != messages.Unstartable {
+	p := agent.Program{Command: []string{"tool"}, Env: job.Env{{Name: "PATH", Value: bin}}}
+	if f := b.start(p).wait(); f.Outcome != agent.Unstartable {
 		t.Fatalf("finished as %+v", f)
 	}
 	if err := os.Symlink("/bin/true", filepath.Join(bin, "tool")); err != nil {
 		t.Fatal(err)
 	}
-	if f := b.start(p).wait(); f.Outcome != messages.Exited || f.ExitCode != 0 {
+	if f := b.start(p).wait(); f.Outcome != agent.Exited || f.ExitCode != 0 {
 		t.Fatalf("finished as %+v", f)
 	}
 }
@@ -185,9 +187,9 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("SECRET_OF_THE_AGENT", "x")
 	t.Setenv("HOME", "/home/somebody")
 	b := newBench(t, nil)
-	p := messages.Program{Job: 12, Stage: 3, StageName: "map", JobName: "word count", Account: "ann", Payer: "climate", Market: "main", Tasks: 8,
+	p := agent.Program{Job: 12, Stage: 3, StageName: "map", JobName: "word count", Account: "ann", Payer: "climate", Market: "main", Tasks: 8,
 		Command: []string{"env"},
-		Env:     messages.Env{{Name: "A", Value: "b=c"}, {Name: "CANDOR_JOB", Value: "13"}, {Name: "CANDOR_TASK", Value: "99"}, {Name: "LANG", Value: "sv_SE"}}}
+		Env:     job.Env{{Name: "A", Value: "b=c"}, {Name: "CANDOR_JOB", Value: "13"}, {Name: "CANDOR_TASK", Value: "99"}, {Name: "LANG", Value: "sv_SE"}}}
 	b.tasks = 5
 	s := b.start(p)
 	s.wait()
@@ -239,7 +241,7 @@ func TestWorkingDirectories(t *testing.T) {
 		}
 	}
 	given := t.TempDir()
-	s := b.start(messages.Program{Command: []string{"pwd"}, Dir: given})
+	s := b.start(agent.Program{Command: []string{"pwd"}, Dir: given})
 	s.wait()
 	if got := strings.TrimSpace(b.read(s, false)); got != given {
 		t.Errorf("works in %s, want %s", got, given)
@@ -275,7 +277,7 @@ func TestTimeLimit(t *testing.T) {
 		s := b.start(p)
 		f := s.wait()
 		got := b.read(s, false)
-		if f.Outcome != messages.TimedOut || !strings.Contains(f.Detail, "time limit of "+p.TimeLimit.String()) {
+		if f.Outcome != agent.TimedOut || !strings.Contains(f.Detail, "time limit of "+p.TimeLimit.String()) {
 			t.Errorf("finished as %+v", f)
 		}
 		if got == "" {
@@ -298,7 +300,7 @@ func TestIgnoredSIGTERM(t *testing.T) {
 		if b.read(s, false) == "" {
 			return false
 		}
-		if f.Outcome != messages.TimedOut || f.ExitCode != 128+9 {
+		if f.Outcome != agent.TimedOut || f.ExitCode != 128+9 {
 			t.Errorf("finished as %+v", f)
 		}
 		return true
@@ -325,7 +327,7 @@ func TestStop(t *testing.T) {
 			for _, g := range c.graces {
 				s.Stop(g)
 			}
-			if f := s.wait(); f.Outcome != messages.Stopped || f.ExitCode != c.code {
+			if f := s.wait(); f.Outcome != agent.Stopped || f.ExitCode != c.code {
 				t.Errorf("finished as %+v, want exit code %d", f, c.code)
 			}
 			s.Stop(0) // no effect
@@ -338,7 +340,7 @@ func TestStopReachesSuspendedProcess(t *testing.T) {
 	s := b.start(sh("echo ready; kill -STOP $$"))
 	b.read(s, false)
 	s.Stop(time.Hour)
-	if f := s.wait(); f.Outcome != messages.Stopped || f.ExitCode != 128+15 {
+	if f := s.wait(); f.Outcome != agent.Stopped || f.ExitCode != 128+15 {
 		t.Errorf("finished as %+v", f)
 	}
 }
@@ -348,7 +350,7 @@ func TestStopAtOnce(t *testing.T) {
 	for range 50 {
 		s := b.start(sh("exec sleep 600"))
 		s.Stop(0)
-		if f := s.wait(); f.Outcome != messages.Stopped {
+		if f := s.wait(); f.Outcome != agent.Stopped {
 			t.Fatalf("finished as %+v", f)
 		}
 	}
@@ -385,7 +387,7 @@ func pidOf(t *testing.T, text string) int {
 func TestLeftoverGroupIsKilled(t *testing.T) {
 	b := newBench(t, nil)
 	s := b.start(sh("(trap '' TERM HUP; (sleep 600 & echo $!) ) & wait; exit 4"))
-	if f := s.wait(); f.Outcome != messages.Exited || f.ExitCode != 4 {
+	if f := s.wait(); f.Outcome != agent.Exited || f.ExitCode != 4 {
 		t.Errorf("finished as %+v", f)
 	}
 	ends(t, pidOf(t, b.read(s, false)))
@@ -398,7 +400,7 @@ func TestStopReachesOtherGroups(t *testing.T) {
 	s := b.start(sh("set -m; sleep 600 & echo $!; wait"))
 	pid := pidOf(t, b.read(s, false))
 	s.Stop(time.Hour)
-	if f := s.wait(); f.Outcome != messages.Stopped {
+	if f := s.wait(); f.Outcome != agent.Stopped {
 		t.Errorf("finished as %+v", f)
 	}
 	ends(t, pid)
@@ -407,7 +409,7 @@ func TestStopReachesOtherGroups(t *testing.T) {
 // logged reads a whole output. It puts a mark in place of each missing part.
 func (b *bench) logged(s *started, stderr bool) (text string, missing int64) {
 	for next := int64(0); ; {
-		r, err := b.ReadLog(b.t.Context(), messages.LogsRequest{Attempt: s.attempt, Stderr: stderr, Offset: next, Limit: 100_000})
+		r, err := b.ReadLog(b.t.Context(), agent.LogsRequest{Attempt: s.attempt, Stderr: stderr, Offset: next, Limit: 100_000})
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -430,7 +432,7 @@ func TestOutputIsCutInTheMiddle(t *testing.T) {
 		b := newBench(t, func(c *runner.Config) { c.OutputLimit, c.OutputTail, c.CheckEvery = limit, tail, 10*time.Millisecond })
 		s := b.start(sh("echo first; head -c 20000000 /dev/zero | tr '\\0' x; echo last; echo end >&2"))
 		f := s.wait()
-		if f.Outcome != messages.Exited || f.ExitCode != 0 {
+		if f.Outcome != agent.Exited || f.ExitCode != 0 {
 			t.Fatalf("finished as %+v", f)
 		}
 		text, missing := b.logged(s, false)
@@ -495,10 +497,10 @@ func TestMeasures(t *testing.T) {
 
 func TestOldJobsAreRemoved(t *testing.T) {
 	b := newBench(t, func(c *runner.Config) { c.KeepJobs = 2 })
-	long := b.start(messages.Program{Job: 1, Account: "ann", Command: []string{"sh", "-c", "echo ready; exec sleep 600"}})
+	long := b.start(agent.Program{Job: 1, Account: "ann", Command: []string{"sh", "-c", "echo ready; exec sleep 600"}})
 	b.read(long, false)
 	for id := range 5 {
-		b.start(messages.Program{Job: messages.JobID(2 + id), Account: "ann", Command: []string{"echo", "hello"}}).wait()
+		b.start(agent.Program{Job: messages.JobID(2 + id), Account: "ann", Command: []string{"echo", "hello"}}).wait()
 	}
 	if err := b.Close(); err != nil { // Close waits for the removals
 		t.Fatal(err)
@@ -528,14 +530,14 @@ func TestCloseKillsAndRefuses(t *testing.T) {
 	for _, s := range all {
 		select {
 		case f := <-s.done:
-			if f.Outcome != messages.Stopped {
+			if f.Outcome != agent.Stopped {
 				t.Errorf("finished as %+v", f)
 			}
 		default:
 			t.Error("Close returned before the end was reported")
 		}
 	}
-	if f := b.start(sh("true")).wait(); f.Outcome != messages.Unstartable {
+	if f := b.start(sh("true")).wait(); f.Outcome != agent.Unstartable {
 		t.Errorf("after Close: %+v", f)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // program has what all tasks of a stage share. It is computed once.
@@ -40,7 +42,7 @@ const (
 )
 
 // newProgram computes a program. The job's directory must exist, because a script is written there.
-func (c *Config) newProgram(p *messages.Program, who identity, jobDir string) (*program, error) {
+func (c *Config) newProgram(p *agent.Program, who identity, jobDir string) (*program, error) {
 	if p.Dir != "" && !filepath.IsAbs(p.Dir) {
 		return nil, messages.Errorf(messages.Invalid, "working directory %q: must be an absolute path", p.Dir)
 	}
@@ -48,7 +50,7 @@ func (c *Config) newProgram(p *messages.Program, who identity, jobDir string) (*
 	if err != nil {
 		return nil, err
 	}
-	umask, err := messages.ParseUmask(p.Umask)
+	umask, err := jobmsg.ParseUmask(p.Umask)
 	if err != nil {
 		return nil, err
 	}

@@ -5,13 +5,15 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // Task is one granted attempt and its program. The tasks of a stage share the program, which never
 // changes.
 type Task struct {
-	messages.Grant
-	Program *messages.Program
+	agent.Grant
+	Program *agent.Program
 }
 
 // holds reports whether the task runs no command, but only holds its slots for the first task of its allocation.
@@ -19,7 +21,7 @@ func (t *Task) holds() bool { return t.Nodes != "" && t.Place() > 0 }
 
 // interactive returns how the task's input and output are streamed; nil: not at all. In an allocation only the first
 // task has a stream.
-func (t *Task) interactive() *messages.Interactive {
+func (t *Task) interactive() *jobmsg.Interactive {
 	if t.holds() {
 		return nil
 	}
@@ -33,7 +35,7 @@ var holding = []string{"/bin/sh", "-c", "exec sleep infinity"}
 type Runner interface {
 	// Start starts a task and returns without waiting. done is called exactly once, when the task has ended, or could
 	// not be started; perhaps from another goroutine, perhaps before Start returns. It must return at once.
-	Start(task Task, done func(messages.Finished)) Process
+	Start(task Task, done func(agent.Finished)) Process
 	// Close kills the running tasks and returns after every done was called.
 	Close() error
 }
@@ -58,10 +60,10 @@ type Real interface {
 	Owner(job messages.JobID) (messages.Name, error)
 	// ReadLog returns a piece of output. If there is none yet, it waits until there is some, or until the attempt,
 	// the request's Wait or ctx ends.
-	ReadLog(ctx context.Context, request messages.LogsRequest) (messages.LogsReply, error)
+	ReadLog(ctx context.Context, request agent.LogsRequest) (agent.LogsReply, error)
 	// Stream answers a request of a stream's client: for the stream of an interactive task, for a signal, or for a
 	// command next to a task.
-	Stream(ctx context.Context, request messages.StreamRequest) (messages.StreamReply, error)
+	Stream(ctx context.Context, request agent.StreamRequest) (agent.StreamReply, error)
 	// Keep tells the tasks when the node's lease ends, in the time of package boottime. They are the current attempts
 	// until then.
 	Keep(until time.Duration)
@@ -82,7 +84,7 @@ type Lasting interface {
 	Real
 	// Adopt takes over the running tasks. done is called when one of them ends, perhaps before Adopt returns. Adopt
 	// may be called once.
-	Adopt(done func(messages.Finished)) []Adopted
+	Adopt(done func(agent.Finished)) []Adopted
 	// Detach leaves the tasks to the next agent.
 	Detach() error
 	// Notify calls f now and after each change, and says whether tasks can be started. It makes one call at a time.
@@ -92,7 +94,7 @@ type Lasting interface {
 	// task starts on its slot. The runner then calls turned instead of done of the ended task, with the report of
 	// that end, and with the time of the change in the time of package boottime. If the report is lost, it is empty.
 	// Do not call Follow with a task that has files. Follow returns false if the runner cannot do this now.
-	Follow(task Task, done func(messages.Finished), turned func(ended messages.Finished, at time.Duration)) (Follower, bool)
+	Follow(task Task, done func(agent.Finished), turned func(ended agent.Finished, at time.Duration)) (Follower, bool)
 }
 
 // Follower is a task that waits for a slot. [Runner.Start] starts it at once.

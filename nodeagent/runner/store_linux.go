@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
@@ -344,7 +345,7 @@ func (s *store) isRemoving() bool {
 
 // program makes the job's directory and computes the program, once. After an error it tries again in the next call:
 // something that was missing may be there then.
-func (s *store) program(j *job, p *messages.Program) (*program, error) {
+func (s *store) program(j *job, p *agent.Program) (*program, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if known := j.programs[p.Stage]; known != nil {
@@ -369,7 +370,7 @@ func (s *store) program(j *job, p *messages.Program) (*program, error) {
 
 // prompt reports whether the next task can start at once: its program is computed, and a lane with open files is
 // free.
-func (s *store) prompt(id messages.JobID, p *messages.Program) bool {
+func (s *store) prompt(id messages.JobID, p *agent.Program) bool {
 	s.mu.Lock()
 	j := s.jobs[id]
 	s.mu.Unlock()

@@ -14,13 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // stream carries the input and output of one process, or of a connection, between the process and the requests of a
 // client. It buffers a limited part in each direction. If the client is slow, the process waits in its write; if the
 // process is slow, the client waits for space.
 type stream struct {
-	what     messages.Interactive
+	what     jobmsg.Interactive
 	terminal *os.File          // the master of a terminal; nil: there is none
 	send     func(name string) // sends a signal to the processes; nil: there are none
 	stop     func()            // ends the command that the client began; nil: the task's own stream, which ends with the task
@@ -51,9 +53,9 @@ type source struct {
 }
 
 // maxKept bounds the buffer for each direction of a stream, in bytes.
-const maxKept = messages.MaxStreamPiece
+const maxKept = agent.MaxStreamPiece
 
-func newStream(what messages.Interactive) *stream {
+func newStream(what jobmsg.Interactive) *stream {
 	now := time.Now()
 	return &stream{what: what, moved: make(chan struct{}), heard: now, active: now}
 }
@@ -136,7 +138,7 @@ func (s *stream) feed(to io.Writer, end func()) {
 }
 
 // exchange answers one request of a client.
-func (s *stream) exchange(ctx context.Context, r *messages.StreamRequest) (messages.StreamReply, error) {
+func (s *stream) exchange(ctx context.Context, r *agent.StreamRequest) (agent.StreamReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, min(r.Wait.Std(), maxLogWait))
 	defer cancel()
 	s.mu.Lock()
@@ -146,7 +148,7 @@ func (s *stream) exchange(ctx context.Context, r *messages.StreamRequest) (messa
 		s.move()
 	}
 	if err := s.refuses(r); err != nil {
-		return messages.StreamReply{}, err
+		return agent.StreamReply{}, err
 	}
 	s.control(r)
 	if len(r.Input) > 0 || r.InputEnd {
@@ -161,14 +163,14 @@ func (s *stream) exchange(ctx context.Context, r *messages.StreamRequest) (messa
 		}
 	}
 	if err := s.refuses(r); err != nil {
-		return messages.StreamReply{}, err
+		return agent.StreamReply{}, err
 	}
 	s.heard = time.Now()
 	return s.reply(r.Poll), nil
 }
 
 // refuses returns an error if another client uses the stream now. The caller holds s.mu.
-func (s *stream) refuses(r *messages.StreamRequest) error {
+func (s *stream) refuses(r *agent.StreamRequest) error {
 	if s.client != r.Client {
 		return messages.Errorf(messages.Conflict, "another client has attached to the task")
 	}
@@ -176,7 +178,7 @@ func (s *stream) refuses(r *messages.StreamRequest) error {
 }
 
 // control carries out the parts of a request that do not move bytes. The caller holds s.mu.
-func (s *stream) control(r *messages.StreamRequest) {
+func (s *stream) control(r *agent.StreamRequest) {
 	s.heard = time.Now()
 	if s.terminal != nil && r.Rows > 0 && r.Columns > 0 {
 		resize(s.terminal, r.Rows, r.Columns)
@@ -191,7 +193,7 @@ func (s *stream) control(r *messages.StreamRequest) {
 
 // take takes as much input as there is room for, and reports whether it has all input of the request. The caller
 // holds s.mu.
-func (s *stream) take(r *messages.StreamRequest) bool {
+func (s *stream) take(r *agent.StreamRequest) bool {
 	end := r.InputAt + int64(len(r.Input))
 	if r.InputAt > s.next || s.ended { // bytes before these are missing, or the input has ended
 		return true
@@ -226,8 +228,8 @@ func (s *stream) says() bool {
 func (s *stream) finished() bool { return s.done && s.output.over && s.errors.over }
 
 // reply returns what is ready for the client. poll says not to wait. The caller holds s.mu.
-func (s *stream) reply(poll bool) messages.StreamReply {
-	r := messages.StreamReply{InputNext: s.next, OutputAt: s.output.at, ErrorsAt: s.errors.at}
+func (s *stream) reply(poll bool) agent.StreamReply {
+	r := agent.StreamReply{InputNext: s.next, OutputAt: s.output.at, ErrorsAt: s.errors.at}
 	if poll {
 		r.Output, r.Errors = s.output.piece(), s.errors.piece()
 		r.Ended = s.finished() && len(r.Output) == len(s.output.data) && len(r.Errors) == len(s.errors.data)
@@ -246,7 +248,7 @@ func (o *source) drop(until int64) {
 
 // piece returns a copy of the first bytes in the buffer.
 func (o *source) piece() []byte {
-	return append([]byte(nil), o.data[:min(len(o.data), messages.MaxStreamPiece)]...)
+	return append([]byte(nil), o.data[:min(len(o.data), agent.MaxStreamPiece)]...)
 }
 
 // finish records that the process has ended, and its exit code.
@@ -274,7 +276,7 @@ func (s *stream) overdue(suspended bool) string {
 	now := time.Now()
 	linger := s.what.Linger
 	if linger == 0 {
-		linger = messages.DefaultLinger
+		linger = agent.DefaultLinger
 	}
 	if suspended {
 		s.active = now

@@ -8,24 +8,26 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
 // follower is a client of a stream.
 type follower struct {
 	b       *bench
-	request messages.StreamRequest
+	request agent.StreamRequest
 	in      int64
 	out     bytes.Buffer
 	errs    bytes.Buffer
 }
 
 func (b *bench) follow(a messages.Attempt, name, client string) *follower {
-	return &follower{b: b, request: messages.StreamRequest{Attempt: a, Stream: name, Client: client}}
+	return &follower{b: b, request: agent.StreamRequest{Attempt: a, Stream: name, Client: client}}
 }
 
-func (f *follower) ask(change func(*messages.StreamRequest)) messages.StreamReply {
+func (f *follower) ask(change func(*agent.StreamRequest)) agent.StreamReply {
 	f.b.t.Helper()
 	r := f.request
 	change(&r)
@@ -39,7 +41,7 @@ func (f *follower) ask(change func(*messages.StreamRequest)) messages.StreamRepl
 // write sends a whole text to the process.
 func (f *follower) write(text string, end bool) {
 	for rest := text; rest != "" || end; {
-		reply := f.ask(func(r *messages.StreamRequest) {
+		reply := f.ask(func(r *agent.StreamRequest) {
 			r.Input, r.InputAt, r.InputEnd, r.Wait = []byte(rest), f.in, end, messages.Duration(patience)
 		})
 		rest = rest[reply.InputNext-f.in:]
@@ -53,7 +55,7 @@ func (f *follower) write(text string, end bool) {
 func (f *follower) read(until string) (code int) {
 	f.b.t.Helper()
 	for range 100_000 {
-		reply := f.ask(func(r *messages.StreamRequest) {
+		reply := f.ask(func(r *agent.StreamRequest) {
 			r.Poll, r.OutputAt, r.ErrorsAt, r.Wait = true, int64(f.out.Len()), int64(f.errs.Len()), messages.Duration(patience)
 		})
 		f.out.Write(reply.Output)
@@ -66,15 +68,15 @@ func (f *follower) read(until string) (code int) {
 	return 0
 }
 
-func interactive(script string, i messages.Interactive) messages.Program {
-	return messages.Program{Script: script, Interactive: &i}
+func interactive(script string, i job.Interactive) agent.Program {
+	return agent.Program{Script: script, Interactive: &i}
 }
 
 // TestStream checks that input and output of a task arrive, that a repeated request has no second effect, that a
 // second client replaces the first, and that the end says how the task ended.
 func TestStream(t *testing.T) {
 	b := newBench(t, nil)
-	task := b.start(interactive("read a; echo got $a; echo oops >&2; cat; exit 5\n", messages.Interactive{}))
+	task := b.start(interactive("read a; echo got $a; echo oops >&2; cat; exit 5\n", job.Interactive{}))
 	first := b.follow(task.attempt, "", "one")
 	for range 2 { // as if the first answer was lost
 		first.in = 0
@@ -82,8 +84,8 @@ func TestStream(t *testing.T) {
 	}
 	first.read("got x\n")
 	second := b.follow(task.attempt, "", "two")
-	second.in = second.ask(func(r *messages.StreamRequest) { r.Take = true }).InputNext
-	if _, err := b.Stream(context.Background(), messages.StreamRequest{Attempt: task.attempt, Client: "one", Poll: true}); messages.KindOf(err) != messages.Conflict {
+	second.in = second.ask(func(r *agent.StreamRequest) { r.Take = true }).InputNext
+	if _, err := b.Stream(context.Background(), agent.StreamRequest{Attempt: task.attempt, Client: "one", Poll: true}); messages.KindOf(err) != messages.Conflict {
 		t.Errorf("the first client goes on: %v", err)
 	}
 	second.write(strings.Repeat("0123456789", 100), true)
@@ -98,16 +100,16 @@ func TestStream(t *testing.T) {
 // TestStreamOfATaskThatCannotStart checks that the client gets the reason and exit code 127, whatever the task lacks.
 func TestStreamOfATaskThatCannotStart(t *testing.T) {
 	b := newBench(t, nil)
-	for name, p := range map[string]messages.Program{
+	for name, p := range map[string]agent.Program{
 		"command":   {Command: []string{"no-such-command"}},
 		"directory": {Command: []string{"true"}, Dir: "/no/such/directory"},
-		"input":     {Command: []string{"true"}, Inputs: []messages.File{{Name: "in", Digest: strings.Repeat("0", 64), Size: 1}}},
+		"input":     {Command: []string{"true"}, Inputs: []job.File{{Name: "in", Digest: strings.Repeat("0", 64), Size: 1}}},
 	} {
-		p.Interactive = &messages.Interactive{}
+		p.Interactive = &job.Interactive{}
 		task := b.start(p)
 		f := task.wait()
 		stream := b.follow(task.attempt, "", "one")
-		if code := stream.read(""); f.Outcome != messages.Unstartable || code != 127 || !strings.Contains(stream.errs.String(), f.Detail) {
+		if code := stream.read(""); f.Outcome != agent.Unstartable || code != 127 || !strings.Contains(stream.errs.String(), f.Detail) {
 			t.Errorf("%s: %+v; exit code %d, %q", name, f, code, stream.errs.String())
 		}
 	}
@@ -117,16 +119,16 @@ func TestStreamOfATaskThatCannotStart(t *testing.T) {
 // process reads.
 func TestStreamIsBounded(t *testing.T) {
 	b := newBench(t, nil)
-	task := b.start(interactive("yes & sleep 1000\n", messages.Interactive{}))
+	task := b.start(interactive("yes & sleep 1000\n", job.Interactive{}))
 	c := b.follow(task.attempt, "", "one")
-	if r := c.ask(func(r *messages.StreamRequest) { r.Poll, r.Wait = true, messages.Duration(patience) }); len(r.Output) > messages.MaxStreamPiece {
+	if r := c.ask(func(r *agent.StreamRequest) { r.Poll, r.Wait = true, messages.Duration(patience) }); len(r.Output) > agent.MaxStreamPiece {
 		t.Errorf("%d bytes at once", len(r.Output))
 	}
 	taken := int64(0)
 	for range 5 {
-		taken = c.ask(func(r *messages.StreamRequest) { r.Input, r.InputAt = make([]byte, messages.MaxStreamPiece), taken }).InputNext
+		taken = c.ask(func(r *agent.StreamRequest) { r.Input, r.InputAt = make([]byte, agent.MaxStreamPiece), taken }).InputNext
 	}
-	if taken > messages.MaxStreamPiece+256<<10 {
+	if taken > agent.MaxStreamPiece+256<<10 {
 		t.Errorf("%d bytes were taken for a process that reads nothing", taken)
 	}
 	task.Stop(0)
@@ -137,10 +139,10 @@ func TestStreamIsBounded(t *testing.T) {
 // variables, report its exit code, and end with the task.
 func TestExecBesideATask(t *testing.T) {
 	b := newBench(t, nil)
-	task := b.start(messages.Program{Script: "sleep 1000\n"})
+	task := b.start(agent.Program{Script: "sleep 1000\n"})
 	beside := func(name string, command ...string) *follower {
 		f := b.follow(task.attempt, name, "one")
-		f.request.Begin = &messages.StreamBegin{Command: command}
+		f.request.Begin = &agent.StreamBegin{Command: command}
 		for { // the task may not have started yet
 			if _, err := b.Stream(context.Background(), f.request); messages.KindOf(err) != messages.Unavailable {
 				if err != nil {
@@ -156,10 +158,10 @@ func TestExecBesideATask(t *testing.T) {
 	}
 	long := beside("b", "sh", "-c", "echo here; sleep 1000")
 	long.read("here")
-	if _, err := b.Stream(context.Background(), messages.StreamRequest{Attempt: task.attempt, Client: "x", Poll: true}); messages.KindOf(err) != messages.Conflict {
+	if _, err := b.Stream(context.Background(), agent.StreamRequest{Attempt: task.attempt, Client: "x", Poll: true}); messages.KindOf(err) != messages.Conflict {
 		t.Errorf("a task without a stream: %v", err)
 	}
-	if _, err := b.Stream(context.Background(), messages.StreamRequest{Attempt: task.attempt, Signal: "TERM"}); err != nil {
+	if _, err := b.Stream(context.Background(), agent.StreamRequest{Attempt: task.attempt, Signal: "TERM"}); err != nil {
 		t.Error(err)
 	}
 	<-task.done
@@ -172,9 +174,9 @@ func TestExecBesideATask(t *testing.T) {
 // its end says so.
 func TestTaskWithoutAClientEnds(t *testing.T) {
 	b := newBench(t, func(c *runner.Config) { c.CheckEvery = 1e6 })
-	for _, i := range []messages.Interactive{{Linger: 1e6}, {Idle: 1e6}} {
+	for _, i := range []job.Interactive{{Linger: 1e6}, {Idle: 1e6}} {
 		f := <-b.start(interactive("sleep 1000\n", i)).done
-		if f.Outcome != messages.Exceeded || !strings.Contains(f.Detail, "ended after 1ms without") {
+		if f.Outcome != agent.Exceeded || !strings.Contains(f.Detail, "ended after 1ms without") {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -183,10 +185,10 @@ func TestTaskWithoutAClientEnds(t *testing.T) {
 // TestTerminal checks that a process gets a terminal of the size that its client sends.
 func TestTerminal(t *testing.T) {
 	b := newBench(t, nil)
-	task := b.start(interactive("stty size; read x; stty size\n", messages.Interactive{Terminal: true, Rows: 20, Columns: 70}))
+	task := b.start(interactive("stty size; read x; stty size\n", job.Interactive{Terminal: true, Rows: 20, Columns: 70}))
 	c := b.follow(task.attempt, "", "one")
 	c.read("20 70")
-	c.ask(func(r *messages.StreamRequest) { r.Rows, r.Columns = 30, 90 })
+	c.ask(func(r *agent.StreamRequest) { r.Rows, r.Columns = 30, 90 })
 	c.write("\n", false)
 	c.read("30 90")
 	<-task.done
@@ -196,11 +198,11 @@ func TestTerminal(t *testing.T) {
 // terminals of its room, not those of the machine.
 func TestTerminalsAreTheRoomsOwn(t *testing.T) {
 	b := strangers(t, nil)
-	task := b.start(interactive("echo by its name >$(tty)\n", messages.Interactive{Terminal: true, Rows: 20, Columns: 70}))
+	task := b.start(interactive("echo by its name >$(tty)\n", job.Interactive{Terminal: true, Rows: 20, Columns: 70}))
 	b.follow(task.attempt, "", "one").read("by its name")
 	<-task.done
 	s := b.start(sh("f() { if [ $1 = 300 ]; then exit 0; fi; f $(($1 + 1)) 3<>/dev/ptmx; }; f 0"))
-	if f := s.wait(); f.Outcome != messages.Exited || f.ExitCode == 0 || !strings.Contains(b.read(s, false)+b.read(s, true), "/dev/ptmx") {
+	if f := s.wait(); f.Outcome != agent.Exited || f.ExitCode == 0 || !strings.Contains(b.read(s, false)+b.read(s, true), "/dev/ptmx") {
 		t.Errorf("%+v %s", f, b.read(s, true))
 	}
 	s = b.start(sh("f() { if [ $1 = 100 ]; then exit; fi; f $(($1 + 1)) 3<>/dev/ptmx; }; f 0"))
@@ -213,13 +215,13 @@ func TestTerminalsAreTheRoomsOwn(t *testing.T) {
 func TestSignalBeforeTheLimit(t *testing.T) {
 	b := newBench(t, nil)
 	inTime(t, 300*time.Millisecond, func(after time.Duration) bool {
-		s := b.start(messages.Program{Script: "trap 'exit 9' USR2\necho ready\nwhile :; do sleep 0.01; done\n", TimeLimit: messages.Duration(10 * patience),
-			Signal: &messages.EarlySignal{Name: "USR2", Before: messages.Duration(10*patience - after), First: true}})
+		s := b.start(agent.Program{Script: "trap 'exit 9' USR2\necho ready\nwhile :; do sleep 0.01; done\n", TimeLimit: messages.Duration(10 * patience),
+			Signal: &job.EarlySignal{Name: "USR2", Before: messages.Duration(10*patience - after), First: true}})
 		f := s.wait()
 		if b.read(s, false) == "" {
 			return false
 		}
-		if f.Outcome != messages.Exited || f.ExitCode != 9 {
+		if f.Outcome != agent.Exited || f.ExitCode != 9 {
 			t.Errorf("%+v", f)
 		}
 		return true
@@ -230,11 +232,11 @@ func TestSignalBeforeTheLimit(t *testing.T) {
 // job.
 func TestSignalOfAStop(t *testing.T) {
 	b := newBench(t, nil)
-	task := b.start(messages.Program{Script: "trap '' TERM\ntrap 'exit 9' USR2\necho ready >&2\nwhile :; do sleep 0.01; done\n", Interactive: &messages.Interactive{},
-		Signal: &messages.EarlySignal{Name: "USR2", First: true}})
+	task := b.start(agent.Program{Script: "trap '' TERM\ntrap 'exit 9' USR2\necho ready >&2\nwhile :; do sleep 0.01; done\n", Interactive: &job.Interactive{},
+		Signal: &job.EarlySignal{Name: "USR2", First: true}})
 	c := b.follow(task.attempt, "", "one")
 	await.Until(t, "the script is ready", func() bool {
-		return len(c.ask(func(r *messages.StreamRequest) { r.Poll, r.Wait = true, messages.Duration(patience) }).Errors) > 0
+		return len(c.ask(func(r *agent.StreamRequest) { r.Poll, r.Wait = true, messages.Duration(patience) }).Errors) > 0
 	})
 	task.Stop(patience)
 	if f := <-task.done; f.ExitCode != 9 {
@@ -248,10 +250,10 @@ func TestSignalOfTheRanks(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(interactive("trap 'exit 9' USR2\nsleep 600 &\n"+
 		"CANDOR_STEP=0 sh -c 'trap \"exit 4\" USR2; echo ready; while :; do sleep 0.01; done'\ncode=$?; kill $!; wait $!\n"+
-		"[ $? = 143 ] || exit 5\nexit $code\n", messages.Interactive{}))
+		"[ $? = 143 ] || exit 5\nexit $code\n", job.Interactive{}))
 	b.follow(task.attempt, "", "one").read("ready")
 	await.Until(t, "the signal is sent", func() bool { // refused until the runner knows that the task runs
-		_, err := b.Stream(context.Background(), messages.StreamRequest{Attempt: task.attempt, Signal: "USR2", SignalRest: true})
+		_, err := b.Stream(context.Background(), agent.StreamRequest{Attempt: task.attempt, Signal: "USR2", SignalRest: true})
 		return messages.KindOf(err) != messages.Unavailable
 	})
 	if f := <-task.done; f.ExitCode != 4 {

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // streamKey identifies a stream: the stream of a task (name ""), or one that a client began next to it.
@@ -29,23 +31,23 @@ const (
 )
 
 // Stream answers a request of a client: for a task's stream, or for a stream next to a running task.
-func (p *Processes) Stream(ctx context.Context, r messages.StreamRequest) (messages.StreamReply, error) {
+func (p *Processes) Stream(ctx context.Context, r agent.StreamRequest) (agent.StreamReply, error) {
 	if r.Client == "" {
-		return messages.StreamReply{}, p.signalTask(&r)
+		return agent.StreamReply{}, p.signalTask(&r)
 	}
 	s, err := p.stream(ctx, &r)
 	if err != nil {
-		return messages.StreamReply{}, err
+		return agent.StreamReply{}, err
 	}
 	if r.Close {
 		p.dropStream(streamKey{r.Attempt, r.Stream})
-		return messages.StreamReply{}, nil
+		return agent.StreamReply{}, nil
 	}
 	return s.exchange(ctx, &r)
 }
 
 // stream finds the stream of a request, or begins it.
-func (p *Processes) stream(ctx context.Context, r *messages.StreamRequest) (*stream, error) {
+func (p *Processes) stream(ctx context.Context, r *agent.StreamRequest) (*stream, error) {
 	key := streamKey{r.Attempt, r.Stream}
 	t := p.lookup(r.Attempt)
 	if t != nil && r.Stream == "" { // the task may not have started yet
@@ -145,16 +147,16 @@ func (p *Processes) finishStream(key streamKey, s *stream, code int, files ...*o
 }
 
 // signalTask sends a signal to the processes of a running task.
-func (p *Processes) signalTask(r *messages.StreamRequest) error {
+func (p *Processes) signalTask(r *agent.StreamRequest) error {
 	t := p.lookup(r.Attempt)
 	if t == nil {
 		return messages.Errorf(messages.Ended, "attempt %d of task %v does not run here", r.Attempt.Number, r.Attempt.Task)
 	}
-	return t.send(&messages.EarlySignal{Name: r.Signal, First: r.SignalFirst, Rest: r.SignalRest})
+	return t.send(&jobmsg.EarlySignal{Name: r.Signal, First: r.SignalFirst, Rest: r.SignalRest})
 }
 
 // send sends a signal to the task's processes.
-func (t *process) send(w *messages.EarlySignal) error {
+func (t *process) send(w *jobmsg.EarlySignal) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -174,7 +176,7 @@ func (t *process) openStream(as *syscall.Credential) (theirs []*os.File, err err
 	if err != nil {
 		return nil, err
 	}
-	s.send = func(name string) { _ = t.send(&messages.EarlySignal{Name: name}) }
+	s.send = func(name string) { _ = t.send(&jobmsg.EarlySignal{Name: name}) }
 	t.mu.Lock()
 	t.stream, t.ours = s, ours
 	t.mu.Unlock()
@@ -183,7 +185,7 @@ func (t *process) openStream(as *syscall.Credential) (theirs []*os.File, err err
 
 // finishStream tells the task's client how the task ended. A task that was refused before it had a stream gets one
 // for this.
-func (t *process) finishStream(f *messages.Finished) {
+func (t *process) finishStream(f *agent.Finished) {
 	if t.task.interactive() == nil {
 		return
 	}
@@ -198,7 +200,7 @@ func (t *process) finishStream(f *messages.Finished) {
 		_ = t.runner.addStream(streamKey{t.task.Attempt, ""}, t.stream) // never fails for a task's own stream
 	}
 	code := f.ExitCode
-	if f.Outcome == messages.Unstartable {
+	if f.Outcome == agent.Unstartable {
 		code = 127
 		t.stream.mu.Lock()
 		t.stream.errors.data = append(t.stream.errors.data, "candor: this task could not be started: "+f.Detail+"\r\n"...)
@@ -208,7 +210,7 @@ func (t *process) finishStream(f *messages.Finished) {
 }
 
 // beginStream starts the command or the connection that a client asks for next to a running task.
-func (p *Processes) beginStream(key streamKey, t *process, b *messages.StreamBegin) (*stream, error) {
+func (p *Processes) beginStream(key streamKey, t *process, b *agent.StreamBegin) (*stream, error) {
 	s := newStream(b.Interactive)
 	if err := p.addStream(key, s); err != nil {
 		return nil, err
@@ -249,7 +251,7 @@ type taskStream struct {
 }
 
 // exec starts a command in the cell and the room of the task, as the task's user.
-func (w taskStream) exec(b *messages.StreamBegin) error {
+func (w taskStream) exec(b *agent.StreamBegin) error {
 	t, s := w.t, w.s
 	l := newLaunch()
 	if err := t.join(l); err != nil {
@@ -333,7 +335,7 @@ func (t *process) joined() bool {
 }
 
 // fork starts the command. The task's program, lane and cell do not change while it is joined.
-func (w taskStream) fork(l *launch, b *messages.StreamBegin, files []*os.File) (c child, err error) {
+func (w taskStream) fork(l *launch, b *agent.StreamBegin, files []*os.File) (c child, err error) {
 	t := w.t
 	env := t.env(t.program, t.dir)
 	if b.Term != "" {

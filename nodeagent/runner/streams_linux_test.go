@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // TestEndedStreamsAreKept checks that an ended stream stays while its client asks, and is dropped when it no longer
@@ -15,14 +17,14 @@ func TestEndedStreamsAreKept(t *testing.T) {
 	attempt := func(n uint32) messages.Attempt { return messages.Attempt{Number: n} }
 	key := streamKey{attempt(1), ""}
 	began, before, silent := time.Now(), time.Now(), false
-	s := newStream(messages.Interactive{})
+	s := newStream(jobmsg.Interactive{})
 	if err := p.addStream(key, s); err != nil {
 		t.Fatal(err)
 	}
 	s.output.data, s.output.over, s.errors.over = []byte("the end"), true, true
 	p.finishStream(key, s, 0)
 	ask := func() string {
-		r, err := p.Stream(t.Context(), messages.StreamRequest{Attempt: key.attempt, Client: "one", Poll: true})
+		r, err := p.Stream(t.Context(), agent.StreamRequest{Attempt: key.attempt, Client: "one", Poll: true})
 		if err != nil {
 			return err.Error()
 		}
@@ -45,7 +47,7 @@ func TestEndedStreamsAreKept(t *testing.T) {
 	p.keepEnded = time.Hour
 	var ended *stream
 	for n := range uint32(maxStreams) {
-		s := newStream(messages.Interactive{})
+		s := newStream(jobmsg.Interactive{})
 		if n == 7 {
 			ended = s
 		}
@@ -54,14 +56,14 @@ func TestEndedStreamsAreKept(t *testing.T) {
 		}
 	}
 	beside := streamKey{attempt(maxStreams), "x"}
-	if err := p.addStream(beside, newStream(messages.Interactive{})); messages.KindOf(err) != messages.Exhausted {
+	if err := p.addStream(beside, newStream(jobmsg.Interactive{})); messages.KindOf(err) != messages.Exhausted {
 		t.Errorf("a stream beside a task, where there are %d: %v", maxStreams, err)
 	}
-	if err := p.addStream(streamKey{attempt(maxStreams), ""}, newStream(messages.Interactive{})); err != nil {
+	if err := p.addStream(streamKey{attempt(maxStreams), ""}, newStream(jobmsg.Interactive{})); err != nil {
 		t.Errorf("a task has no stream of its own because others have many: %v", err)
 	}
 	ended.finish(0)
-	if err := p.addStream(beside, newStream(messages.Interactive{})); err != nil {
+	if err := p.addStream(beside, newStream(jobmsg.Interactive{})); err != nil {
 		t.Errorf("a stream that has ended makes no room: %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
@@ -111,7 +112,7 @@ func TestAccountKeepsNoMoreThanItsSum(t *testing.T) {
 		all = append(all, s)
 	}
 	await.Until(t, "ann keeps no more than 3 MiB", func() bool { return b.keptOf("ann") <= 3*mib })
-	_, err := b.ReadLog(context.Background(), messages.LogsRequest{Attempt: all[0].attempt})
+	_, err := b.ReadLog(context.Background(), agent.LogsRequest{Attempt: all[0].attempt})
 	if messages.KindOf(err) != messages.NotFound || !strings.Contains(err.Error(), "oldest") {
 		t.Errorf("the output of the oldest: %v", err)
 	}
@@ -153,7 +154,7 @@ func TestLaterTaskCannotFillWhatAnEarlierLeft(t *testing.T) {
 				c.KeptLimit, c.DirLimit, c.OutputLimit, c.CheckEvery = keeps, 1<<40, limit, 10*time.Millisecond
 			})
 			dir := attackerDir(t)
-			second := b.start(of("ann", 8, messages.Program{Dir: dir, Command: []string{dir + "/attack", "delay", "take"}}))
+			second := b.start(of("ann", 8, agent.Program{Dir: dir, Command: []string{dir + "/attack", "delay", "take"}}))
 			b.read(second, false)
 			first := b.start(of("ann", 7, sh("echo out; echo left >file; exec "+dir+"/attack delay give")))
 			if f := first.wait(); f.ExitCode != 0 {
@@ -234,7 +235,7 @@ func TestReserveOfTheDiskStaysFree(t *testing.T) {
 		t.Error("bob, who keeps less, lost something")
 	}
 	full := b.start(of("eve", 90, sh("while :; do head -c 1048576 /dev/zero >>file || sleep .1; done")))
-	if f := full.wait(); f.Outcome != messages.OutOfDisk || !strings.Contains(f.Detail, "the node's disk is almost full") {
+	if f := full.wait(); f.Outcome != agent.OutOfDisk || !strings.Contains(f.Detail, "the node's disk is almost full") {
 		t.Errorf("a task that fills the disk: %+v", f)
 	}
 	await.Until(t, "the reserve is free again", func() bool { return free() >= 24*mib })
@@ -273,13 +274,13 @@ func TestDiskThatFillsFast(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, _ := smallDisk(t)
 			b := strangers(t, func(c *runner.Config) { c.Dir, c.KeepFree, c.CheckEvery = dir, 24*mib, time.Hour })
-			if name == "temporary" && !b.can(messages.AbilityApart) {
+			if name == "temporary" && !b.can(agent.AbilityApart) {
 				t.Skip("nobody has temporary directories of their own here")
 			}
 			kept := b.start(of("bob", 90, sh("head -c 4194304 /dev/zero >file")))
 			kept.wait()
 			full := b.start(of("eve", 91, sh(c.fill)))
-			if f := full.wait(); f.Outcome != messages.OutOfDisk || !strings.Contains(f.Detail, c.says) {
+			if f := full.wait(); f.Outcome != agent.OutOfDisk || !strings.Contains(f.Detail, c.says) {
 				t.Errorf("%+v", f)
 			}
 			await.Until(t, "the disk has its reserve again", func() bool { return !runner.Full(dir, 32*mib, false) })

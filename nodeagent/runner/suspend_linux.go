@@ -7,7 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // Suspend suspends or resumes the task.
@@ -99,7 +100,7 @@ func (t *process) warn() {
 }
 
 // alert sends the early signal to the processes that should get it. The caller holds t.mu.
-func (t *process) alert(w *messages.EarlySignal) {
+func (t *process) alert(w *jobmsg.EarlySignal) {
 	signal := unix.SignalNum("SIG" + w.Name)
 	switch {
 	case w.First:
@@ -107,7 +108,7 @@ func (t *process) alert(w *messages.EarlySignal) {
 	case w.Rest:
 		eachMember(t.child.pid, func(pid, _ int) {
 			env, _ := variablesOf(pid)
-			if slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, messages.StepVariable+"=") }) {
+			if slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, agent.StepVariable+"=") }) {
 				signalMember(pid, t.child.pid, []unix.Signal{signal})
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
@@ -23,10 +24,10 @@ func TestNobodyWaitsForAFreeze(t *testing.T) {
 		<-let
 		return true, nil
 	}
-	done := make(chan messages.Finished, 1)
+	done := make(chan agent.Finished, 1)
 	a := messages.Attempt{Task: messages.TaskRef{Job: 7}, Number: 1}
-	s := p.Start(Task{Grant: messages.Grant{Attempt: a}, Program: &messages.Program{Job: 7, Account: "ann", Class: "cpu", Script: "exec sleep 1000"}},
-		func(f messages.Finished) { done <- f })
+	s := p.Start(Task{Grant: agent.Grant{Attempt: a}, Program: &agent.Program{Job: 7, Account: "ann", Class: "cpu", Script: "exec sleep 1000"}},
+		func(f agent.Finished) { done <- f })
 	ordered := make(chan struct{})
 	go func() {
 		defer close(ordered)
@@ -46,7 +47,7 @@ func TestNobodyWaitsForAFreeze(t *testing.T) {
 	close(let)
 	select {
 	case f := <-done:
-		if f.Outcome != messages.Stopped {
+		if f.Outcome != agent.Stopped {
 			t.Errorf("%+v", f)
 		}
 	case <-time.After(await.Patience):

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -39,14 +40,14 @@ func TestACommandBesideATaskIsHeldAsTheTaskIs(t *testing.T) {
 	for name, open := range benches {
 		t.Run(name, func(t *testing.T) {
 			b := open(t)
-			task := b.start(shaped(held+"exec sleep 1000", messages.Resources{CPUs: 1, GPUs: 1}))
+			task := b.start(shaped(held+"exec sleep 1000", job.Resources{CPUs: 1, GPUs: 1}))
 			want := ""
 			await.Until(t, "the task says what holds it", func() bool {
 				want = b.read(task, false)
 				return strings.HasSuffix(want, "end\n")
 			})
 			f := b.follow(task.attempt, "a", "one")
-			f.request.Begin = &messages.StreamBegin{Command: []string{"sh", "-c", held}}
+			f.request.Begin = &agent.StreamBegin{Command: []string{"sh", "-c", held}}
 			if _, err := b.Stream(context.Background(), f.request); err != nil {
 				t.Fatal(err)
 			}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
@@ -43,7 +44,7 @@ type identity struct {
 }
 
 // identity finds the user that a program runs as.
-func (c *Config) identity(p *messages.Program) (identity, error) {
+func (c *Config) identity(p *agent.Program) (identity, error) {
 	switch {
 	case c.User == "":
 		return identity{}, nil

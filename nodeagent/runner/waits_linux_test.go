@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
@@ -93,20 +93,20 @@ var waits = []struct {
 	{"the same with a thread for each cell", stopStarts, func(string) string { return "stop" }, cell.Limits{Memory: 1 << 30}},
 	{"lease on the program", func(b *bench, dir string, _ *started, _ string) {
 		for range 3 {
-			b.start(of("mallory", 66, messages.Program{Dir: dir, Command: []string{dir + "/leased"}}))
+			b.start(of("mallory", 66, agent.Program{Dir: dir, Command: []string{dir + "/leased"}}))
 		}
 	}, func(dir string) string { return "lease " + dir + "/leased" }, cell.Limits{}},
 	{"lease on the interpreter", func(b *bench, dir string, _ *started, _ string) {
-		b.start(of("mallory", 66, messages.Program{Dir: dir, Script: "#!" + dir + "/leased\n"}))
+		b.start(of("mallory", 66, agent.Program{Dir: dir, Script: "#!" + dir + "/leased\n"}))
 	}, func(dir string) string { return "lease " + dir + "/leased" }, cell.Limits{}},
 	{"lease on a command beside a task", func(b *bench, dir string, holder *started, _ string) {
 		f := b.follow(holder.attempt, "a", "one")
-		f.request.Begin = &messages.StreamBegin{Command: []string{dir + "/leased"}}
+		f.request.Begin = &agent.StreamBegin{Command: []string{dir + "/leased"}}
 		go b.Stream(context.Background(), f.request)
 	}, func(dir string) string { return "lease " + dir + "/leased" }, cell.Limits{}},
 	{"port whose backlog is full", func(b *bench, _ string, holder *started, said string) {
 		f := b.follow(holder.attempt, "a", "one")
-		f.request.Begin = new(messages.StreamBegin)
+		f.request.Begin = new(agent.StreamBegin)
 		if _, err := fmt.Sscanf(said, "begun at %d", &f.request.Begin.Port); err != nil {
 			b.t.Fatalf("%q: %v", said, err)
 		}
@@ -117,7 +117,7 @@ var waits = []struct {
 // stopStarts starts tasks of an account whose holder stops all its processes, until one start is stopped half-way.
 func stopStarts(b *bench, dir string, _ *started, _ string) {
 	for range 60 {
-		b.start(of("mallory", 66, messages.Program{Command: []string{"true"}}))
+		b.start(of("mallory", 66, agent.Program{Command: []string{"true"}}))
 	}
 }
 
@@ -146,7 +146,7 @@ func TestNobodyWaitsForAnotherAccount(t *testing.T) {
 			w.attack(b, dir, holder, said)
 			for range 5 {
 				within(t, "another account's task", func() {
-					if f := b.start(of("alice", 7, messages.Program{Command: []string{"true"}})).wait(); f.ExitCode != 0 {
+					if f := b.start(of("alice", 7, agent.Program{Command: []string{"true"}})).wait(); f.ExitCode != 0 {
 						t.Errorf("%+v", f)
 					}
 				})
@@ -194,7 +194,7 @@ func TestAStartHoldsNoFileOfTheNode(t *testing.T) {
 	if said := b.read(holder, false); !strings.HasPrefix(said, "begun <nil>") {
 		t.Fatalf("%q %q", said, b.read(holder, true))
 	}
-	waits := b.start(of("mallory", 66, messages.Program{Dir: dir, Command: []string{dir + "/leased"}}))
+	waits := b.start(of("mallory", 66, agent.Program{Dir: dir, Command: []string{dir + "/leased"}}))
 	own, err := os.ReadFile("/proc/self/cmdline")
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func TestTasksIgnoreNoSignal(t *testing.T) {
 	}
 	for _, noCells := range []bool{false, true} {
 		b := newBench(t, func(c *runner.Config) { c.NoCells = noCells })
-		said := b.read(b.start(messages.Program{Command: []string{"grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status"}}), false)
+		said := b.read(b.start(agent.Program{Command: []string{"grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status"}}), false)
 		if said != "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n" {
 			t.Errorf("without cells: %v: %q", noCells, said)
 		}
@@ -277,7 +277,7 @@ func TestNobodysEndWaitsForAStart(t *testing.T) {
 	if said := b.read(b.start(hold), false); !strings.HasPrefix(said, "begun <nil>") {
 		t.Fatalf("%q", said)
 	}
-	b.start(of("mallory", 66, messages.Program{Dir: state, Command: []string{state + "/leased"}}))
+	b.start(of("mallory", 66, agent.Program{Dir: state, Command: []string{state + "/leased"}}))
 	ends := of("alice", 7, sh("setsid sleep 1000 & echo $!"))
 	soonest := time.Hour
 	for range 5 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 )
 
 // group is how many neighbouring jobs share one leaf of the tree of sums. Their weights fill a cache line or two; to
@@ -23,7 +24,7 @@ type Sampler struct {
 }
 
 // Replace replaces all jobs. Their numbers must ascend. A job with weight 0 is left out.
-func (s *Sampler) Replace(jobs []messages.JobWeight) error {
+func (s *Sampler) Replace(jobs []agent.JobWeight) error {
 	if err := check(jobs); err != nil {
 		return err
 	}
@@ -48,11 +49,11 @@ func (s *Sampler) Replace(jobs []messages.JobWeight) error {
 
 // Update sets the weights of some jobs and leaves the others unchanged. Job numbers must ascend. A weight of 0
 // removes a job; removing an unknown job is not an error.
-func (s *Sampler) Update(changes []messages.JobWeight) error {
+func (s *Sampler) Update(changes []agent.JobWeight) error {
 	if err := check(changes); err != nil {
 		return err
 	}
-	var fresh []messages.JobWeight
+	var fresh []agent.JobWeight
 	for _, c := range changes {
 		at, found := slices.BinarySearch(s.jobs, c.Job)
 		if found {
@@ -116,7 +117,7 @@ func (s *Sampler) Total() float64 {
 }
 
 // check returns an error for jobs or weights that cannot be used.
-func check(jobs []messages.JobWeight) error {
+func check(jobs []agent.JobWeight) error {
 	for i, j := range jobs {
 		w := float64(j.Weight)
 		if !(w >= 0) || math.IsInf(w, 1) {
@@ -151,7 +152,7 @@ func (s *Sampler) refresh(g int) {
 }
 
 // insert adds new jobs.
-func (s *Sampler) insert(fresh []messages.JobWeight) {
+func (s *Sampler) insert(fresh []agent.JobWeight) {
 	if len(fresh) == 0 {
 		return
 	}
@@ -170,7 +171,7 @@ func (s *Sampler) insert(fresh []messages.JobWeight) {
 }
 
 // merge merges new jobs from the back, so that each job moves once.
-func (s *Sampler) merge(fresh []messages.JobWeight) {
+func (s *Sampler) merge(fresh []agent.JobWeight) {
 	old, n := len(s.jobs)-1, len(s.jobs)+len(fresh)
 	s.jobs = slices.Grow(s.jobs, len(fresh))[:n]
 	s.weights = slices.Grow(s.weights, len(fresh))[:n]

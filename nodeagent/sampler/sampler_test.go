@@ -13,20 +13,21 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
 // scan is the slow, obvious sampler: it walks a list of jobs from the start.
-type scan []messages.JobWeight
+type scan []agent.JobWeight
 
-func (s *scan) update(changes []messages.JobWeight) {
+func (s *scan) update(changes []agent.JobWeight) {
 	for _, c := range changes {
-		*s = slices.DeleteFunc(*s, func(j messages.JobWeight) bool { return j.Job == c.Job })
+		*s = slices.DeleteFunc(*s, func(j agent.JobWeight) bool { return j.Job == c.Job })
 		if c.Weight > 0 {
 			*s = append(*s, c)
 		}
 	}
-	slices.SortFunc(*s, func(a, b messages.JobWeight) int { return int(a.Job) - int(b.Job) })
+	slices.SortFunc(*s, func(a, b agent.JobWeight) int { return int(a.Job) - int(b.Job) })
 }
 
 func (s scan) total() (sum float64) {
@@ -47,15 +48,15 @@ func (s scan) sample(u float64) messages.JobID {
 	return s[len(s)-1].Job
 }
 
-func ascending(t *rapid.T, label string, most int) []messages.JobWeight {
+func ascending(t *rapid.T, label string, most int) []agent.JobWeight {
 	ids := rapid.SliceOfNDistinct(rapid.Uint64Range(1, 300), 0, most, rapid.ID).Draw(t, label)
 	slices.Sort(ids)
-	var jobs []messages.JobWeight
+	var jobs []agent.JobWeight
 	for _, id := range ids {
 		// Whole numbers add up without rounding, so that both samplers must
 		// agree on every draw.
 		w := rapid.IntRange(0, 4).Draw(t, "weight")
-		jobs = append(jobs, messages.JobWeight{Job: messages.JobID(id), Weight: float32(w)})
+		jobs = append(jobs, agent.JobWeight{Job: messages.JobID(id), Weight: float32(w)})
 	}
 	return jobs
 }
@@ -120,7 +121,7 @@ func TestFrequencies(t *testing.T) {
 			slow.update(jobs)
 			chiSquared(t, &s, slow, r)
 			for range 2000 { // draw again after many updates
-				c := []messages.JobWeight{{Job: messages.JobID(2 + r.IntN(2*n)), Weight: float32(r.IntN(3)) * r.Float32()}}
+				c := []agent.JobWeight{{Job: messages.JobID(2 + r.IntN(2*n)), Weight: float32(r.IntN(3)) * r.Float32()}}
 				if err := s.Update(c); err != nil {
 					t.Fatal(err)
 				}
@@ -131,10 +132,10 @@ func TestFrequencies(t *testing.T) {
 	}
 }
 
-func randomJobs(r *rand.Rand, n, step int) []messages.JobWeight {
-	jobs := make([]messages.JobWeight, n)
+func randomJobs(r *rand.Rand, n, step int) []agent.JobWeight {
+	jobs := make([]agent.JobWeight, n)
 	for i := range jobs {
-		jobs[i] = messages.JobWeight{Job: messages.JobID(1 + i*step), Weight: 0.1 + r.Float32()}
+		jobs[i] = agent.JobWeight{Job: messages.JobID(1 + i*step), Weight: 0.1 + r.Float32()}
 	}
 	return jobs
 }
@@ -174,11 +175,11 @@ func TestFarApartWeights(t *testing.T) {
 	}
 	before := s.Total()
 	for range 1000 {
-		s.Update([]messages.JobWeight{{Job: 500, Weight: 1e30}})
+		s.Update([]agent.JobWeight{{Job: 500, Weight: 1e30}})
 		if got := s.Sample(0.3); got != 500 {
 			t.Fatalf("sampled %v beside a weight of 1e30", got)
 		}
-		s.Update([]messages.JobWeight{{Job: 500, Weight: 0}})
+		s.Update([]agent.JobWeight{{Job: 500, Weight: 0}})
 	}
 	if got := s.Total(); math.Abs(got-before) > 1e-12*before {
 		t.Errorf("total is %v, was %v", got, before)
@@ -190,7 +191,7 @@ func TestFarApartWeights(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	cases := map[string][]messages.JobWeight{
+	cases := map[string][]agent.JobWeight{
 		"negative":     {{Job: 1, Weight: 1}, {Job: 2, Weight: -1}},
 		"not a number": {{Job: 1, Weight: 1}, {Job: 2, Weight: nan}},
 		"infinite":     {{Job: 1, Weight: inf}},
@@ -200,8 +201,8 @@ func TestRefusals(t *testing.T) {
 	for name, jobs := range cases {
 		t.Run(name, func(t *testing.T) {
 			var s sampler.Sampler
-			s.Replace([]messages.JobWeight{{Job: 1, Weight: 3}, {Job: 9, Weight: 5}})
-			for what, f := range map[string]func([]messages.JobWeight) error{"Replace": s.Replace, "Update": s.Update} {
+			s.Replace([]agent.JobWeight{{Job: 1, Weight: 3}, {Job: 9, Weight: 5}})
+			for what, f := range map[string]func([]agent.JobWeight) error{"Replace": s.Replace, "Update": s.Update} {
 				if err := f(jobs); messages.KindOf(err) != messages.Invalid {
 					t.Errorf("%s gave %v, want an Invalid error", what, err)
 				}
@@ -226,18 +227,18 @@ func BenchmarkUpdate(b *testing.B) {
 	var s sampler.Sampler
 	r := rand.New(rand.NewPCG(1, 1))
 	s.Replace(randomJobs(r, 4000, 1))
-	change := make([]messages.JobWeight, 1)
+	change := make([]agent.JobWeight, 1)
 	for b.Loop() {
-		change[0] = messages.JobWeight{Job: messages.JobID(1 + r.IntN(4000)), Weight: r.Float32()}
+		change[0] = agent.JobWeight{Job: messages.JobID(1 + r.IntN(4000)), Weight: r.Float32()}
 		s.Update(change)
 	}
 }
 
 // TestReplaceAfterGrowth replaces the jobs when the slices of jobs and of weights have reserved different room.
 func TestReplaceAfterGrowth(t *testing.T) {
-	jobs := func(first, n int) (list []messages.JobWeight) {
+	jobs := func(first, n int) (list []agent.JobWeight) {
 		for i := range n {
-			list = append(list, messages.JobWeight{Job: messages.JobID(first + i), Weight: 1})
+			list = append(list, agent.JobWeight{Job: messages.JobID(first + i), Weight: 1})
 		}
 		return list
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 )
 
 const (
@@ -67,7 +68,7 @@ func (m *mean) add(seconds float64) {
 }
 
 // Replace does the same as [Sampler.Replace]. Jobs that no longer have a weight count as away.
-func (s *Stride) Replace(jobs []messages.JobWeight) error {
+func (s *Stride) Replace(jobs []agent.JobWeight) error {
 	if err := s.Sampler.Replace(jobs); err != nil || s.Plain {
 		return err
 	}
@@ -85,7 +86,7 @@ func (s *Stride) Replace(jobs []messages.JobWeight) error {
 }
 
 // Update does the same as [Sampler.Update].
-func (s *Stride) Update(changes []messages.JobWeight) error {
+func (s *Stride) Update(changes []agent.JobWeight) error {
 	if err := s.Sampler.Update(changes); err != nil || s.Plain {
 		return err
 	}
@@ -95,7 +96,7 @@ func (s *Stride) Update(changes []messages.JobWeight) error {
 
 // weigh changes the weights of jobs. The slot time by which a job is ahead of its share does not change. A job that was away
 // is not behind.
-func (s *Stride) weigh(jobs []messages.JobWeight) {
+func (s *Stride) weigh(jobs []agent.JobWeight) {
 	var fresh []known
 	for _, j := range jobs {
 		k, w := s.find(j.Job), float64(j.Weight)

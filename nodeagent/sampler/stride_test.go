@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
@@ -32,7 +33,7 @@ type running struct {
 	until          time.Duration
 }
 
-func newNode(t *testing.T, seed uint64, slots int, jobs []messages.JobWeight, length func(messages.JobID) time.Duration) *node {
+func newNode(t *testing.T, seed uint64, slots int, jobs []agent.JobWeight, length func(messages.JobID) time.Duration) *node {
 	n := &node{rng: rand.New(rand.NewPCG(seed, 5)), slots: slots, length: length, starts: map[messages.JobID]int{}, took: map[messages.JobID]time.Duration{}}
 	if err := n.stride.Replace(jobs); err != nil {
 		t.Fatal(err)
@@ -92,9 +93,9 @@ func (n *node) part(job messages.JobID) float64 {
 	return mine.Seconds() / all.Seconds()
 }
 
-func weights(w ...float32) (jobs []messages.JobWeight) {
+func weights(w ...float32) (jobs []agent.JobWeight) {
 	for i, w := range w {
-		jobs = append(jobs, messages.JobWeight{Job: messages.JobID(i + 1), Weight: w})
+		jobs = append(jobs, agent.JobWeight{Job: messages.JobID(i + 1), Weight: w})
 	}
 	return jobs
 }
@@ -111,7 +112,7 @@ func TestSlotTimeIsShared(t *testing.T) {
 		return time.Duration(float64(job*job) * math.Exp(1.5*r.NormFloat64()) * 1e8)
 	}
 	for name, c := range map[string]struct {
-		weights []messages.JobWeight
+		weights []agent.JobWeight
 		length  func(messages.JobID) time.Duration
 	}{
 		"short and long":    {weights(1, 1), each(time.Second/10, 10*time.Second)},
@@ -139,7 +140,7 @@ func TestSlotTimeIsShared(t *testing.T) {
 // TestEqualTasksAreSampled gives all tasks the same length. Each job must get its part of the starts, on nodes that
 // start many tasks, and over many nodes that start a few each.
 func TestEqualTasksAreSampled(t *testing.T) {
-	for _, w := range [][]messages.JobWeight{weights(1, 1), weights(9, 1), weights(1, 2, 3, 4, 5, 85), randomJobs(rand.New(rand.NewPCG(9, 9)), 40, 1)} {
+	for _, w := range [][]agent.JobWeight{weights(1, 1), weights(9, 1), weights(1, 2, 3, 4, 5, 85), randomJobs(rand.New(rand.NewPCG(9, 9)), 40, 1)} {
 		for _, c := range []struct{ nodes, starts int }{{1, 100_000}, {20_000, 5}, {4000, 25}} {
 			counts, all := map[messages.JobID]float64{}, 0.0
 			var sum float64
@@ -197,7 +198,7 @@ func TestJobsThatWereAwayAreNotOwed(t *testing.T) {
 		return n.part(1)
 	}
 	run(200 * time.Second)
-	leave, back := []messages.JobWeight{{Job: 1}}, []messages.JobWeight{{Job: 1, Weight: 1}}
+	leave, back := []agent.JobWeight{{Job: 1}}, []agent.JobWeight{{Job: 1, Weight: 1}}
 	if err := n.stride.Update(leave); err != nil {
 		t.Fatal(err)
 	}
@@ -258,11 +259,11 @@ func TestStrideForgets(t *testing.T) {
 	most := 0
 	for i := range 50_000 {
 		job := messages.JobID(i + 2)
-		if err := n.stride.Update([]messages.JobWeight{{Job: job, Weight: 1}}); err != nil {
+		if err := n.stride.Update([]agent.JobWeight{{Job: job, Weight: 1}}); err != nil {
 			t.Fatal(err)
 		}
 		n.step()
-		if err := n.stride.Update([]messages.JobWeight{{Job: job}}); err != nil {
+		if err := n.stride.Update([]agent.JobWeight{{Job: job}}); err != nil {
 			t.Fatal(err)
 		}
 		most = max(most, n.stride.Known())

@@ -1,6 +1,9 @@
 package state
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+)
 
 // Actions lists what the shell must do now. The order does not matter, unless a field says so.
 type Actions struct {
@@ -32,14 +35,14 @@ type Actions struct {
 type Request struct {
 	ID       uint64
 	Within   messages.Duration
-	Register *messages.RegisterRequest // exactly one of these two is set
-	Exchange *messages.Exchange
+	Register *agent.RegisterRequest // exactly one of these two is set
+	Exchange *agent.Exchange
 }
 
 // Start is a task to start.
 type Start struct {
-	Grant   messages.Grant
-	Program *messages.Program
+	Grant   agent.Grant
+	Program *agent.Program
 }
 
 // Stop is a task to end.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 )
 
 // AheadWithin is how long a task may wait on the node for a slot. After that it is given back to the leader. An agent
@@ -42,7 +43,7 @@ func (c *class) wanted(trip time.Duration) (all, low int) {
 	}
 	taken := func(d time.Duration) int { return int(min(time.Duration(c.slots)*d/c.run, math.MaxInt32)) }
 	low = 1 + taken(trip)
-	all = min(low+max(low+c.slots, taken(c.within/2)), taken(c.within), messages.MaxAhead*c.slots)
+	all = min(low+max(low+c.slots, taken(c.within/2)), taken(c.within), agent.MaxAhead*c.slots)
 	return all, min(low, all-1)
 }
 
@@ -65,7 +66,7 @@ func (k *tasks) hold(a messages.Attempt, t *task) {
 
 // passOn starts the task that has waited longest on the slot of an ended task of its class. It returns false if no
 // task waits.
-func (k *tasks) passOn(f *messages.Finished, class int) bool {
+func (k *tasks) passOn(f *agent.Finished, class int) bool {
 	c := &k.slots[class]
 	if len(c.waits) == 0 || c.tasks >= c.slots {
 		return false
@@ -76,7 +77,7 @@ func (k *tasks) passOn(f *messages.Finished, class int) bool {
 	t.ahead, t.left = false, false
 	c.tasks++
 	k.begin(t)
-	f.Next = &messages.Successor{Attempt: a}
+	f.Next = &agent.Successor{Attempt: a}
 	k.turns = append(k.turns, f.Next)
 	return true
 }
@@ -102,7 +103,7 @@ func (k *tasks) follow() {
 
 // followed records that the runner has started a task on the slot of an ended task. It returns false if that is
 // impossible, or if there is no slot for the task.
-func (k *tasks) followed(f *messages.Finished, class int, at messages.Time, a messages.Attempt) bool {
+func (k *tasks) followed(f *agent.Finished, class int, at messages.Time, a messages.Attempt) bool {
 	t, c := k.hand[a], &k.slots[class]
 	if t == nil || !t.ahead || t.ended || t.class != class || k.halts(a) || c.tasks >= c.slots {
 		return false
@@ -110,7 +111,7 @@ func (k *tasks) followed(f *messages.Finished, class int, at messages.Time, a me
 	k.leave(a, t)
 	c.tasks++
 	c.began, t.since, t.start, t.left = at, at, nil, false
-	f.Next = &messages.Successor{Attempt: a, At: at}
+	f.Next = &agent.Successor{Attempt: a, At: at}
 	if t.stopped {
 		k.out.Stop = append(k.out.Stop, Stop{Attempt: a, Kill: t.killed})
 	}
@@ -168,7 +169,7 @@ func (k *tasks) giveBack(class, n int) {
 			k.withdraw(a, t)
 			continue
 		}
-		k.ended(messages.Finished{Attempt: a, Outcome: messages.Stopped, Detail: "given back before it started"})
+		k.ended(agent.Finished{Attempt: a, Outcome: agent.Stopped, Detail: "given back before it started"})
 	}
 }
 

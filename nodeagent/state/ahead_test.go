@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
@@ -21,8 +22,8 @@ func ahead(t *testing.T) (a *agent, n int) {
 	a.Answered(a.now, r.ID, grants(r, 100, 2))
 	a.act()
 	a.now = a.now.Add(milli)
-	a.end(100, messages.Exited)
-	a.end(101, messages.Exited)
+	a.end(100, agentmsg.Exited)
+	a.end(101, agentmsg.Exited)
 	r = a.request()
 	n = slotsOf(r.Exchange) - 2
 	if most := r.Exchange.Claims[0].Ahead; n < 2 || most != n || n > 2*int(state.AheadWithin/time.Millisecond) {
@@ -37,7 +38,7 @@ func ahead(t *testing.T) (a *agent, n int) {
 }
 
 // aheadGrants answers an exchange with tasks that have slots, and with more tasks in advance, without a slot.
-func aheadGrants(r *state.Request, first, slots, more int) *messages.ExchangeReply {
+func aheadGrants(r *state.Request, first, slots, more int) *agentmsg.ExchangeReply {
 	reply := grants(r, first, slots+more)
 	for i := slots; i < slots+more; i++ {
 		reply.Grants[i].Ahead = true
@@ -51,7 +52,7 @@ func TestSlotIsFedAtOnce(t *testing.T) {
 	a, n := ahead(t)
 	for i := range n {
 		a.now = a.now.Add(milli / 2)
-		a.end(i, messages.Exited)
+		a.end(i, agentmsg.Exited)
 		do := a.act()
 		if len(do.Start) != 1 || do.Start[0].Grant.Attempt != attempt(i+2) {
 			t.Fatalf("after task %d: started %v", i, do.Start)
@@ -64,7 +65,7 @@ func TestSlotIsFedAtOnce(t *testing.T) {
 			t.Fatalf("sent %d ends and %d claims at %v", len(e.Finished), slotsOf(e), e.Sent)
 		}
 		for k, f := range e.Finished {
-			if want := (messages.Successor{Attempt: attempt(k + 2), At: a.now.Add(-milli / 2 * messages.Duration(i-k))}); f.Next == nil || *f.Next != want {
+			if want := (agentmsg.Successor{Attempt: attempt(k + 2), At: a.now.Add(-milli / 2 * messages.Duration(i-k))}); f.Next == nil || *f.Next != want {
 				t.Fatalf("the slot of task %d went to %+v, want %+v", k, f.Next, want)
 			}
 		}
@@ -81,11 +82,11 @@ func TestSlotIsFedAtOnce(t *testing.T) {
 func TestAheadIsGivenBack(t *testing.T) {
 	for name, happens := range map[string]func(a *agent) *state.Request{
 		"new weights": func(a *agent) *state.Request {
-			a.take(change(1, 2, 1000, 0, messages.JobWeight{Job: 7, Weight: 1}, messages.JobWeight{Job: 8, Weight: 1}))
+			a.take(change(1, 2, 1000, 0, agentmsg.JobWeight{Job: 7, Weight: 1}, agentmsg.JobWeight{Job: 8, Weight: 1}))
 			return nil
 		},
 		"a word to suspend": func(a *agent) *state.Request {
-			a.Directive(a.now, &messages.Directive{Term: 1, Version: 1, Suspended: []messages.Attempt{attempt(0)}})
+			a.Directive(a.now, &agentmsg.Directive{Term: 1, Version: 1, Suspended: []messages.Attempt{attempt(0)}})
 			return nil
 		},
 		"no executor": func(a *agent) *state.Request { a.Pause(true); return nil },
@@ -113,7 +114,7 @@ func TestAheadIsGivenBack(t *testing.T) {
 				t.Fatalf("gave %d of %d tasks back", len(e.Finished), n)
 			}
 			for i, f := range e.Finished {
-				if f.Attempt != attempt(2+i) || f.Outcome != messages.Stopped {
+				if f.Attempt != attempt(2+i) || f.Outcome != agentmsg.Stopped {
 					t.Fatalf("gave back %+v", f)
 				}
 			}
@@ -125,16 +126,16 @@ func TestAheadIsGivenBack(t *testing.T) {
 // weight. After a missed vector the agent cannot know this, and must give them back.
 func TestSameWeightsTakeNothingBack(t *testing.T) {
 	a, n := ahead(t)
-	same := func(v *messages.Vector) {
+	same := func(v *agentmsg.Vector) {
 		v.Classes[0].SetSame()
 		a.take(v)
 	}
-	same(change(1, 2, 1000, 0, messages.JobWeight{Job: 8, Weight: 1}))
-	same(whole(1, 3, 1000, 0, messages.JobWeight{Job: 7, Weight: 1}))
+	same(change(1, 2, 1000, 0, agentmsg.JobWeight{Job: 8, Weight: 1}))
+	same(whole(1, 3, 1000, 0, agentmsg.JobWeight{Job: 7, Weight: 1}))
 	if a.act(); a.Running() != 2+n {
 		t.Fatalf("%d of %d tasks are in hand", a.Running(), 2+n)
 	}
-	same(whole(1, 5, 1000, 0, messages.JobWeight{Job: 7, Weight: 1}))
+	same(whole(1, 5, 1000, 0, agentmsg.JobWeight{Job: 7, Weight: 1}))
 	if a.act(); a.Running() != 2 {
 		t.Fatalf("%d of 2 tasks are in hand", a.Running())
 	}
@@ -145,8 +146,8 @@ func TestSameWeightsTakeNothingBack(t *testing.T) {
 func TestLongTasksAreNotClaimedAhead(t *testing.T) {
 	a := running(t, 2)
 	a.now = a.now.Add(second)
-	a.end(0, messages.Exited)
-	a.end(1, messages.Exited)
+	a.end(0, agentmsg.Exited)
+	a.end(1, agentmsg.Exited)
 	if e := a.request().Exchange; slotsOf(e) != 2 || e.Claims[0].Ahead != 0 {
 		t.Fatalf("sent %+v", e.Claims)
 	}
@@ -168,10 +169,10 @@ func (a *agent) tooLong() (r *state.Request) {
 // them.
 func TestOtherMarketsGrantNothingAhead(t *testing.T) {
 	a, _ := ahead(t)
-	a.Directive(a.now, &messages.Directive{Term: 1, Version: 1, Markets: []messages.NodeMarket{{Name: "main", Ordered: true, Classes: []messages.Name{"cpu"}}}})
-	a.take(change(1, 2, 1000, 0, messages.JobWeight{Job: 7, Weight: 2})) // gives the waiting tasks back
-	a.end(0, messages.Exited)
-	a.end(1, messages.Exited)
+	a.Directive(a.now, &agentmsg.Directive{Term: 1, Version: 1, Markets: []agentmsg.NodeMarket{{Name: "main", Ordered: true, Classes: []messages.Name{"cpu"}}}})
+	a.take(change(1, 2, 1000, 0, agentmsg.JobWeight{Job: 7, Weight: 2})) // gives the waiting tasks back
+	a.end(0, agentmsg.Exited)
+	a.end(1, agentmsg.Exited)
 	if e := a.request().Exchange; slotsOf(e) != 2 || e.Claims[0].Ahead != 0 {
 		t.Fatalf("claims %+v", e.Claims)
 	}
@@ -180,8 +181,8 @@ func TestOtherMarketsGrantNothingAhead(t *testing.T) {
 // TestStoppedAheadNeverStarts makes the leader end a task that has no slot yet. The task must not start.
 func TestStoppedAheadNeverStarts(t *testing.T) {
 	a, n := ahead(t)
-	a.Directive(a.now, &messages.Directive{Term: 1, Stop: []messages.Attempt{attempt(2)}})
-	a.end(0, messages.Exited)
+	a.Directive(a.now, &agentmsg.Directive{Term: 1, Stop: []messages.Attempt{attempt(2)}})
+	a.end(0, agentmsg.Exited)
 	if do := a.act(); len(do.Start) != 1 || do.Start[0].Grant.Attempt != attempt(3) || a.Running() != n {
 		t.Fatalf("started %v, %d in hand", do.Start, a.Running())
 	}
@@ -191,9 +192,9 @@ func TestStoppedAheadNeverStarts(t *testing.T) {
 // know of the free slot, so the task must start at once. It must not take a slot that the leader knows to be free.
 func TestGrantAheadTakesASlotThatIsFreeSince(t *testing.T) {
 	a := running(t, 2)
-	a.end(0, messages.Exited)
+	a.end(0, agentmsg.Exited)
 	r := a.request()
-	a.end(1, messages.Exited)
+	a.end(1, agentmsg.Exited)
 	a.now = a.now.Add(milli)
 	a.Answered(a.now, r.ID, aheadGrants(r, 10, 0, 2))
 	do := a.act()
@@ -203,7 +204,7 @@ func TestGrantAheadTakesASlotThatIsFreeSince(t *testing.T) {
 	if do.Request == nil {
 		do.Request = a.request()
 	}
-	want := messages.Successor{Attempt: attempt(10), At: a.now}
+	want := agentmsg.Successor{Attempt: attempt(10), At: a.now}
 	if f := do.Request.Exchange.Finished; len(f) != 1 || f[0].Attempt != attempt(1) || f[0].Next == nil || *f[0].Next != want {
 		t.Fatalf("sent %+v, want the end of task 1 and %+v", f, want)
 	}
@@ -216,7 +217,7 @@ func TestSlowerTasksLeaveFewerAhead(t *testing.T) {
 	var last *state.Request
 	for i, until := 0, a.now.Add(messages.Duration(state.AheadWithin)); a.now < until; i++ {
 		a.now = a.now.Add(8 * milli)
-		a.end(i, messages.Exited)
+		a.end(i, agentmsg.Exited)
 		if do := a.act(); do.Request != nil {
 			last = do.Request
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
@@ -13,7 +14,7 @@ const mostClaims = 1024
 // claims draws a job for every awake slot, and for the tasks that should wait on the node. A slot goes to sleep if
 // there is no work for it. ends is the number of ended tasks that the exchange reports. In a market that directs, the
 // agent also claims a free slot for each of these ends: only the leader knows which job is next.
-func (k *markets) claims(trip time.Duration, ends int) (claims []messages.Claim) {
+func (k *markets) claims(trip time.Duration, ends int) (claims []agent.Claim) {
 	for _, m := range k.all {
 		for at := range m.classes {
 			m.classes[at].claimed = false
@@ -30,7 +31,7 @@ func (k *markets) claims(trip time.Duration, ends int) (claims []messages.Claim)
 			}
 			mc := &m.classes[at]
 			mc.claimed, mc.sentTerm, mc.sentSeq = true, m.term, m.seq
-			claims = add(claims, messages.Claim{Market: m.name, Class: c.name, Job: mc.jobs.Draw(k.rng), Slots: 1, Ahead: most})
+			claims = add(claims, agent.Claim{Market: m.name, Class: c.name, Job: mc.jobs.Draw(k.rng), Slots: 1, Ahead: most})
 			if i < awake {
 				c.claiming++
 			}
@@ -42,7 +43,7 @@ func (k *markets) claims(trip time.Duration, ends int) (claims []messages.Claim)
 					mc.claimed, mc.sentTerm, mc.sentSeq = true, 0, 0
 				}
 				c.claiming += n
-				claims = append(claims, messages.Claim{Market: m.name, Class: c.name, Slots: n})
+				claims = append(claims, agent.Claim{Market: m.name, Class: c.name, Slots: n})
 			}
 		}
 	}
@@ -119,7 +120,7 @@ func (k *markets) draw(at int) *market {
 }
 
 // add adds a claim, and joins it with a claim for the same job.
-func add(claims []messages.Claim, c messages.Claim) []messages.Claim {
+func add(claims []agent.Claim, c agent.Claim) []agent.Claim {
 	for i := range claims {
 		if claims[i].Market == c.Market && claims[i].Class == c.Class && claims[i].Job == c.Job {
 			claims[i].Slots++
@@ -134,7 +135,7 @@ func add(claims []messages.Claim, c messages.Claim) []messages.Claim {
 // under way, the idle slots decide again with it. A market that directs decides about a slot only after
 // it knows that the slot is free: after an exchange that reported ends, the idle slots claim once more, and the
 // leader lets them wait for the decision.
-func (k *markets) dryUp(asked *messages.Exchange, r *messages.ExchangeReply) {
+func (k *markets) dryUp(asked *agent.Exchange, r *agent.ExchangeReply) {
 	for at := range k.slots {
 		lacks := count(asked.Claims, k.slots[at].name) - granted(r, k.slots[at].name)
 		if lacks <= 0 {
@@ -156,7 +157,7 @@ func (k *markets) dryUp(asked *messages.Exchange, r *messages.ExchangeReply) {
 }
 
 // settle ends the draws of the claims in the last exchange; r is its answer.
-func (k *markets) settle(r *messages.ExchangeReply) {
+func (k *markets) settle(r *agent.ExchangeReply) {
 	granted := map[messages.JobID]int{}
 	for i := range r.Grants {
 		slots := 1
@@ -183,7 +184,7 @@ func (k *markets) sharing(class int, job messages.JobID) *sampler.Stride {
 	return nil
 }
 
-func count(claims []messages.Claim, class messages.Name) (n int) {
+func count(claims []agent.Claim, class messages.Name) (n int) {
 	for _, c := range claims {
 		if c.Class == class {
 			n += c.Slots
@@ -192,7 +193,7 @@ func count(claims []messages.Claim, class messages.Name) (n int) {
 	return n
 }
 
-func granted(r *messages.ExchangeReply, class messages.Name) (n int) {
+func granted(r *agent.ExchangeReply, class messages.Name) (n int) {
 	for _, g := range r.Grants {
 		if p := programOf(r, g.Attempt); p != nil && p.Class == class {
 			n += max(p.Width, 1)
@@ -202,7 +203,7 @@ func granted(r *messages.ExchangeReply, class messages.Name) (n int) {
 }
 
 // programOf returns the program of an attempt from the grants of an answer; nil: there is none.
-func programOf(r *messages.ExchangeReply, a messages.Attempt) *messages.Program {
+func programOf(r *agent.ExchangeReply, a messages.Attempt) *agent.Program {
 	for i := range r.Programs {
 		if p := &r.Programs[i]; p.Job == a.Task.Job && p.Stage == a.Task.Stage {
 			return p

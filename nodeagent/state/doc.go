@@ -28,7 +28,7 @@
 // A slot that becomes free would be idle until the next exchange is answered. If tasks are so short that this
 // matters, the agent claims the next tasks in advance. It keeps as many as the slots need while an exchange is under
 // way and while ends are collected for the next exchange. It computes this number from the measured times of tasks
-// and exchanges; the bound is [messages.MaxAhead] for each slot. It draws the job of each such task by the weights,
+// and exchanges; the bound is [agent.MaxAhead] for each slot. It draws the job of each such task by the weights,
 // as for a free slot. A slot that becomes free starts the next of these tasks at once. The leader hears of this, and
 // of the ended tasks, when the agent claims again. The agent also reports when the slot went from one task to the
 // next, and the leader divides the slot's time accordingly.

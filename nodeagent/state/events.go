@@ -4,10 +4,11 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 )
 
 // Registered handles the answer to a registration.
-func (s *State) Registered(now messages.Time, id uint64, r *messages.RegisterReply) {
+func (s *State) Registered(now messages.Time, id uint64, r *agent.RegisterReply) {
 	if !s.session.expects(id) || s.session.request.Register == nil {
 		return
 	}
@@ -32,7 +33,7 @@ func (s *State) Registered(now messages.Time, id uint64, r *messages.RegisterRep
 }
 
 // Answered handles the answer to an exchange.
-func (s *State) Answered(now messages.Time, id uint64, r *messages.ExchangeReply) {
+func (s *State) Answered(now messages.Time, id uint64, r *agent.ExchangeReply) {
 	if !s.session.expects(id) || s.session.request.Exchange == nil {
 		return
 	}
@@ -58,8 +59,8 @@ func (s *State) Answered(now messages.Time, id uint64, r *messages.ExchangeReply
 
 // grant starts the granted tasks. If the answer had no room for a task's program, or if the agent is closing, the
 // task is reported as ended at once.
-func (s *State) grant(now messages.Time, r *messages.ExchangeReply) {
-	messages.ShareEnv(r.Programs)
+func (s *State) grant(now messages.Time, r *agent.ExchangeReply) {
+	agent.ShareEnv(r.Programs)
 	for _, g := range r.Grants {
 		if s.tasks.hand[g.Attempt] != nil {
 			continue
@@ -70,11 +71,11 @@ func (s *State) grant(now messages.Time, r *messages.ExchangeReply) {
 		}
 		switch {
 		case program == nil:
-			s.tasks.refuse(g.Attempt, messages.Stopped, "the leader's answer did not say what to run")
+			s.tasks.refuse(g.Attempt, agent.Stopped, "the leader's answer did not say what to run")
 		case class < 0:
-			s.tasks.refuse(g.Attempt, messages.Unstartable, "the node has no slots of class "+program.Class)
+			s.tasks.refuse(g.Attempt, agent.Unstartable, "the node has no slots of class "+program.Class)
 		case s.closing:
-			s.tasks.refuse(g.Attempt, messages.Stopped, "the node is shutting down")
+			s.tasks.refuse(g.Attempt, agent.Stopped, "the node is shutting down")
 		default:
 			s.tasks.accept(now, class, Start{Grant: g, Program: program})
 		}
@@ -107,18 +108,18 @@ func (s *State) withdraw() bool {
 	}
 	s.session.request = nil
 	s.slots.answered()
-	s.markets.settle(&messages.ExchangeReply{})
+	s.markets.settle(&agent.ExchangeReply{})
 	s.tasks.putBack(asked.Finished)
-	s.markets.dryUp(asked, &messages.ExchangeReply{})
+	s.markets.dryUp(asked, &agent.ExchangeReply{})
 	s.session.beat = 0 // send the next exchange at once, to renew the lease
 	return true
 }
 
 // Ended handles the end of a task.
-func (s *State) Ended(f messages.Finished) { s.tasks.ended(f) }
+func (s *State) Ended(f agent.Finished) { s.tasks.ended(f) }
 
 // Turned handles the end of a task whose slot the runner gave to a waiting task. at is when it did.
-func (s *State) Turned(at messages.Time, f messages.Finished, next messages.Attempt) {
+func (s *State) Turned(at messages.Time, f agent.Finished, next messages.Attempt) {
 	s.tasks.turned(at, f, next)
 }
 
@@ -130,7 +131,7 @@ func (s *State) Keep(a messages.Attempt) {
 }
 
 // Directive handles a message that the leader sends between exchanges.
-func (s *State) Directive(now messages.Time, d *messages.Directive) {
+func (s *State) Directive(now messages.Time, d *agent.Directive) {
 	if d.Term < max(s.session.term, s.markets.term) {
 		return // it is from a leader that was replaced
 	}
@@ -151,7 +152,7 @@ func (s *State) Adopt(a messages.Attempt, class messages.Name, width int, held b
 }
 
 // serve replaces the markets with the ones that the leader named; nil changes nothing.
-func (s *State) serve(now messages.Time, named []messages.NodeMarket) {
+func (s *State) serve(now messages.Time, named []agent.NodeMarket) {
 	if named != nil && s.Joined() {
 		s.markets.set(now, named)
 	}
@@ -159,7 +160,7 @@ func (s *State) serve(now messages.Time, named []messages.NodeMarket) {
 
 // Vector handles a published vector. If the vector cannot be used, the state requests the complete vector, and the
 // error says what was wrong.
-func (s *State) Vector(now messages.Time, v *messages.Vector) error {
+func (s *State) Vector(now messages.Time, v *agent.Vector) error {
 	return s.markets.receive(now, s.markets.find(v.Market), v)
 }
 
@@ -174,7 +175,7 @@ func (s *State) Heeds() bool {
 }
 
 // Fetched handles the complete vector that was requested.
-func (s *State) Fetched(now messages.Time, v *messages.Vector) error {
+func (s *State) Fetched(now messages.Time, v *agent.Vector) error {
 	return s.markets.fetched(now, v)
 }
 

@@ -9,6 +9,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // running returns an agent with n slots. Each has a task.
@@ -32,14 +36,14 @@ func running(t *testing.T, n int) *agent {
 func TestFinishAndClaimShareOneExchange(t *testing.T) {
 	a := running(t, 3)
 	a.silent()
-	a.end(1, messages.Exited)
+	a.end(1, agentmsg.Exited)
 	r := a.request()
 	if e := r.Exchange; len(e.Finished) != 1 || e.Finished[0].Attempt != attempt(1) || slotsOf(e) != 1 || e.Seq != 2 {
 		t.Fatalf("sent %+v", e)
 	}
 	// Ends that come meanwhile wait, and are sent together.
-	a.end(0, messages.Exited)
-	a.end(2, messages.Exited)
+	a.end(0, agentmsg.Exited)
+	a.end(2, agentmsg.Exited)
 	a.silent()
 	a.Answered(a.now, r.ID, grants(r, 10, 1))
 	if e := a.request().Exchange; len(e.Finished) != 2 || slotsOf(e) != 2 || e.Seq != 3 {
@@ -50,16 +54,16 @@ func TestFinishAndClaimShareOneExchange(t *testing.T) {
 // TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects checks that a slot claims again after its first claim got
 // nothing: only with the first claim did the market learn that the slot is free.
 func TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects(t *testing.T) {
-	for _, mechanism := range []messages.Name{messages.Proportional, messages.HighestBid} {
+	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
 		a := running(t, 2)
 		for i := range 2 {
-			a.end(i, messages.Exited)
+			a.end(i, agentmsg.Exited)
 		}
 		r := a.request()
 		none := grants(r, 0, 0)
-		none.Markets = []messages.NodeMarket{{Name: "main", Ordered: mechanism != messages.Proportional, Classes: []messages.Name{"cpu"}}}
+		none.Markets = []agentmsg.NodeMarket{{Name: "main", Ordered: mechanism != market.Proportional, Classes: []messages.Name{"cpu"}}}
 		a.Answered(a.now, r.ID, none)
-		if mechanism == messages.HighestBid {
+		if mechanism == market.HighestBid {
 			r = a.request()
 			if e := r.Exchange; len(e.Finished) != 0 || slotsOf(e) != 2 {
 				t.Fatalf("sent %+v, want the claims once more", e)
@@ -73,17 +77,17 @@ func TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects(t *testing.T) {
 // TestAFreedSlotClaimsThoughIdleOnesTakeTheWork checks that, in a market that directs, a slot that became free claims
 // although there are enough idle slots for the work of the vector.
 func TestAFreedSlotClaimsThoughIdleOnesTakeTheWork(t *testing.T) {
-	for _, mechanism := range []messages.Name{messages.Proportional, messages.HighestBid} {
+	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
 		a := newAgent(t, 1, 1)
 		a.join()
 		a.vector(1, 1, 1)
 		r := a.request()
 		one := grants(r, 0, 1)
-		one.Markets = []messages.NodeMarket{{Name: "main", Ordered: mechanism != messages.Proportional, Classes: []messages.Name{"cpu"}}}
+		one.Markets = []agentmsg.NodeMarket{{Name: "main", Ordered: mechanism != market.Proportional, Classes: []messages.Name{"cpu"}}}
 		a.Answered(a.now, r.ID, one)
 		a.act()
-		a.end(0, messages.Exited)
-		if e, want := a.request().Exchange, mechanism == messages.HighestBid; len(e.Finished) != 1 || slotsOf(e) > 0 != want {
+		a.end(0, agentmsg.Exited)
+		if e, want := a.request().Exchange, mechanism == market.HighestBid; len(e.Finished) != 1 || slotsOf(e) > 0 != want {
 			t.Errorf("%s: sent %+v; with a claim: %v", mechanism, e, want)
 		}
 	}
@@ -93,22 +97,22 @@ func TestAFreedSlotClaimsThoughIdleOnesTakeTheWork(t *testing.T) {
 // no work, because only the leader knows which job is next. If the answer grants nothing, the agent sends nothing
 // more.
 func TestEndsClaimTheirSlotsWhereTheMarketDirects(t *testing.T) {
-	for _, mechanism := range []messages.Name{messages.Proportional, messages.HighestBid} {
+	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
 		for _, passedOn := range []int{0, 1, 2} {
 			a := newAgent(t, 3, 1)
 			a.join()
 			a.vector(1, 3, 3)
 			r := a.request()
 			three := grants(r, 0, 3)
-			three.Markets = []messages.NodeMarket{{Name: "main", Ordered: mechanism != messages.Proportional, Classes: []messages.Name{"cpu"}}}
+			three.Markets = []agentmsg.NodeMarket{{Name: "main", Ordered: mechanism != market.Proportional, Classes: []messages.Name{"cpu"}}}
 			a.Answered(a.now, r.ID, three)
 			a.act()
 			a.take(whole(1, 2, 0, 0))
-			a.end(0, messages.Exited)
-			a.end(1, messages.Exited)
+			a.end(0, agentmsg.Exited)
+			a.end(1, agentmsg.Exited)
 			r = a.request()
 			want := 0
-			if mechanism == messages.HighestBid {
+			if mechanism == market.HighestBid {
 				want = 2
 			}
 			if e := r.Exchange; len(e.Finished) != 2 || slotsOf(e) != want {
@@ -137,11 +141,11 @@ func TestAnAnswerWithoutATaskDoesNotHideWork(t *testing.T) {
 	a.vector(1, 1, 1)
 	r := a.request()
 	one := grants(r, 0, 1)
-	one.Markets = []messages.NodeMarket{{Name: "main", Ordered: true, Classes: []messages.Name{"cpu"}}}
+	one.Markets = []agentmsg.NodeMarket{{Name: "main", Ordered: true, Classes: []messages.Name{"cpu"}}}
 	a.Answered(a.now, r.ID, one)
 	a.act()
 	a.take(whole(1, 2, 0, 0))
-	a.end(0, messages.Exited)
+	a.end(0, agentmsg.Exited)
 	r = a.request()
 	a.vector(3, 1, 1)
 	a.Answered(a.now, r.ID, grants(r, 1, 0))
@@ -153,7 +157,7 @@ func TestAnAnswerWithoutATaskDoesNotHideWork(t *testing.T) {
 func TestUnansweredExchangeIsRepeatedUnchanged(t *testing.T) {
 	for _, kind := range []messages.Kind{messages.Unavailable, messages.NotLeader, messages.Unknown, messages.Internal} {
 		a := running(t, 2)
-		a.end(0, messages.Exited)
+		a.end(0, agentmsg.Exited)
 		first := a.request()
 		for range 3 {
 			a.Failed(a.now, first.ID, fails(kind))
@@ -178,7 +182,7 @@ func TestUnansweredExchangeIsRepeatedUnchanged(t *testing.T) {
 }
 
 // repeats reports whether an exchange repeats another one, with a new time.
-func (a *agent) repeats(again, first *messages.Exchange) bool {
+func (a *agent) repeats(again, first *agentmsg.Exchange) bool {
 	want := *first
 	want.Sent = a.now
 	return reflect.DeepEqual(*again, want)
@@ -187,13 +191,13 @@ func (a *agent) repeats(again, first *messages.Exchange) bool {
 // end2 ends task i if it is running.
 func (a *agent) end2(i int) {
 	if _, ok := a.starts[attempt(i)]; ok {
-		a.end(i, messages.Exited)
+		a.end(i, agentmsg.Exited)
 	}
 }
 
 func TestAnswerToAnotherNumberIsNoAnswer(t *testing.T) {
 	a := running(t, 1)
-	a.end(0, messages.Exited)
+	a.end(0, agentmsg.Exited)
 	r := a.request()
 	wrong := grants(r, 1, 1)
 	wrong.Seq--
@@ -205,7 +209,7 @@ func TestAnswerToAnotherNumberIsNoAnswer(t *testing.T) {
 
 func TestTwiceGrantedRunsOnce(t *testing.T) {
 	a := running(t, 2)
-	a.end(0, messages.Exited)
+	a.end(0, agentmsg.Exited)
 	r := a.request()
 	reply := grants(r, 1, 1) // task 1 runs already
 	reply.Grants = append(reply.Grants, reply.Grants[0])
@@ -217,11 +221,11 @@ func TestTwiceGrantedRunsOnce(t *testing.T) {
 
 func TestGrantThatCannotStartIsReported(t *testing.T) {
 	for name, c := range map[string]struct {
-		programs []messages.Program
-		outcome  messages.Outcome
+		programs []agentmsg.Program
+		outcome  agentmsg.Outcome
 	}{
-		"no program":    {nil, messages.Stopped}, // not a failure of the task
-		"unknown class": {[]messages.Program{{Job: 7, Class: "gpu"}}, messages.Unstartable},
+		"no program":    {nil, agentmsg.Stopped}, // not a failure of the task
+		"unknown class": {[]agentmsg.Program{{Job: 7, Class: "gpu"}}, agentmsg.Unstartable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAgent(t, 1, 1)
@@ -242,7 +246,7 @@ func TestGrantThatCannotStartIsReported(t *testing.T) {
 func TestDetailIsBounded(t *testing.T) {
 	a := running(t, 1)
 	delete(a.starts, attempt(0))
-	a.Ended(messages.Finished{Attempt: attempt(0), Outcome: messages.Unstartable, Detail: strings.Repeat("é\xff", 100_000)})
+	a.Ended(agentmsg.Finished{Attempt: attempt(0), Outcome: agentmsg.Unstartable, Detail: strings.Repeat("é\xff", 100_000)})
 	if d := a.request().Exchange.Finished[0].Detail; len(d) > 1024 || !utf8.ValidString(d) || !strings.HasPrefix(d, "é?é") {
 		t.Fatalf("the detail has %d bytes: %.20q", len(d), d)
 	}
@@ -255,7 +259,7 @@ func TestShortAnswerMeansWaiting(t *testing.T) {
 	r := a.request()
 	a.Answered(a.now, r.ID, grants(r, 0, 2))
 	a.silent()
-	a.end(0, messages.Exited)
+	a.end(0, agentmsg.Exited)
 	if e := a.request().Exchange; slotsOf(e) != 0 {
 		t.Fatalf("claimed %v though there was no work left", e.Claims)
 	}
@@ -295,10 +299,10 @@ func TestHeartbeat(t *testing.T) {
 
 func TestStopsAreObeyedOnce(t *testing.T) {
 	a := running(t, 2)
-	a.Directive(a.now, &messages.Directive{Term: 1, Stop: []messages.Attempt{attempt(0), attempt(99)}})
-	a.Directive(a.now, &messages.Directive{Term: 1, Stop: []messages.Attempt{attempt(0)}})
+	a.Directive(a.now, &agentmsg.Directive{Term: 1, Stop: []messages.Attempt{attempt(0), attempt(99)}})
+	a.Directive(a.now, &agentmsg.Directive{Term: 1, Stop: []messages.Attempt{attempt(0)}})
 	a.act()
-	a.end(1, messages.Exited)
+	a.end(1, agentmsg.Exited)
 	r := a.request()
 	reply := grants(r, 0, 0)
 	reply.Stop = []messages.Attempt{attempt(0), attempt(1)}
@@ -312,12 +316,12 @@ func TestStopsAreObeyedOnce(t *testing.T) {
 func TestDirectiveOfEarlierLeaderIsIgnored(t *testing.T) {
 	a := running(t, 1)
 	a.take(whole(5, 1, 0, 0))
-	a.Directive(a.now, &messages.Directive{Term: 4, Stop: []messages.Attempt{attempt(0)}})
+	a.Directive(a.now, &agentmsg.Directive{Term: 4, Stop: []messages.Attempt{attempt(0)}})
 	a.act()
 	if len(a.stops) != 0 {
 		t.Fatalf("stopped %v on the word of a leader that was replaced", a.stops)
 	}
-	a.Directive(a.now, &messages.Directive{Term: 5, Stop: []messages.Attempt{attempt(0)}})
+	a.Directive(a.now, &agentmsg.Directive{Term: 5, Stop: []messages.Attempt{attempt(0)}})
 	if a.act(); len(a.stops) != 1 {
 		t.Fatal("did not stop on the leader's word")
 	}
@@ -326,7 +330,7 @@ func TestDirectiveOfEarlierLeaderIsIgnored(t *testing.T) {
 // TestEndsGather checks that an end waits a little for other ends if many tasks run.
 func TestEndsGather(t *testing.T) {
 	a := running(t, 64)
-	a.end(0, messages.Exited)
+	a.end(0, agentmsg.Exited)
 	a.silent()
 	from := a.now
 	r := a.sleep().Request
@@ -339,10 +343,10 @@ func TestEndsGather(t *testing.T) {
 	a.Answered(a.now, r.ID, grants(r, 100, 1))
 	a.act()
 	for i := 1; i < 13; i++ {
-		a.end(i, messages.Exited)
+		a.end(i, agentmsg.Exited)
 		a.silent()
 	}
-	a.end(13, messages.Exited) // a quarter of the tasks that still run
+	a.end(13, agentmsg.Exited) // a quarter of the tasks that still run
 	if e := a.request().Exchange; len(e.Finished) != 13 || slotsOf(e) != 13 {
 		t.Errorf("sent %d ends and %d claims", len(e.Finished), slotsOf(e))
 	}
@@ -352,7 +356,7 @@ func TestEndsGather(t *testing.T) {
 // must not lose the lease.
 func TestRefusedClaimsAreWithdrawn(t *testing.T) {
 	a := running(t, 2)
-	a.end(0, messages.Exited)
+	a.end(0, agentmsg.Exited)
 	first := a.request()
 	if slotsOf(first.Exchange) != 1 {
 		t.Fatalf("sent %+v", first.Exchange)
@@ -374,19 +378,19 @@ func TestManyEndsFitMessages(t *testing.T) {
 	a := running(t, n)
 	for i := range n {
 		delete(a.starts, attempt(i))
-		a.Ended(messages.Finished{Attempt: attempt(i), Detail: strings.Repeat("x", 5000)})
+		a.Ended(agentmsg.Finished{Attempt: attempt(i), Detail: strings.Repeat("x", 5000)})
 	}
 	told := 0
 	for told < n {
 		r := a.request()
-		data, err := messages.Marshal(r.Exchange, messages.Msgpack)
+		data, err := wire.Marshal(r.Exchange, wire.Msgpack)
 		if err != nil {
 			t.Fatalf("after %d: %v", told, err)
 		}
 		if told += len(r.Exchange.Finished); told < n && len(r.Exchange.Claims) > 0 || len(r.Exchange.Finished) == 0 {
 			t.Fatalf("sent %d ends and %d claims in %d bytes", len(r.Exchange.Finished), len(r.Exchange.Claims), len(data))
 		}
-		a.Answered(a.now, r.ID, &messages.ExchangeReply{Seq: r.Exchange.Seq})
+		a.Answered(a.now, r.ID, &agentmsg.ExchangeReply{Seq: r.Exchange.Seq})
 	}
 }
 
@@ -397,12 +401,12 @@ func TestSharedEnvironment(t *testing.T) {
 	a.join()
 	a.vector(1, 5, 1)
 	reply := grants(a.request(), 0, 1)
-	reply.Programs[0].Env = messages.Env{{Name: "B", Value: "own"}}
-	reply.Programs = append(reply.Programs, messages.Program{Job: 7, Stage: messages.SharedEnv,
-		Env: messages.Env{{Name: "A", Value: "job"}, {Name: "B", Value: "job"}}})
+	reply.Programs[0].Env = job.Env{{Name: "B", Value: "own"}}
+	reply.Programs = append(reply.Programs, agentmsg.Program{Job: 7, Stage: agentmsg.SharedEnv,
+		Env: job.Env{{Name: "A", Value: "job"}, {Name: "B", Value: "job"}}})
 	a.Answered(a.now, 2, reply)
 	s := a.act().Start
-	if len(s) != 1 || !slices.Equal(s[0].Program.Env, messages.Env{{Name: "A", Value: "job"}, {Name: "B", Value: "own"}}) {
+	if len(s) != 1 || !slices.Equal(s[0].Program.Env, job.Env{{Name: "A", Value: "job"}, {Name: "B", Value: "own"}}) {
 		t.Fatalf("started %+v", s)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
@@ -32,7 +33,7 @@ func (a *agent) turn(i, next int, ago messages.Duration) {
 	a.t.Helper()
 	delete(a.starts, attempt(i))
 	a.starts[attempt(next)] = state.Start{}
-	a.Turned(a.now.Add(-ago), messages.Finished{Attempt: attempt(i), Outcome: messages.Exited}, attempt(next))
+	a.Turned(a.now.Add(-ago), agentmsg.Finished{Attempt: attempt(i), Outcome: agentmsg.Exited}, attempt(next))
 }
 
 // TestRunnerFeedsSlots lets the runner start waiting tasks, and tells the agent late, of several at once. The leader
@@ -52,7 +53,7 @@ func TestRunnerFeedsSlots(t *testing.T) {
 		t.Fatal("claims nothing though nothing is at hand")
 	}
 	for i, f := range do.Request.Exchange.Finished {
-		if want := (messages.Successor{Attempt: attempt(i + 2), At: from.Add(messages.Duration(i+1) * milli / 8)}); f.Next == nil || *f.Next != want {
+		if want := (agentmsg.Successor{Attempt: attempt(i + 2), At: from.Add(messages.Duration(i+1) * milli / 8)}); f.Next == nil || *f.Next != want {
 			t.Fatalf("the slot of task %d went to %+v, want %+v", i, f.Next, want)
 		}
 	}
@@ -67,12 +68,12 @@ func TestRunnerFeedsSlots(t *testing.T) {
 func TestFollowersAreAskedBack(t *testing.T) {
 	for name, happens := range map[string]func(a *agent){
 		"new weights": func(a *agent) {
-			a.take(change(1, 2, 1000, 0, messages.JobWeight{Job: 7, Weight: 1}, messages.JobWeight{Job: 8, Weight: 1}))
+			a.take(change(1, 2, 1000, 0, agentmsg.JobWeight{Job: 7, Weight: 1}, agentmsg.JobWeight{Job: 8, Weight: 1}))
 		},
 		"no executor":          func(a *agent) { a.Pause(true) },
 		"the end of the agent": func(a *agent) { a.Close() },
 		"a stop": func(a *agent) {
-			d := &messages.Directive{Term: 1}
+			d := &agentmsg.Directive{Term: 1}
 			for at := range a.Running() - 2 {
 				d.Stop = append(d.Stop, attempt(2+at))
 			}
@@ -93,7 +94,7 @@ func TestFollowersAreAskedBack(t *testing.T) {
 			a.now = a.now.Add(milli)
 			a.turn(0, 2, milli/2) // this one has started already
 			for i := 3; i < 2+n; i++ {
-				a.Ended(messages.Finished{Attempt: attempt(i), Outcome: messages.Stopped})
+				a.Ended(agentmsg.Finished{Attempt: attempt(i), Outcome: agentmsg.Stopped})
 			}
 			if do = a.act(); do.Request != nil {
 				sent = nil
@@ -115,7 +116,7 @@ func TestFollowersAreAskedBack(t *testing.T) {
 			for _, f := range ends.Exchange.Finished {
 				switch {
 				case f.Attempt == attempt(0) && f.Next != nil && f.Next.Attempt == attempt(2):
-				case f.Attempt == attempt(0) || f.Outcome != messages.Stopped || f.Next != nil:
+				case f.Attempt == attempt(0) || f.Outcome != agentmsg.Stopped || f.Next != nil:
 					t.Errorf("reported %+v", f)
 				}
 			}
@@ -127,7 +128,7 @@ func TestFollowersAreAskedBack(t *testing.T) {
 // there. That task must be killed, and the tasks after it must be asked back first.
 func TestFollowerWithoutASlotIsKilled(t *testing.T) {
 	a, n := followers(t)
-	a.Directive(a.now, &messages.Directive{Term: 1, Version: 1, Suspended: []messages.Attempt{attempt(0), attempt(2)}})
+	a.Directive(a.now, &agentmsg.Directive{Term: 1, Version: 1, Suspended: []messages.Attempt{attempt(0), attempt(2)}})
 	if do := a.act(); len(do.Withdraw) != n || !slices.Equal(do.Suspend, []messages.Attempt{attempt(0)}) {
 		t.Fatalf("%+v", do)
 	}
@@ -136,7 +137,7 @@ func TestFollowerWithoutASlotIsKilled(t *testing.T) {
 	if !slices.Equal(do.Stop, []state.Stop{{Attempt: attempt(2), Kill: true}}) {
 		t.Fatalf("stopped %v", do.Stop)
 	}
-	a.end(2, messages.Stopped)
+	a.end(2, agentmsg.Stopped)
 	for r := a.act().Request; ; r = a.sleep().Request {
 		if r == nil {
 			continue
@@ -153,7 +154,7 @@ func TestFollowerWithoutASlotIsKilled(t *testing.T) {
 // TestUnknownBeginIsKilled reports a start on the slot of an unknown task. The started task must be killed.
 func TestUnknownBeginIsKilled(t *testing.T) {
 	a, n := followers(t)
-	a.Turned(a.now, messages.Finished{}, attempt(3))
+	a.Turned(a.now, agentmsg.Finished{}, attempt(3))
 	do := a.act()
 	if !slices.Equal(do.Stop, []state.Stop{{Attempt: attempt(3), Kill: true}}) || len(do.Withdraw) != n-1 || slices.Contains(do.Withdraw, attempt(3)) {
 		t.Fatalf("%+v", do)
@@ -169,7 +170,7 @@ func TestKeptTaskIsNotOvertaken(t *testing.T) {
 		a.Keep(s.Grant.Attempt)
 	}
 	for i := range n {
-		a.end(i, messages.Exited)
+		a.end(i, agentmsg.Exited)
 		if do := a.act(); len(do.Follow) > 0 || len(do.Start) != 1 || do.Start[0].Grant.Attempt != attempt(i+2) {
 			t.Fatalf("after task %d: %+v", i, do)
 		}
@@ -180,12 +181,12 @@ func TestKeptTaskIsNotOvertaken(t *testing.T) {
 // itself.
 func TestFollowerBeginsByWord(t *testing.T) {
 	a, _ := followers(t)
-	a.end(0, messages.Exited)
+	a.end(0, agentmsg.Exited)
 	if do := a.act(); len(do.Start) != 1 || do.Start[0].Grant.Attempt != attempt(2) {
 		t.Fatalf("started %v", do.Start)
 	}
 	// The runner may have started the task on the other slot at the same time. That slot is then free.
-	a.Turned(a.now, messages.Finished{Attempt: attempt(1), Outcome: messages.Exited}, attempt(2))
+	a.Turned(a.now, agentmsg.Finished{Attempt: attempt(1), Outcome: agentmsg.Exited}, attempt(2))
 	if do := a.act(); len(do.Start) != 1 || do.Start[0].Grant.Attempt != attempt(3) || len(do.Stop) > 0 {
 		t.Fatalf("%+v", do)
 	}

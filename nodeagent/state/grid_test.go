@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
@@ -50,7 +52,7 @@ type leader struct {
 type session struct {
 	number  uint64
 	seq     uint64
-	reply   *messages.ExchangeReply
+	reply   *agentmsg.ExchangeReply
 	renewed messages.Time
 }
 
@@ -64,7 +66,7 @@ func newGrid(t *testing.T, seed uint64, nodes, slots, tasks int) *grid {
 	for i := range nodes {
 		g.nodes = append(g.nodes, &node{
 			name:    fmt.Sprint("node", i),
-			state:   state.New([]messages.ClassSlots{{Class: "cpu", Slots: slots}}, rand.New(rand.NewPCG(seed, uint64(i+1)))),
+			state:   state.New([]job.ClassSlots{{Class: "cpu", Slots: slots}}, rand.New(rand.NewPCG(seed, uint64(i+1)))),
 			running: map[messages.Attempt]bool{},
 		})
 	}
@@ -118,14 +120,14 @@ func (g *grid) act(n *node) {
 			g.t.Fatalf("%s: attempt %v started twice", n.name, s.Grant.Attempt)
 		}
 		n.running[s.Grant.Attempt] = true
-		g.after(messages.Duration(g.rng.Int64N(3e9)), func() { g.end(n, s.Grant.Attempt, messages.Exited) })
+		g.after(messages.Duration(g.rng.Int64N(3e9)), func() { g.end(n, s.Grant.Attempt, agentmsg.Exited) })
 	}
 	for _, s := range do.Stop {
 		took := messages.Duration(0)
 		if !s.Kill {
 			took = messages.Duration(g.rng.Int64N(1e9))
 		}
-		g.after(took, func() { g.end(n, s.Attempt, messages.Stopped) })
+		g.after(took, func() { g.end(n, s.Attempt, agentmsg.Stopped) })
 	}
 	for range do.Fetch {
 		g.deliver(func() {
@@ -143,12 +145,12 @@ func (g *grid) act(n *node) {
 	}
 }
 
-func (g *grid) end(n *node, a messages.Attempt, how messages.Outcome) {
+func (g *grid) end(n *node, a messages.Attempt, how agentmsg.Outcome) {
 	if !n.running[a] {
 		return
 	}
 	delete(n.running, a)
-	n.state.Ended(messages.Finished{Attempt: a, Outcome: how})
+	n.state.Ended(agentmsg.Finished{Attempt: a, Outcome: how})
 	g.act(n)
 }
 
@@ -188,7 +190,7 @@ func (g *grid) publish() {
 	g.after(second/4, g.publish)
 }
 
-func (l *leader) vector(nodes []*node) *messages.Vector {
+func (l *leader) vector(nodes []*node) *agentmsg.Vector {
 	l.seq++
 	idle := 0
 	for _, n := range nodes {
@@ -197,8 +199,8 @@ func (l *leader) vector(nodes []*node) *messages.Vector {
 	return whole(1, l.seq, len(l.pending), idle, only(7))
 }
 
-func (l *leader) register(now messages.Time, name string, r *messages.RegisterRequest) *messages.RegisterReply {
-	reply := &messages.RegisterReply{Lease: lease, Markets: []messages.NodeMarket{{Name: "main", Classes: []messages.Name{"cpu"}}}, Term: 1}
+func (l *leader) register(now messages.Time, name string, r *agentmsg.RegisterRequest) *agentmsg.RegisterReply {
+	reply := &agentmsg.RegisterReply{Lease: lease, Markets: []agentmsg.NodeMarket{{Name: "main", Classes: []messages.Name{"cpu"}}}, Term: 1}
 	if s := l.nodes[name]; s != nil && s.number == r.Session {
 		return reply
 	}
@@ -219,7 +221,7 @@ func (l *leader) register(now messages.Time, name string, r *messages.RegisterRe
 	return reply
 }
 
-func (l *leader) exchange(now messages.Time, name string, e *messages.Exchange) (*messages.ExchangeReply, error) {
+func (l *leader) exchange(now messages.Time, name string, e *agentmsg.Exchange) (*agentmsg.ExchangeReply, error) {
 	s := l.nodes[name]
 	switch {
 	case s == nil || s.number != e.Session || e.Seq < s.seq:
@@ -235,20 +237,20 @@ func (l *leader) exchange(now messages.Time, name string, e *messages.Exchange) 
 			continue
 		}
 		l.release(f.Attempt)
-		if f.Outcome == messages.Exited {
+		if f.Outcome == agentmsg.Exited {
 			task := int(f.Attempt.Task.Index)
 			l.done[task]++
 			l.pending = l.pending[:len(l.pending)-1] // release has just appended the task
 		}
 	}
-	s.reply = &messages.ExchangeReply{Seq: e.Seq, Programs: []messages.Program{{Job: 7, Class: "cpu"}}}
+	s.reply = &agentmsg.ExchangeReply{Seq: e.Seq, Programs: []agentmsg.Program{{Job: 7, Class: "cpu"}}}
 	for range min(slotsOf(e), len(l.pending)) {
 		task := l.pending[0]
 		l.pending = l.pending[1:]
 		l.attempts[task]++
 		a := messages.Attempt{Task: messages.TaskRef{Job: 7, Index: uint32(task)}, Number: l.attempts[task]}
 		l.holder[a] = name
-		s.reply.Grants = append(s.reply.Grants, messages.Grant{Attempt: a})
+		s.reply.Grants = append(s.reply.Grants, agentmsg.Grant{Attempt: a})
 	}
 	return s.reply, nil
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
@@ -24,7 +26,7 @@ type agent struct {
 }
 
 func newAgent(t testing.TB, slots int, seed uint64) *agent {
-	offer := []messages.ClassSlots{{Class: "cpu", Slots: slots}}
+	offer := []job.ClassSlots{{Class: "cpu", Slots: slots}}
 	return &agent{
 		State: state.New(offer, rand.New(rand.NewPCG(seed, 1))), t: t, now: 1_000_000,
 		starts: map[messages.Attempt]state.Start{},
@@ -81,8 +83,8 @@ func (a *agent) join() {
 	if r.Register == nil {
 		a.t.Fatalf("sent %+v, want a registration", r)
 	}
-	a.Registered(a.now, r.ID, &messages.RegisterReply{
-		Lease: lease, Markets: []messages.NodeMarket{{Name: "main", Classes: []messages.Name{"cpu"}}}, Term: 1,
+	a.Registered(a.now, r.ID, &agentmsg.RegisterReply{
+		Lease: lease, Markets: []agentmsg.NodeMarket{{Name: "main", Classes: []messages.Name{"cpu"}}}, Term: 1,
 	})
 	a.act()
 }
@@ -90,35 +92,35 @@ func (a *agent) join() {
 // vector publishes a complete vector with one job.
 func (a *agent) vector(seq uint64, pending, idle int) {
 	a.t.Helper()
-	a.take(whole(1, seq, pending, idle, messages.JobWeight{Job: 7, Weight: 1}))
+	a.take(whole(1, seq, pending, idle, agentmsg.JobWeight{Job: 7, Weight: 1}))
 }
 
-func (a *agent) take(v *messages.Vector) {
+func (a *agent) take(v *agentmsg.Vector) {
 	a.t.Helper()
 	if err := a.Vector(a.now, v); err != nil {
 		a.t.Fatal(err)
 	}
 }
 
-func whole(term, seq uint64, pending, idle int, jobs ...messages.JobWeight) *messages.Vector {
-	return &messages.Vector{Market: "main", Term: term, Seq: seq, Classes: []messages.ClassVector{
+func whole(term, seq uint64, pending, idle int, jobs ...agentmsg.JobWeight) *agentmsg.Vector {
+	return &agentmsg.Vector{Market: "main", Term: term, Seq: seq, Classes: []agentmsg.ClassVector{
 		{Class: "cpu", Pending: pending, Idle: idle, Jobs: jobs}}}
 }
 
-func change(term, seq uint64, pending, idle int, jobs ...messages.JobWeight) *messages.Vector {
+func change(term, seq uint64, pending, idle int, jobs ...agentmsg.JobWeight) *agentmsg.Vector {
 	v := whole(term, seq, pending, idle, jobs...)
 	v.Base = seq - 1
 	return v
 }
 
 // grants answers an exchange with n tasks of a job, numbered from first.
-func grants(r *state.Request, first, n int) *messages.ExchangeReply {
-	reply := &messages.ExchangeReply{Seq: r.Exchange.Seq}
+func grants(r *state.Request, first, n int) *agentmsg.ExchangeReply {
+	reply := &agentmsg.ExchangeReply{Seq: r.Exchange.Seq}
 	for i := range n {
-		reply.Grants = append(reply.Grants, messages.Grant{Attempt: attempt(first + i)})
+		reply.Grants = append(reply.Grants, agentmsg.Grant{Attempt: attempt(first + i)})
 	}
 	if n > 0 {
-		reply.Programs = []messages.Program{{Job: 7, Class: "cpu", Command: []string{"true"}}}
+		reply.Programs = []agentmsg.Program{{Job: 7, Class: "cpu", Command: []string{"true"}}}
 	}
 	return reply
 }
@@ -128,16 +130,16 @@ func attempt(i int) messages.Attempt {
 }
 
 // end ends a started task.
-func (a *agent) end(i int, outcome messages.Outcome) {
+func (a *agent) end(i int, outcome agentmsg.Outcome) {
 	a.t.Helper()
 	if _, ok := a.starts[attempt(i)]; !ok {
 		a.t.Fatalf("task %d does not run", i)
 	}
 	delete(a.starts, attempt(i))
-	a.Ended(messages.Finished{Attempt: attempt(i), Outcome: outcome})
+	a.Ended(agentmsg.Finished{Attempt: attempt(i), Outcome: outcome})
 }
 
-func slotsOf(e *messages.Exchange) (n int) {
+func slotsOf(e *agentmsg.Exchange) (n int) {
 	for _, c := range e.Claims {
 		n += c.Slots
 	}

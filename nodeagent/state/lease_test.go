@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
@@ -44,12 +45,12 @@ func TestLeaseCountsFromTheFirstSending(t *testing.T) {
 func TestExpiredLeaseBringsNewSession(t *testing.T) {
 	a := running(t, 2)
 	session := a.Session()
-	a.end(0, messages.Exited) // too late to be reported in this session
+	a.end(0, agentmsg.Exited) // too late to be reported in this session
 	a.expire()
 	if r := a.act().Request; r != nil {
 		t.Fatalf("sent %+v while a task runs", r)
 	}
-	a.end(1, messages.Stopped)
+	a.end(1, agentmsg.Stopped)
 	r := a.request()
 	if r.Register == nil || r.Register.Session == session || r.Register.Session == 0 {
 		t.Fatalf("sent %+v, want a registration under a new session", r)
@@ -57,9 +58,9 @@ func TestExpiredLeaseBringsNewSession(t *testing.T) {
 	if want := []messages.Attempt{attempt(0), attempt(1)}; !slices.Equal(r.Register.Running, want) {
 		t.Fatalf("has %v in hand, want %v", r.Register.Running, want)
 	}
-	a.Registered(a.now, r.ID, &messages.RegisterReply{Lease: lease, Term: 1, Stop: []messages.Attempt{attempt(1)}})
+	a.Registered(a.now, r.ID, &agentmsg.RegisterReply{Lease: lease, Term: 1, Stop: []messages.Attempt{attempt(1)}})
 	e := a.request().Exchange
-	if len(e.Finished) != 2 || e.Finished[0].Attempt != attempt(0) || e.Finished[0].Outcome != messages.Exited || e.Seq != 1 {
+	if len(e.Finished) != 2 || e.Finished[0].Attempt != attempt(0) || e.Finished[0].Outcome != agentmsg.Exited || e.Seq != 1 {
 		t.Fatalf("sent %+v, want the finishes of both tasks, as exchange 1", e)
 	}
 }
@@ -69,9 +70,9 @@ func TestExpiredLeaseBringsNewSession(t *testing.T) {
 func TestWhatIsToBeStoppedIsReportedAlsoIfItHasEnded(t *testing.T) {
 	a := running(t, 1)
 	a.expire()
-	a.end(0, messages.Stopped)
+	a.end(0, agentmsg.Stopped)
 	r := a.request()
-	a.Registered(a.now, r.ID, &messages.RegisterReply{Lease: lease, Term: 1, Stop: []messages.Attempt{attempt(0)}})
+	a.Registered(a.now, r.ID, &agentmsg.RegisterReply{Lease: lease, Term: 1, Stop: []messages.Attempt{attempt(0)}})
 	if e := a.request().Exchange; e == nil || len(e.Finished) != 1 || e.Finished[0].Attempt != attempt(0) {
 		t.Fatalf("sent %+v, want the finish of task 0", e)
 	}
@@ -80,14 +81,14 @@ func TestWhatIsToBeStoppedIsReportedAlsoIfItHasEnded(t *testing.T) {
 func TestFencedStopsEverything(t *testing.T) {
 	a := running(t, 2)
 	session := a.Session()
-	a.end(0, messages.Exited)
+	a.end(0, agentmsg.Exited)
 	r := a.request()
 	a.Failed(a.now, r.ID, fails(messages.Fenced))
 	a.act()
 	if len(a.stops) != 1 || a.stops[0].Attempt != attempt(1) || !a.stops[0].Kill {
 		t.Fatalf("stopped %+v, want task 1 killed", a.stops)
 	}
-	a.end(1, messages.Stopped)
+	a.end(1, agentmsg.Stopped)
 	a.silent() // pause: there may be another agent with this name
 	r = a.sleep().Request
 	if r == nil || r.Register == nil || r.Register.Session == session || len(r.Register.Running) != 2 {
@@ -99,7 +100,7 @@ func TestNothingIsClaimedWithoutLease(t *testing.T) {
 	a := running(t, 1)
 	a.expire()
 	a.vector(2, 1000, 1)
-	a.end(0, messages.Stopped)
+	a.end(0, agentmsg.Stopped)
 	if r := a.request(); r.Register == nil {
 		t.Fatalf("sent %+v", r.Exchange)
 	}
@@ -119,7 +120,7 @@ func TestRegistrationIsRepeatedUnderItsSession(t *testing.T) {
 			t.Fatalf("waited %v", waited)
 		}
 	}
-	a.Registered(a.now, r.ID, &messages.RegisterReply{Lease: 0})
+	a.Registered(a.now, r.ID, &agentmsg.RegisterReply{Lease: 0})
 	if a.Joined() {
 		t.Fatal("took a lease of nothing")
 	}
@@ -127,7 +128,7 @@ func TestRegistrationIsRepeatedUnderItsSession(t *testing.T) {
 
 func TestCloseEndsAndReports(t *testing.T) {
 	a := running(t, 2)
-	a.end(0, messages.Exited)
+	a.end(0, agentmsg.Exited)
 	r := a.request() // with a claim in it
 	a.Close()
 	if a.act().Closed {
@@ -138,10 +139,10 @@ func TestCloseEndsAndReports(t *testing.T) {
 	}
 	a.Answered(a.now, r.ID, grants(r, 5, 1))
 	r = a.request()
-	if e := r.Exchange; len(e.Finished) != 1 || e.Finished[0].Attempt != attempt(5) || e.Finished[0].Outcome != messages.Stopped {
+	if e := r.Exchange; len(e.Finished) != 1 || e.Finished[0].Attempt != attempt(5) || e.Finished[0].Outcome != agentmsg.Stopped {
 		t.Fatalf("sent %+v, want the task granted too late as Stopped", e)
 	}
-	a.end(1, messages.Stopped)
+	a.end(1, agentmsg.Stopped)
 	a.Answered(a.now, r.ID, grants(r, 0, 0))
 	r = a.request()
 	if e := r.Exchange; len(e.Finished) != 1 || len(e.Claims) != 0 {
@@ -180,18 +181,18 @@ func TestAbilitiesAreToldWhileTasksRun(t *testing.T) {
 		t.Fatalf("%+v", tells)
 	}
 	a.SetAbilities([]messages.Name{"three"})
-	a.end(0, messages.Exited)
+	a.end(0, agentmsg.Exited)
 	a.silent()
 	a.Failed(a.now, tells.ID, fails(messages.Unavailable))
 	if tells = a.sleep().Request; tells == nil || tells.Register == nil {
 		t.Fatalf("%+v", tells)
 	}
-	a.Registered(a.now, tells.ID, &messages.RegisterReply{Lease: lease, Markets: []messages.NodeMarket{{Name: "main", Classes: []messages.Name{"cpu"}}}, Term: 1})
+	a.Registered(a.now, tells.ID, &agentmsg.RegisterReply{Lease: lease, Markets: []agentmsg.NodeMarket{{Name: "main", Classes: []messages.Name{"cpu"}}}, Term: 1})
 	tells = a.request()
 	if g := tells.Register; g == nil || !slices.Contains(g.Abilities, "three") {
 		t.Fatalf("%+v", tells)
 	}
-	a.Registered(a.now, tells.ID, &messages.RegisterReply{Lease: lease, Term: 1})
+	a.Registered(a.now, tells.ID, &agentmsg.RegisterReply{Lease: lease, Term: 1})
 	if e := a.request().Exchange; e == nil || len(e.Finished) != 1 || e.Session != session || len(a.stops) > 0 {
 		t.Errorf("%+v, and stopped %v", e, a.stops)
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
@@ -14,7 +15,7 @@ type market struct {
 	term, seq uint64
 	classes   []marketClass // in the order of the node's classes
 	// early are changes that arrived before the vector that they change. They wait for the complete vector.
-	early    []*messages.Vector
+	early    []*agent.Vector
 	fetchAt  messages.Time // when to request the complete vector; 0: no request is planned
 	fetching bool
 	failures int
@@ -38,17 +39,17 @@ type marketClass struct {
 const maxEarly = 64
 
 // newer reports whether a vector is newer than the present one.
-func (m *market) newer(v *messages.Vector) bool {
+func (m *market) newer(v *agent.Vector) bool {
 	return v.Term > m.term || v.Term == m.term && v.Seq > m.seq
 }
 
 // follows reports whether a vector can be used now: it is complete, or changes the present vector.
-func (m *market) follows(v *messages.Vector) bool {
+func (m *market) follows(v *agent.Vector) bool {
 	return v.Base == 0 || v.Term == m.term && v.Base == m.seq
 }
 
 // wait keeps a change until the vector that it changes has arrived. Beyond the bound it drops the oldest change.
-func (m *market) wait(v *messages.Vector) {
+func (m *market) wait(v *agent.Vector) {
 	if len(m.early) == maxEarly {
 		m.early = m.early[1:]
 	}
@@ -57,9 +58,9 @@ func (m *market) wait(v *messages.Vector) {
 
 // update replaces the class by the class of a complete vector, or applies a change; nil: the vector has nothing for
 // the class.
-func (c *marketClass) update(v *messages.ClassVector, whole bool) error {
+func (c *marketClass) update(v *agent.ClassVector, whole bool) error {
 	if v == nil {
-		v = &messages.ClassVector{}
+		v = &agent.ClassVector{}
 	}
 	c.pending, c.idle, c.dry = v.Pending, v.Idle, false
 	if whole {
@@ -88,7 +89,7 @@ func (c *marketClass) work() int {
 	return max(0, c.pending)
 }
 
-func classOf(v *messages.Vector, name messages.Name) *messages.ClassVector {
+func classOf(v *agent.Vector, name messages.Name) *agent.ClassVector {
 	for i := range v.Classes {
 		if v.Classes[i].Class == name {
 			return &v.Classes[i]

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/backoff"
 )
 
@@ -27,7 +28,7 @@ type markets struct {
 var fetches = backoff.Backoff{First: 50 * time.Millisecond, Last: 2 * time.Second}
 
 // set replaces the markets with the ones that the leader named, and requests their vectors.
-func (k *markets) set(now messages.Time, named []messages.NodeMarket) {
+func (k *markets) set(now messages.Time, named []agent.NodeMarket) {
 	old := *k
 	k.all, k.out.Markets = nil, []messages.Name{}
 	for _, n := range named {
@@ -63,7 +64,7 @@ func (k *markets) find(name messages.Name) *market {
 // receive uses a vector that is newer than the present one, and then the changes that waited for it. If the vector
 // that it changes is missing, or if the vector is wrong, it plans a request for the complete vector. An error says
 // what was wrong.
-func (k *markets) receive(now messages.Time, m *market, v *messages.Vector) error {
+func (k *markets) receive(now messages.Time, m *market, v *agent.Vector) error {
 	if m == nil || !m.newer(v) {
 		return nil
 	}
@@ -114,7 +115,7 @@ func (k *markets) fetch(now messages.Time) {
 }
 
 // fetched uses the complete vector that was requested.
-func (k *markets) fetched(now messages.Time, v *messages.Vector) error {
+func (k *markets) fetched(now messages.Time, v *agent.Vector) error {
 	m := k.find(v.Market)
 	if m == nil {
 		return nil
@@ -141,7 +142,7 @@ func (k *markets) fetchFailed(now messages.Time, name messages.Name) {
 }
 
 // apply uses a vector, and wakes idle slots for the work in it.
-func (k *markets) apply(m *market, v *messages.Vector) error {
+func (k *markets) apply(m *market, v *agent.Vector) error {
 	for at := range k.slots {
 		news := classOf(v, k.slots[at].name)
 		if news == nil && v.Base != 0 {
@@ -151,7 +152,7 @@ func (k *markets) apply(m *market, v *messages.Vector) error {
 			return err
 		}
 		same := news != nil && news.Same() && v.Term == m.term && v.Seq == m.seq+1
-		if news != nil && !same && slices.ContainsFunc(news.Jobs, func(j messages.JobWeight) bool { return j.Weight > 0 }) {
+		if news != nil && !same && slices.ContainsFunc(news.Jobs, func(j agent.JobWeight) bool { return j.Weight > 0 }) {
 			k.decided(at)
 		}
 		m.classes[at].share(k.slots[at].free())

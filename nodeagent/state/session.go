@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/backoff"
 )
 
@@ -85,7 +86,7 @@ func (s *session) took(now messages.Time) {
 }
 
 // registered begins the lease of a new session.
-func (s *session) registered(r *messages.RegisterReply) {
+func (s *session) registered(r *agent.RegisterReply) {
 	s.phase, s.lease, s.term = joined, r.Lease, max(s.term, r.Term)
 	s.renew()
 	s.drop()
@@ -95,7 +96,7 @@ func (s *session) registered(r *messages.RegisterReply) {
 func (s *session) put(now messages.Time, r *Request) { s.request, s.firstSent = r, now }
 
 // exchange gives an exchange its number and the time to wait for its answer.
-func (s *session) exchange(e *messages.Exchange) *Request {
+func (s *session) exchange(e *agent.Exchange) *Request {
 	s.seq++
 	e.Session, e.Seq = s.number, s.seq
 	return &Request{Within: s.within(), Exchange: e}

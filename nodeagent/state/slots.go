@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // slots are the slots of the node, one class after another; their number never changes.
@@ -19,7 +20,7 @@ type class struct {
 	stock
 }
 
-func newSlots(offered []messages.ClassSlots) slots {
+func newSlots(offered []job.ClassSlots) slots {
 	all := make(slots, 0, len(offered))
 	for _, c := range offered {
 		all = append(all, class{name: c.Class, slots: c.Slots})

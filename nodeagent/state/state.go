@@ -5,12 +5,14 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // State is what a node agent knows. It is not safe for concurrent use.
 type State struct {
 	abilities []messages.Name
-	offered   []messages.ClassSlots
+	offered   []job.ClassSlots
 
 	session session
 	slots   slots
@@ -23,7 +25,7 @@ type State struct {
 }
 
 // New returns the state of an agent that offers slots and has not registered yet. All random decisions use rng.
-func New(offered []messages.ClassSlots, rng *rand.Rand) *State {
+func New(offered []job.ClassSlots, rng *rand.Rand) *State {
 	s := &State{offered: offered, session: session{rng: rng}, slots: newSlots(offered)}
 	s.markets = markets{rng: rng, slots: s.slots, out: &s.out, decided: func(class int) { s.tasks.giveBack(class, len(s.slots[class].waits)) }}
 	s.tasks = tasks{slots: s.slots, out: &s.out, hand: map[messages.Attempt]*task{}, freed: func(class int) {
@@ -143,16 +145,16 @@ func (s *State) registration() *Request {
 	if s.Joined() {
 		within = s.session.within()
 	}
-	return &Request{Within: within, Register: &messages.RegisterRequest{
+	return &Request{Within: within, Register: &agent.RegisterRequest{
 		Session: s.session.number, Slots: s.offered, Running: s.tasks.list(),
-		Abilities: append(slices.Clone(s.abilities), messages.AbilitySharedEnv),
+		Abilities: append(slices.Clone(s.abilities), agent.AbilitySharedEnv),
 	}}
 }
 
 // exchange makes an exchange with as many reports as fit. The rest follows at once, with the claims.
 func (s *State) exchange(now messages.Time) *Request {
 	ends, all := s.tasks.drain()
-	e := &messages.Exchange{Finished: ends}
+	e := &agent.Exchange{Finished: ends}
 	if all {
 		s.tasks.owe(now)
 		e.Claims = s.markets.claims(s.session.trip, len(ends))
@@ -169,7 +171,7 @@ func (s *State) lose() {
 	s.session.phase = leaving
 	s.session.drop()
 	s.slots.sleep()
-	s.markets.settle(&messages.ExchangeReply{})
+	s.markets.settle(&agent.ExchangeReply{})
 	s.tasks.stopAll(true)
 }
 

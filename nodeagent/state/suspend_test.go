@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
 // tell sends a directive, and returns the resulting actions.
 func (a *agent) tell(version uint64, held ...int) state.Actions {
 	a.t.Helper()
-	d := &messages.Directive{Term: 1, Version: version}
+	d := &agentmsg.Directive{Term: 1, Version: version}
 	for _, i := range held {
 		d.Suspended = append(d.Suspended, attempt(i))
 	}
@@ -82,16 +83,16 @@ func TestStopWhileHeld(t *testing.T) {
 	a.Answered(a.now, r.ID, reply)
 	a.act()
 	a.tell(2, 0, 1)                                                                                                    // task 0 has started, task 1 has not
-	a.Directive(a.now, &messages.Directive{Term: 1, Version: 2, Suspended: []messages.Attempt{attempt(0), attempt(1)}, // the same directive again
+	a.Directive(a.now, &agentmsg.Directive{Term: 1, Version: 2, Suspended: []messages.Attempt{attempt(0), attempt(1)}, // the same directive again
 		Stop: []messages.Attempt{attempt(0), attempt(1)}})
 	do := a.act()
 	if len(do.Stop) != 1 || do.Stop[0].Attempt != attempt(1) {
 		t.Fatalf("%+v, want the task that has begun to be stopped", do)
 	}
-	if do.Request == nil || len(do.Request.Exchange.Finished) != 1 || do.Request.Exchange.Finished[0].Outcome != messages.Stopped {
+	if do.Request == nil || len(do.Request.Exchange.Finished) != 1 || do.Request.Exchange.Finished[0].Outcome != agentmsg.Stopped {
 		t.Fatalf("%+v, want the other reported as stopped", do.Request)
 	}
-	a.end(1, messages.Stopped)
+	a.end(1, agentmsg.Stopped)
 	if a.Running() != 0 || a.Idle() != 2 {
 		t.Fatalf("%d run, %d slots idle", a.Running(), a.Idle())
 	}
@@ -105,12 +106,12 @@ func TestAdoptedTasksAreReported(t *testing.T) {
 	if !slices.Equal(r.Register.Running, []messages.Attempt{attempt(3), attempt(4)}) {
 		t.Fatalf("registered with %v", r.Register.Running)
 	}
-	a.Registered(a.now, r.ID, &messages.RegisterReply{Lease: lease, Term: 1, Stop: []messages.Attempt{attempt(4)}})
+	a.Registered(a.now, r.ID, &agentmsg.RegisterReply{Lease: lease, Term: 1, Stop: []messages.Attempt{attempt(4)}})
 	do := a.act()
 	if len(do.Stop) != 1 || do.Stop[0].Attempt != attempt(4) || a.Idle() != 0 {
 		t.Fatalf("%+v, %d idle", do, a.Idle())
 	}
-	a.Ended(messages.Finished{Attempt: attempt(3), Outcome: messages.Exited})
+	a.Ended(agentmsg.Finished{Attempt: attempt(3), Outcome: agentmsg.Exited})
 	if e := a.request().Exchange; len(e.Finished) != 1 || e.Finished[0].Attempt != attempt(3) {
 		t.Fatalf("%+v", e)
 	}
@@ -171,8 +172,8 @@ func TestPausedNodeClaimsNothing(t *testing.T) {
 	a.Answered(a.now, r.ID, grants(r, 0, 2))
 	a.act()
 	a.Pause(true)
-	a.end(0, messages.Stopped) // its executor ended
-	a.end(1, messages.Stopped)
+	a.end(0, agentmsg.Stopped) // its executor ended
+	a.end(1, agentmsg.Stopped)
 	if r := a.request(); len(r.Exchange.Finished) != 2 || len(r.Exchange.Claims) != 0 {
 		t.Fatalf("sent %+v", r.Exchange)
 	}

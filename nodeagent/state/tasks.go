@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
@@ -21,15 +22,15 @@ type tasks struct {
 	sharing func(class int, job messages.JobID) *sampler.Stride
 
 	hand      map[messages.Attempt]*task
-	alive     int                   // number of attempts that have not ended
-	suspended []messages.Attempt    // attempts that the leader suspends, sorted; some may not be granted yet
-	version   uint64                // version of the leader's list
-	finished  []messages.Finished   // reports of ended attempts that are in no exchange yet
-	gathers   messages.Time         // until when finished waits for more ends; 0: it does not wait
-	over      []*task               // ended tasks whose times are not recorded yet
-	turns     []*messages.Successor // successors whose times are not known yet
-	within    time.Duration         // how long a task may wait here for a slot
-	feeds     bool                  // the runner accepts tasks that wait for a slot
+	alive     int                // number of attempts that have not ended
+	suspended []messages.Attempt // attempts that the leader suspends, sorted; some may not be granted yet
+	version   uint64             // version of the leader's list
+	finished  []agent.Finished   // reports of ended attempts that are in no exchange yet
+	gathers   messages.Time      // until when finished waits for more ends; 0: it does not wait
+	over      []*task            // ended tasks whose times are not recorded yet
+	turns     []*agent.Successor // successors whose times are not known yet
+	within    time.Duration      // how long a task may wait here for a slot
+	feeds     bool               // the runner accepts tasks that wait for a slot
 }
 
 // task is one attempt of this node.
@@ -169,17 +170,17 @@ func (k *tasks) stop(a messages.Attempt, kill bool) {
 		return
 	}
 	if t.start != nil {
-		k.ended(messages.Finished{Attempt: a, Outcome: messages.Stopped, Detail: "stopped before it started"})
+		k.ended(agent.Finished{Attempt: a, Outcome: agent.Stopped, Detail: "stopped before it started"})
 		return
 	}
 	k.out.Stop = append(k.out.Stop, Stop{Attempt: a, Kill: kill})
 }
 
 // ended records and reports the end of a task.
-func (k *tasks) ended(f messages.Finished) { k.turned(0, f, messages.Attempt{}) }
+func (k *tasks) ended(f agent.Finished) { k.turned(0, f, messages.Attempt{}) }
 
 // turned records and reports the end of a task after the runner started the next one on its slot.
-func (k *tasks) turned(at messages.Time, f messages.Finished, next messages.Attempt) {
+func (k *tasks) turned(at messages.Time, f agent.Finished, next messages.Attempt) {
 	defer k.evict(next)
 	t := k.hand[f.Attempt]
 	if t == nil || t.ended {
@@ -207,9 +208,9 @@ func (k *tasks) turned(at messages.Time, f messages.Finished, next messages.Atte
 }
 
 // refuse reports a granted attempt as ended although it never started.
-func (k *tasks) refuse(a messages.Attempt, why messages.Outcome, detail string) {
+func (k *tasks) refuse(a messages.Attempt, why agent.Outcome, detail string) {
 	k.hand[a] = &task{ended: true}
-	k.report(messages.Finished{Attempt: a, Outcome: why, Detail: detail})
+	k.report(agent.Finished{Attempt: a, Outcome: why, Detail: detail})
 }
 
 // maxDetail bounds the sentence about the end of an attempt, in bytes. The sentence may contain a user's text, of any
@@ -217,13 +218,13 @@ func (k *tasks) refuse(a messages.Attempt, why messages.Outcome, detail string) 
 const maxDetail = 1024
 
 // report adds the end of an attempt to the next exchange.
-func (k *tasks) report(f messages.Finished) {
+func (k *tasks) report(f agent.Finished) {
 	f.Detail = strings.ToValidUTF8(f.Detail[:min(len(f.Detail), maxDetail)], "?")
 	k.finished = append(k.finished, f)
 }
 
 // reported removes tasks after the leader has confirmed their end.
-func (k *tasks) reported(ends []messages.Finished) {
+func (k *tasks) reported(ends []agent.Finished) {
 	for _, f := range ends {
 		delete(k.hand, f.Attempt)
 		k.out.Reported = append(k.out.Reported, f.Attempt)
@@ -283,7 +284,7 @@ const mostFinished = 4096
 
 // drain removes and returns the ends for the next exchange, as many as fit. all reports whether it returned every
 // end.
-func (k *tasks) drain() (ends []messages.Finished, all bool) {
+func (k *tasks) drain() (ends []agent.Finished, all bool) {
 	n := min(len(k.finished), mostFinished)
 	ends = k.finished[:n:n]
 	if k.finished = k.finished[n:]; len(k.finished) == 0 {
@@ -294,4 +295,4 @@ func (k *tasks) drain() (ends []messages.Finished, all bool) {
 }
 
 // putBack puts the ends of a lost exchange into the next one.
-func (k *tasks) putBack(ends []messages.Finished) { k.finished = append(ends, k.finished...) }
+func (k *tasks) putBack(ends []agent.Finished) { k.finished = append(ends, k.finished...) }

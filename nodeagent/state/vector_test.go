@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
@@ -35,7 +36,7 @@ func (a *agent) sleepUntilFetch() int {
 	return 0
 }
 
-func only(job messages.JobID) messages.JobWeight { return messages.JobWeight{Job: job, Weight: 1} }
+func only(job messages.JobID) agentmsg.JobWeight { return agentmsg.JobWeight{Job: job, Weight: 1} }
 
 // idle returns an agent that has its first vector, with job 1 and no work.
 func idle(t *testing.T) *agent {
@@ -50,13 +51,13 @@ func idle(t *testing.T) *agent {
 
 func TestVectorsAreFenced(t *testing.T) {
 	a := idle(t)
-	for _, v := range []*messages.Vector{whole(1, 99, 9, 1, only(1)), whole(2, 10, 9, 1, only(1)), whole(2, 9, 9, 1, only(1))} {
+	for _, v := range []*agentmsg.Vector{whole(1, 99, 9, 1, only(1)), whole(2, 10, 9, 1, only(1)), whole(2, 9, 9, 1, only(1))} {
 		a.take(v)
 		if got := a.claimed(); got != 0 {
 			t.Fatalf("claimed %v from vector (%d, %d), (2, 10) is held", got, v.Term, v.Seq)
 		}
 	}
-	for _, v := range []*messages.Vector{whole(2, 11, 9, 1, only(2)), whole(3, 1, 9, 1, only(3))} {
+	for _, v := range []*agentmsg.Vector{whole(2, 11, 9, 1, only(2)), whole(3, 1, 9, 1, only(3))} {
 		a.take(v)
 		if got, want := a.claimed(), v.Classes[0].Jobs[0].Job; got != want {
 			t.Fatalf("claimed %v from vector (%d, %d), want %v", got, v.Term, v.Seq, want)
@@ -70,7 +71,7 @@ func TestChangesApplyToTheirBase(t *testing.T) {
 	if got := a.claimed(); got != 4 {
 		t.Fatalf("claimed %v, want 4", got)
 	}
-	a.take(change(2, 12, 9, 1, messages.JobWeight{Job: 4}, only(5)))
+	a.take(change(2, 12, 9, 1, agentmsg.JobWeight{Job: 4}, only(5)))
 	if got := a.claimed(); got != 5 {
 		t.Fatalf("claimed %v, want 5: 4 was removed", got)
 	}
@@ -79,7 +80,7 @@ func TestChangesApplyToTheirBase(t *testing.T) {
 func TestMissedChangeAsksForTheWhole(t *testing.T) {
 	a := idle(t)
 	// Vector 11 is lost, and 13 arrives before 12.
-	a.take(change(2, 13, 9, 1, messages.JobWeight{Job: 5}, only(6)))
+	a.take(change(2, 13, 9, 1, agentmsg.JobWeight{Job: 5}, only(6)))
 	a.take(change(2, 12, 9, 1, only(5)))
 	if got := a.claimed(); got != 0 {
 		t.Fatalf("claimed %v from changes to an unknown vector", got)
@@ -114,7 +115,7 @@ func TestOldWholeVectorIsAskedForAgain(t *testing.T) {
 
 func TestSenselessVectorIsRefusedAndReplaced(t *testing.T) {
 	a := idle(t)
-	bad := messages.JobWeight{Job: 1, Weight: float32(math.NaN())}
+	bad := agentmsg.JobWeight{Job: 1, Weight: float32(math.NaN())}
 	if err := a.Vector(a.now, whole(2, 11, 9, 1, bad)); messages.KindOf(err) != messages.Invalid {
 		t.Fatalf("got %v, want Invalid", err)
 	}
@@ -136,7 +137,7 @@ func TestIdleWithoutWorkIsSilent(t *testing.T) {
 func TestMarketsAreFollowed(t *testing.T) {
 	a := newAgent(t, 1, 1)
 	r := a.request()
-	a.Registered(a.now, r.ID, &messages.RegisterReply{Lease: lease, Markets: []messages.NodeMarket{
+	a.Registered(a.now, r.ID, &agentmsg.RegisterReply{Lease: lease, Markets: []agentmsg.NodeMarket{
 		{Name: "main", Classes: []messages.Name{"cpu"}}, {Name: "other", Classes: []messages.Name{"gpu"}},
 		{Name: "spot", Classes: []messages.Name{"gpu", "cpu"}}}})
 	if got := a.act().Markets; !slices.Equal(got, []messages.Name{"main", "spot"}) {
@@ -149,7 +150,7 @@ func TestMarketsShareAClass(t *testing.T) {
 	const slots = 10_000
 	a := newAgent(t, slots, 1)
 	r := a.request()
-	a.Registered(a.now, r.ID, &messages.RegisterReply{Lease: lease, Markets: []messages.NodeMarket{
+	a.Registered(a.now, r.ID, &agentmsg.RegisterReply{Lease: lease, Markets: []agentmsg.NodeMarket{
 		{Name: "main", Classes: []messages.Name{"cpu"}}, {Name: "spot", Classes: []messages.Name{"cpu"}}}})
 	spot := whole(1, 1, 30_000, 0, only(2))
 	spot.Market = "spot"
@@ -169,7 +170,7 @@ func TestMarketsShareAClass(t *testing.T) {
 func busy(t *testing.T, seed uint64) *agent {
 	a := newAgent(t, 1, seed)
 	a.join()
-	a.Directive(a.now, &messages.Directive{Term: 1, Version: 1, Markets: []messages.NodeMarket{{Name: "main", Ordered: true, Classes: []messages.Name{"cpu"}}}})
+	a.Directive(a.now, &agentmsg.Directive{Term: 1, Version: 1, Markets: []agentmsg.NodeMarket{{Name: "main", Ordered: true, Classes: []messages.Name{"cpu"}}}})
 	a.vector(1, 1000, 1)
 	r := a.request()
 	a.Answered(a.now, r.ID, grants(r, 0, 1))
@@ -182,9 +183,9 @@ func busy(t *testing.T, seed uint64) *agent {
 func TestBusyNodesMayHearVectorsLate(t *testing.T) {
 	for seed := range uint64(50) {
 		soon, late, rng := busy(t, seed), busy(t, seed), rand.New(rand.NewPCG(seed, 2))
-		var missed []*messages.Vector
+		var missed []*agentmsg.Vector
 		for seq := uint64(2); seq < 20; seq++ {
-			v := change(1, seq, rng.IntN(100), rng.IntN(3), messages.JobWeight{Job: messages.JobID(1 + rng.IntN(4)), Weight: float32(rng.IntN(3))})
+			v := change(1, seq, rng.IntN(100), rng.IntN(3), agentmsg.JobWeight{Job: messages.JobID(1 + rng.IntN(4)), Weight: float32(rng.IntN(3))})
 			if rng.IntN(4) == 0 {
 				v.Base = 0
 			}
@@ -197,8 +198,8 @@ func TestBusyNodesMayHearVectorsLate(t *testing.T) {
 		for _, v := range missed {
 			late.take(v)
 		}
-		soon.end(0, messages.Exited)
-		late.end(0, messages.Exited)
+		soon.end(0, agentmsg.Exited)
+		late.end(0, agentmsg.Exited)
 		if x, y := soon.act(), late.act(); !reflect.DeepEqual(x, y) || !soon.Heeds() && soon.Idle() > 0 {
 			t.Fatalf("seed %d: then it does %+v, and %+v if it heard the vectors late", seed, x, y)
 		}

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
 )
 
 // TestWakeInProportion counts the claims that a thousand idle agents make for a vector, over many seeds. They must be
@@ -58,10 +59,10 @@ func TestDispatchFollowsWeights(t *testing.T) {
 	const rounds, slots = 1000, 100
 	a := newAgent(t, slots, 11)
 	a.join()
-	var jobs []messages.JobWeight
+	var jobs []agentmsg.JobWeight
 	total := float32(0)
 	for i := range 50 {
-		jobs = append(jobs, messages.JobWeight{Job: messages.JobID(i + 1), Weight: float32(i%7) + 0.5})
+		jobs = append(jobs, agentmsg.JobWeight{Job: messages.JobID(i + 1), Weight: float32(i%7) + 0.5})
 		total += jobs[i].Weight
 	}
 	counts := make([]float64, len(jobs))

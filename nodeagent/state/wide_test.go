@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
 )
 
 // TestAWideTaskHasItsSlots grants a task of three slots to a node of four, although no claim asked for so many. One
@@ -30,7 +31,7 @@ func TestAWideTaskHasItsSlots(t *testing.T) {
 		t.Fatalf("%d slots idle, want 1", a.Idle())
 	}
 	a.now = a.now.Add(messages.Duration(time.Second)) // so long that no task is claimed in advance
-	a.end(0, messages.Exited)
+	a.end(0, agentmsg.Exited)
 	a.vector(2, 1000, 4)
 	if n := slotsOf(a.request().Exchange); n != 4 || a.Running() != 0 {
 		t.Fatalf("%d slots claim after its end, %d run", n, a.Running())

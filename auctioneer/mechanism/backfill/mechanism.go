@@ -9,6 +9,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/posted"
 	"github.com/candor-grid/candor/auctioneer/mechanism/profile"
 	"github.com/candor-grid/candor/messages"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 // Mechanism runs a live market with backfilling.
@@ -21,9 +22,9 @@ type Mechanism struct {
 }
 
 // Describe returns the traits of the mechanism.
-func Describe(*messages.Market) mechanism.Traits {
-	t := posted.Traits(messages.Backfill, "first come, first served; a later job may go first if it delays no job that was promised a start", "mode", "gang_timeout")
-	t.Make = mechanism.Maker(func(m messages.Market) (*Mechanism, error) { return New(m), nil })
+func Describe(*marketmsg.Market) mechanism.Traits {
+	t := posted.Traits(marketmsg.Backfill, "first come, first served; a later job may go first if it delays no job that was promised a start", "mode", "gang_timeout")
+	t.Make = mechanism.Maker(func(m marketmsg.Market) (*Mechanism, error) { return New(m), nil })
 	t.Solve = SolveDocument
 	t.Modes = []string{string(EASY), string(Conservative)}
 	t.Bid = append(t.Bid, "length")
@@ -34,7 +35,7 @@ func Describe(*messages.Market) mechanism.Traits {
 
 // New makes the mechanism of a valid market, with the variant that its mode names; EASY is the
 // default.
-func New(m messages.Market) *Mechanism {
+func New(m marketmsg.Market) *Mechanism {
 	return &Mechanism{Desk: posted.NewDesk(m), variant: cmp.Or(Variant(m.Mode), EASY)}
 }
 

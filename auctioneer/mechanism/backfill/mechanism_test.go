@@ -10,12 +10,13 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 const second = 1_000_000 // in messages.Time, which counts microseconds
 
 func newMechanism(v Variant) *Mechanism {
-	return New(messages.Market{Name: "main", Classes: []messages.Name{"cpu"}, Mode: string(v)})
+	return New(marketmsg.Market{Name: "main", Classes: []messages.Name{"cpu"}, Mode: string(v)})
 }
 
 // job returns a job of a market with one class. length is in seconds.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 const (
@@ -16,24 +17,24 @@ const (
 // Beliefs are the types that jobs are expected to have before they announce anything. Announcements of accounts with a job
 // in the queue do not affect them; otherwise an owner could influence its own payments.
 type Beliefs struct {
-	prior []messages.QueuedType // what the operator configured; no job of the market changes it
-	seen  []considered          // the oldest first
+	prior []marketmsg.QueuedType // what the operator configured; no job of the market changes it
+	seen  []considered           // the oldest first
 }
 
 // considered is the announcement of a job that was run or discarded.
 type considered struct {
 	account messages.Name
-	job     messages.QueuedType
+	job     marketmsg.QueuedType
 }
 
 // NewBeliefs returns the beliefs of a market in which no job was considered yet.
-func NewBeliefs(prior []messages.QueuedType) *Beliefs { return &Beliefs{prior: prior} }
+func NewBeliefs(prior []marketmsg.QueuedType) *Beliefs { return &Beliefs{prior: prior} }
 
 // Clone returns an independent copy.
 func (b *Beliefs) Clone() *Beliefs { return &Beliefs{b.prior, slices.Clone(b.seen)} }
 
 // Consider adds the announcement of a job that was run or discarded.
-func (b *Beliefs) Consider(account messages.Name, t messages.QueuedType) {
+func (b *Beliefs) Consider(account messages.Name, t marketmsg.QueuedType) {
 	if len(b.seen) == most {
 		b.seen = slices.Delete(b.seen, 0, 1)
 	}
@@ -43,8 +44,8 @@ func (b *Beliefs) Consider(account messages.Name, t messages.QueuedType) {
 // without returns the expected types for a queue in which the present accounts have jobs. These are the types of
 // considered jobs of other accounts. If there are fewer than 20 of them (the constant fewest), it returns the
 // prior.
-func (b *Beliefs) without(present map[messages.Name]bool) []messages.QueuedType {
-	var out []messages.QueuedType
+func (b *Beliefs) without(present map[messages.Name]bool) []marketmsg.QueuedType {
+	var out []marketmsg.QueuedType
 	for _, s := range b.seen {
 		if !present[s.account] {
 			out = append(out, s.job)
@@ -75,7 +76,7 @@ func (b *Beliefs) Priors(q *Queue, accounts []messages.Name) []Prior {
 
 // points returns types with their probabilities, for the front job or for a waiting job. A type without a width gets
 // one slot.
-func (q *Queue) points(types []messages.QueuedType, front bool) []Point {
+func (q *Queue) points(types []marketmsg.QueuedType, front bool) []Point {
 	sum := 0.0
 	for i := range types {
 		sum += cmp.Or(types[i].Weight, 1)
@@ -94,8 +95,8 @@ func (q *Queue) points(types []messages.QueuedType, front bool) []Point {
 }
 
 // typeOf returns the type that a job announces.
-func typeOf(job *mechanism.Job) messages.QueuedType {
-	return messages.QueuedType{Value: job.Value, Delay: job.Delay, Length: job.Length, Width: width(job)}
+func typeOf(job *mechanism.Job) marketmsg.QueuedType {
+	return marketmsg.QueuedType{Value: job.Value, Delay: job.Delay, Length: job.Length, Width: width(job)}
 }
 
 // mode returns which part of the others' types is drawn.

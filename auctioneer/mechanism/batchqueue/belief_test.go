@@ -7,14 +7,15 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-func queued(value, delay messages.Credits, seconds int) messages.QueuedType {
-	return messages.QueuedType{Value: value * messages.Credit, Delay: delay * messages.Credit, Length: messages.Duration(seconds) * 1e9}
+func queued(value, delay messages.Credits, seconds int) marketmsg.QueuedType {
+	return marketmsg.QueuedType{Value: value * messages.Credit, Delay: delay * messages.Credit, Length: messages.Duration(seconds) * 1e9}
 }
 
 // moved returns what each of three jobs pays in the decision on the first, after the jobs in seen were considered.
-func moved(t *testing.T, m messages.Market, jobs []*mechanism.Job, seen ...considered) []messages.Credits {
+func moved(t *testing.T, m marketmsg.Market, jobs []*mechanism.Job, seen ...considered) []messages.Credits {
 	t.Helper()
 	m.Draws = 4096
 	c := market(t, m)
@@ -47,13 +48,13 @@ func three() []*mechanism.Job {
 // if their accounts have no job in the queue.
 func TestBeliefs(t *testing.T) {
 	cheap, dear := queued(10, 1, 10), queued(500, 20, 10)
-	prior := messages.Market{PriorJobs: []messages.QueuedType{dear}}
+	prior := marketmsg.Market{PriorJobs: []marketmsg.QueuedType{dear}}
 	seen := slices.Repeat([]considered{{"eve", cheap}}, fewest)
 	operator := moved(t, prior, three())
 	if got := moved(t, prior, three(), seen[1:]...); !slices.Equal(got, operator) {
 		t.Errorf("with too few considered %v, want %v", got, operator)
 	}
-	if got := moved(t, prior, three(), seen...); !slices.Equal(got, moved(t, messages.Market{PriorJobs: []messages.QueuedType{cheap}}, three())) || slices.Equal(got, operator) {
+	if got := moved(t, prior, three(), seen...); !slices.Equal(got, moved(t, marketmsg.Market{PriorJobs: []marketmsg.QueuedType{cheap}}, three())) || slices.Equal(got, operator) {
 		t.Errorf("with enough considered %v", got)
 	}
 	own := slices.Repeat([]considered{{"ben", cheap}}, fewest)
@@ -66,7 +67,7 @@ func TestBeliefs(t *testing.T) {
 // with what it announces itself. And the value of a waiting job, which decides nothing, changes no payment.
 func TestNobodyIsPaidByItsOwnAnnouncement(t *testing.T) {
 	for _, mode := range []Mode{Priority, Full} {
-		m := messages.Market{Mode: string(mode), PriorJobs: []messages.QueuedType{queued(80, 4, 10), queued(20, 1, 30)}}
+		m := marketmsg.Market{Mode: string(mode), PriorJobs: []marketmsg.QueuedType{queued(80, 4, 10), queued(20, 1, 30)}}
 		honest := moved(t, m, three())
 		lie := three()
 		lie[2].Value, lie[2].Budget = 1000*messages.Credit, 1000*messages.Credit
@@ -92,7 +93,7 @@ func TestNobodyIsPaidByItsOwnAnnouncement(t *testing.T) {
 // TestAMarketWithoutPriorsDoesNotOpen checks that a market without priors is refused with an error that says what is
 // missing.
 func TestAMarketWithoutPriorsDoesNotOpen(t *testing.T) {
-	_, err := NewMechanism(messages.Market{Name: "m", Classes: []messages.Name{"cpu"}})
+	_, err := NewMechanism(marketmsg.Market{Name: "m", Classes: []messages.Name{"cpu"}})
 	if messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), "prior_jobs: are missing") {
 		t.Errorf("%v", err)
 	}
@@ -102,7 +103,7 @@ func TestAMarketWithoutPriorsDoesNotOpen(t *testing.T) {
 // computed exactly with that type.
 func TestBeliefsArePriors(t *testing.T) {
 	for _, mode := range []Mode{Priority, Full} {
-		m := messages.Market{Mode: string(mode), PriorJobs: []messages.QueuedType{{Value: 80 * messages.Credit, Delay: 4 * messages.Credit, Length: 10e9, Width: 8}}}
+		m := marketmsg.Market{Mode: string(mode), PriorJobs: []marketmsg.QueuedType{{Value: 80 * messages.Credit, Delay: 4 * messages.Credit, Length: 10e9, Width: 8}}}
 		q := &Queue{Nodes: 8, Jobs: []Job{{Value: 90, Length: 10, Width: 8}, {Delay: 5, Length: 10, Width: 8}, {Delay: 3, Length: 10, Width: 8}}}
 		front, other := Prior{Points: []Point{{Job{Value: 80, Length: 10, Width: 8}, 1}}}, Prior{Points: []Point{{Job{Delay: 4, Length: 10, Width: 8}, 1}}}
 		p, err := Pay(q, &Expectation{Mode: mode, Exact: true, Priors: []Prior{front, other, other}})

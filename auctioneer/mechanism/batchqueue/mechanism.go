@@ -7,13 +7,14 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 // Mechanism runs a live market: a queue in the order of arrival. The front job is considered when it could start. The
 // mechanism remembers its decision about a job until the job is settled: it repeats its orders until they are carried
 // out. When the job has ended, it makes the payments of the round that decided on the job.
 type Mechanism struct {
-	config messages.Market
+	config marketmsg.Market
 	rounds map[messages.JobID]*round
 	owed   map[messages.JobID]messages.Credits // what the job owes in all remembered rounds
 	belief *Beliefs
@@ -34,9 +35,9 @@ type round struct {
 }
 
 // Describe returns the traits of the mechanism.
-func Describe(m *messages.Market) mechanism.Traits {
+func Describe(m *marketmsg.Market) mechanism.Traits {
 	t := mechanism.Traits{
-		Name: messages.BatchQueue, Make: mechanism.Maker(NewMechanism), Solve: SolveDocument,
+		Name: marketmsg.BatchQueue, Make: mechanism.Maker(NewMechanism), Solve: SolveDocument,
 		Who:        "first come, first served; the front job is discarded if its run costs the others more than its value",
 		Cost:       "jobs that run pay jobs that wait; the payments of a decision sum to zero. With `pricing: pivot` a job pays what the other jobs lose by its bid, and most of the payments are given back",
 		Parameters: []string{"mode", "draws", "gang_timeout", "prior_jobs", "pricing"}, Modes: []string{"priority", "full"}, Bid: []string{"budget", "length", "value", "delay"},
@@ -51,7 +52,7 @@ func Describe(m *messages.Market) mechanism.Traits {
 }
 
 // NewMechanism makes the mechanism of a valid market.
-func NewMechanism(m messages.Market) (*Mechanism, error) {
+func NewMechanism(m marketmsg.Market) (*Mechanism, error) {
 	if len(m.Classes) != 1 {
 		return nil, messages.Errorf(messages.Invalid, "market %s: classes: a batch queue has one machine: name exactly one class", m.Name)
 	}

@@ -9,14 +9,16 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 const second = messages.Time(1e6)
 
-func market(t *testing.T, c messages.Market) *Mechanism {
+func market(t *testing.T, c marketmsg.Market) *Mechanism {
 	t.Helper()
 	if c.Pricing == "" && c.PriorJobs == nil {
-		c.PriorJobs = []messages.QueuedType{queued(50, 2, 10), queued(90, 5, 5)}
+		c.PriorJobs = []marketmsg.QueuedType{queued(50, 2, 10), queued(90, 5, 5)}
 	}
 	c.Name, c.Mechanism, c.Classes = "batch", "batch-queue", []messages.Name{"cpu"}
 	m, err := NewMechanism(c)
@@ -46,7 +48,7 @@ func run(view *mechanism.View, job *mechanism.Job) {
 // second. When the first and the second end, money moves, and only between the jobs that were in the queue at the
 // decision.
 func TestTheLifeOfAQueue(t *testing.T) {
-	c := market(t, messages.Market{})
+	c := market(t, marketmsg.Market{})
 	one, two, three := waiting(1, 50, 9, 10, 8), waiting(2, 40, 5, 10, 8), waiting(3, 70, 3, 10, 8)
 	view := grid(8, one, two, three)
 	for _, job := range view.Jobs {
@@ -76,8 +78,8 @@ func TestTheLifeOfAQueue(t *testing.T) {
 		t.Errorf("tells what the delay of the only other account costs: %+v", e)
 	}
 	view.Jobs = view.Jobs[1:]
-	checkTransfers(t, c.Settle(view, one, mechanism.End{State: messages.Discarded}), []*mechanism.Job{one, two, three})
-	if p := c.Settle(view, one, mechanism.End{State: messages.Discarded}); len(p) != 1 || p[0].Amount != 0 || !strings.Contains(p[0].Reason, "made then") { // settle again when it has ended
+	checkTransfers(t, c.Settle(view, one, mechanism.End{State: jobmsg.Discarded}), []*mechanism.Job{one, two, three})
+	if p := c.Settle(view, one, mechanism.End{State: jobmsg.Discarded}); len(p) != 1 || p[0].Amount != 0 || !strings.Contains(p[0].Reason, "made then") { // settle again when it has ended
 		t.Errorf("when the discarded job has ended: %+v", p)
 	}
 	run(view, two)
@@ -86,15 +88,15 @@ func TestTheLifeOfAQueue(t *testing.T) {
 		t.Errorf("while job 2 runs: %+v", a)
 	}
 	view.Jobs, view.Now = view.Jobs[1:], view.Now+6*second
-	checkTransfers(t, c.Settle(view, two, mechanism.End{State: messages.Completed}), []*mechanism.Job{two, three})
+	checkTransfers(t, c.Settle(view, two, mechanism.End{State: jobmsg.Completed}), []*mechanism.Job{two, three})
 	a = c.Allocate(view)
 	if len(a.Directives) != 1 || a.Directives[0].Job != 3 || a.Directives[0].Action != mechanism.Start {
 		t.Errorf("alone, job 3: %+v", a)
 	}
-	if p := c.Settle(view, three, mechanism.End{State: messages.Completed}); p[0].Amount != 0 || len(c.rounds) != 0 || len(c.owed) != 0 {
+	if p := c.Settle(view, three, mechanism.End{State: jobmsg.Completed}); p[0].Amount != 0 || len(c.rounds) != 0 || len(c.owed) != 0 {
 		t.Errorf("alone, job 3 pays %+v; kept are %v and %v", p, c.rounds, c.owed)
 	}
-	if p := c.Settle(view, three, mechanism.End{State: messages.Completed}); len(p) != 1 || p[0].Amount != 0 {
+	if p := c.Settle(view, three, mechanism.End{State: jobmsg.Completed}); len(p) != 1 || p[0].Amount != 0 {
 		t.Errorf("settled twice: %+v", p)
 	}
 }
@@ -124,11 +126,11 @@ func checkTransfers(t *testing.T, payments []mechanism.Payment, among []*mechani
 // TestTransfersArePayments: the prior has a single type, so the payments are known. The transfers between jobs must
 // be exactly these payments.
 func TestTransfersArePayments(t *testing.T) {
-	c := market(t, messages.Market{PriorJobs: []messages.QueuedType{queued(100, 2, 10)}, Draws: 3})
+	c := market(t, marketmsg.Market{PriorJobs: []marketmsg.QueuedType{queued(100, 2, 10)}, Draws: 3})
 	jobs := []*mechanism.Job{waiting(1, 100, 0, 10, 8), waiting(2, 100, 1, 10, 8), waiting(3, 100, 4, 10, 8)}
 	c.Allocate(grid(8, jobs...))
 	// The front job runs in all profiles. G = −40, 100−20, 100−20; net = 80+40, 20−80, 20−80.
-	got := fmt.Sprint(c.Settle(grid(8), jobs[0], mechanism.End{State: messages.Completed}))
+	got := fmt.Sprint(c.Settle(grid(8), jobs[0], mechanism.End{State: jobmsg.Completed}))
 	reason := "what its place in the queue of job 1 is expected to cost others"
 	want := fmt.Sprint([]mechanism.Payment{{From: 1, To: 2, Amount: 60 * messages.Credit, Reason: reason}, {From: 1, To: 3, Amount: 40 * messages.Credit, Reason: reason}})
 	if got != want { // the budget of 100 is spent before job 3 has received its 60
@@ -139,7 +141,7 @@ func TestTransfersArePayments(t *testing.T) {
 // TestGangsPassEachOther: a job that is too wide for the idle slots waits, and the jobs behind it wait too. They are
 // considered before it only if it is too wide for the whole machine.
 func TestGangsPassEachOther(t *testing.T) {
-	c := market(t, messages.Market{})
+	c := market(t, marketmsg.Market{})
 	busy, front, narrow := waiting(1, 9, 1, 60, 5), waiting(2, 900, 1, 10, 6), waiting(3, 9, 1, 10, 2)
 	view := grid(8, busy, front, narrow)
 	run(view, busy)
@@ -172,13 +174,13 @@ func TestGangsPassEachOther(t *testing.T) {
 func TestANewLeaderDecidesAlike(t *testing.T) {
 	var answers []string
 	for range 2 {
-		c, view := market(t, messages.Market{}), grid(16)
+		c, view := market(t, marketmsg.Market{}), grid(16)
 		for i := range 40 {
 			view.Jobs = append(view.Jobs, waiting(messages.JobID(i+1), messages.Credits(10+i*37%500), messages.Credits(i%4), 1+i%9, 1+i*7%16))
 		}
 		answer := fmt.Sprintf("%+v", c.Allocate(view))
 		for _, job := range view.Jobs {
-			answer += fmt.Sprint(c.Settle(view, job, mechanism.End{State: messages.Completed}))
+			answer += fmt.Sprint(c.Settle(view, job, mechanism.End{State: jobmsg.Completed}))
 		}
 		answers = append(answers, answer)
 	}
@@ -188,7 +190,7 @@ func TestANewLeaderDecidesAlike(t *testing.T) {
 }
 
 func TestAdmitRefuses(t *testing.T) {
-	c, view := market(t, messages.Market{}), grid(8)
+	c, view := market(t, marketmsg.Market{}), grid(8)
 	for says, change := range map[string]func(b *mechanism.Bid){
 		"value":  func(b *mechanism.Bid) { b.Value = -1 },
 		"delay":  func(b *mechanism.Bid) { b.Delay = -1 },
@@ -206,11 +208,11 @@ func TestAdmitRefuses(t *testing.T) {
 
 func TestConfigRefuses(t *testing.T) {
 	for _, classes := range [][]messages.Name{nil, {"a", "b"}} {
-		if _, err := NewMechanism(messages.Market{Classes: classes}); messages.KindOf(err) != messages.Invalid {
+		if _, err := NewMechanism(marketmsg.Market{Classes: classes}); messages.KindOf(err) != messages.Invalid {
 			t.Errorf("%v: %v", classes, err)
 		}
 	}
-	if _, err := NewMechanism(messages.Market{Classes: []messages.Name{"a"}, Pricing: PivotPricing}); err != nil {
+	if _, err := NewMechanism(marketmsg.Market{Classes: []messages.Name{"a"}, Pricing: PivotPricing}); err != nil {
 		t.Error(err)
 	}
 }

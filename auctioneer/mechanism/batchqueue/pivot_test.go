@@ -9,6 +9,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 // taxesSlowly returns the tax of each account and the sum. An account that changes the decision pays what the others
@@ -151,7 +153,7 @@ func TestPivotIsHonest(t *testing.T) {
 // first job of an account, and are never more than the taxes. A job that announces more than it can pay counts for
 // what it can pay.
 func TestALiveMarketLevies(t *testing.T) {
-	c := market(t, messages.Market{Pricing: PivotPricing})
+	c := market(t, marketmsg.Market{Pricing: PivotPricing})
 	jobs := []*mechanism.Job{waiting(1, 100, 0, 10, 8), waiting(2, 40, 2, 10, 8), waiting(3, 50, 3, 10, 8), waiting(4, 60, 1, 10, 8)}
 	for i, account := range []messages.Name{"ann", "ben", "cat", "ben"} {
 		jobs[i].Account = account
@@ -160,7 +162,7 @@ func TestALiveMarketLevies(t *testing.T) {
 	// The run of ann's job costs ben 20 + 10 and cat 30: ann pays 60. Ben gets back a third of min(30, 100 − 30), and
 	// cat too.
 	var got []mechanism.Payment
-	for _, p := range c.Settle(grid(8), jobs[0], mechanism.End{State: messages.Completed}) {
+	for _, p := range c.Settle(grid(8), jobs[0], mechanism.End{State: job.Completed}) {
 		if !p.Now || p.Reason == "" {
 			t.Errorf("%+v", p)
 		}
@@ -172,7 +174,7 @@ func TestALiveMarketLevies(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	poor := []*mechanism.Job{waiting(1, 100, 0, 10, 8), waiting(2, 40, 1000, 10, 8)}
-	c = market(t, messages.Market{Pricing: PivotPricing})
+	c = market(t, marketmsg.Market{Pricing: PivotPricing})
 	if a := c.Allocate(grid(8, poor...)); len(a.Directives) == 0 || a.Directives[0].Action != mechanism.Start {
 		t.Errorf("a job that can pay 40 stops one that is worth 100: %+v", a.Directives)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // round computes the payments for the decision on the front job.
@@ -226,7 +227,7 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	delete(c.rounds, job.Job)
 	none := []mechanism.Payment{{From: job.Job, Reason: "the market had not considered the job when the job ended"}}
 	if r == nil {
-		if end.State == messages.Discarded {
+		if end.State == jobmsg.Discarded {
 			none[0].Reason = "the payments of its decision were made then, and nothing more is owed"
 		}
 		return none

@@ -9,6 +9,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 // visited draws a queue of jobs with the same prior. Each has an account of its own, and some are visitors.
@@ -32,7 +33,7 @@ func TestNobodyPaysVisitors(t *testing.T) {
 	paid := map[string]messages.Credits{}
 	for n := range 120 {
 		pricing := []string{"", PivotPricing}[n%2]
-		c := market(t, messages.Market{Pricing: pricing, Draws: 20})
+		c := market(t, marketmsg.Market{Pricing: pricing, Draws: 20})
 		jobs := visited(random, 2+random.IntN(5))
 		own := 0
 		for _, j := range jobs {
@@ -80,7 +81,7 @@ func TestVisitorsAreHonest(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 8))
 	changed := 0
 	for n := range 100 {
-		c := market(t, messages.Market{PriorJobs: []messages.QueuedType{queued(60, 2, 10)}, Draws: 1})
+		c := market(t, marketmsg.Market{PriorJobs: []marketmsg.QueuedType{queued(60, 2, 10)}, Draws: 1})
 		jobs := visited(random, 2+random.IntN(4))
 		at := random.IntN(len(jobs))
 		for i, j := range jobs {
@@ -129,7 +130,7 @@ func TestVisitorsAreHonest(t *testing.T) {
 
 // TestVisitorsMoveNoBelief checks that the announcements of visitors do not become beliefs.
 func TestVisitorsMoveNoBelief(t *testing.T) {
-	c := market(t, messages.Market{})
+	c := market(t, marketmsg.Market{})
 	for i := range fewest + 5 {
 		j := waiting(messages.JobID(i+1), 9, 9, 9, 1)
 		j.Account = messages.VisitorName(fmt.Sprint("u", i), "west")
@@ -152,7 +153,7 @@ func TestNamesOfAPeerShareNoTax(t *testing.T) {
 			j.Budget = j.Value + messages.Credits(random.IntN(50))*messages.Credit
 		}
 		paid := func() (visitors, site messages.Credits, payers int) {
-			c := market(t, messages.Market{Pricing: PivotPricing})
+			c := market(t, marketmsg.Market{Pricing: PivotPricing})
 			q := c.queue(grid(8, jobs...))
 			d := c.decide(q)
 			each, of := StakesOf(&q.Queue, d, []int{0, 1, 2, 3, 4, 5, 6, 7}[:len(q.Jobs)], c.limits(q))

@@ -13,12 +13,13 @@ import (
 	"fmt"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // Read reads one JSON document. It refuses unknown and repeated keys, missing required keys, numbers that are not
 // finite or too large for their type, and anything after the document.
 func Read[T any](data []byte) (v T, err error) {
-	err = messages.ReadDocument(data, &v)
+	err = wire.ReadDocument(data, &v)
 	return v, err
 }
 

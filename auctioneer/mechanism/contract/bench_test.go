@@ -6,18 +6,20 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 // BenchmarkMarket measures a quote with 100 replicas, and one Allocate, in a market of 1,000 jobs that have
 // contracts.
 func BenchmarkMarket(b *testing.B) {
-	m, view := market(b, messages.Market{}), grid(64, 8)
+	m, view := market(b, marketmsg.Market{}), grid(64, 8)
 	r := rand.New(rand.NewPCG(3, 4))
 	draw := Valid(paperType)
 	for id := range messages.JobID(1000) {
 		surrogate, _ := draw(r)
 		bid := bidOf(id+1, view.Now, 1+r.IntN(20))
-		bid.Contract = &messages.Contract{Surrogate: surrogate, Replica: surrogate}
+		bid.Contract = &job.Contract{Surrogate: surrogate, Replica: surrogate}
 		view.Jobs = append(view.Jobs, &mechanism.Job{Bid: bid, Pending: []int{bid.Tasks}, Running: []int{0}})
 	}
 	b.Run("quote", func(b *testing.B) {

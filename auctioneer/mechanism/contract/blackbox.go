@@ -6,6 +6,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // DeadlineAware returns package deadlineaware as a black box. For each of some types, it computes when a job
@@ -13,7 +14,7 @@ import (
 // that the job has in the problem is not used. Times of the problem count from now; the result counts from
 // the job's submission.
 func DeadlineAware(p *deadlineaware.Problem, job int) Scheduler {
-	return func(types []messages.Valuation) ([]float64, error) {
+	return func(types []jobmsg.Valuation) ([]float64, error) {
 		curves := make([]valuation.Curve, len(types))
 		for k, t := range types {
 			c, err := valuation.New(t)

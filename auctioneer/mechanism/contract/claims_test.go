@@ -7,11 +7,11 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // curve makes a curve of a valuation that is known to be valid.
-func curve(t testing.TB, v messages.Valuation) *valuation.Curve {
+func curve(t testing.TB, v job.Valuation) *valuation.Curve {
 	t.Helper()
 	c, err := valuation.New(v)
 	if err != nil {
@@ -38,7 +38,7 @@ func crowd(t testing.TB, seed uint64) Scheduler {
 	return schedule
 }
 
-func offer(t testing.TB, declared messages.Valuation, m int, seed uint64, schedule Scheduler) *Offer {
+func offer(t testing.TB, declared job.Valuation, m int, seed uint64, schedule Scheduler) *Offer {
 	t.Helper()
 	d, err := NewDraw(declared, paperType, m, seed)
 	if err != nil {
@@ -57,7 +57,7 @@ func offer(t testing.TB, declared messages.Valuation, m int, seed uint64, schedu
 // contract on the menu.
 func TestPaperScenario(t *testing.T) {
 	for seed, mu := range []float64{1200, 1800, 2500, 3200} {
-		declared := messages.Valuation{Class: messages.Sigmoidal, Max: 100, Mu: mu, Delta: 800}
+		declared := job.Valuation{Class: job.Sigmoidal, Max: 100, Mu: mu, Delta: 800}
 		o := offer(t, declared, 100, uint64(seed), crowd(t, uint64(seed)))
 		truth := curve(t, declared)
 		best, at := math.Inf(-1), Contract{}
@@ -104,7 +104,7 @@ func underneath(t testing.TB, seed uint64) Scheduler {
 // is lost.
 func TestPaperScenarioUnderneath(t *testing.T) {
 	for seed, mu := range []float64{800, 1200, 1600} {
-		declared := messages.Valuation{Class: messages.Sigmoidal, Max: 100, Mu: mu, Delta: 800}
+		declared := job.Valuation{Class: job.Sigmoidal, Max: 100, Mu: mu, Delta: 800}
 		o := offer(t, declared, 100, uint64(seed), underneath(t, uint64(seed)))
 		truth := curve(t, declared)
 		best, at, free := math.Inf(-1), Contract{}, false
@@ -149,7 +149,7 @@ func TestTruthIsBestOnTheMenu(t *testing.T) {
 // TestTheorem2ForTheReplica checks a user who values its job as the contract's replica does. It must never pay more
 // than the value it received, whenever the job completes, with both rules of adjustment.
 func TestTheorem2ForTheReplica(t *testing.T) {
-	o := offer(t, messages.Valuation{Class: messages.Sigmoidal, Max: 100, Mu: 1500, Delta: 700}, 80, 3, crowd(t, 3))
+	o := offer(t, job.Valuation{Class: job.Sigmoidal, Max: 100, Mu: 1500, Delta: 700}, 80, 3, crowd(t, 3))
 	for _, c := range o.Menu {
 		replica := curve(t, o.Replicas[c.Replica])
 		for completed := 0.0; completed < 12_000; completed += 37 {
@@ -166,8 +166,8 @@ func TestTheorem2ForTheReplica(t *testing.T) {
 // worthless after 100 s. The replica keeps its full value until 1000 s. The job completes at 500 s, so the user pays
 // 8 for nothing.
 func TestTheorem2NotForAnotherUser(t *testing.T) {
-	user := curve(t, messages.Valuation{Class: messages.Hard, Max: 10, Deadline: 100})
-	replica := curve(t, messages.Valuation{Class: messages.Hard, Max: 10, Deadline: 1000})
+	user := curve(t, job.Valuation{Class: job.Hard, Max: 10, Deadline: 100})
+	replica := curve(t, job.Valuation{Class: job.Hard, Max: 10, Deadline: 1000})
 	c := Contract{Completion: 90, Price: 8, Value: replica.At(90)}
 	if u := user.At(90) - c.Price; u != 2 {
 		t.Errorf("the user expects %v", u)
@@ -185,7 +185,7 @@ var risky = [2]float64{50, 150}
 // value is not the value of the expected time, and the expected price is not the agreed price. And of two contracts,
 // the riskier one is better on the menu and worse in expectation.
 func TestTheorem3ExpectationOfARatio(t *testing.T) {
-	v := curve(t, messages.Valuation{Class: messages.Hard, Max: 10, Deadline: 100})
+	v := curve(t, job.Valuation{Class: job.Hard, Max: 10, Deadline: 100})
 	contract := Contract{Completion: 100, Price: 4, Value: v.At(100)}
 	price, value := 0.0, 0.0
 	for _, x := range risky {
@@ -204,7 +204,7 @@ func TestTheorem3ExpectationOfARatio(t *testing.T) {
 // TestTheorem3WithExpectedValues checks the part of the theorem that holds: if the promise is the expected value, and
 // not the value of the expected time, then the expected price is the agreed price.
 func TestTheorem3WithExpectedValues(t *testing.T) {
-	v := curve(t, messages.Valuation{Class: messages.Sigmoidal, Max: 10, Mu: 80, Delta: 60})
+	v := curve(t, job.Valuation{Class: job.Sigmoidal, Max: 10, Mu: 80, Delta: 60})
 	promise, price := 0.0, 0.0
 	for _, x := range risky {
 		promise += v.At(x) / 2
@@ -222,7 +222,7 @@ func TestTheorem3WithExpectedValues(t *testing.T) {
 // the value with declared types. If the schedule does not depend on the type, nothing is lost at any M, so there is
 // no upper bound. If it does, the loss shrinks as M grows.
 func TestTheorem4IsReversed(t *testing.T) {
-	constant := func(types []messages.Valuation) ([]float64, error) {
+	constant := func(types []job.Valuation) ([]float64, error) {
 		x := make([]float64, len(types))
 		for k := range x {
 			x[k] = 1500
@@ -247,7 +247,7 @@ func surplus(t *testing.T, schedule Scheduler, m, users int) float64 {
 	for seed := range uint64(users) {
 		declared, _ := draw(r)
 		truth := curve(t, declared)
-		x, err := schedule([]messages.Valuation{declared})
+		x, err := schedule([]job.Valuation{declared})
 		if err != nil {
 			t.Fatal(err)
 		}

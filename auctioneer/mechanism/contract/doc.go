@@ -28,7 +28,7 @@
 //
 //   - Mechanism.Quote makes the menu for the declared Valuation of a bid, among the jobs of the view. It uses
 //     the types seen in the job's class, or the market's Prior, and shows a sample of the menu. Contracts are
-//     messages.Contract: an instant, microcredits, and the valuations of the replica and of the surrogate.
+//     job.Contract: an instant, microcredits, and the valuations of the replica and of the surrogate.
 //   - Time is divided into periods of the length for which a menu is valid. In a period, all menus of a class
 //     are drawn with the same seed, whoever asks and whatever is declared. The seed is a keyed hash of market,
 //     class and period; the leader keeps the key. So asking again yields the same menu, as long as the jobs

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // input is the document of `candor solve contract`. It has exactly one of the keys Weights, ExPost and Type,
@@ -18,11 +18,11 @@ type input struct {
 	ExPost   *adjustment `json:"ex_post,omitempty"`
 	LateOnly *bool       `json:"late_only,omitempty"`
 
-	Type     *parameters             `json:"type,omitempty"`
-	Class    messages.ValuationClass `json:"class,omitempty"`
-	Samples  []parameters            `json:"samples,omitempty"`
-	Seed     uint64                  `json:"seed,omitempty"`
-	Schedule *schedule               `json:"schedule,omitempty"`
+	Type     *parameters        `json:"type,omitempty"`
+	Class    job.ValuationClass `json:"class,omitempty"`
+	Samples  []parameters       `json:"samples,omitempty"`
+	Seed     uint64             `json:"seed,omitempty"`
+	Schedule *schedule          `json:"schedule,omitempty"`
 
 	M    *int `json:"M,omitempty"`
 	Show *int `json:"show,omitempty"` // number of contracts of the menu to show; default all
@@ -30,14 +30,14 @@ type input struct {
 
 // parameters is a type: it has the parameters of the valuation class that the document names.
 type parameters struct {
-	Max            float64                   `json:"max"`
-	Mu             float64                   `json:"mu,omitempty"`
-	Delta          float64                   `json:"delta,omitempty"`
-	Epsilon        float64                   `json:"eps,omitempty"`
-	Deadline       float64                   `json:"deadline,omitempty"`
-	Workload       float64                   `json:"workload,omitempty"`
-	SecondsPerUnit float64                   `json:"seconds_per_unit,omitempty"`
-	Points         []messages.ValuationPoint `json:"points,omitempty"`
+	Max            float64              `json:"max"`
+	Mu             float64              `json:"mu,omitempty"`
+	Delta          float64              `json:"delta,omitempty"`
+	Epsilon        float64              `json:"eps,omitempty"`
+	Deadline       float64              `json:"deadline,omitempty"`
+	Workload       float64              `json:"workload,omitempty"`
+	SecondsPerUnit float64              `json:"seconds_per_unit,omitempty"`
+	Points         []job.ValuationPoint `json:"points,omitempty"`
 }
 
 // output is the answer that `candor solve contract` prints. If several matchings are optimal, it has one of
@@ -205,15 +205,15 @@ func (in *input) offer() (*output, error) {
 	return out, nil
 }
 
-func (in *input) samples() (out []messages.Valuation) {
+func (in *input) samples() (out []job.Valuation) {
 	for _, p := range in.Samples {
 		out = append(out, p.of(in.Class))
 	}
 	return out
 }
 
-func (p *parameters) of(class messages.ValuationClass) messages.Valuation {
-	return messages.Valuation{Class: class, Max: p.Max, Mu: p.Mu, Delta: p.Delta, Epsilon: p.Epsilon,
+func (p *parameters) of(class job.ValuationClass) job.Valuation {
+	return job.Valuation{Class: class, Max: p.Max, Mu: p.Mu, Delta: p.Delta, Epsilon: p.Epsilon,
 		Deadline: p.Deadline, Workload: p.Workload, SecondsPerUnit: p.SecondsPerUnit, Points: p.Points}
 }
 

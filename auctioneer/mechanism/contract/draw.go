@@ -5,18 +5,19 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Sampler draws a type from the estimated distribution of a class of jobs. If a drawn type is not a valid valuation,
 // for example with a negative deadline, the sampler is called again.
-type Sampler func(r *rand.Rand) messages.Valuation
+type Sampler func(r *rand.Rand) job.Valuation
 
 // mostDraws bounds how often a type is drawn before the class is refused.
 const mostDraws = 10_000
 
 // Valid returns a function that calls a sampler until it draws a valid valuation.
-func Valid(draw Sampler) func(r *rand.Rand) (messages.Valuation, error) {
-	return func(r *rand.Rand) (messages.Valuation, error) {
+func Valid(draw Sampler) func(r *rand.Rand) (job.Valuation, error) {
+	return func(r *rand.Rand) (job.Valuation, error) {
 		var err error
 		for range mostDraws {
 			t := draw(r)
@@ -24,29 +25,29 @@ func Valid(draw Sampler) func(r *rand.Rand) (messages.Valuation, error) {
 				return t, nil
 			}
 		}
-		return messages.Valuation{}, messages.Errorf(messages.Invalid,
+		return job.Valuation{}, messages.Errorf(messages.Invalid,
 			"samples: none of %d draws is a valuation, the last for its %v: correct the distribution of the class", mostDraws, err)
 	}
 }
 
 // FromSamples returns a sampler that draws each of the samples with the same probability.
-func FromSamples(samples []messages.Valuation) (Sampler, error) {
+func FromSamples(samples []job.Valuation) (Sampler, error) {
 	if len(samples) == 0 {
 		return nil, messages.Errorf(messages.Invalid, "samples: there are none: a class needs at least one type to draw from")
 	}
-	return func(r *rand.Rand) messages.Valuation { return samples[r.IntN(len(samples))] }, nil
+	return func(r *rand.Rand) job.Valuation { return samples[r.IntN(len(samples))] }, nil
 }
 
 // Draw has the types drawn for a job: M replicas, including the declared type, and M surrogates.
 type Draw struct {
-	Replicas   []messages.Valuation
-	Surrogates []messages.Valuation
+	Replicas   []job.Valuation
+	Surrogates []job.Valuation
 	Declared   int // index of the declared type among the replicas
 }
 
 // NewDraw puts the declared type at a uniformly random place among m−1 replicas drawn from the class, and draws
 // m surrogates from the class. The same seed gives the same draw.
-func NewDraw(declared messages.Valuation, class Sampler, m int, seed uint64) (*Draw, error) {
+func NewDraw(declared job.Valuation, class Sampler, m int, seed uint64) (*Draw, error) {
 	if err := sized(m); err != nil {
 		return nil, err
 	}

@@ -9,9 +9,10 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
-var steady = messages.Valuation{Class: messages.Sigmoidal, Max: 100, Mu: 2000, Delta: 1000}
+var steady = job.Valuation{Class: job.Sigmoidal, Max: 100, Mu: 2000, Delta: 1000}
 
 func TestDrawIsSeeded(t *testing.T) {
 	a, err := NewDraw(steady, paperType, 50, 7)
@@ -63,7 +64,7 @@ func TestDeclaredPlaceIsUniform(t *testing.T) {
 }
 
 func TestTypesOutOfRangeAreDrawnAgain(t *testing.T) {
-	wild := func(r *rand.Rand) messages.Valuation {
+	wild := func(r *rand.Rand) job.Valuation {
 		v := paperType(r)
 		v.Mu, v.Delta = v.Mu-2000, v.Delta-1000 // three of four drawn types are not valuations
 		return v
@@ -84,9 +85,9 @@ func TestEarliestDeadline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var types []messages.Valuation
+	var types []job.Valuation
 	for _, d := range []float64{99, 100, 250, 1000} {
-		types = append(types, messages.Valuation{Class: messages.Hard, Max: 1, Deadline: d})
+		types = append(types, job.Valuation{Class: job.Hard, Max: 1, Deadline: d})
 	}
 	got, err := schedule(types)
 	near(t, "completion", got, []float64{5, 15, 30, 50}, 0)
@@ -130,9 +131,9 @@ func TestSampleOfALongMenu(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	var s Solver
 	solve := func(m int, w ...float64) error { _, err := s.Solve(m, w); return err }
-	draw := func(v messages.Valuation, c Sampler, m int) error { _, err := NewDraw(v, c, m, 1); return err }
+	draw := func(v job.Valuation, c Sampler, m int) error { _, err := NewDraw(v, c, m, 1); return err }
 	noSamples := func() error { _, err := FromSamples(nil); return err }
-	never := func(*rand.Rand) messages.Valuation { return messages.Valuation{Class: messages.Hard, Max: -1} }
+	never := func(*rand.Rand) job.Valuation { return job.Valuation{Class: job.Hard, Max: -1} }
 	wrong := func(x ...float64) error {
 		d, _ := NewDraw(steady, paperType, 2, 1)
 		_, err := NewOffer(&s, d, Fixed(x))
@@ -151,7 +152,7 @@ func TestBadInput(t *testing.T) {
 		"weights[0][1]: must be from 0 to 1e+100,": solve(2, 1, math.NaN(), 3, 4),
 		"weights[1][1]: must be":                   solve(2, 1, 2, 3, math.Inf(1)),
 		"M: is 0: give":                            draw(steady, paperType, 0),
-		"type.class":                               draw(messages.Valuation{}, paperType, 3),
+		"type.class":                               draw(job.Valuation{}, paperType, 3),
 		"samples: none of 10000 draws":             draw(steady, never, 3),
 		"samples: there are none":                  noSamples(),
 		"gives 3 completion times for 2":           wrong(1, 2, 3),

@@ -6,6 +6,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 // These parameters are the same in every market.
@@ -17,14 +19,14 @@ const (
 
 // Mechanism runs a live market. It remembers nothing between calls; its decisions depend only on the view.
 type Mechanism struct {
-	config messages.Market
+	config marketmsg.Market
 	solver Solver
 }
 
 // Describe returns the traits of the mechanism.
-func Describe(*messages.Market) mechanism.Traits {
+func Describe(*marketmsg.Market) mechanism.Traits {
 	return mechanism.Traits{
-		Name: messages.ContractMenu, Make: mechanism.Maker(NewMechanism), Solve: SolveDocument,
+		Name: marketmsg.ContractMenu, Make: mechanism.Maker(NewMechanism), Solve: SolveDocument,
 		Who:        "jobs in an order that keeps the promised completion times",
 		Cost:       "a price from a menu, times the received value over the promised value",
 		Parameters: []string{"settle", "quote", "replicas", "late_only", "prior"}, Bid: []string{"budget", "length", "valuation", "contract"},
@@ -35,7 +37,7 @@ func Describe(*messages.Market) mechanism.Traits {
 }
 
 // NewMechanism makes the mechanism of a valid market.
-func NewMechanism(m messages.Market) (*Mechanism, error) {
+func NewMechanism(m marketmsg.Market) (*Mechanism, error) {
 	if len(m.Classes) != 1 {
 		return nil, messages.Errorf(messages.Invalid, "market %s: classes: must be exactly one, there are %d", m.Name, len(m.Classes))
 	}
@@ -74,8 +76,8 @@ func plannable(bid *mechanism.Bid) error {
 		return messages.Errorf(messages.Invalid, "length: must be above 0, is %v: say how long a task runs", bid.Length)
 	case bid.Width > width(bid):
 		return messages.Errorf(messages.Invalid, "width: this market starts tasks one by one and cannot keep %d together: use 1, or another market", bid.Width)
-	case bid.Tasks < 0 || bid.Tasks > messages.MaxTasks:
-		return messages.Errorf(messages.Invalid, "tasks: must be from 0 to %d, is %d", messages.MaxTasks, bid.Tasks)
+	case bid.Tasks < 0 || bid.Tasks > job.MaxTasks:
+		return messages.Errorf(messages.Invalid, "tasks: must be from 0 to %d, is %d", job.MaxTasks, bid.Tasks)
 	}
 	return nil
 }

@@ -9,12 +9,14 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 	"pgregory.net/rapid"
 )
 
 const second = messages.Time(1e6)
 
-func market(t testing.TB, c messages.Market) *Mechanism {
+func market(t testing.TB, c marketmsg.Market) *Mechanism {
 	t.Helper()
 	c.Name, c.Classes = "contracts", []messages.Name{"cpu"}
 	m, err := NewMechanism(c)
@@ -24,12 +26,12 @@ func market(t testing.TB, c messages.Market) *Mechanism {
 	return m
 }
 
-func sigmoid(most, mu, delta float64) messages.Valuation {
-	return messages.Valuation{Class: messages.Sigmoidal, Max: most, Mu: mu, Delta: delta}
+func sigmoid(most, mu, delta float64) jobmsg.Valuation {
+	return jobmsg.Valuation{Class: jobmsg.Sigmoidal, Max: most, Mu: mu, Delta: delta}
 }
 
 // class has types of a class, as the estimator would have collected them.
-var class = []messages.Valuation{sigmoid(10, 50, 60), sigmoid(30, 100, 100), sigmoid(20, 200, 50), sigmoid(25, 400, 300), sigmoid(15, 800, 200)}
+var class = []jobmsg.Valuation{sigmoid(10, 50, 60), sigmoid(30, 100, 100), sigmoid(20, 200, 50), sigmoid(25, 400, 300), sigmoid(15, 800, 200)}
 
 // bidOf returns a bid of a number of tasks of 10 s, to be submitted at an instant.
 func bidOf(id messages.JobID, at messages.Time, tasks int) *mechanism.Bid {
@@ -61,7 +63,7 @@ func quote(t testing.TB, m *Mechanism, view *mechanism.View, bid *mechanism.Bid,
 // TestTheLifeOfAContract: jobs are quoted and take the contract of their declared type. They must get slots in the
 // order of the scheduler, and owe the price of the contract.
 func TestTheLifeOfAContract(t *testing.T) {
-	m := market(t, messages.Market{})
+	m := market(t, marketmsg.Market{})
 	view := grid(4, 4)
 	for id := range messages.JobID(6) {
 		bid := bidOf(id+1, view.Now, 10)
@@ -82,7 +84,7 @@ func TestTheLifeOfAContract(t *testing.T) {
 	}
 	job := view.Jobs[first]
 	view.Now += 60 * second
-	p := m.Settle(view, job, mechanism.End{State: messages.Completed, Completed: view.Now})[0]
+	p := m.Settle(view, job, mechanism.End{State: jobmsg.Completed, Completed: view.Now})[0]
 	replica := curve(t, job.Contract.Replica)
 	want := job.Contract.Price.Float() * replica.At(60) / job.Contract.Promised
 	if math.Abs(p.Amount.Float()-want) > 5.1e-7 || p.From != job.Job || p.To != 0 || !strings.Contains(p.Reason, "received") {
@@ -93,40 +95,40 @@ func TestTheLifeOfAContract(t *testing.T) {
 // TestSettlement checks amounts computed by hand. The price of 6 credits was agreed for completing within 100 s,
 // worth 8 of 10 credits (linear from 80 s to 180 s).
 func TestSettlement(t *testing.T) {
-	falls := messages.Valuation{Class: messages.LinearDecay, Max: 10, Mu: 80, Delta: 100}
-	c := &messages.Contract{Completion: 1100 * second, Price: 6 * messages.Credit, Promised: 8, Replica: falls, Surrogate: falls}
+	falls := jobmsg.Valuation{Class: jobmsg.LinearDecay, Max: 10, Mu: 80, Delta: 100}
+	c := &jobmsg.Contract{Completion: 1100 * second, Price: 6 * messages.Credit, Promised: 8, Replica: falls, Surrogate: falls}
 	for _, test := range []struct {
 		after    messages.Time
-		state    messages.State
+		state    jobmsg.State
 		budget   messages.Credits
 		both     messages.Credits
 		lateOnly messages.Credits
 		says     string
 	}{
-		{100, messages.Completed, 100, 6_000_000, 6_000_000, "= 6:"},
-		{80, messages.Completed, 100, 7_500_000, 6_000_000, "6 credits agreed × 10 received / 8 promised = 7.5: completed 80 s after submission, promised 100 s"},
-		{10, messages.Completed, 100, 7_500_000, 6_000_000, "10 received"},
-		{130, messages.Completed, 100, 3_750_000, 3_750_000, "6 credits agreed × 5 received / 8 promised = 3.75"},
-		{180, messages.Completed, 100, 0, 0, "0 received"},
-		{10, messages.Completed, 7, 7_000_000, 6_000_000, "no more is charged than its budget"},
-		{10, messages.Failed, 100, 7_500_000, 6_000_000, "if it had completed when its program"},
-		{10, messages.Cancelled, 100, 7_500_000, 6_000_000, "if it had completed when its program"},
+		{100, jobmsg.Completed, 100, 6_000_000, 6_000_000, "= 6:"},
+		{80, jobmsg.Completed, 100, 7_500_000, 6_000_000, "6 credits agreed × 10 received / 8 promised = 7.5: completed 80 s after submission, promised 100 s"},
+		{10, jobmsg.Completed, 100, 7_500_000, 6_000_000, "10 received"},
+		{130, jobmsg.Completed, 100, 3_750_000, 3_750_000, "6 credits agreed × 5 received / 8 promised = 3.75"},
+		{180, jobmsg.Completed, 100, 0, 0, "0 received"},
+		{10, jobmsg.Completed, 7, 7_000_000, 6_000_000, "no more is charged than its budget"},
+		{10, jobmsg.Failed, 100, 7_500_000, 6_000_000, "if it had completed when its program"},
+		{10, jobmsg.Cancelled, 100, 7_500_000, 6_000_000, "if it had completed when its program"},
 	} {
 		job := &mechanism.Job{Bid: &mechanism.Bid{Job: 3, Arrived: 1000 * second, Budget: test.budget * messages.Credit, Contract: c}}
 		job.Received = 10e9
 		view := grid(1, 1)
 		view.Now += test.after * second
 		end := mechanism.End{State: test.state, Tasks: 4, Began: 2, Completed: view.Now, Delivered: job.Received}
-		p := market(t, messages.Market{}).Settle(view, job, end)[0]
+		p := market(t, marketmsg.Market{}).Settle(view, job, end)[0]
 		if p.Amount != test.both || !strings.Contains(p.Reason, test.says) {
 			t.Errorf("after %d s, %v: %+v, want %v, %q", test.after, test.state, p, test.both, test.says)
 		}
-		p = market(t, messages.Market{LateOnly: true}).Settle(view, job, end)[0]
+		p = market(t, marketmsg.Market{LateOnly: true}).Settle(view, job, end)[0]
 		if p.Amount != test.lateOnly || p.Reason == "" {
 			t.Errorf("late only, after %d s, %v: %+v, want %v", test.after, test.state, p, test.lateOnly)
 		}
 	}
-	p := market(t, messages.Market{}).Settle(grid(1, 1), &mechanism.Job{Bid: &mechanism.Bid{Job: 3}}, mechanism.End{State: messages.Completed})[0]
+	p := market(t, marketmsg.Market{}).Settle(grid(1, 1), &mechanism.Job{Bid: &mechanism.Bid{Job: 3}}, mechanism.End{State: jobmsg.Completed})[0]
 	if p.Amount != 0 || !strings.Contains(p.Reason, "no contract") {
 		t.Errorf("without a contract: %+v", p)
 	}
@@ -135,14 +137,14 @@ func TestSettlement(t *testing.T) {
 // TestAQuoteThatWasTakenLate: a job completes at the promised instant, but was submitted some time after its
 // quote. So it waited less than was promised and pays more, and the reason must say why.
 func TestAQuoteThatWasTakenLate(t *testing.T) {
-	m := market(t, messages.Market{Replicas: 2})
+	m := market(t, marketmsg.Market{Replicas: 2})
 	const told = "counts from the quote"
 	for _, late := range []messages.Time{0, 10} {
 		replica := sigmoid(20, 80, 40)
-		c := messages.Contract{Completion: 1100 * second, Price: 6 * messages.Credit, Promised: 10, Replica: replica, Surrogate: replica}
+		c := jobmsg.Contract{Completion: 1100 * second, Price: 6 * messages.Credit, Promised: 10, Replica: replica, Surrogate: replica}
 		bid := bidOf(1, (1000+late)*second, 1)
 		bid.Contract = &c
-		p := m.Settle(&mechanism.View{Now: 1100 * second, Classes: []mechanism.Class{{Name: "cpu", Slots: 1}}}, &mechanism.Job{Bid: bid, Received: messages.Duration(10e9)}, mechanism.End{State: messages.Completed, Began: 1, Completed: 1100 * second, Delivered: messages.Duration(10e9)})
+		p := m.Settle(&mechanism.View{Now: 1100 * second, Classes: []mechanism.Class{{Name: "cpu", Slots: 1}}}, &mechanism.Job{Bid: bid, Received: messages.Duration(10e9)}, mechanism.End{State: jobmsg.Completed, Began: 1, Completed: 1100 * second, Delivered: messages.Duration(10e9)})
 		if (p[0].Amount > c.Price) != (late > 0) || strings.Contains(p[0].Reason, told) != (late > 0) {
 			t.Errorf("%d s late: %+v", late, p)
 		}
@@ -154,7 +156,7 @@ func TestAQuoteThatWasTakenLate(t *testing.T) {
 func TestExPostRationalityOnTheMarket(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		lateOnly := rapid.Bool().Draw(r, "late only")
-		m, view := market(t, messages.Market{Replicas: 20, LateOnly: lateOnly}), grid(2, 1)
+		m, view := market(t, marketmsg.Market{Replicas: 20, LateOnly: lateOnly}), grid(2, 1)
 		for id := range messages.JobID(rapid.IntRange(0, 8).Draw(r, "jobs")) {
 			bid := bidOf(id+1, view.Now, 3)
 			view.Jobs = append(view.Jobs, take(t, quote(t, m, view, bid, uint64(id)), bid))
@@ -171,7 +173,7 @@ func TestExPostRationalityOnTheMarket(t *testing.T) {
 		after := rapid.IntRange(0, 3000).Draw(r, "seconds")
 		at := *view
 		at.Now += messages.Time(after) * second
-		p := m.Settle(&at, &mechanism.Job{Bid: bid}, mechanism.End{State: messages.Completed, Completed: at.Now})[0]
+		p := m.Settle(&at, &mechanism.Job{Bid: bid}, mechanism.End{State: jobmsg.Completed, Completed: at.Now})[0]
 		if received := curve(t, c.Replica).At(float64(after)); p.Amount < 0 || p.Amount.Float() > received+5.1e-7 {
 			r.Errorf("%+v completed after %d s, is worth %v and owes %v", c, after, received, p.Amount)
 		}
@@ -185,7 +187,7 @@ func TestExPostRationalityOnTheMarket(t *testing.T) {
 // in the order of the scheduler, to each as many as it has tasks for.
 func TestAllocationsOfAContractMarket(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		m, view := market(t, messages.Market{Replicas: 5}), grid(rapid.IntRange(0, 5).Draw(r, "slots"), rapid.IntRange(0, 9).Draw(r, "idle"))
+		m, view := market(t, marketmsg.Market{Replicas: 5}), grid(rapid.IntRange(0, 5).Draw(r, "slots"), rapid.IntRange(0, 9).Draw(r, "idle"))
 		pending := 0
 		for id := range messages.JobID(rapid.IntRange(0, 7).Draw(r, "jobs")) {
 			bid := bidOf(id+1, view.Now, 3)
@@ -221,9 +223,9 @@ func TestAllocationsOfAContractMarket(t *testing.T) {
 // TestMoreJobsThanCanBePlanned checks that too many jobs for the scheduler are served in the order of their promised
 // completion.
 func TestMoreJobsThanCanBePlanned(t *testing.T) {
-	m, view := market(t, messages.Market{}), grid(1, 1)
+	m, view := market(t, marketmsg.Market{}), grid(1, 1)
 	for id := range messages.JobID(deadlineaware.MostJobs + 1) {
-		c := &messages.Contract{Completion: view.Now + messages.Time(id%1000+1), Surrogate: class[0]}
+		c := &jobmsg.Contract{Completion: view.Now + messages.Time(id%1000+1), Surrogate: class[0]}
 		view.Jobs = append(view.Jobs, &mechanism.Job{Bid: &mechanism.Bid{Job: id + 1, Arrived: view.Now, Contract: c}, Pending: []int{1}, Running: []int{0}})
 	}
 	view.Jobs[0].Contract = nil
@@ -236,14 +238,14 @@ func TestMoreJobsThanCanBePlanned(t *testing.T) {
 }
 
 func TestExplanationsOfAContractMarket(t *testing.T) {
-	m, view := market(t, messages.Market{}), grid(2, 0)
+	m, view := market(t, marketmsg.Market{}), grid(2, 0)
 	for id := range messages.JobID(3) {
 		job := take(t, quote(t, m, view, bidOf(id+1, view.Now, 4), uint64(id)), bidOf(id+1, view.Now, 4))
 		job.Contract.Surrogate = sigmoid(10, 200*float64(id+1), 50)
 		view.Jobs = append(view.Jobs, job)
 	}
 	hopeless := take(t, quote(t, m, view, bidOf(9, view.Now, 4), 9), bidOf(9, view.Now, 4))
-	hopeless.Contract.Surrogate = messages.Valuation{Class: messages.Hard, Max: 1, Deadline: 1}
+	hopeless.Contract.Surrogate = jobmsg.Valuation{Class: jobmsg.Hard, Max: 1, Deadline: 1}
 	view.Jobs = append(view.Jobs, hopeless)
 	check := func(job *mechanism.Job, reason, says string) {
 		t.Helper()
@@ -266,13 +268,13 @@ func TestExplanationsOfAContractMarket(t *testing.T) {
 // TestANewLeaderDecidesAlike makes the mechanism anew and gives it the same view. It must return the same quotes and
 // shares, whatever the old one was asked before.
 func TestANewLeaderDecidesAlike(t *testing.T) {
-	old, view := market(t, messages.Market{Replicas: 40}), grid(3, 2)
+	old, view := market(t, marketmsg.Market{Replicas: 40}), grid(3, 2)
 	for id := range messages.JobID(8) {
 		bid := bidOf(id+1, view.Now, 2+int(id))
 		view.Jobs = append(view.Jobs, take(t, quote(t, old, view, bid, uint64(id)), bid))
 		old.Allocate(view)
 	}
-	fresh, bid := market(t, messages.Market{Replicas: 40}), bidOf(20, view.Now, 5)
+	fresh, bid := market(t, marketmsg.Market{Replicas: 40}), bidOf(20, view.Now, 5)
 	if a, b := quote(t, old, view, bid, 5), quote(t, fresh, view, bid, 5); !reflect.DeepEqual(a, b) {
 		t.Errorf("%+v, made anew %+v", a, b)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Contract is an entry of a menu: a completion time and its price. A job with this contract is scheduled as if it
@@ -108,7 +109,7 @@ func (c *Contract) Settle(replica *valuation.Curve, completed float64, lateOnly 
 
 // Scheduler is the black box. For each type it returns when the job is expected to complete, in seconds after
 // submission, if the job declares this type and all other jobs stay unchanged.
-type Scheduler func(types []messages.Valuation) ([]float64, error)
+type Scheduler func(types []job.Valuation) ([]float64, error)
 
 // Offer is a menu and all data from which it was made.
 type Offer struct {

@@ -10,6 +10,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // mostPlaced bounds the number of jobs times the number of slots. Above it, whether promises are kept is not
@@ -166,7 +167,7 @@ func (x *prospect) room(at int) (alone, among float64) {
 // committed returns a scheduler that does not break earlier promises: whatever type a job declares, its completion
 // time is not before there is room for it.
 func (x *prospect) committed(at int, box Scheduler) Scheduler {
-	return func(types []messages.Valuation) ([]float64, error) {
+	return func(types []job.Valuation) ([]float64, error) {
 		times, err := box(types)
 		_, room := x.room(at)
 		for k := range times {

@@ -7,6 +7,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 // TestKept: a promise is kept if the job completes at most a second or a hundredth of the time late, or while
@@ -14,22 +16,22 @@ import (
 // owner ended the job before the promised time, it is not known whether the promise would have been kept.
 func TestKept(t *testing.T) {
 	const arrived, promised = 1000 * second, 1400 * second
-	falls := messages.Valuation{Class: messages.LinearDecay, Max: 20, Mu: 100, Delta: 1000}
-	lasts := messages.Valuation{Class: messages.Hard, Max: 20, Deadline: 600}
+	falls := job.Valuation{Class: job.LinearDecay, Max: 20, Mu: 100, Delta: 1000}
+	lasts := job.Valuation{Class: job.Hard, Max: 20, Deadline: 600}
 	for name, c := range map[string]struct {
-		contract    *messages.Contract
+		contract    *job.Contract
 		end         mechanism.End
 		kept, known bool
 	}{
-		"on time":               {&messages.Contract{Completion: promised, Promised: 14, Replica: falls}, mechanism.End{Completed: promised, Began: 1}, true, true},
-		"3 s late of 400":       {&messages.Contract{Completion: promised, Promised: 14, Replica: falls}, mechanism.End{Completed: promised + 3*second, Began: 1}, true, true},
-		"20 s late":             {&messages.Contract{Completion: promised, Promised: 14, Replica: falls}, mechanism.End{Completed: promised + 20*second, Began: 1, Delivered: 10e9}, false, true},
-		"by its own doing":      {&messages.Contract{Completion: promised, Promised: 14, Replica: falls}, mechanism.End{Completed: promised + 20*second, Began: 1, Delivered: 40e9}, true, true},
-		"worth as much":         {&messages.Contract{Completion: promised, Promised: 20, Replica: lasts}, mechanism.End{Completed: promised + 199*second, Began: 1, Delivered: 10e9}, true, true},
-		"worth nothing":         {&messages.Contract{Completion: promised, Promised: 20, Replica: lasts}, mechanism.End{Completed: promised + 201*second, Began: 1, Delivered: 10e9}, false, true},
-		"ended before it is":    {&messages.Contract{Completion: promised, Promised: 14, Replica: falls}, mechanism.End{At: promised}, false, false},
-		"never, and ended late": {&messages.Contract{Completion: promised, Promised: 14, Replica: falls}, mechanism.End{At: promised + 20*second}, false, true},
-		"promised nothing":      {&messages.Contract{Completion: promised, Replica: falls}, mechanism.End{Completed: promised + 900*second, Began: 1}, false, false},
+		"on time":               {&job.Contract{Completion: promised, Promised: 14, Replica: falls}, mechanism.End{Completed: promised, Began: 1}, true, true},
+		"3 s late of 400":       {&job.Contract{Completion: promised, Promised: 14, Replica: falls}, mechanism.End{Completed: promised + 3*second, Began: 1}, true, true},
+		"20 s late":             {&job.Contract{Completion: promised, Promised: 14, Replica: falls}, mechanism.End{Completed: promised + 20*second, Began: 1, Delivered: 10e9}, false, true},
+		"by its own doing":      {&job.Contract{Completion: promised, Promised: 14, Replica: falls}, mechanism.End{Completed: promised + 20*second, Began: 1, Delivered: 40e9}, true, true},
+		"worth as much":         {&job.Contract{Completion: promised, Promised: 20, Replica: lasts}, mechanism.End{Completed: promised + 199*second, Began: 1, Delivered: 10e9}, true, true},
+		"worth nothing":         {&job.Contract{Completion: promised, Promised: 20, Replica: lasts}, mechanism.End{Completed: promised + 201*second, Began: 1, Delivered: 10e9}, false, true},
+		"ended before it is":    {&job.Contract{Completion: promised, Promised: 14, Replica: falls}, mechanism.End{At: promised}, false, false},
+		"never, and ended late": {&job.Contract{Completion: promised, Promised: 14, Replica: falls}, mechanism.End{At: promised + 20*second}, false, true},
+		"promised nothing":      {&job.Contract{Completion: promised, Replica: falls}, mechanism.End{Completed: promised + 900*second, Began: 1}, false, false},
 		"no contract":           {nil, mechanism.End{Completed: promised, Began: 1}, false, false},
 	} {
 		job := &mechanism.Job{Bid: &mechanism.Bid{Arrived: arrived, Length: 10e9, Contract: c.contract}}
@@ -44,14 +46,14 @@ func TestKept(t *testing.T) {
 // promised another time, and all three promises must be kept. This also holds if all three ask for quotes
 // before the first is submitted.
 func TestNoPromiseIsSoldTwice(t *testing.T) {
-	m := market(t, messages.Market{})
+	m := market(t, marketmsg.Market{})
 	urgent := func(id messages.JobID) *mechanism.Bid {
 		bid := bidOf(id, 1000*second, 4)
-		bid.Valuation = &messages.Valuation{Class: messages.LinearDecay, Max: 20, Delta: 600 / float64(id)}
+		bid.Valuation = &job.Valuation{Class: job.LinearDecay, Max: 20, Delta: 600 / float64(id)}
 		return bid
 	}
-	quoted := func(view *mechanism.View, bid *mechanism.Bid) messages.Contract {
-		q, err := m.Quote(view, bid, []messages.Valuation{*bid.Valuation}, 1)
+	quoted := func(view *mechanism.View, bid *mechanism.Bid) job.Contract {
+		q, err := m.Quote(view, bid, []job.Valuation{*bid.Valuation}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,14 +62,14 @@ func TestNoPromiseIsSoldTwice(t *testing.T) {
 		}
 		return q.Contracts[q.Declared]
 	}
-	forgetful := func(view *mechanism.View, bid *mechanism.Bid) messages.Contract {
+	forgetful := func(view *mechanism.View, bid *mechanism.Bid) job.Contract {
 		p, at := with(view, bid)
-		times, err := DeadlineAware(p, at)([]messages.Valuation{*bid.Valuation})
+		times, err := DeadlineAware(p, at)([]job.Valuation{*bid.Valuation})
 		if err != nil {
 			t.Fatal(err)
 		}
 		declared := curve(t, *bid.Valuation)
-		return messages.Contract{Completion: view.Now.Add(seconds(times[0])), Promised: declared.At(times[0]), Replica: *bid.Valuation, Surrogate: *bid.Valuation}
+		return job.Contract{Completion: view.Now.Add(seconds(times[0])), Promised: declared.At(times[0]), Replica: *bid.Valuation, Surrogate: *bid.Valuation}
 	}
 	underneath := func(view *mechanism.View) []int {
 		order, err := deadlineaware.Order(problem(view))
@@ -77,7 +79,7 @@ func TestNoPromiseIsSoldTwice(t *testing.T) {
 		return order
 	}
 	for name, c := range map[string]struct {
-		quote  func(*mechanism.View, *mechanism.Bid) messages.Contract
+		quote  func(*mechanism.View, *mechanism.Bid) job.Contract
 		order  func(*mechanism.View) []int
 		atOnce bool
 		times  int
@@ -89,7 +91,7 @@ func TestNoPromiseIsSoldTwice(t *testing.T) {
 		"control: order by need": {quoted, underneath, false, 3, 2},
 	} {
 		view, kept, times := grid(1, 1), 0, map[messages.Time]bool{}
-		early := map[messages.JobID]messages.Contract{}
+		early := map[messages.JobID]job.Contract{}
 		for id := range messages.JobID(3) {
 			early[id+1] = c.quote(view, urgent(id+1))
 		}
@@ -135,11 +137,11 @@ func TestNoPromiseIsSoldTwice(t *testing.T) {
 // TestSlackIsSold has a job with a promise, and an urgent second job. If the promise leaves enough slack, the
 // second job may go first. If not, it must come after the first.
 func TestSlackIsSold(t *testing.T) {
-	m := market(t, messages.Market{})
+	m := market(t, marketmsg.Market{})
 	for slack, want := range map[messages.Time]float64{0: 80, 39: 80, 45: 40} {
 		view := grid(1, 1)
 		first := bidOf(1, view.Now, 4)
-		first.Contract = &messages.Contract{Completion: view.Now + (40+slack)*second, Promised: 5, Replica: messages.Valuation{Class: messages.Hard, Max: 5, Deadline: 1}, Surrogate: *first.Valuation}
+		first.Contract = &job.Contract{Completion: view.Now + (40+slack)*second, Promised: 5, Replica: job.Valuation{Class: job.Hard, Max: 5, Deadline: 1}, Surrogate: *first.Valuation}
 		view.Jobs = []*mechanism.Job{{Bid: first, Pending: []int{4}, Running: []int{0}}}
 		p, at := with(view, bidOf(2, view.Now, 4))
 		if alone, among := look(view, p).room(at); alone != 40 || among != want {

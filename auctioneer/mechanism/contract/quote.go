@@ -8,12 +8,13 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Quote makes the menu of a job that declares a valuation. For each drawn surrogate, it has the price, and the
 // completion time among the jobs of the view. Equal contracts are shown as one contract. A long menu is shown as a
 // uniform sample.
-func (m *Mechanism) Quote(view *mechanism.View, bid *mechanism.Bid, class []messages.Valuation, seed uint64) (*mechanism.Quote, error) {
+func (m *Mechanism) Quote(view *mechanism.View, bid *mechanism.Bid, class []job.Valuation, seed uint64) (*mechanism.Quote, error) {
 	if bid.Valuation == nil {
 		return nil, messages.Errorf(messages.Invalid, "valuation: is missing: say what the job's completion is worth at each time")
 	}
@@ -50,7 +51,7 @@ func (m *Mechanism) Quote(view *mechanism.View, bid *mechanism.Bid, class []mess
 }
 
 // sampler returns a sampler of the types seen in a class, or of the market's prior types if none were seen.
-func (m *Mechanism) sampler(class messages.ValuationClass, samples []messages.Valuation) (Sampler, error) {
+func (m *Mechanism) sampler(class job.ValuationClass, samples []job.Valuation) (Sampler, error) {
 	for i := range samples {
 		if samples[i].Class != class {
 			return nil, messages.Errorf(messages.Invalid, "samples[%d]: is of class %q: must be of the declared class, %q", i, samples[i].Class, class)
@@ -59,7 +60,7 @@ func (m *Mechanism) sampler(class messages.ValuationClass, samples []messages.Va
 	if len(samples) > 0 {
 		return FromSamples(samples)
 	}
-	prior := slices.DeleteFunc(slices.Clone(m.config.Prior), func(v messages.Valuation) bool { return v.Class != class })
+	prior := slices.DeleteFunc(slices.Clone(m.config.Prior), func(v job.Valuation) bool { return v.Class != class })
 	if len(prior) == 0 {
 		return nil, messages.Errorf(messages.Unavailable, "samples: no type of class %q is known yet: declare a valuation of another class, or have the operator give the market prior types", class)
 	}
@@ -82,8 +83,8 @@ func with(view *mechanism.View, bid *mechanism.Bid) (*deadlineaware.Problem, int
 func (o *Offer) quote(now messages.Time, elapsed float64, shown []Contract) *mechanism.Quote {
 	q := &mechanism.Quote{Free: none}
 	for i, c := range shown {
-		seconds := min(max(0, c.Completion-elapsed), messages.MaxValuationTime)
-		out := messages.Contract{Completion: now + messages.Time(math.Ceil(seconds*1e6)), Promised: c.Value,
+		seconds := min(max(0, c.Completion-elapsed), job.MaxValuationTime)
+		out := job.Contract{Completion: now + messages.Time(math.Ceil(seconds*1e6)), Promised: c.Value,
 			Replica: o.Replicas[c.Replica], Surrogate: o.Surrogates[c.Surrogate]}
 		out.Price, _ = messages.RoundCredits(c.Price)
 		out.Price = min(out.Price, messages.Credits(math.Floor(c.Value*float64(messages.Credit))))

@@ -10,12 +10,14 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 // TestQuoteIsTheOffer compares a quote with NewOffer for the same draw. The completion times come from
 // deadlineaware.New, run once for each surrogate in the job's place.
 func TestQuoteIsTheOffer(t *testing.T) {
-	m := market(t, messages.Market{Replicas: 30})
+	m := market(t, marketmsg.Market{Replicas: 30})
 	view := grid(3, 0)
 	for id := range messages.JobID(7) {
 		bid := bidOf(id+1, view.Now-messages.Time(id)*5*second, 1+int(id))
@@ -34,11 +36,11 @@ func TestQuoteIsTheOffer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slow := func(types []messages.Valuation) ([]float64, error) {
+	slow := func(types []job.Valuation) ([]float64, error) {
 		out := make([]float64, len(types))
 		for k := range types {
 			alone := bidOf(50, bid.Arrived, 4)
-			alone.Contract = &messages.Contract{Surrogate: types[k]}
+			alone.Contract = &job.Contract{Surrogate: types[k]}
 			all := append(slices.Clone(view.Jobs), &mechanism.Job{Bid: alone, Pending: []int{4}})
 			s, err := deadlineaware.New(problem(&mechanism.View{Now: view.Now, Classes: view.Classes, Jobs: all}))
 			if err != nil {
@@ -91,12 +93,12 @@ func TestDeadlineAwareBox(t *testing.T) {
 		{Tasks: 1, Demand: 100, Valuation: *late}, {Tasks: 2, Demand: 40, Elapsed: 30, Valuation: valuation.Curve{}},
 	}}
 	box := DeadlineAware(p, 1)
-	got, err := box([]messages.Valuation{sigmoid(5, 10, 100), sigmoid(5, 2000, 10)})
+	got, err := box([]job.Valuation{sigmoid(5, 10, 100), sigmoid(5, 2000, 10)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	near(t, "completion", got, []float64{70, 170}, 0)
-	if _, err := box([]messages.Valuation{sigmoid(5, 10, 100), {}}); err == nil || !strings.HasPrefix(messages.Detail(err), "surrogates[1].class") {
+	if _, err := box([]job.Valuation{sigmoid(5, 10, 100), {}}); err == nil || !strings.HasPrefix(messages.Detail(err), "surrogates[1].class") {
 		t.Error(err)
 	}
 	if _, err := DeadlineAware(p, 2)(nil); messages.KindOf(err) != messages.Invalid {
@@ -107,7 +109,7 @@ func TestDeadlineAwareBox(t *testing.T) {
 // TestMenuMergesEqualOffers: on an idle grid all surrogates complete at the same instant at a price of 0, so the menu
 // must have the declared contract alone. On a busy grid no two contracts may have the same completion and price.
 func TestMenuMergesEqualOffers(t *testing.T) {
-	m := market(t, messages.Market{})
+	m := market(t, marketmsg.Market{})
 	view := grid(4, 4)
 	q := quote(t, m, view, bidOf(1, view.Now, 1), 5)
 	if len(q.Contracts) != 1 || q.Declared != 0 || q.Free != 0 || q.Contracts[0].Price != 0 {

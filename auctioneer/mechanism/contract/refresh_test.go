@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 // TestWhoWaitsIsOrderedAnewWhenASlotIsNear: if all slots are planned to be taken, the waiting jobs must be ordered
@@ -19,7 +20,7 @@ func TestWhoWaitsIsOrderedAnewWhenASlotIsNear(t *testing.T) {
 		{0, []messages.Time{0, 3660 * second}, 354 * second}, // longer than planned: as if a new task had begun after an hour
 		{1, []messages.Time{0}, 10 * second},
 	} {
-		m, view := market(t, messages.Market{}), grid(2, c.idle)
+		m, view := market(t, marketmsg.Market{}), grid(2, c.idle)
 		view.Now = 10_000 * second
 		add := func(ran messages.Time, running int) {
 			bid := bidOf(messages.JobID(len(view.Jobs)+1), view.Now, 1)
@@ -40,7 +41,7 @@ func TestWhoWaitsIsOrderedAnewWhenASlotIsNear(t *testing.T) {
 			t.Errorf("%+v: ordered anew after %v", c, wake.Sub(view.Now))
 		}
 	}
-	if wake := market(t, messages.Market{}).Allocate(grid(2, 2)).Wake; wake != 0 {
+	if wake := market(t, marketmsg.Market{}).Allocate(grid(2, 2)).Wake; wake != 0 {
 		t.Errorf("without jobs it is ordered anew at %v", wake)
 	}
 }

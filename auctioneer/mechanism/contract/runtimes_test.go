@@ -6,7 +6,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
-	"github.com/candor-grid/candor/messages"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 // TestPlansWithWhatWasSeen: with enough runs seen, a task is planned with their robust quantile. With fewer, it is
@@ -28,7 +28,7 @@ func TestPlansWithWhatWasSeen(t *testing.T) {
 		{"enough", &mechanism.Runtimes{Seconds: samples, Divergence: 0.1, Runs: 3}, robust, "by 3 runs of such tasks (10 s are declared)"},
 		{"none of any use", &mechanism.Runtimes{Runs: 9}, 10, "10 s declared"},
 	} {
-		m, view := market(t, messages.Market{}), grid(1, 0)
+		m, view := market(t, marketmsg.Market{}), grid(1, 0)
 		bid := bidOf(1, view.Now, 2)
 		bid.Runtimes = c.seen
 		job := take(t, quote(t, m, view, bid, 1), bid)
@@ -45,7 +45,7 @@ func TestPlansWithWhatWasSeen(t *testing.T) {
 // TestQuotesFollowWhatWasSeen: if tasks are known to take longer than declared, quotes must have later completion
 // times.
 func TestQuotesFollowWhatWasSeen(t *testing.T) {
-	m, view := market(t, messages.Market{}), grid(1, 1)
+	m, view := market(t, marketmsg.Market{}), grid(1, 1)
 	first := func(seen *mechanism.Runtimes) float64 {
 		bid := bidOf(1, view.Now, 3)
 		bid.Runtimes = seen

@@ -6,7 +6,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Other is another job that waits for the same slots as the job to be priced.
@@ -19,10 +19,10 @@ type Other struct {
 // earliest deadline. The deadline of a declared type is the last time at which it has half of its largest value. The
 // job completes when its own work and all work with the same or an earlier deadline is done.
 func EarliestDeadline(slots, demand float64, others []Other) (Scheduler, error) {
-	if !(slots > 0 && slots <= messages.MaxValuationTime) {
+	if !(slots > 0 && slots <= job.MaxValuationTime) {
 		return nil, casefile.Invalid("schedule.slots", "must be positive, is %v", slots)
 	}
-	if !(demand >= 0 && demand <= messages.MaxValuationTime) {
+	if !(demand >= 0 && demand <= job.MaxValuationTime) {
 		return nil, casefile.Invalid("schedule.demand", "must not be negative, is %v", demand)
 	}
 	line := slices.Clone(others)
@@ -30,12 +30,12 @@ func EarliestDeadline(slots, demand float64, others []Other) (Scheduler, error) 
 	done := make([]float64, len(line)+1) // done[i]: when the job completes if i of the others are before it
 	done[0] = demand / slots
 	for i, o := range line {
-		if !(o.Demand >= 0 && o.Demand <= messages.MaxValuationTime) || o.Deadline != o.Deadline {
+		if !(o.Demand >= 0 && o.Demand <= job.MaxValuationTime) || o.Deadline != o.Deadline {
 			return nil, casefile.Invalid("schedule.jobs", "a deadline must be a number and a demand not negative; there are %v and %v", o.Deadline, o.Demand)
 		}
 		done[i+1] = done[i] + o.Demand/slots
 	}
-	return func(types []messages.Valuation) ([]float64, error) {
+	return func(types []job.Valuation) ([]float64, error) {
 		out := make([]float64, len(types))
 		for k, t := range types {
 			c, err := valuation.New(t)
@@ -57,5 +57,5 @@ func EarliestDeadline(slots, demand float64, others []Other) (Scheduler, error) 
 
 // Fixed returns a black box that always returns the given times, one for each surrogate.
 func Fixed(completion []float64) Scheduler {
-	return func([]messages.Valuation) ([]float64, error) { return slices.Clone(completion), nil }
+	return func([]job.Valuation) ([]float64, error) { return slices.Clone(completion), nil }
 }

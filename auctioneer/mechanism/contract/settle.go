@@ -7,6 +7,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // Settle charges a completed job. It owes the agreed price, multiplied by the value received and divided by the value
@@ -27,7 +28,7 @@ func (m *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 		if amount, p.Reason = m.owed(c, job.Arrived, at); at != end.Completed {
 			p.Reason += fmt.Sprintf("; it completed %.6g s later than that, and its tasks took %.6g s more than planned", end.Completed.Sub(at).Seconds(), own.Seconds())
 		}
-		if end.State != messages.Completed {
+		if end.State != jobmsg.Completed {
 			p.Reason = "what it would owe if it had completed when its program or its owner ended it: " + p.Reason
 		}
 		if p.Amount = min(amount, job.Budget); p.Amount < amount {
@@ -49,7 +50,7 @@ func charged(job *mechanism.Job, end mechanism.End) (at messages.Time, own messa
 }
 
 // owed returns the amount owed for a contract, and words that say how it was computed.
-func (m *Mechanism) owed(c *messages.Contract, arrived, completed messages.Time) (messages.Credits, string) {
+func (m *Mechanism) owed(c *jobmsg.Contract, arrived, completed messages.Time) (messages.Credits, string) {
 	replica, err := valuation.New(c.Replica)
 	if err != nil { // Admit refuses such a contract
 		return 0, "owes nothing: " + err.Error()
@@ -70,7 +71,7 @@ func (m *Mechanism) owed(c *messages.Contract, arrived, completed messages.Time)
 }
 
 // Most returns the highest amount that can be owed for a contract, over all completion times.
-func Most(c *messages.Contract, lateOnly bool) messages.Credits {
+func Most(c *jobmsg.Contract, lateOnly bool) messages.Credits {
 	replica, err := valuation.New(c.Replica)
 	if lateOnly || err != nil {
 		return c.Price

@@ -8,7 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // enumerate is a simple oracle. It tries all ways to match the given rows to different given columns, and returns the
@@ -120,8 +120,8 @@ func whole(r *rand.Rand, m, most int) []float64 {
 }
 
 // paperType draws a type with the distribution of the paper's evaluation.
-func paperType(r *rand.Rand) messages.Valuation {
-	return messages.Valuation{Class: messages.Sigmoidal, Max: 100, Mu: 2000 + 1000*r.NormFloat64(), Delta: 1000 + 500*r.NormFloat64()}
+func paperType(r *rand.Rand) job.Valuation {
+	return job.Valuation{Class: job.Sigmoidal, Max: 100, Mu: 2000 + 1000*r.NormFloat64(), Delta: 1000 + 500*r.NormFloat64()}
 }
 
 // sigmoids draws weights from valuations, with one completion time for each surrogate. The times are "near" the

@@ -6,12 +6,14 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 // TestATaskOfSeveralSlotsIsPlannedAsSoManyTasks compares a job of 2 tasks of 3 slots with a job of 6 tasks of one
 // slot, among other jobs. Both must have the same menu, get the same slots, and owe the same for the same slot time.
 func TestATaskOfSeveralSlotsIsPlannedAsSoManyTasks(t *testing.T) {
-	m := market(t, messages.Market{Replicas: 30})
+	m := market(t, marketmsg.Market{Replicas: 30})
 	wide, narrow := bidOf(50, 990*second, 2), bidOf(50, 990*second, 6)
 	wide.Width, wide.Alone = 3, 3
 	of := func(bid *mechanism.Bid) (*mechanism.Quote, *mechanism.View) {
@@ -39,8 +41,8 @@ func TestATaskOfSeveralSlotsIsPlannedAsSoManyTasks(t *testing.T) {
 	late := among.Jobs[at].Contract.Completion + 40*second
 	// Each of the 6 slots was used 3 s more than planned. The wide job has begun 2 tasks, the other job 6.
 	delivered := 6 * (among.Jobs[at].Contract.Planned + 3e9)
-	a := m.Settle(among, among.Jobs[at], mechanism.End{State: messages.Completed, Completed: late, Began: 2, Delivered: delivered})
-	b := m.Settle(alike, alike.Jobs[at], mechanism.End{State: messages.Completed, Completed: late, Began: 6, Delivered: delivered})
+	a := m.Settle(among, among.Jobs[at], mechanism.End{State: job.Completed, Completed: late, Began: 2, Delivered: delivered})
+	b := m.Settle(alike, alike.Jobs[at], mechanism.End{State: job.Completed, Completed: late, Began: 6, Delivered: delivered})
 	if !reflect.DeepEqual(a, b) || a[0].Amount == 0 {
 		t.Errorf("it owes %+v, want %+v", a, b)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 // Defaults of a market's parameters. mostHistory is the number of ended jobs that are remembered, because the prices
@@ -17,7 +18,7 @@ const (
 )
 
 // prepared returns a market with its defaults filled in, or an error if its parameters are invalid.
-func prepared(m messages.Market) (messages.Market, error) {
+func prepared(m marketmsg.Market) (marketmsg.Market, error) {
 	if len(m.Classes) != 1 {
 		return m, messages.Errorf(messages.Invalid, "market %s: classes: must be exactly one, there are %d", m.Name, len(m.Classes))
 	}

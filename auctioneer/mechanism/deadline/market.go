@@ -3,13 +3,14 @@ package deadline
 import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // Mechanism runs a live market. It implements mechanism.Mechanism, mechanism.Deferred and
 // mechanism.Remembering.
 type Mechanism struct {
-	config  messages.Market
+	config  marketmsg.Market
 	units   calendar
 	seats   map[messages.JobID]*seat // by job of the view
 	ranking ranking
@@ -18,15 +19,15 @@ type Mechanism struct {
 }
 
 // Describe returns the traits of the mechanism.
-func Describe(m *messages.Market) mechanism.Traits {
+func Describe(m *marketmsg.Market) mechanism.Traits {
 	t := mechanism.Traits{
-		Name: messages.DeadlineBid, Make: mechanism.Maker(NewMechanism), Solve: SolveDocument,
+		Name: marketmsg.DeadlineBid, Make: mechanism.Maker(NewMechanism), Solve: SolveDocument,
 		Who:        "jobs that can still meet their deadlines, by value and work done",
 		Cost:       "the smallest value that was enough, if the job had its time by its deadline; outputs and logs can be read then",
 		Parameters: []string{"preemption", "settle", "lambda", "slot", "scale", "hand_over"}, Bid: []string{"budget", "length", "value", "deadline"},
 		Manner: mechanism.Manner{Attentive: true, Directs: true, Wide: true, Even: true, Stays: true},
 		Owes:   mechanism.UpToValue, Rule: "the price is at most the value: the critical value is known at the deadline",
-		AtDeadline: true, Keeps: m.HandOver != messages.HandOverEnd,
+		AtDeadline: true, Keeps: m.HandOver != marketmsg.HandOverEnd,
 		Gains: "nothing that was tried; what owners do with commands was tried in part",
 	}
 	if !t.Keeps {
@@ -36,7 +37,7 @@ func Describe(m *messages.Market) mechanism.Traits {
 }
 
 // NewMechanism makes the mechanism of a valid market.
-func NewMechanism(m messages.Market) (*Mechanism, error) {
+func NewMechanism(m marketmsg.Market) (*Mechanism, error) {
 	c, err := prepared(m)
 	if err != nil {
 		return nil, err

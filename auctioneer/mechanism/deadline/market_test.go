@@ -11,12 +11,14 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 const second = messages.Duration(1e9)
 
 func live(t interface{ Fatal(...any) }, lambda float64) *Mechanism {
-	m, err := NewMechanism(messages.Market{Name: "main", Classes: []messages.Name{"cpu"}, Slot: 10 * second, Lambda: &lambda, Scale: 4})
+	m, err := NewMechanism(marketmsg.Market{Name: "main", Classes: []messages.Name{"cpu"}, Slot: 10 * second, Lambda: &lambda, Scale: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +41,7 @@ type market struct {
 	view  *mechanism.View
 	units map[messages.JobID][]int
 	paid  map[messages.JobID]messages.Credits
-	gone  map[messages.JobID]messages.State
+	gone  map[messages.JobID]jobmsg.State
 	owing []*mechanism.Job // jobs that have completed and are not settled yet
 	notes map[messages.JobID]mechanism.Note
 	early map[messages.JobID]bool           // jobs that were settled before their deadline
@@ -56,7 +58,7 @@ func noJobs(m *market)  { m.knows = false }
 // play runs a problem on a live market from its first to its last unit. Before and after each decision it calls
 // change. If change returns true, a new mechanism takes over.
 func play(t interface{ Fatal(...any) }, p *Problem, change func() bool, options ...func(*market)) *market {
-	m := &market{Mechanism: live(t, p.Lambda), units: map[messages.JobID][]int{}, paid: map[messages.JobID]messages.Credits{}, gone: map[messages.JobID]messages.State{},
+	m := &market{Mechanism: live(t, p.Lambda), units: map[messages.JobID][]int{}, paid: map[messages.JobID]messages.Credits{}, gone: map[messages.JobID]jobmsg.State{},
 		notes: map[messages.JobID]mechanism.Note{}, early: map[messages.JobID]bool{}, over: map[messages.JobID]int{}, bids: map[messages.JobID]*mechanism.Bid{}, knows: true}
 	for _, o := range options {
 		o(m)
@@ -142,8 +144,8 @@ func (m *market) replace(by *Mechanism) {
 }
 
 // completed returns when an ended job was complete for prices, or 0 if it was not.
-func completed(state messages.State, received messages.Duration, at messages.Time) messages.Time {
-	if state == messages.Completed || state != messages.Discarded && received > 0 {
+func completed(state jobmsg.State, received messages.Duration, at messages.Time) messages.Time {
+	if state == jobmsg.Completed || state != jobmsg.Discarded && received > 0 {
 		return at
 	}
 	return 0
@@ -154,7 +156,7 @@ func (m *market) finish(p *Problem, unit int) {
 	for _, job := range slices.Clone(m.view.Jobs) {
 		state, over := m.gone[job.Job]
 		if len(m.units[job.Job]) == p.Tasks[job.Job-1].Length {
-			state, over = messages.Completed, true
+			state, over = jobmsg.Completed, true
 		}
 		if !over {
 			continue
@@ -192,7 +194,7 @@ func (m *market) obey(a *mechanism.Allocation) {
 		case mechanism.Suspend:
 			job.Suspended[0] = job.Width
 		case mechanism.Discard:
-			m.gone[job.Job] = messages.Discarded
+			m.gone[job.Job] = jobmsg.Discarded
 		}
 	}
 }
@@ -236,7 +238,7 @@ func TestLiveMarketIsTheMechanism(t *testing.T) {
 			if d := m.paid[id] - want; d < -1 || d > 1 {
 				t.Fatalf("job %d pays %v, want %v: %+v", id, m.paid[id], want, p)
 			}
-			if m.early[id] && m.gone[id] == messages.Completed {
+			if m.early[id] && m.gone[id] == jobmsg.Completed {
 				early++
 			}
 		}
@@ -377,7 +379,7 @@ func TestADiscardedJobIsNotToldThatItHadNoSlot(t *testing.T) {
 		m := live(t, 0)
 		job := &mechanism.Job{Bid: bidOf(1, Task{Arrival: 1, Deadline: 2, Length: 2, Value: 20}), Pending: []int{1}, Running: []int{0}, Received: received}
 		m.Allocate(&mechanism.View{Now: at(1), Classes: []mechanism.Class{{Name: "cpu", Slots: 1}}, Jobs: []*mechanism.Job{job}})
-		got := m.Settle(&mechanism.View{Now: at(2), Classes: []mechanism.Class{{Name: "cpu", Slots: 1}}}, job, mechanism.End{State: messages.Discarded})
+		got := m.Settle(&mechanism.View{Now: at(2), Classes: []mechanism.Class{{Name: "cpu", Slots: 1}}}, job, mechanism.End{State: jobmsg.Discarded})
 		if len(got) != 1 || got[0].Amount != 0 || !strings.Contains(got[0].Reason, want) {
 			t.Errorf("%v on slots: %+v, want %q", received, got, want)
 		}
@@ -389,18 +391,18 @@ func TestADiscardedJobIsNotToldThatItHadNoSlot(t *testing.T) {
 // before that, or that was late, owes nothing.
 func TestSettleChargesWhatWasDelivered(t *testing.T) {
 	for _, c := range []struct {
-		state    messages.State
+		state    jobmsg.State
 		complete int // the unit at whose start the job was complete for prices; 0: never
 		received messages.Duration
 		pays     messages.Credits
 	}{
-		{messages.Completed, 3, 10 * second, 4 * messages.Credit}, {messages.Completed, 12, 10 * second, 0}, {messages.Discarded, 0, 10 * second, 0},
+		{jobmsg.Completed, 3, 10 * second, 4 * messages.Credit}, {jobmsg.Completed, 12, 10 * second, 0}, {jobmsg.Discarded, 0, 10 * second, 0},
 		// The owner decides whether the program succeeds, so failed and cancelled jobs pay too.
-		{messages.Failed, 3, 10 * second, 4 * messages.Credit}, {messages.Cancelled, 3, 10 * second, 4 * messages.Credit}, {messages.Failed, 12, 10 * second, 0},
+		{jobmsg.Failed, 3, 10 * second, 4 * messages.Credit}, {jobmsg.Cancelled, 3, 10 * second, 4 * messages.Credit}, {jobmsg.Failed, 12, 10 * second, 0},
 		// An attempt was ended by its program or its owner, and another attempt ran until the deadline.
-		{messages.Discarded, 2, 10 * second, 4 * messages.Credit}, {messages.Failed, 2, 10 * second, 4 * messages.Credit},
+		{jobmsg.Discarded, 2, 10 * second, 4 * messages.Credit}, {jobmsg.Failed, 2, 10 * second, 4 * messages.Credit},
 		// It printed its result, and then slept until the deadline.
-		{messages.Discarded, 0, 20*second - second/20, 4 * messages.Credit},
+		{jobmsg.Discarded, 0, 20*second - second/20, 4 * messages.Credit},
 	} {
 		m := live(t, 0)
 		one := &mechanism.Job{Bid: bidOf(1, Task{Arrival: 1, Deadline: 2, Length: 2, Value: 20}), Pending: []int{1}, Running: []int{0}}
@@ -425,7 +427,7 @@ func TestSettleChargesWhatWasDelivered(t *testing.T) {
 // TestBeingLateOnPurpose: a job that had all its declared units by its deadline must pay, even if it ends later or
 // fails. With settle on completion it pays nothing.
 func TestBeingLateOnPurpose(t *testing.T) {
-	for _, settle := range []string{"", messages.SettleOnCompletion} {
+	for _, settle := range []string{"", marketmsg.SettleOnCompletion} {
 		m := live(t, 0)
 		m.config.Settle = settle
 		one := &mechanism.Job{Bid: bidOf(1, Task{Arrival: 1, Deadline: 2, Length: 2, Value: 20}), Pending: []int{1}, Running: []int{0}}
@@ -437,7 +439,7 @@ func TestBeingLateOnPurpose(t *testing.T) {
 		if settle != "" {
 			want = 0
 		}
-		for _, state := range []messages.State{messages.Completed, messages.Failed, messages.Cancelled} {
+		for _, state := range []jobmsg.State{jobmsg.Completed, jobmsg.Failed, jobmsg.Cancelled} {
 			if got := m.Settle(view, one, mechanism.End{State: state, At: at(4), Completed: at(4)}); got[0].Amount != want {
 				t.Errorf("%q, %v late: %+v, want %v", settle, state, got, want)
 			}
@@ -455,7 +457,7 @@ func TestSettlingLaterIsNotBeingLate(t *testing.T) {
 	view.Now, view.Jobs = at(3), []*mechanism.Job{two}
 	m.Allocate(view)
 	view.Now = at(6)
-	end := mechanism.End{State: messages.Completed, Completed: at(3)}
+	end := mechanism.End{State: jobmsg.Completed, Completed: at(3)}
 	if due := m.SettleAt(end.At, one, end); due != one.Deadline {
 		t.Errorf("due at %v, want its deadline", due)
 	}
@@ -466,10 +468,10 @@ func TestSettlingLaterIsNotBeingLate(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	cpu := []messages.Name{"cpu"}
-	if _, err := NewMechanism(messages.Market{Name: "main", Classes: cpu}); err != nil {
+	if _, err := NewMechanism(marketmsg.Market{Name: "main", Classes: cpu}); err != nil {
 		t.Fatal(err)
 	}
-	for says, c := range map[string]messages.Market{
+	for says, c := range map[string]marketmsg.Market{
 		"classes: must be exactly one": {Name: "main"},
 		"slot: must be at least":       {Name: "main", Classes: cpu, Slot: 1},
 	} {

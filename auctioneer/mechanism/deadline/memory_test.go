@@ -5,6 +5,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // TestEndedWhileNobodyLed: a job ends while there is no leader. The next leader must count it as gone from that time,
@@ -16,9 +17,9 @@ func TestEndedWhileNobodyLed(t *testing.T) {
 			return &mechanism.Job{Bid: bidOf(id, task), Pending: []int{1}, Running: []int{0}}
 		}
 		better, worse := Task{Arrival: 100, Deadline: 103, Length: 3, Value: 20}, Task{Arrival: 100, Deadline: 109, Length: 3, Value: 12}
-		end := mechanism.End{State: messages.Completed, At: at(103) - 1}
+		end := mechanism.End{State: jobmsg.Completed, At: at(103) - 1}
 		if end.Completed = end.At; !completed {
-			end.State, end.Completed = messages.Failed, 0
+			end.State, end.Completed = jobmsg.Failed, 0
 		}
 		// lead plays the given units, in which there is a leader. After a gap in the units, a new leader takes over.
 		lead := func(units ...int) (*Mechanism, messages.Credits) {
@@ -27,7 +28,7 @@ func TestEndedWhileNobodyLed(t *testing.T) {
 			m.view = &mechanism.View{Classes: []mechanism.Class{{Name: "cpu", Slots: 1}}, Jobs: []*mechanism.Job{one, two}}
 			for k, unit := range units {
 				if k > 0 && unit > units[k-1]+1 {
-					m.over, m.gone = map[messages.JobID]int{1: 103}, map[messages.JobID]messages.State{1: end.State}
+					m.over, m.gone = map[messages.JobID]int{1: 103}, map[messages.JobID]jobmsg.State{1: end.State}
 					m.replace(live(t, 0.6))
 				}
 				m.view.Now = at(unit)
@@ -93,7 +94,7 @@ func TestPriceAfterALostDecision(t *testing.T) {
 	m.replace(live(t, 0.6))
 	one.Received, m.view.Now = 2*messages.Duration(at(1)-at(0))*1000, at(102)
 	m.Allocate(m.view)
-	if p := m.Settle(m.view, one, mechanism.End{State: messages.Completed, At: at(102) - 1, Completed: at(102) - 1})[0]; p.Amount != 12*messages.Credit {
+	if p := m.Settle(m.view, one, mechanism.End{State: jobmsg.Completed, At: at(102) - 1, Completed: at(102) - 1})[0]; p.Amount != 12*messages.Credit {
 		t.Errorf("it owes %v, want 12: %s", p.Amount, p.Reason)
 	}
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
@@ -28,7 +30,7 @@ func (m *Mechanism) SettleAt(_ messages.Time, job *mechanism.Job, end mechanism.
 // happened to later attempts. Unless the market settles on completion, it must also pay if it had all its
 // declared units, however it ended. A job that lost its slots before that owes nothing.
 func (m *Mechanism) served(bid *mechanism.Bid, completed messages.Time, received messages.Duration) bool {
-	return completed != 0 && completed <= bid.Deadline || m.config.Settle != messages.SettleOnCompletion && m.units.full(bid, received)
+	return completed != 0 && completed <= bid.Deadline || m.config.Settle != marketmsg.SettleOnCompletion && m.units.full(bid, received)
 }
 
 // full reports whether a job had all its declared units. A unit counts as a whole even if the program started late in
@@ -57,7 +59,7 @@ func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 		switch p.Reason = "the job never had a slot"; {
 		case end.Completed != 0:
 			p.Reason = "the job ended after its deadline, without the time that it had declared"
-		case m.config.Settle == messages.SettleOnCompletion:
+		case m.config.Settle == marketmsg.SettleOnCompletion:
 			p.Reason = "the job was not completed"
 		case job.Received > 0:
 			p.Reason = "the market took the slots away before the job had its time, and such a job owes nothing"
@@ -72,7 +74,7 @@ func how(bid *mechanism.Bid, end mechanism.End) string {
 	switch {
 	case end.Completed == 0 || end.Completed > bid.Deadline:
 		return "it had the time it declared by its deadline"
-	case end.State == messages.Completed:
+	case end.State == job.Completed:
 		return "completed by its deadline"
 	}
 	return "had slots until its owner's program or its owner ended it"

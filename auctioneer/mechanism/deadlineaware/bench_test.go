@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // sigmoids draws sigmoidal types with the distribution of the paper's experiments: deadline and fall from N((2000,
@@ -13,7 +13,7 @@ import (
 func sigmoids(r *rand.Rand, n int) []valuation.Curve {
 	curves := make([]valuation.Curve, 0, n)
 	for len(curves) < n {
-		c, err := valuation.New(messages.Valuation{Class: messages.Sigmoidal, Max: 100,
+		c, err := valuation.New(job.Valuation{Class: job.Sigmoidal, Max: 100,
 			Mu: 2000 + 1000*r.NormFloat64(), Delta: 1000 + 500*r.NormFloat64()})
 		if err == nil {
 			curves = append(curves, c)

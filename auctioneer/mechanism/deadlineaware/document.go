@@ -7,6 +7,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // DefaultQuantile is the quantile of a job's demand that is planned by default.
@@ -23,11 +24,11 @@ type Document struct {
 }
 
 type inputJob struct {
-	Tasks     *int               `json:"tasks,omitempty"`
-	Runtime   []float64          `json:"runtime,omitempty"` // samples, in seconds of one task
-	Demand    []float64          `json:"demand,omitempty"`  // samples, in slot-seconds of the whole job
-	Elapsed   *float64           `json:"elapsed,omitempty"`
-	Valuation messages.Valuation `json:"valuation"`
+	Tasks     *int          `json:"tasks,omitempty"`
+	Runtime   []float64     `json:"runtime,omitempty"` // samples, in seconds of one task
+	Demand    []float64     `json:"demand,omitempty"`  // samples, in slot-seconds of the whole job
+	Elapsed   *float64      `json:"elapsed,omitempty"`
+	Valuation job.Valuation `json:"valuation"`
 }
 
 // Problem converts the document to a problem. Errors name places in the document.
@@ -94,7 +95,7 @@ func within(place string, err error) error {
 	return messages.Errorf(messages.KindOf(err), "%s%s", place, strings.TrimPrefix(messages.Detail(err), "samples"))
 }
 
-func curve(place string, v messages.Valuation) (valuation.Curve, error) {
+func curve(place string, v job.Valuation) (valuation.Curve, error) {
 	c, err := valuation.New(v)
 	if err != nil {
 		return c, messages.Errorf(messages.KindOf(err), "%s.%s", place, messages.Detail(err))

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // judge returns the utility of job i if the slots have done all work up to its own at t. Utilities within the
@@ -135,8 +135,8 @@ func sum(list []float64, f func(float64) int) (n int) {
 func TestOfHardDeadlinesTheDearestAreMet(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
 	for range 1000 {
-		p := randomProblem(t, r, 1+r.IntN(6), func(r *rand.Rand, horizon float64) messages.Valuation {
-			return messages.Valuation{Class: messages.Hard, Max: 1 + r.Float64(), Deadline: horizon * r.Float64()}
+		p := randomProblem(t, r, 1+r.IntN(6), func(r *rand.Rand, horizon float64) job.Valuation {
+			return job.Valuation{Class: job.Hard, Max: 1 + r.Float64(), Deadline: horizon * r.Float64()}
 		})
 		got, want := judged(p, schedule(t, p).Order), lexicographic(p)
 		positive := func(u float64) bool { return u > 0 }
@@ -221,9 +221,9 @@ func TestPeelingByBisectionAgrees(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 4))
 	tried := 0
 	for range 300 {
-		p := randomProblem(t, r, 1+r.IntN(12), func(r *rand.Rand, horizon float64) messages.Valuation {
+		p := randomProblem(t, r, 1+r.IntN(12), func(r *rand.Rand, horizon float64) job.Valuation {
 			v := falling(r, horizon) // falls slowly, so that levels can be told apart at all times
-			v.Class, v.Mu, v.Delta = messages.Sigmoidal, horizon/2+v.Mu/4, v.Delta+horizon
+			v.Class, v.Mu, v.Delta = job.Sigmoidal, horizon/2+v.Mu/4, v.Delta+horizon
 			return v
 		})
 		s := schedule(t, p)
@@ -268,7 +268,7 @@ func TestLevelIsTight(t *testing.T) {
 func TestOrdersOfEqualJobs(t *testing.T) {
 	p := &Problem{Slots: 2}
 	for _, demand := range []float64{8, 2, 4, 4} { // with equal valuations: the shortest job first, ties in the order of the input
-		p.Jobs = append(p.Jobs, Job{Tasks: 2, Demand: demand, Valuation: curveOf(t, messages.Valuation{Class: messages.Sigmoidal, Max: 9, Mu: 1, Delta: 20})})
+		p.Jobs = append(p.Jobs, Job{Tasks: 2, Demand: demand, Valuation: curveOf(t, job.Valuation{Class: job.Sigmoidal, Max: 9, Mu: 1, Delta: 20})})
 	}
 	s := schedule(t, p)
 	if !slices.Equal(s.Order, []int{1, 2, 3, 0}) || !slices.Equal(s.Target, []float64{9, 1, 3, 5}) || !slices.Equal(s.Completion, s.Target) {
@@ -280,8 +280,8 @@ func TestOrdersOfEqualJobs(t *testing.T) {
 func TestHopelessJobsWait(t *testing.T) {
 	p := &Problem{Slots: 1, Jobs: []Job{
 		{Tasks: 1, Demand: 10, Valuation: hard(t, 1000, 9)},
-		{Tasks: 1, Demand: 5, Elapsed: 1e6, Valuation: curveOf(t, messages.Valuation{Class: messages.Sigmoidal, Max: 1e6, Mu: 10, Delta: 10})},
-		{Tasks: 1, Demand: 7, Valuation: curveOf(t, messages.Valuation{Class: messages.LinearDecay, Max: 2, Mu: 5, Delta: 5})},
+		{Tasks: 1, Demand: 5, Elapsed: 1e6, Valuation: curveOf(t, job.Valuation{Class: job.Sigmoidal, Max: 1e6, Mu: 10, Delta: 10})},
+		{Tasks: 1, Demand: 7, Valuation: curveOf(t, job.Valuation{Class: job.LinearDecay, Max: 2, Mu: 5, Delta: 5})},
 		{Tasks: 1, Demand: 1, Valuation: valuation.Curve{}},
 	}}
 	s := schedule(t, p)

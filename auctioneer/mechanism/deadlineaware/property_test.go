@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // TestOneMoreNeverHelps adds a job. The lowest utility of the other jobs must not rise.
@@ -50,7 +50,7 @@ func TestUnitOfTime(t *testing.T) {
 		seed := r.Uint64()
 		const unit = 1 << 10
 		p := randomProblem(t, rand.New(rand.NewPCG(seed, 0)), 20, anyValuation)
-		q := randomProblem(t, rand.New(rand.NewPCG(seed, 0)), 20, func(r *rand.Rand, horizon float64) messages.Valuation {
+		q := randomProblem(t, rand.New(rand.NewPCG(seed, 0)), 20, func(r *rand.Rand, horizon float64) job.Valuation {
 			v := anyValuation(r, horizon)
 			v.Mu, v.Delta, v.Deadline, v.Workload = unit*v.Mu, unit*v.Delta, unit*v.Deadline, unit*v.Workload
 			for k := range v.Points {
@@ -104,8 +104,8 @@ func TestExtremes(t *testing.T) {
 		"a moment too late": {Job{Tasks: 5, Demand: 50, Valuation: hard(t, 1, 19.999)}, 20, true, false},
 		"no demand":         {Job{Tasks: 3, Valuation: hard(t, 1, 0)}, 0, false, true},
 		"no tasks":          {Job{Valuation: hard(t, 1, 0)}, 0, false, true},
-		"always worth it": {Job{Tasks: 1, Demand: 1e9, Valuation: curveOf(t, messages.Valuation{Class: messages.Custom, Max: 1,
-			Points: []messages.ValuationPoint{{At: 0, Part: 1}}})}, 1e9, false, true},
+		"always worth it": {Job{Tasks: 1, Demand: 1e9, Valuation: curveOf(t, job.Valuation{Class: job.Custom, Max: 1,
+			Points: []job.ValuationPoint{{At: 0, Part: 1}}})}, 1e9, false, true},
 		"worth nothing":   {Job{Tasks: 1, Demand: 1, Valuation: hard(t, 0, 10)}, 1, true, false},
 		"smallest demand": {Job{Tasks: 1, Demand: math.SmallestNonzeroFloat64, Valuation: hard(t, 1, 10)}, math.SmallestNonzeroFloat64, false, true},
 		"largest":         {Job{Tasks: MostTasks, Demand: Largest, Elapsed: Largest, Valuation: hard(t, 1, 10)}, Largest / 4, true, false},

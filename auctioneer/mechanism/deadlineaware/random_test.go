@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // curveOf makes a curve of a valuation that must be valid.
-func curveOf(t testing.TB, v messages.Valuation) valuation.Curve {
+func curveOf(t testing.TB, v job.Valuation) valuation.Curve {
 	t.Helper()
 	c, err := valuation.New(v)
 	if err != nil {
@@ -20,30 +20,30 @@ func curveOf(t testing.TB, v messages.Valuation) valuation.Curve {
 }
 
 func hard(t testing.TB, most, deadline float64) valuation.Curve {
-	return curveOf(t, messages.Valuation{Class: messages.Hard, Max: most, Deadline: deadline})
+	return curveOf(t, job.Valuation{Class: job.Hard, Max: most, Deadline: deadline})
 }
 
 // falling draws a valuation that falls strictly from its best to 0, within a time of about horizon.
-func falling(r *rand.Rand, horizon float64) messages.Valuation {
-	v := messages.Valuation{Class: messages.Sigmoidal, Max: 1 + 99*r.Float64(),
+func falling(r *rand.Rand, horizon float64) job.Valuation {
+	v := job.Valuation{Class: job.Sigmoidal, Max: 1 + 99*r.Float64(),
 		Mu: horizon * r.Float64(), Delta: horizon * (0.2 + 2*r.Float64())}
 	if r.IntN(2) == 0 {
-		v.Class = messages.LinearDecay
+		v.Class = job.LinearDecay
 	}
 	return v
 }
 
 // anyValuation draws a valuation of any class. Often it is one of a few, so that valuations coincide.
-func anyValuation(r *rand.Rand, horizon float64) messages.Valuation {
+func anyValuation(r *rand.Rand, horizon float64) job.Valuation {
 	switch r.IntN(6) {
 	case 0:
-		return messages.Valuation{Class: messages.Hard, Max: float64(r.IntN(4)), Deadline: horizon * float64(r.IntN(5)) / 4}
+		return job.Valuation{Class: job.Hard, Max: float64(r.IntN(4)), Deadline: horizon * float64(r.IntN(5)) / 4}
 	case 1:
-		return messages.Valuation{Class: messages.Recurrent, Max: 5, Workload: horizon * r.Float64(), SecondsPerUnit: 1}
+		return job.Valuation{Class: job.Recurrent, Max: 5, Workload: horizon * r.Float64(), SecondsPerUnit: 1}
 	case 2:
-		v := messages.Valuation{Class: messages.Custom, Max: 1 + 9*r.Float64()}
+		v := job.Valuation{Class: job.Custom, Max: 1 + 9*r.Float64()}
 		for at, part := 0.0, 1.0; len(v.Points) < 4; at, part = at+horizon*r.Float64()/2+1e-3, part*float64(r.IntN(4))/3 {
-			v.Points = append(v.Points, messages.ValuationPoint{At: at, Part: part})
+			v.Points = append(v.Points, job.ValuationPoint{At: at, Part: part})
 		}
 		return v
 	default:
@@ -52,7 +52,7 @@ func anyValuation(r *rand.Rand, horizon float64) messages.Valuation {
 }
 
 // randomProblem draws jobs. Their work takes the slots about as long as their valuations need to fall.
-func randomProblem(t testing.TB, r *rand.Rand, jobs int, draw func(*rand.Rand, float64) messages.Valuation) *Problem {
+func randomProblem(t testing.TB, r *rand.Rand, jobs int, draw func(*rand.Rand, float64) job.Valuation) *Problem {
 	p := &Problem{Slots: 1 + r.IntN(6), Jobs: make([]Job, jobs)}
 	total := 0.0
 	for i := range p.Jobs {

@@ -10,6 +10,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/posted"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // Mechanism runs a live market by fair share.
@@ -41,15 +42,15 @@ func (u *account) part(job *mechanism.Job, j int) float64 {
 }
 
 // Describe returns the traits of the mechanism.
-func Describe(*messages.Market) mechanism.Traits {
-	t := posted.Traits(messages.FairShare, "the account that used least, by its weight; past use fades", "half_life", "weights")
-	t.Make = mechanism.Maker(func(m messages.Market) (*Mechanism, error) { return New(m), nil })
+func Describe(*market.Market) mechanism.Traits {
+	t := posted.Traits(market.FairShare, "the account that used least, by its weight; past use fades", "half_life", "weights")
+	t.Make = mechanism.Maker(func(m market.Market) (*Mechanism, error) { return New(m), nil })
 	t.Solve, t.Wide = SolveDocument, true
 	return t
 }
 
 // New makes the mechanism of a valid market. The default half-life is a day.
-func New(m messages.Market) *Mechanism {
+func New(m market.Market) *Mechanism {
 	f := &Mechanism{Desk: posted.NewDesk(m), halfLife: cmp.Or(m.HalfLife, messages.Duration(24*time.Hour)),
 		weights: map[messages.Name]float64{}, accounts: map[messages.Name]*account{}}
 	for _, w := range m.Weights {

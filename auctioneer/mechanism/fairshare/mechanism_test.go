@@ -9,12 +9,14 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 const second = 1_000_000 // in messages.Time, which counts microseconds
 
-func newMechanism(change func(*messages.Market)) *Mechanism {
-	m := messages.Market{Name: "main", Classes: []messages.Name{"cpu", "gpu"}}
+func newMechanism(change func(*market.Market)) *Mechanism {
+	m := market.Market{Name: "main", Classes: []messages.Name{"cpu", "gpu"}}
 	change(&m)
 	return New(m)
 }
@@ -38,19 +40,19 @@ func check(t *testing.T, what string, a *mechanism.Allocation, want ...float64) 
 }
 
 func TestLiveMarket(t *testing.T) {
-	plain := func(*messages.Market) {}
+	plain := func(*market.Market) {}
 	m := newMechanism(plain)
 	many := []*mechanism.Job{job(1, "ada", 9, 0), job(2, "ada", 9, 0), job(3, "bob", 9, 0), job(4, "cyd", 0, 0)}
 	check(t, "by user, then equally", m.Allocate(view(second, 8, many...)), 0.25, 0.25, 0.5, 0)
 	check(t, "up to what they ask for", newMechanism(plain).Allocate(view(second, 8, job(1, "ada", 2, 0), job(2, "bob", 99, 0))), 0.25, 0.75)
-	check(t, "by weight", newMechanism(func(c *messages.Market) { c.Weights = messages.Weights{{Class: "ada", Weight: 3}} }).Allocate(view(second, 8, many...)), 0.375, 0.375, 0.25, 0)
+	check(t, "by weight", newMechanism(func(c *market.Market) { c.Weights = jobmsg.Weights{{Class: "ada", Weight: 3}} }).Allocate(view(second, 8, many...)), 0.375, 0.375, 0.25, 0)
 	check(t, "no slots", newMechanism(plain).Allocate(view(second, 0, many...)), 0.25, 0.25, 0.5, 0)
 }
 
 // TestAPeerIsOneParticipant: all users of another site together must get one share, because that site can give them
 // any names.
 func TestAPeerIsOneParticipant(t *testing.T) {
-	m := newMechanism(func(c *messages.Market) { c.Weights = messages.Weights{{Class: "@west", Weight: 2}} })
+	m := newMechanism(func(c *market.Market) { c.Weights = jobmsg.Weights{{Class: "@west", Weight: 2}} })
 	a := m.Allocate(view(second, 8, job(1, "ada", 99, 0), job(2, "a@east", 99, 0), job(3, "b@east", 99, 0), job(4, "c@east", 99, 0), job(5, "d@east", 99, 0)))
 	check(t, "four names of a peer", a, 0.5, 0.125, 0.125, 0.125, 0.125)
 	a = m.Allocate(view(second, 8, job(1, "ada", 99, 0), job(2, "a@east", 99, 0), job(3, "a@east", 99, 0), job(4, "b@east", 99, 0), job(5, "a@west", 99, 0)))
@@ -63,7 +65,7 @@ func TestAPeerIsOneParticipant(t *testing.T) {
 // TestThePastFadesOnALiveMarket: ada has held all 8 slots for a half-life, so her recent use is 4. Then ada and bob
 // both ask for all slots. Bob must get more, to make up for ada's use, and with time both get the same.
 func TestThePastFadesOnALiveMarket(t *testing.T) {
-	m := newMechanism(func(c *messages.Market) { c.HalfLife = 100e9 })
+	m := newMechanism(func(c *market.Market) { c.HalfLife = 100e9 })
 	a := m.Allocate(view(second, 8, job(1, "ada", 9, 8)))
 	if a.Wake != second+100*second/64 {
 		t.Errorf("wakes at %v", a.Wake)
@@ -82,14 +84,14 @@ func TestThePastFadesOnALiveMarket(t *testing.T) {
 // TestOverdrawn: ada, the only user with pending tasks, has a much higher level than bob, who holds all slots and
 // asks for no more. Freed slots must go to ada all the same.
 func TestOverdrawn(t *testing.T) {
-	m := newMechanism(func(c *messages.Market) { c.HalfLife = 100e9 })
+	m := newMechanism(func(c *market.Market) { c.HalfLife = 100e9 })
 	m.Allocate(view(second, 8, job(1, "ada", 0, 8)))
 	check(t, "alone", m.Allocate(view(500*second, 2, job(1, "ada", 5, 0), job(2, "bob", 0, 2))), 1, 0)
 }
 
 func TestWeightsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := newMechanism(func(c *messages.Market) { c.HalfLife = 30e9 })
+		m := newMechanism(func(c *market.Market) { c.HalfLife = 30e9 })
 		now := messages.Time(second)
 		for range rapid.IntRange(1, 6).Draw(t, "rounds") {
 			v, pending := view(now, rapid.IntRange(0, 9).Draw(t, "slots")), 0
@@ -116,7 +118,7 @@ func TestWeightsAddUp(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	m, v := newMechanism(func(c *messages.Market) { c.HalfLife = 100e9 }), view(second, 8, job(1, "ada", 9, 8))
+	m, v := newMechanism(func(c *market.Market) { c.HalfLife = 100e9 }), view(second, 8, job(1, "ada", 9, 8))
 	if e := m.Explain(v, v.Jobs[0]); e.Message == "" {
 		t.Errorf("%+v", e)
 	}
@@ -132,7 +134,7 @@ func TestExplain(t *testing.T) {
 }
 
 func TestPastUseCountsHalfAfterADay(t *testing.T) {
-	if m := newMechanism(func(*messages.Market) {}); m.halfLife.Seconds() != 86400 {
+	if m := newMechanism(func(*market.Market) {}); m.halfLife.Seconds() != 86400 {
 		t.Errorf("%+v", m)
 	}
 }

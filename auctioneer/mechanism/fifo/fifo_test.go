@@ -12,6 +12,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 func TestMain(m *testing.M) { casetest.Main(m, 2000) }
@@ -121,7 +122,7 @@ func job(id messages.JobID, arrived messages.Time, pending int) *mechanism.Job {
 }
 
 func TestLiveMarket(t *testing.T) {
-	m := New(messages.Market{Name: "main", Classes: []messages.Name{"cpu"}})
+	m := New(market.Market{Name: "main", Classes: []messages.Name{"cpu"}})
 	view := &mechanism.View{Classes: []mechanism.Class{{Name: "cpu", Slots: 4}},
 		Jobs: []*mechanism.Job{job(1, 30, 1), job(2, 20, 0), job(3, 20, 5), job(4, 20, 5)}}
 	if got, want := m.Allocate(view).Weights, [][]float64{{0}, {0}, {1}, {0}}; !reflect.DeepEqual(got, want) {

@@ -3,22 +3,22 @@ package fifo
 import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/posted"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // Mechanism runs a live market first come, first served.
 type Mechanism struct{ *posted.Desk }
 
 // Describe returns the traits of the mechanism.
-func Describe(*messages.Market) mechanism.Traits {
-	t := posted.Traits(messages.FIFO, "first come, first served")
-	t.Make = mechanism.Maker(func(m messages.Market) (*Mechanism, error) { return New(m), nil })
+func Describe(*market.Market) mechanism.Traits {
+	t := posted.Traits(market.FIFO, "first come, first served")
+	t.Make = mechanism.Maker(func(m market.Market) (*Mechanism, error) { return New(m), nil })
 	t.Solve, t.Wide = SolveDocument, true
 	return t
 }
 
 // New makes the mechanism of a valid market.
-func New(m messages.Market) *Mechanism { return &Mechanism{posted.NewDesk(m)} }
+func New(m market.Market) *Mechanism { return &Mechanism{posted.NewDesk(m)} }
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // history is what a live market remembers to price its jobs: the number of slots over time, and jobs. It
@@ -47,9 +48,9 @@ func (h *history) put(job *mechanism.Job) {
 }
 
 // end notes when and how a job has ended.
-func (h *history) end(id messages.JobID, at messages.Time, state messages.State, received messages.Duration) {
+func (h *history) end(id messages.JobID, at messages.Time, state job.State, received messages.Duration) {
 	if r := h.jobs[id]; r != nil {
-		r.ended, r.received, r.left = at, received, state == messages.Cancelled
+		r.ended, r.received, r.left = at, received, state == job.Cancelled
 	}
 }
 

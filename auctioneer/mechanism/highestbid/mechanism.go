@@ -6,6 +6,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // Mechanism runs a live market. Each class of slots is an auction of its own, in which each task competes with its
@@ -21,7 +23,7 @@ type Mechanism struct {
 
 // New makes the mechanism of a valid market. The default algorithm is HB, and the default price the k-th
 // price.
-func New(m messages.Market) (*Mechanism, error) {
+func New(m market.Market) (*Mechanism, error) {
 	c := &Mechanism{market: m.Name, reserve: m.ReservePrice(), rule: ruleOf(&m)}
 	if c.reserve > MostRate {
 		return nil, messages.Errorf(messages.Invalid, "reserve: must be from 0 to %v credits, is %v", MostRate, c.reserve)
@@ -29,7 +31,7 @@ func New(m messages.Market) (*Mechanism, error) {
 	return c, nil
 }
 
-func ruleOf(m *messages.Market) Rule {
+func ruleOf(m *market.Market) Rule {
 	return Rule{Algorithm: cmp.Or(Algorithm(m.Algorithm), HB), Price: cmp.Or(Price(m.Price), Kth), Capped: m.Capped}
 }
 
@@ -75,7 +77,7 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	return []mechanism.Payment{p}
 }
 
-func lower(s messages.State) string { return strings.ToLower(s.String()) }
+func lower(s job.State) string { return strings.ToLower(s.String()) }
 
 // Allocate decides which jobs get slots. A job's weight in a class is its part of the slots that pending tasks get;
 // if pending tasks get none, the best waiting job has all the weight. A job whose budget is spent is discarded.

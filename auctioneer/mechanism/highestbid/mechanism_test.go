@@ -10,6 +10,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 const second = messages.Time(1_000_000)
@@ -21,7 +23,7 @@ func live(t interface {
 	Fatal(...any)
 }, rule Rule, classes ...messages.Name) *Mechanism {
 	t.Helper()
-	c, err := New(messages.Market{Name: "spot", Classes: classes, Algorithm: string(rule.Algorithm), Price: string(rule.Price), Capped: rule.Capped, Reserve: new(messages.Price(credit))})
+	c, err := New(market.Market{Name: "spot", Classes: classes, Algorithm: string(rule.Algorithm), Price: string(rule.Price), Capped: rule.Capped, Reserve: new(messages.Price(credit))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,13 +153,13 @@ func TestABudgetThatIsSpentEndsAJob(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	poor.Accrued++
-	for state, says := range map[messages.State]string{messages.Completed: "completed: its slots cost its whole budget", messages.Failed: "failed: its slots cost its whole budget", messages.Cancelled: "cancelled: its slots cost its whole budget"} {
+	for state, says := range map[job.State]string{job.Completed: "completed: its slots cost its whole budget", job.Failed: "failed: its slots cost its whole budget", job.Cancelled: "cancelled: its slots cost its whole budget"} {
 		if p := c.Settle(v, poor, mechanism.End{State: state}); len(p) != 1 || p[0].Amount != poor.Budget || p[0].From != 2 || p[0].To != 0 || !strings.HasPrefix(p[0].Reason, says) {
 			t.Errorf("%v: %+v", state, p)
 		}
 	}
 	rich.Accrued = 7
-	if p := c.Settle(v, rich, mechanism.End{State: messages.Completed}); p[0].Amount != 7 {
+	if p := c.Settle(v, rich, mechanism.End{State: job.Completed}); p[0].Amount != 7 {
 		t.Errorf("%+v", p)
 	}
 }
@@ -187,12 +189,12 @@ func TestAdmit(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	m, err := New(messages.Market{Name: "spot", Classes: []messages.Name{"cpu"}})
+	m, err := New(market.Market{Name: "spot", Classes: []messages.Name{"cpu"}})
 	if err != nil || m.rule != (Rule{HB, Kth, false}) || m.reserve != messages.HourlyCredit {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	reserve := messages.Price(MostRate + 1)
-	if _, err := New(messages.Market{Name: "spot", Reserve: &reserve}); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), "reserve: must be") {
+	if _, err := New(market.Market{Name: "spot", Reserve: &reserve}); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), "reserve: must be") {
 		t.Error(err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // PivotMechanism runs a live market at pivot prices, for jobs that run one task at a time. It implements
@@ -21,29 +23,29 @@ type PivotMechanism struct {
 const DefaultHorizon = messages.Duration(24 * time.Hour)
 
 // Describe returns the traits of the mechanism.
-func Describe(m *messages.Market) mechanism.Traits {
+func Describe(m *market.Market) mechanism.Traits {
 	t := mechanism.Traits{
-		Name: messages.HighestBid, Make: NewMechanism, Solve: SolveDocument,
+		Name: market.HighestBid, Make: NewMechanism, Solve: SolveDocument,
 		Who:        "the highest bids for a second on a slot; other jobs are suspended",
 		Cost:       "the highest bid that waits, or the job's own bid, for each second; with `price: pivot` the bids of the jobs that wait for this job, for the time of their waiting",
 		Parameters: []string{"reserve", "algorithm", "price", "capped", "horizon", "preemption", "default_rate"}, Bid: []string{"budget", "rate", "length"},
-		Manner: mechanism.Manner{Attentive: true, Directs: true, Wide: m.Price != messages.PricePivot, Even: true, Displaces: ruleOf(m).preempts(), Order: Order, Raises: mechanism.Terms{Budget: true, Rate: true}},
-		Tells:  mechanism.Prices, Decides: messages.TermRate,
-		Owes: mechanism.ForTime, Rule: "the price is the time of its slots at present prices", Hourly: m.Price != messages.PricePivot && !ruleOf(m).byLength(),
+		Manner: mechanism.Manner{Attentive: true, Directs: true, Wide: m.Price != market.PricePivot, Even: true, Displaces: ruleOf(m).preempts(), Order: Order, Raises: mechanism.Terms{Budget: true, Rate: true}},
+		Tells:  mechanism.Prices, Decides: market.TermRate,
+		Owes: mechanism.ForTime, Rule: "the price is the time of its slots at present prices", Hourly: m.Price != market.PricePivot && !ruleOf(m).byLength(),
 		Gains:  "a bid above the worth, two halves of a job, and rings of users",
 		Capped: m.Capped || m.Algorithm == string(NPHB),
 	}
-	if m.Price == messages.PricePivot { // the prices of other jobs depend on each bid
+	if m.Price == market.PricePivot { // the prices of other jobs depend on each bid
 		t.Stays, t.Raises.Rate = true, false
 		t.Gains = "rings of users, and another bid than the worth where jobs wait longer than the horizon; a chain of jobs pays more than one job"
-		t.Unasked = "at price " + messages.PricePivot + " a bid costs what it made others wait, which is known after the end of the job; the best bid is what the job is worth to you"
+		t.Unasked = "at price " + market.PricePivot + " a bid costs what it made others wait, which is known after the end of the job; the best bid is what the job is worth to you"
 		t.Rule = "the price is the time of its slots at the reserve, and the waiting that its bid spares it at the bids of others, which is known afterwards"
 	}
 	return t
 }
 
 // NewMechanism makes the mechanism of a valid market.
-func NewMechanism(m messages.Market) (mechanism.Mechanism, error) {
+func NewMechanism(m market.Market) (mechanism.Mechanism, error) {
 	c, err := New(m)
 	switch {
 	case err != nil:
@@ -104,7 +106,7 @@ func (c *PivotMechanism) remember(view *mechanism.View, changed []*mechanism.Job
 	h.now = max(h.now, view.Now)
 	for _, id := range gone {
 		if r := h.jobs[id]; r != nil && r.ended == 0 {
-			h.end(id, view.Now, messages.Cancelled, r.received)
+			h.end(id, view.Now, job.Cancelled, r.received)
 			r.settled = true
 		}
 	}

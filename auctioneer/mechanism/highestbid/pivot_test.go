@@ -9,6 +9,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // crowd draws a market of a few jobs.
@@ -97,7 +99,7 @@ func TestTenSecondsAgainstAThousand(t *testing.T) {
 // and put off settling until the price is certain.
 func TestThePriceSurvivesALeader(t *testing.T) {
 	open := func() *PivotMechanism {
-		m, err := NewMechanism(messages.Market{Name: "spot", Classes: []messages.Name{"cpu"}, Price: string(Pivot), Reserve: new(messages.Price(messages.Credit))})
+		m, err := NewMechanism(market.Market{Name: "spot", Classes: []messages.Name{"cpu"}, Price: string(Pivot), Reserve: new(messages.Price(messages.Credit))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,8 +121,8 @@ func TestThePriceSurvivesALeader(t *testing.T) {
 	}
 	after := open()
 	after.Recall(notes, []messages.JobID{1, 2}, func(id messages.JobID) mechanism.Past { return mechanism.Past{Bid: v.Jobs[id-1].Bid} })
-	end := mechanism.End{State: messages.Completed, At: 1 + 10*second}
-	late := mechanism.End{State: messages.Completed, At: 1 + 1010*second}
+	end := mechanism.End{State: jobmsg.Completed, At: 1 + 10*second}
+	late := mechanism.End{State: jobmsg.Completed, At: 1 + 1010*second}
 	short.Received, short.Accrued = 10e9, 10*credit
 	for name, m := range map[string]*PivotMechanism{"the same": before, "made anew": after} {
 		if at := m.SettleAt(end.At, short, end); at <= end.At {
@@ -142,7 +144,7 @@ func TestThePriceSurvivesALeader(t *testing.T) {
 
 // TestPivotMarketsRefuse checks that bids for which the price is not defined are refused.
 func TestPivotMarketsRefuse(t *testing.T) {
-	m, err := NewMechanism(messages.Market{Name: "spot", Classes: []messages.Name{"cpu"}, Price: string(Pivot), Horizon: 100e9, Reserve: new(messages.Price(messages.Credit))})
+	m, err := NewMechanism(market.Market{Name: "spot", Classes: []messages.Name{"cpu"}, Price: string(Pivot), Horizon: 100e9, Reserve: new(messages.Price(messages.Credit))})
 	if err != nil {
 		t.Fatal(err)
 	}

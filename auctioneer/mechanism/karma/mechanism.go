@@ -7,6 +7,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/posted"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // Mechanism runs a live market by karma.
@@ -17,14 +18,14 @@ type Mechanism struct {
 }
 
 // Describe returns the traits of the mechanism.
-func Describe(*messages.Market) mechanism.Traits {
-	t := posted.Traits(messages.Karma, "accounts by karma, earned by giving up slots and spent by using more than an equal share; nobody can buy it", "alpha", "slot")
+func Describe(*market.Market) mechanism.Traits {
+	t := posted.Traits(market.Karma, "accounts by karma, earned by giving up slots and spent by using more than an equal share; nobody can buy it", "alpha", "slot")
 	t.Make, t.Solve, t.Wide = mechanism.Maker(New), SolveDocument, true
 	return t
 }
 
 // New makes the mechanism of a valid market.
-func New(m messages.Market) (*Mechanism, error) {
+func New(m market.Market) (*Mechanism, error) {
 	if m.Slot != 0 && m.Slot < messages.Duration(time.Second) {
 		return nil, messages.Errorf(messages.Invalid, "slot: must be at least 1s, is %v", m.Slot)
 	}

@@ -7,13 +7,14 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 const second = 1_000_000 // in messages.Time, which counts microseconds
 
 func newMechanism(t *testing.T) *Mechanism {
 	t.Helper()
-	m, err := New(messages.Market{Name: "main", Classes: []messages.Name{"cpu"}})
+	m, err := New(market.Market{Name: "main", Classes: []messages.Name{"cpu"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +146,7 @@ func TestDocument(t *testing.T) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
-	if _, err := New(messages.Market{Slot: 5}); messages.KindOf(err) != messages.Invalid {
+	if _, err := New(market.Market{Slot: 5}); messages.KindOf(err) != messages.Invalid {
 		t.Errorf("a quantum of 5 ns: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
@@ -33,7 +34,7 @@ func Traits(name messages.Name, who string, parameters ...string) mechanism.Trai
 }
 
 // NewDesk makes the desk of a valid market.
-func NewDesk(m messages.Market) *Desk { return &Desk{Classes: m.Classes, price: m.ReservePrice()} }
+func NewDesk(m market.Market) *Desk { return &Desk{Classes: m.Classes, price: m.ReservePrice()} }
 
 // Admit refuses jobs that cannot be run or charged for.
 func (d *Desk) Admit(view *mechanism.View, bid *mechanism.Bid) error {

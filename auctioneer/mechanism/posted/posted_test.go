@@ -6,11 +6,12 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 func desk() *Desk {
 	price := messages.Price(2 * messages.Credit)
-	return NewDesk(messages.Market{Name: "main", Classes: []messages.Name{"cpu", "gpu"}, Reserve: &price})
+	return NewDesk(market.Market{Name: "main", Classes: []messages.Name{"cpu", "gpu"}, Reserve: &price})
 }
 
 func TestChargesWhatAccruedAtMostTheBudget(t *testing.T) {
@@ -89,7 +90,7 @@ func TestExplain(t *testing.T) {
 // TestAReserveOfNothingIsShown: a market with a reserve of 0 must show the price 0, not the default for markets
 // without a reserve.
 func TestAReserveOfNothingIsShown(t *testing.T) {
-	m := messages.Market{Name: "main", Classes: []messages.Name{"cpu"}, Reserve: new(messages.Price(0))}
+	m := market.Market{Name: "main", Classes: []messages.Name{"cpu"}, Reserve: new(messages.Price(0))}
 	if a := NewDesk(m).Allocation(&mechanism.View{}); a.Prices[0] != 0 {
 		t.Errorf("shows %v", a.Prices[0])
 	}

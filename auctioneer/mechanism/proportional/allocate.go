@@ -7,6 +7,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // Allocate decides on a whole view. Comparing it with the view before costs a few nanoseconds for each job. The
@@ -251,7 +252,7 @@ func (c *Mechanism) place(s *seat) {
 	case s.at < 0:
 		s.at = int32(c.market.Len())
 		c.placed = append(c.placed, s)
-		c.market.Arrive(s.job.Budget.Float(), s.job.Form == messages.Log, s.weights()) // checked by Admit
+		c.market.Arrive(s.job.Budget.Float(), s.job.Form == jobmsg.Log, s.weights()) // checked by Admit
 	case !slices.Equal(s.weights(), c.market.weightsOf(int(s.at))):
 		c.market.Replace(int(s.at), s.weights())
 	}
@@ -369,7 +370,7 @@ func (c *Mechanism) divide() {
 		}
 		bidding = append(bidding, s)
 		whole.Budgets = append(whole.Budgets, s.job.Budget.Float())
-		whole.Log = append(whole.Log, s.job.Form == messages.Log)
+		whole.Log = append(whole.Log, s.job.Form == jobmsg.Log)
 		whole.Weights = append(whole.Weights, s.weights()...)
 		q.minimum = append(q.minimum, s.minimumNow())
 	}

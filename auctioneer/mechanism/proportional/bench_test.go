@@ -6,6 +6,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // workload draws budgets and weights from the paper's ranges: U[50, 200] and
@@ -41,7 +43,7 @@ func filled(t testing.TB, p *Problem, n int) *Market {
 // must find it in the whole view.
 func BenchmarkLive(b *testing.B) {
 	p := workload(100_001, 4, 0.5, 0.3)
-	c, err := New(messages.Market{Name: "main", Classes: []messages.Name{"a", "b", "c", "d"}})
+	c, err := New(market.Market{Name: "main", Classes: []messages.Name{"a", "b", "c", "d"}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -49,7 +51,7 @@ func BenchmarkLive(b *testing.B) {
 	for i, budget := range p.Budgets {
 		credits, _ := messages.RoundCredits(budget)
 		v.Jobs = append(v.Jobs, &mechanism.Job{Pending: []int{1, 1, 1, 1}, Running: make([]int, 4),
-			Bid: &mechanism.Bid{Job: messages.JobID(i + 1), Budget: credits, Form: messages.Linear, Weights: p.Weights[i*4 : i*4+4]}})
+			Bid: &mechanism.Bid{Job: messages.JobID(i + 1), Budget: credits, Form: jobmsg.Linear, Weights: p.Weights[i*4 : i*4+4]}})
 	}
 	all, last := v.Jobs, v.Jobs[100_000]
 	v.Jobs = all[:100_000]

@@ -134,7 +134,7 @@ func (c *Mechanism) join(s *seat, j, tasks int) {
 	case was.tasks > 0 && tasks == 0:
 		level.Leave(messages.Participant(s.job.Account), was.budget)
 	}
-	was.tasks = int32(tasks) // a job has at most messages.MaxTasks
+	was.tasks = int32(tasks) // a job has at most job.MaxTasks
 }
 
 // tariffs returns the levels of contention, by class. It returns nil if jobs owe their budgets on completion.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 func TestLevel(t *testing.T) {
@@ -95,7 +96,7 @@ func TestTimeThatTheSiteTookOffIsNotOwed(t *testing.T) {
 	} {
 		job := &mechanism.Job{Bid: &mechanism.Bid{Job: 1, Budget: 1000}, Received: c.received, Accrued: c.contended, Complete: true,
 			Whole: &mechanism.Used{Received: 4 * second, Accrued: 4e6}}
-		if p := mech.Settle(view(), job, mechanism.End{State: messages.Cancelled, Tasks: 1, Began: 1}); p[0].Amount != c.want {
+		if p := mech.Settle(view(), job, mechanism.End{State: jobmsg.Cancelled, Tasks: 1, Began: 1}); p[0].Amount != c.want {
 			t.Errorf("with slots for %v, %d µs of it contended: owes %d, want %d: %s", c.received.Std(), c.contended, p[0].Amount, c.want, p[0].Reason)
 		}
 	}
@@ -147,7 +148,7 @@ func TestOwed(t *testing.T) {
 		}
 		job := &mechanism.Job{Bid: &mechanism.Bid{Job: 1, Budget: budget}, Received: h.Time, Accrued: messages.Credits(h.Contended / 1000), Lacked: h.Lacked}
 		var first messages.Credits
-		for i, state := range []messages.State{messages.Completed, messages.Failed, messages.Cancelled} {
+		for i, state := range []jobmsg.State{jobmsg.Completed, jobmsg.Failed, jobmsg.Cancelled} {
 			p := mech.Settle(view(), job, mechanism.End{State: state, Tasks: 1 + rapid.IntRange(0, 1e6).Draw(t, "tasks"), Began: 1})
 			if i == 0 {
 				first = p[0].Amount

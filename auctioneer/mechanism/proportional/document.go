@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
-	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // input is the document of `candor solve proportional`.
@@ -84,7 +84,7 @@ func (in *input) problem() (*Problem, error) {
 		if err := job.check(i, p.Classes); err != nil {
 			return nil, err
 		}
-		p.Log[i] = job.Kind == string(messages.Log)
+		p.Log[i] = job.Kind == string(jobmsg.Log)
 		p.Budgets = append(p.Budgets, job.Budget)
 		p.Weights = append(p.Weights, job.Weights...)
 	}
@@ -93,8 +93,8 @@ func (in *input) problem() (*Problem, error) {
 
 func (job *inputJob) check(i, classes int) error {
 	place := "jobs[" + strconv.Itoa(i) + "]"
-	if job.Kind != string(messages.Linear) && job.Kind != string(messages.Log) {
-		return casefile.Invalid(place+".kind", "must be %q or %q, is %.64q", messages.Linear, messages.Log, job.Kind)
+	if job.Kind != string(jobmsg.Linear) && job.Kind != string(jobmsg.Log) {
+		return casefile.Invalid(place+".kind", "must be %q or %q, is %.64q", jobmsg.Linear, jobmsg.Log, job.Kind)
 	}
 	if len(job.Weights) == 0 || len(job.Weights) != classes {
 		return casefile.Invalid(place+".weights", "must be one for each class: the first job has %d, this one %d", classes, len(job.Weights))

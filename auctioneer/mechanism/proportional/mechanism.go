@@ -6,6 +6,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 // shareTolerance is the relative error that a share may have. A decision computes a row again only if its shares may
@@ -73,24 +75,24 @@ func (s *seat) spends() []float64 { return s.numbers[len(s.parts) : 2*len(s.part
 func (s *seat) shares() []float64 { return s.numbers[2*len(s.parts):] }
 
 // Describe returns the traits of the mechanism.
-func Describe(m *messages.Market) mechanism.Traits {
+func Describe(m *marketmsg.Market) mechanism.Traits {
 	t := mechanism.Traits{
-		Name: messages.Proportional, Make: mechanism.Maker(New), Solve: SolveDocument,
+		Name: marketmsg.Proportional, Make: mechanism.Maker(New), Solve: SolveDocument,
 		Who:        "each job has slots in proportion to its bid for a class",
 		Cost:       "the budget, for the part of its slot time in which other accounts competed for the slots, and less if it had less than its share; nothing on an idle site",
 		Parameters: []string{"alpha", "settle"}, Bid: []string{"budget", "utility"},
-		Manner: mechanism.Manner{Shares: true, Wide: true, Raises: mechanism.Terms{Budget: true}}, Tells: mechanism.Prices, Decides: messages.TermBudget,
+		Manner: mechanism.Manner{Shares: true, Wide: true, Raises: mechanism.Terms{Budget: true}}, Tells: mechanism.Prices, Decides: marketmsg.TermBudget,
 		Gains: "another budget than the worth, all work in one task, a slot that is kept, tasks that nobody needs, and another utility where there are many classes",
 		Rule:  "the price is at most the budget, and depends on the competition for its slots",
 	}
-	if m.Settle == messages.SettleOnCompletion {
+	if m.Settle == marketmsg.SettleOnCompletion {
 		t.Rule = "the price is the budget, on completion"
 	}
 	return t
 }
 
 // New makes the mechanism of a market.
-func New(m messages.Market) (*Mechanism, error) {
+func New(m marketmsg.Market) (*Mechanism, error) {
 	alpha, n := 0.5, len(m.Classes)
 	if m.Alpha != nil {
 		alpha = *m.Alpha
@@ -101,7 +103,7 @@ func New(m messages.Market) (*Mechanism, error) {
 	}
 	mech := &Mechanism{classes: m.Classes, market: market, pending: make([]int, n), sharing: make([]int, n),
 		prices: make([]float64, n), faced: make([]float64, n), seen: make([]float64, n), scale: slices.Repeat([]float64{1}, n), torn: map[*seat]bool{}}
-	if m.Settle != messages.SettleOnCompletion {
+	if m.Settle != marketmsg.SettleOnCompletion {
 		for range n {
 			mech.contention = append(mech.contention, NewContention(alpha))
 		}
@@ -116,8 +118,8 @@ func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	if bid.Budget <= 0 || bid.Budget > messages.MaxCredits {
 		return messages.Errorf(messages.Invalid, "budget: must be above 0 and at most %v credits, is %v", messages.MaxCredits, bid.Budget)
 	}
-	if bid.Form != messages.Linear && bid.Form != messages.Log {
-		return messages.Errorf(messages.Invalid, "utility.form: must be %q or %q, is %.64q", messages.Linear, messages.Log, bid.Form)
+	if bid.Form != jobmsg.Linear && bid.Form != jobmsg.Log {
+		return messages.Errorf(messages.Invalid, "utility.form: must be %q or %q, is %.64q", jobmsg.Linear, jobmsg.Log, bid.Form)
 	}
 	if len(bid.Weights) != len(c.classes) {
 		return messages.Errorf(messages.Invalid, "utility.weights: must be one for each of the %d classes, there are %d", len(c.classes), len(bid.Weights))
@@ -141,7 +143,7 @@ func (c *Mechanism) admitMinimum(bid *mechanism.Bid) error {
 		return messages.Errorf(messages.Invalid, "utility.minimum: must be a finite number, is %v", x)
 	}
 	whole := slices.Repeat([]float64{1}, len(c.classes))
-	if most := utility(bid.Form == messages.Log, bid.Weights, whole); x != 0 && x > most {
+	if most := utility(bid.Form == jobmsg.Log, bid.Weights, whole); x != 0 && x > most {
 		return messages.Errorf(messages.Invalid, "utility.minimum: %g is more than %g, the utility of all slots of every class; use a smaller minimum", x, most)
 	}
 	return nil

@@ -13,11 +13,13 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 func live(t testing.TB, alpha float64) *Mechanism {
 	t.Helper()
-	c, err := New(messages.Market{Name: "main", Classes: []messages.Name{"map", "reduce"}, Alpha: &alpha})
+	c, err := New(market.Market{Name: "main", Classes: []messages.Name{"map", "reduce"}, Alpha: &alpha})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +33,7 @@ func view(jobs ...*mechanism.Job) *mechanism.View {
 func job(id messages.JobID, credits, wMap, wReduce float64, pending ...int) *mechanism.Job {
 	budget, _ := messages.RoundCredits(credits)
 	return &mechanism.Job{
-		Bid:     &mechanism.Bid{Job: id, Budget: budget, Form: messages.Linear, Weights: []float64{wMap, wReduce}},
+		Bid:     &mechanism.Bid{Job: id, Budget: budget, Form: jobmsg.Linear, Weights: []float64{wMap, wReduce}},
 		Pending: pending, Running: []int{0, 0},
 	}
 }
@@ -91,7 +93,7 @@ func TestDecisionsDoNotDependOnHistory(t *testing.T) {
 
 func sameAsAnew(t *rapid.T, c *Mechanism, v *mechanism.View) {
 	got := c.Allocate(v)
-	fresh, err := New(messages.Market{Classes: c.classes, Alpha: &c.market.problem.Alpha})
+	fresh, err := New(market.Market{Classes: c.classes, Alpha: &c.market.problem.Alpha})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +206,7 @@ func TestWhatUpdatesSayScalesToShares(t *testing.T) {
 }
 
 func TestSettleOnCompletion(t *testing.T) {
-	mech, err := New(messages.Market{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"map", "reduce"}, Settle: messages.SettleOnCompletion})
+	mech, err := New(market.Market{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"map", "reduce"}, Settle: market.SettleOnCompletion})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,14 +219,14 @@ func TestSettleOnCompletion(t *testing.T) {
 		want    messages.Credits
 		says    string
 	}{
-		{"completed", 12_345_678, 0, mechanism.End{State: messages.Completed, Tasks: 3, Done: 3}, 12_345_678, "completed"},
-		{"half to even, down", 5, 0, mechanism.End{State: messages.Failed, Tasks: 2, Done: 1}, 2, "failed with 1 of 2"},
-		{"half to even, up", 7, 0, mechanism.End{State: messages.Cancelled, Tasks: 2, Done: 1}, 4, "cancelled with 1 of 2"},
-		{"nothing done", 7, 0, mechanism.End{State: messages.Failed, Tasks: 2}, 0, "failed"},
-		{"complete with an exit code", 7, 0, mechanism.End{State: messages.Failed, Tasks: 2, Done: 2}, 7, "failed with 2 of 2"},
-		{"large", messages.MaxCredits, 0, mechanism.End{State: messages.Failed, Tasks: 1_000_000, Done: 999_999}, 999_999_000_000_000_000, ""},
-		{"minimum reached", 100, 1.6, mechanism.End{State: messages.Completed, Tasks: 1, Done: 1, Shares: shares}, 100, "completed"},
-		{"minimum missed", 100, 1.61, mechanism.End{State: messages.Completed, Tasks: 1, Done: 1, Shares: shares}, 0, "below its minimum"},
+		{"completed", 12_345_678, 0, mechanism.End{State: jobmsg.Completed, Tasks: 3, Done: 3}, 12_345_678, "completed"},
+		{"half to even, down", 5, 0, mechanism.End{State: jobmsg.Failed, Tasks: 2, Done: 1}, 2, "failed with 1 of 2"},
+		{"half to even, up", 7, 0, mechanism.End{State: jobmsg.Cancelled, Tasks: 2, Done: 1}, 4, "cancelled with 1 of 2"},
+		{"nothing done", 7, 0, mechanism.End{State: jobmsg.Failed, Tasks: 2}, 0, "failed"},
+		{"complete with an exit code", 7, 0, mechanism.End{State: jobmsg.Failed, Tasks: 2, Done: 2}, 7, "failed with 2 of 2"},
+		{"large", messages.MaxCredits, 0, mechanism.End{State: jobmsg.Failed, Tasks: 1_000_000, Done: 999_999}, 999_999_000_000_000_000, ""},
+		{"minimum reached", 100, 1.6, mechanism.End{State: jobmsg.Completed, Tasks: 1, Done: 1, Shares: shares}, 100, "completed"},
+		{"minimum missed", 100, 1.61, mechanism.End{State: jobmsg.Completed, Tasks: 1, Done: 1, Shares: shares}, 0, "below its minimum"},
 	} {
 		j := job(4, 0, 3, 2, 0, 0)
 		j.Budget, j.MinUtility = c.credits, c.minimum
@@ -306,7 +308,7 @@ func TestTheAdviceIsTrue(t *testing.T) {
 
 func TestConfigIsChecked(t *testing.T) {
 	bad := 1.5
-	for _, m := range []messages.Market{{Name: "x"}, {Name: "x", Classes: []messages.Name{"cpu"}, Alpha: &bad}} {
+	for _, m := range []market.Market{{Name: "x"}, {Name: "x", Classes: []messages.Name{"cpu"}, Alpha: &bad}} {
 		if _, err := New(m); !errors.Is(err, &messages.Error{Kind: messages.Invalid}) {
 			t.Errorf("%+v: %v", m, err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // Settle charges a job for the slot time that it had. How the job ended does not matter. Slot time after the
@@ -62,7 +63,7 @@ func onCompletion(job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	switch u := received(job.Bid, end.Shares); {
 	case job.MinUtility != 0 && u < job.MinUtility:
 		p.Reason = fmt.Sprintf("the utility of the shares that the job received, %.4g, is below its minimum, %.4g", u, job.MinUtility)
-	case end.State == messages.Completed:
+	case end.State == jobmsg.Completed:
 		p.Amount, p.Reason = job.Budget, "completed: its budget"
 	default:
 		p.Amount = fraction(job.Budget, end.Done, end.Tasks)
@@ -86,7 +87,7 @@ func received(bid *mechanism.Bid, shares []mechanism.Share) float64 {
 	if used == 0 {
 		return 0
 	}
-	return utility(bid.Form == messages.Log, weights, got) * all / used
+	return utility(bid.Form == jobmsg.Log, weights, got) * all / used
 }
 
 // fraction returns budget·done/tasks, rounded half to even.

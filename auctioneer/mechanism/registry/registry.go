@@ -20,6 +20,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
 	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
@@ -37,19 +38,19 @@ var described = index(
 )
 
 // Describe returns the traits of a mechanism, for a market that names it.
-type Describe func(*messages.Market) mechanism.Traits
+type Describe func(*market.Market) mechanism.Traits
 
 func index(list ...Describe) map[messages.Name]Describe {
 	by := map[messages.Name]Describe{}
 	for _, d := range list {
-		by[d(&messages.Market{}).Name] = d
+		by[d(&market.Market{}).Name] = d
 	}
 	return by
 }
 
 // Add adds a mechanism until remove is called. Tests use it to try a mechanism that is not in the list.
 func Add(d Describe) (remove func()) {
-	name := d(&messages.Market{}).Name
+	name := d(&market.Market{}).Name
 	described[name] = d
 	return func() { delete(described, name) }
 }
@@ -57,14 +58,14 @@ func Add(d Describe) (remove func()) {
 // Rows returns the rows of the table of mechanisms in the README: the name, which jobs run, and the price.
 func Rows() (rows []string) {
 	for _, name := range Names(nil) {
-		t := Of(&messages.Market{Mechanism: name})
+		t := Of(&market.Market{Mechanism: name})
 		rows = append(rows, "| `"+name+"` | "+t.Who+" | "+t.Cost+" |")
 	}
 	return rows
 }
 
 // Of returns the traits of a market's mechanism. If there is no such mechanism, it returns zero traits.
-func Of(m *messages.Market) (t mechanism.Traits) {
+func Of(m *market.Market) (t mechanism.Traits) {
 	if d := described[m.Mechanism]; d != nil {
 		t = d(m)
 	}
@@ -75,7 +76,7 @@ func Of(m *messages.Market) (t mechanism.Traits) {
 // returns all.
 func Names(is func(*mechanism.Traits) bool) (out []messages.Name) {
 	for name, d := range described {
-		if t := d(&messages.Market{}); is == nil || is(&t) {
+		if t := d(&market.Market{}); is == nil || is(&t) {
 			out = append(out, name)
 		}
 	}
@@ -84,7 +85,7 @@ func Names(is func(*mechanism.Traits) bool) (out []messages.Name) {
 }
 
 // Make makes the mechanism that a valid market names. An error begins with the name of the wrong parameter.
-func Make(m messages.Market) (mechanism.Mechanism, error) {
+func Make(m market.Market) (mechanism.Mechanism, error) {
 	t := Of(&m)
 	if t.Make == nil {
 		return nil, messages.Errorf(messages.Invalid, "mechanism: %q is not one that a live market can run; it can name one of: %s", m.Mechanism, spelling.List(Names(nil)))
@@ -105,7 +106,7 @@ var common = []string{"name", "mechanism", "classes", "units", "time_limit", "no
 
 // Check refuses parameters that only other mechanisms use, because they would be ignored silently. It also refuses
 // unknown modes. It joins the errors; each begins with the field.
-func Check(m *messages.Market) error {
+func Check(m *market.Market) error {
 	var found []error
 	t, v := Of(m), reflect.ValueOf(m).Elem()
 	for i := range v.NumField() {

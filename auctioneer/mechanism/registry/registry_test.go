@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // TestParametersOfOtherMechanisms: a parameter that a market's mechanism does not use must be refused, and an error
@@ -17,23 +19,23 @@ func TestParametersOfOtherMechanisms(t *testing.T) {
 	for _, c := range []struct {
 		mechanism messages.Name
 		want      string
-		change    func(*messages.Market)
+		change    func(*market.Market)
 	}{
-		{messages.Proportional, "<nil>", func(m *messages.Market) { m.Alpha, m.MaxJobs, m.TimeLimit = &half, 3, second }},
-		{messages.Backfill, "<nil>", func(m *messages.Market) { m.Mode, m.Prior = "conservative", []messages.Valuation{} }},
-		{messages.BatchQueue, "mode: \"easy\" is not one of [priority full]", func(m *messages.Market) { m.Mode = "easy" }},
-		{messages.Backfill, "mode: \"full\" is not one of [easy conservative]", func(m *messages.Market) { m.Mode = "full" }},
-		{messages.FIFO, "mode: markets of mechanism fifo do not use", func(m *messages.Market) { m.Mode = "full" }},
-		{messages.FIFO, "weights: markets of mechanism fifo do not use", func(m *messages.Market) { m.Weights = messages.Weights{{Class: "alice", Weight: 2}} }},
-		{messages.HighestBid, "prior: markets of mechanism highest-bid do not use", func(m *messages.Market) { m.Prior = []messages.Valuation{{Class: messages.Hard}} }},
-		{messages.ContractMenu, "prior_jobs: markets of mechanism contract", func(m *messages.Market) { m.PriorJobs = []messages.QueuedType{{}} }},
-		{messages.FIFO, "algorithm: markets of mechanism fifo do not use", func(m *messages.Market) { m.Algorithm = "HB" }},
-		{messages.FIFO, "preemption: markets of mechanism fifo", func(m *messages.Market) { m.Preemption = messages.PreemptSuspend }},
-		{messages.Proportional, "reserve: markets of mechanism proportional", func(m *messages.Market) { m.Reserve = new(messages.Price) }},
-		{messages.Proportional, "gang_timeout: ", func(m *messages.Market) { m.GangTimeout = second }},
-		{messages.BatchQueue, "alpha: ", func(m *messages.Market) { m.Alpha = &half }},
+		{market.Proportional, "<nil>", func(m *market.Market) { m.Alpha, m.MaxJobs, m.TimeLimit = &half, 3, second }},
+		{market.Backfill, "<nil>", func(m *market.Market) { m.Mode, m.Prior = "conservative", []job.Valuation{} }},
+		{market.BatchQueue, "mode: \"easy\" is not one of [priority full]", func(m *market.Market) { m.Mode = "easy" }},
+		{market.Backfill, "mode: \"full\" is not one of [easy conservative]", func(m *market.Market) { m.Mode = "full" }},
+		{market.FIFO, "mode: markets of mechanism fifo do not use", func(m *market.Market) { m.Mode = "full" }},
+		{market.FIFO, "weights: markets of mechanism fifo do not use", func(m *market.Market) { m.Weights = job.Weights{{Class: "alice", Weight: 2}} }},
+		{market.HighestBid, "prior: markets of mechanism highest-bid do not use", func(m *market.Market) { m.Prior = []job.Valuation{{Class: job.Hard}} }},
+		{market.ContractMenu, "prior_jobs: markets of mechanism contract", func(m *market.Market) { m.PriorJobs = []market.QueuedType{{}} }},
+		{market.FIFO, "algorithm: markets of mechanism fifo do not use", func(m *market.Market) { m.Algorithm = "HB" }},
+		{market.FIFO, "preemption: markets of mechanism fifo", func(m *market.Market) { m.Preemption = market.PreemptSuspend }},
+		{market.Proportional, "reserve: markets of mechanism proportional", func(m *market.Market) { m.Reserve = new(messages.Price) }},
+		{market.Proportional, "gang_timeout: ", func(m *market.Market) { m.GangTimeout = second }},
+		{market.BatchQueue, "alpha: ", func(m *market.Market) { m.Alpha = &half }},
 	} {
-		m := messages.Market{Name: "main", Mechanism: c.mechanism, Classes: []messages.Name{"cpu"}}
+		m := market.Market{Name: "main", Mechanism: c.mechanism, Classes: []messages.Name{"cpu"}}
 		c.change(&m)
 		if got := fmt.Sprint(Check(&m)); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: want %s…; got %s", c.mechanism, c.want, got)
@@ -50,7 +52,7 @@ func TestEachMechanismSaysWhatGains(t *testing.T) {
 	}
 	page := strings.Join(strings.Fields(string(text)), " ")
 	for _, name := range Names(nil) {
-		for _, change := range []messages.Market{{}, {Price: messages.PricePivot}, {Pricing: "pivot"}, {HandOver: messages.HandOverEnd}} {
+		for _, change := range []market.Market{{}, {Price: market.PricePivot}, {Pricing: "pivot"}, {HandOver: market.HandOverEnd}} {
 			change.Mechanism = name
 			if gains := Of(&change).Gains; gains == "" || !strings.Contains(page, gains) {
 				t.Errorf("%s: the page of markets lacks %q", name, gains)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 // Defaults of a market's parameters.
@@ -36,11 +37,11 @@ type round struct {
 }
 
 // Describe returns the traits of the mechanism.
-func Describe(*messages.Market) mechanism.Traits {
+func Describe(*marketmsg.Market) mechanism.Traits {
 	return mechanism.Traits{
-		Name: messages.Reservation, Make: mechanism.Maker(NewMechanism), Solve: SolveDocument,
+		Name: marketmsg.Reservation, Make: mechanism.Maker(NewMechanism), Solve: SolveDocument,
 		Who: "the best timetable of the sealed bids of a cycle; gangs start together", Cost: "Vickrey prices",
-		Parameters: []string{"mode", "cycle", "granule", "orders", "gang_timeout"}, Modes: []string{"search", messages.ModeFixed}, Bid: []string{"budget", "length", "value", "deadline"},
+		Parameters: []string{"mode", "cycle", "granule", "orders", "gang_timeout"}, Modes: []string{"search", marketmsg.ModeFixed}, Bid: []string{"budget", "length", "value", "deadline"},
 		Manner: mechanism.Manner{Attentive: true, Directs: true, Commits: true, Gangs: true, Wide: true, Spans: true},
 		Owes:   mechanism.UpToValue, Rule: "the price is at most the bid, and is known when the cycle is sold", Reserves: true,
 		Gains: "a later arrival, and another length or number of nodes",
@@ -48,12 +49,12 @@ func Describe(*messages.Market) mechanism.Traits {
 }
 
 // NewMechanism makes the mechanism of a valid market.
-func NewMechanism(m messages.Market) (*Mechanism, error) {
+func NewMechanism(m marketmsg.Market) (*Mechanism, error) {
 	if len(m.Classes) != 1 {
 		return nil, messages.Errorf(messages.Invalid, "market %s: classes: reservations are of one machine: name exactly one class", m.Name)
 	}
 	return &Mechanism{period: cmp.Or(m.Cycle.Std(), defaultPeriod), granule: cmp.Or(m.Granule.Std(), defaultGranule),
-		candidates: cmp.Or(m.Orders, defaultCandidates), fixed: m.Mode == messages.ModeFixed, rounds: map[messages.JobID]*round{}}, nil
+		candidates: cmp.Or(m.Orders, defaultCandidates), fixed: m.Mode == marketmsg.ModeFixed, rounds: map[messages.JobID]*round{}}, nil
 }
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 const (
@@ -18,7 +20,7 @@ const (
 
 func market(t *testing.T) *Mechanism {
 	t.Helper()
-	m, err := NewMechanism(messages.Market{Name: "night", Mechanism: "reservation", Classes: []messages.Name{"cpu"}})
+	m, err := NewMechanism(marketmsg.Market{Name: "night", Mechanism: "reservation", Classes: []messages.Name{"cpu"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +74,7 @@ func settleADay(t *testing.T, c *Mechanism, view *mechanism.View, start messages
 	one, two, three := view.Jobs[0], view.Jobs[1], view.Jobs[2]
 	view.Jobs = view.Jobs[1:]
 	for range 2 { // when it is discarded, and again when it has ended
-		if p := c.Settle(view, one, mechanism.End{State: messages.Discarded}); p[0].Amount != 0 || p[0].From != 1 || p[0].Reason != "the job did not win a reservation" {
+		if p := c.Settle(view, one, mechanism.End{State: job.Discarded}); p[0].Amount != 0 || p[0].From != 1 || p[0].Reason != "the job did not win a reservation" {
 			t.Errorf("a loser pays %+v", p)
 		}
 	}
@@ -85,13 +87,13 @@ func settleADay(t *testing.T, c *Mechanism, view *mechanism.View, start messages
 		t.Errorf("while job 2 runs: %+v", a)
 	}
 	view.Jobs = view.Jobs[1:]
-	if p := c.Settle(view, two, mechanism.End{State: messages.Completed}); p[0].Amount != 50*messages.Credit || !strings.Contains(p[0].Reason, "reservation") {
+	if p := c.Settle(view, two, mechanism.End{State: job.Completed}); p[0].Amount != 50*messages.Credit || !strings.Contains(p[0].Reason, "reservation") {
 		t.Errorf("job 2 pays %+v, want the 50 that job 1 would have had of it", p)
 	}
-	if p := c.Settle(view, three, mechanism.End{State: messages.Failed}); p[0].Amount != 0 {
+	if p := c.Settle(view, three, mechanism.End{State: job.Failed}); p[0].Amount != 0 {
 		t.Errorf("job 3, never started, pays %+v", p)
 	}
-	if p := c.Settle(view, three, mechanism.End{State: messages.Failed}); p[0].Amount != 0 || len(c.rounds) != 0 {
+	if p := c.Settle(view, three, mechanism.End{State: job.Failed}); p[0].Amount != 0 || len(c.rounds) != 0 {
 		t.Errorf("settled again it pays %+v; %d rounds are kept", p, len(c.rounds))
 	}
 }
@@ -99,7 +101,7 @@ func settleADay(t *testing.T, c *Mechanism, view *mechanism.View, start messages
 // TestTooManyGranulesAreSearched: with many granules the best schedule would take too long to find. A good
 // schedule must still be sold.
 func TestTooManyGranulesAreSearched(t *testing.T) {
-	c, err := NewMechanism(messages.Market{Name: "night", Mechanism: "reservation", Classes: []messages.Name{"cpu"},
+	c, err := NewMechanism(marketmsg.Market{Name: "night", Mechanism: "reservation", Classes: []messages.Name{"cpu"},
 		Cycle: messages.Duration(24 * time.Hour), Granule: messages.Duration(100 * time.Millisecond), Orders: 50})
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +159,7 @@ func TestAdmitRefuses(t *testing.T) {
 
 func TestConfigRefuses(t *testing.T) {
 	for _, classes := range [][]messages.Name{nil, {"cpu", "gpu"}} {
-		if _, err := NewMechanism(messages.Market{Name: "m", Classes: classes}); messages.KindOf(err) != messages.Invalid {
+		if _, err := NewMechanism(marketmsg.Market{Name: "m", Classes: classes}); messages.KindOf(err) != messages.Invalid {
 			t.Errorf("%v: %v", classes, err)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
-	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // direct repeats orders that are not carried out yet, and gives weight to the jobs whose reserved time has come. It
@@ -49,11 +49,11 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	delete(c.rounds, job.Job)
 	p := mechanism.Payment{From: job.Job}
 	switch {
-	case r == nil && end.State != messages.Discarded:
+	case r == nil && end.State != jobmsg.Discarded:
 		p.Reason = "the job ended before its auction"
 	case r == nil || !r.won:
 		p.Reason = "the job did not win a reservation"
-	case end.State == messages.Failed && job.Started == 0:
+	case end.State == jobmsg.Failed && job.Started == 0:
 		p.Reason = "the reservation of the job was not honoured"
 	default:
 		p.Amount = min(r.price, job.Value, job.Budget)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // DefaultEpsilon is the default ε of a sigmoid.
@@ -18,7 +18,7 @@ type Curve struct {
 	max      float64
 	a, b     float64 // sigmoid: the slope, and the time at which half of the value is left
 	from, to float64 // step: full value up to from; decay: it falls between from and to
-	points   []messages.ValuationPoint
+	points   []job.ValuationPoint
 }
 
 type shape uint8
@@ -31,22 +31,22 @@ const (
 )
 
 // New makes the curve of a valuation. It returns an error if the valuation is invalid.
-func New(v messages.Valuation) (Curve, error) {
+func New(v job.Valuation) (Curve, error) {
 	if err := v.Validate(); err != nil {
 		return Curve{}, err
 	}
 	c := Curve{max: v.Max}
 	switch v.Class {
-	case messages.Sigmoidal:
+	case job.Sigmoidal:
 		c.shape = sigmoid
 		c.a, c.b = slope(v.Mu, v.Delta, v.Epsilon)
-	case messages.Hard:
+	case job.Hard:
 		c.from = v.Deadline
-	case messages.Recurrent:
+	case job.Recurrent:
 		c.from = v.Workload * v.SecondsPerUnit
-	case messages.LinearDecay:
+	case job.LinearDecay:
 		c.shape, c.from, c.to = decay, v.Mu, v.Mu+v.Delta
-	case messages.Custom:
+	case job.Custom:
 		c.shape, c.points = lines, slices.Clone(v.Points)
 	}
 	return c, nil

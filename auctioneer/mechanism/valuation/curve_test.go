@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // closeTo compares two numbers with a relative tolerance.
@@ -42,24 +42,24 @@ func TestSampleCases(t *testing.T) {
 }
 
 // draw draws a valuation of any class.
-func draw(t *rapid.T) messages.Valuation {
-	v := messages.Valuation{Class: rapid.SampledFrom(messages.ValuationClasses).Draw(t, "class"), Max: rapid.Float64Range(0, 1e6).Draw(t, "max")}
+func draw(t *rapid.T) job.Valuation {
+	v := job.Valuation{Class: rapid.SampledFrom(job.ValuationClasses).Draw(t, "class"), Max: rapid.Float64Range(0, 1e6).Draw(t, "max")}
 	seconds := rapid.Float64Range(0, 1e4)
 	switch v.Class {
-	case messages.Sigmoidal:
+	case job.Sigmoidal:
 		v.Epsilon = rapid.Float64Range(1e-9, 0.49).Draw(t, "eps")
 		fallthrough
-	case messages.LinearDecay:
+	case job.LinearDecay:
 		v.Mu, v.Delta = seconds.Draw(t, "mu"), rapid.Float64Range(1e-3, 1e4).Draw(t, "delta")
-	case messages.Hard:
+	case job.Hard:
 		v.Deadline = seconds.Draw(t, "deadline")
-	case messages.Recurrent:
+	case job.Recurrent:
 		v.Workload, v.SecondsPerUnit = seconds.Draw(t, "workload"), rapid.Float64Range(1e-3, 10).Draw(t, "each")
-	case messages.Custom:
+	case job.Custom:
 		at, part := seconds.Draw(t, "first"), 1.0
 		for range rapid.IntRange(1, 5).Draw(t, "points") {
 			part *= rapid.SampledFrom([]float64{1, 0.7, 0.1, 0}).Draw(t, "drop")
-			v.Points = append(v.Points, messages.ValuationPoint{At: at, Part: part})
+			v.Points = append(v.Points, job.ValuationPoint{At: at, Part: part})
 			at += rapid.Float64Range(1e-3, 1e3).Draw(t, "more")
 		}
 	}
@@ -113,11 +113,11 @@ func TestLatestIsTheInverse(t *testing.T) {
 }
 
 func TestLatestAtTheEdges(t *testing.T) {
-	hard, _ := New(messages.Valuation{Class: messages.Hard, Max: 10, Deadline: 100})
-	steps, _ := New(messages.Valuation{Class: messages.Custom, Max: 10, Points: []messages.ValuationPoint{
+	hard, _ := New(job.Valuation{Class: job.Hard, Max: 10, Deadline: 100})
+	steps, _ := New(job.Valuation{Class: job.Custom, Max: 10, Points: []job.ValuationPoint{
 		{At: 10, Part: 0.8}, {At: 20, Part: 0.8}, {At: 40, Part: 0.2}}})
 	var nothing Curve
-	tail, _ := New(messages.Valuation{Class: messages.Sigmoidal, Max: 1, Mu: 0, Delta: 2 * math.Log(99)}) // 1/(1+e^{x−b})
+	tail, _ := New(job.Valuation{Class: job.Sigmoidal, Max: 1, Mu: 0, Delta: 2 * math.Log(99)}) // 1/(1+e^{x−b})
 	for _, c := range []struct {
 		curve *Curve
 		level float64
@@ -150,10 +150,10 @@ func TestLatestAtTheEdges(t *testing.T) {
 // for a float64. The value must fall from the maximum to 0, with at least half of it left at mu, and must never be
 // NaN.
 func TestAFallTooFastForADouble(t *testing.T) {
-	for _, class := range []messages.ValuationClass{messages.LinearDecay, messages.Sigmoidal} {
+	for _, class := range []job.ValuationClass{job.LinearDecay, job.Sigmoidal} {
 		for _, delta := range []float64{1e-15, 1e-309, math.SmallestNonzeroFloat64} {
 			for _, mu := range []float64{0, 1000} {
-				c, err := New(messages.Valuation{Class: class, Max: 4, Mu: mu, Delta: delta})
+				c, err := New(job.Valuation{Class: class, Max: 4, Mu: mu, Delta: delta})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -172,7 +172,7 @@ func TestAFallTooFastForADouble(t *testing.T) {
 // TestSigmoidMeetsItsDefinition checks v(μ) = (1−ε)·max and v(μ+δ) = ε·max, also with the default ε.
 func TestSigmoidMeetsItsDefinition(t *testing.T) {
 	for _, epsilon := range []float64{0, 1e-6, 0.01, 0.05, 0.3} {
-		c, err := New(messages.Valuation{Class: messages.Sigmoidal, Max: 80, Mu: 300, Delta: 50, Epsilon: epsilon})
+		c, err := New(job.Valuation{Class: job.Sigmoidal, Max: 80, Mu: 300, Delta: 50, Epsilon: epsilon})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,10 +211,10 @@ func TestBadDocuments(t *testing.T) {
 }
 
 func BenchmarkAt(b *testing.B) {
-	for _, v := range []messages.Valuation{
-		{Class: messages.Sigmoidal, Max: 100, Mu: 2000, Delta: 1000},
-		{Class: messages.LinearDecay, Max: 100, Mu: 2000, Delta: 1000},
-		{Class: messages.Hard, Max: 100, Deadline: 2000},
+	for _, v := range []job.Valuation{
+		{Class: job.Sigmoidal, Max: 100, Mu: 2000, Delta: 1000},
+		{Class: job.LinearDecay, Max: 100, Mu: 2000, Delta: 1000},
+		{Class: job.Hard, Max: 100, Deadline: 2000},
 	} {
 		b.Run(string(v.Class), func(b *testing.B) {
 			c, err := New(v)

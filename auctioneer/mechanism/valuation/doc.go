@@ -4,7 +4,7 @@
 // # Model
 //
 // A valuation v(x) is a function of x, the seconds from submission to completion. It is at most its maximum and never rises.
-// There are these classes (messages.Valuation has the parameters):
+// There are these classes (job.Valuation has the parameters):
 //
 //	sigmoidal     max/(1+e^{a(x−b)}), b = μ+δ/2, a = 2·ln((1−ε)/ε)/δ,
 //	              so that v(μ) = (1−ε)·max and v(μ+δ) = ε·max
@@ -27,7 +27,7 @@
 //
 // # Errors
 //
-// New refuses as Invalid what messages.Valuation.Validate refuses; the error names the field. At and Latest accept
+// New refuses as Invalid what job.Valuation.Validate refuses; the error names the field. At and Latest accept
 // all numbers. They return NaN only for NaN.
 //
 // # Cost

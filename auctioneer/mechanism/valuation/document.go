@@ -2,13 +2,13 @@ package valuation
 
 import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // input is the document of `candor solve valuation`: a valuation, and times in
 // seconds.
 type input struct {
-	messages.Valuation
+	job.Valuation
 	T      []float64 `json:"t,omitempty"`
 	Levels []float64 `json:"levels,omitempty"`
 }

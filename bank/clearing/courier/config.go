@@ -12,6 +12,7 @@ import (
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 	"github.com/candor-grid/candor/messages/proof"
 )
 
@@ -86,7 +87,7 @@ func (c *Config) defaults() {
 	c.LastBackoff = cmp.Or(c.LastBackoff, messages.Duration(30*time.Second))
 	c.Tick = cmp.Or(c.Tick, messages.Duration(time.Second))
 	c.SilentAfter = cmp.Or(c.SilentAfter, messages.Duration(time.Hour))
-	c.LeastVisit = cmp.Or(c.LeastVisit, messages.LeastVisit)
+	c.LeastVisit = cmp.Or(c.LeastVisit, clearingmsg.LeastVisit)
 	c.Log = cmp.Or(c.Log, zap.NewNop())
 	c.Metrics = cmp.Or[prometheus.Registerer](c.Metrics, prometheus.NewRegistry())
 	if c.Clock == nil {

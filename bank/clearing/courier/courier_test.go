@@ -10,7 +10,9 @@ import (
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/proof"
 )
 
@@ -26,13 +28,13 @@ func TestAuthorisationsOverTheBus(t *testing.T) {
 		if i == 10 {
 			west.road.set(1) // west continues to charge, and cannot be reached
 		}
-		a := must[messages.SignedAuthorisation](east, "ada", messages.VerbAuthorise,
-			messages.AuthoriseRequest{Key: fmt.Sprint(i), Peer: "west", Amount: 3 * messages.Credit, Interval: hour})
-		must[messages.ClearingReply](west, "$auctioneer", messages.VerbAccept, messages.AcceptRequest{Purpose: "job", Authorisation: a})
-		must[messages.ClearingReply](west, "$auctioneer", messages.VerbCharge,
-			messages.ChargeRequest{Issuer: "east", ID: a.Authorisation.ID, Amount: 2 * messages.Credit, Job: messages.JobID(i + 1)})
-		must[messages.ClearingReply](west, "ada", messages.VerbRemit,
-			messages.RemitRequest{Key: fmt.Sprint(i), Peer: "east", Payee: "ada", Amount: messages.Credit / 2})
+		a := must[clearingmsg.SignedAuthorisation](east, "ada", clearingmsg.VerbAuthorise,
+			clearingmsg.AuthoriseRequest{Key: fmt.Sprint(i), Peer: "west", Amount: 3 * messages.Credit, Interval: hour})
+		must[clearingmsg.ClearingReply](west, "$auctioneer", clearingmsg.VerbAccept, clearingmsg.AcceptRequest{Purpose: "job", Authorisation: a})
+		must[clearingmsg.ClearingReply](west, "$auctioneer", clearingmsg.VerbCharge,
+			clearingmsg.ChargeRequest{Issuer: "east", ID: a.Authorisation.ID, Amount: 2 * messages.Credit, Job: messages.JobID(i + 1)})
+		must[clearingmsg.ClearingReply](west, "ada", clearingmsg.VerbRemit,
+			clearingmsg.RemitRequest{Key: fmt.Sprint(i), Peer: "east", Payee: "ada", Amount: messages.Credit / 2})
 	}
 	if got := west.account("ada"); got.Reserved < 5*messages.Credit {
 		t.Errorf("cut off, west has %v reserved: nobody may be refunded", got.Reserved)
@@ -44,7 +46,7 @@ func TestAuthorisationsOverTheBus(t *testing.T) {
 	if got := east.account("ada"); got.Balance != 70*messages.Credit || got.Reserved != 0 {
 		t.Errorf("ada has %v at home with %v reserved, want 70", got.Balance, got.Reserved)
 	}
-	if got := west.account(messages.SiteAccount).Balance; got != 40*messages.Credit {
+	if got := west.account(money.SiteAccount).Balance; got != 40*messages.Credit {
 		t.Errorf("west earned %v, want 40", got)
 	}
 	for _, s := range []*site{east, west} {
@@ -54,7 +56,7 @@ func TestAuthorisationsOverTheBus(t *testing.T) {
 			other = "west"
 		}
 		found, err := s.courier.peers.reconcile(context.Background(), other)
-		want := []messages.ReconciledBook{{Sender: "east"}, {Sender: "west", Ours: 40, Theirs: 40}} // 20 charges, 20 payments
+		want := []clearingmsg.ReconciledBook{{Sender: "east"}, {Sender: "west", Ours: 40, Theirs: 40}} // 20 charges, 20 payments
 		if s == west {
 			want[0], want[1] = want[1], want[0]
 		}
@@ -68,15 +70,15 @@ func TestAuthorisationsOverTheBus(t *testing.T) {
 // settle closes a cycle, and checks what the two sites then owe each other.
 func settle(t *testing.T, sides ...*site) {
 	t.Helper()
-	var positions []messages.Position
+	var positions []clearingmsg.Position
 	for _, s := range sides {
-		must[messages.SignedPosition](s, "ops", messages.VerbClose, messages.CloseRequest{Cycle: 1})
+		must[clearingmsg.SignedPosition](s, "ops", clearingmsg.VerbClose, clearingmsg.CloseRequest{Cycle: 1})
 	}
 	for _, s := range sides {
 		await.Until(s, "the position is complete", func() bool {
-			return must[messages.SignedPosition](s, "ops", messages.VerbClose, messages.CloseRequest{}).Position.Complete
+			return must[clearingmsg.SignedPosition](s, "ops", clearingmsg.VerbClose, clearingmsg.CloseRequest{}).Position.Complete
 		})
-		p := must[messages.SignedPosition](s, "ops", messages.VerbClose, messages.CloseRequest{Cycle: 1})
+		p := must[clearingmsg.SignedPosition](s, "ops", clearingmsg.VerbClose, clearingmsg.CloseRequest{Cycle: 1})
 		public, err := s.keys.PublicKey()
 		if err != nil || !clearing.VerifyPosition(proof.Verified, []string{public}, &p) {
 			t.Errorf("%s: its position does not verify: %v", s.name, err)
@@ -95,8 +97,8 @@ func TestUnknownOutcomes(t *testing.T) {
 	for _, loss := range []mailbox.Loss{mailbox.LoseAnswer, mailbox.LoseCommand} {
 		for _, s := range []*site{east, west} {
 			s.host.box.LoseNext(loss)
-			must[messages.ClearingReply](east, "ada", messages.VerbRemit,
-				messages.RemitRequest{Key: fmt.Sprint(s.name, loss), Peer: "west", Payee: "ada", Amount: messages.Credit})
+			must[clearingmsg.ClearingReply](east, "ada", clearingmsg.VerbRemit,
+				clearingmsg.RemitRequest{Key: fmt.Sprint(s.name, loss), Peer: "west", Payee: "ada", Amount: messages.Credit})
 		}
 	}
 	east.settled()
@@ -108,9 +110,9 @@ func TestUnknownOutcomes(t *testing.T) {
 // TestTickReleases checks that the courier's own tick releases authorisations that ended without a charge.
 func TestTickReleases(t *testing.T) {
 	east, west := pair(t)
-	a := must[messages.SignedAuthorisation](east, "ada", messages.VerbAuthorise,
-		messages.AuthoriseRequest{Key: "k", Peer: "west", Amount: 30 * messages.Credit, Interval: hour})
-	must[messages.ClearingReply](west, "$auctioneer", messages.VerbAccept, messages.AcceptRequest{Purpose: "job", Authorisation: a})
+	a := must[clearingmsg.SignedAuthorisation](east, "ada", clearingmsg.VerbAuthorise,
+		clearingmsg.AuthoriseRequest{Key: "k", Peer: "west", Amount: 30 * messages.Credit, Interval: hour})
+	must[clearingmsg.ClearingReply](west, "$auctioneer", clearingmsg.VerbAccept, clearingmsg.AcceptRequest{Purpose: "job", Authorisation: a})
 	west.pass(hour)
 	await.Until(east, "the credits are free", func() bool { return east.account("ada").Reserved == 0 })
 }
@@ -119,34 +121,34 @@ func TestTickReleases(t *testing.T) {
 // work as any other.
 func TestTrivialAuthorisationsAreRefused(t *testing.T) {
 	east, west := pair(t)
-	of := func(key string, amount messages.Credits) messages.AcceptRequest {
-		return messages.AcceptRequest{Purpose: key, Authorisation: must[messages.SignedAuthorisation](east, "ada", messages.VerbAuthorise,
-			messages.AuthoriseRequest{Key: key, Peer: "west", Amount: amount, Interval: hour})}
+	of := func(key string, amount messages.Credits) clearingmsg.AcceptRequest {
+		return clearingmsg.AcceptRequest{Purpose: key, Authorisation: must[clearingmsg.SignedAuthorisation](east, "ada", clearingmsg.VerbAuthorise,
+			clearingmsg.AuthoriseRequest{Key: key, Peer: "west", Amount: amount, Interval: hour})}
 	}
-	west.refused(messages.Insufficient, "$auctioneer", messages.VerbAccept, of("less", messages.Credit/100-1))
-	must[messages.ClearingReply](west, "$auctioneer", messages.VerbAccept, of("least", messages.Credit/100))
+	west.refused(messages.Insufficient, "$auctioneer", clearingmsg.VerbAccept, of("less", messages.Credit/100-1))
+	must[clearingmsg.ClearingReply](west, "$auctioneer", clearingmsg.VerbAccept, of("least", messages.Credit/100))
 }
 
 // TestWhoMayAsk checks that only permitted callers are answered, and that nothing forged reaches the log.
 func TestWhoMayAsk(t *testing.T) {
 	east, west := pair(t)
-	a := must[messages.SignedAuthorisation](east, "ada", messages.VerbAuthorise,
-		messages.AuthoriseRequest{Key: "k", Peer: "west", Amount: 30 * messages.Credit, Interval: hour})
-	west.refused(messages.PermissionDenied, "ada", messages.VerbAccept, messages.AcceptRequest{Purpose: "job", Authorisation: a})
-	west.refused(messages.PermissionDenied, "ada", messages.VerbCharge, messages.ChargeRequest{Issuer: "east", ID: "x"})
-	west.refused(messages.PermissionDenied, "ada", messages.VerbPeer, messages.PeerRequest{})
-	west.refused(messages.PermissionDenied, "ada", messages.VerbReserve, messages.ReserveRequest{})
-	west.refused(messages.PermissionDenied, "$auctioneer", messages.VerbClose, messages.CloseRequest{Cycle: 1})
-	west.refused(messages.PermissionDenied, "ada", messages.VerbPeers, messages.Empty{})
-	west.refused(messages.PermissionDenied, "east", messages.VerbLines, messages.LinesRequest{Sender: "east"})
-	west.refused(messages.NotFound, "$north", messages.VerbLines, messages.LinesRequest{Sender: "east"})
+	a := must[clearingmsg.SignedAuthorisation](east, "ada", clearingmsg.VerbAuthorise,
+		clearingmsg.AuthoriseRequest{Key: "k", Peer: "west", Amount: 30 * messages.Credit, Interval: hour})
+	west.refused(messages.PermissionDenied, "ada", clearingmsg.VerbAccept, clearingmsg.AcceptRequest{Purpose: "job", Authorisation: a})
+	west.refused(messages.PermissionDenied, "ada", clearingmsg.VerbCharge, clearingmsg.ChargeRequest{Issuer: "east", ID: "x"})
+	west.refused(messages.PermissionDenied, "ada", clearingmsg.VerbPeer, clearingmsg.PeerRequest{})
+	west.refused(messages.PermissionDenied, "ada", clearingmsg.VerbReserve, clearingmsg.ReserveRequest{})
+	west.refused(messages.PermissionDenied, "$auctioneer", clearingmsg.VerbClose, clearingmsg.CloseRequest{Cycle: 1})
+	west.refused(messages.PermissionDenied, "ada", clearingmsg.VerbPeers, messages.Empty{})
+	west.refused(messages.PermissionDenied, "east", clearingmsg.VerbLines, clearingmsg.LinesRequest{Sender: "east"})
+	west.refused(messages.NotFound, "$north", clearingmsg.VerbLines, clearingmsg.LinesRequest{Sender: "east"})
 
-	m := messages.SignedInstructions{Instructions: messages.Instructions{From: "east", To: "west", First: 1}, Signature: make([]byte, 64)}
-	west.refused(messages.PermissionDenied, "$north", messages.VerbInstruct, m)
-	west.refused(messages.PermissionDenied, "$east", messages.VerbInstruct, m)
+	m := clearingmsg.SignedInstructions{Instructions: clearingmsg.Instructions{From: "east", To: "west", First: 1}, Signature: make([]byte, 64)}
+	west.refused(messages.PermissionDenied, "$north", clearingmsg.VerbInstruct, m)
+	west.refused(messages.PermissionDenied, "$east", clearingmsg.VerbInstruct, m)
 	forged := a
 	forged.Authorisation.Amount *= 2
-	west.refused(messages.PermissionDenied, "$auctioneer", messages.VerbAccept, messages.AcceptRequest{Purpose: "job", Authorisation: forged})
+	west.refused(messages.PermissionDenied, "$auctioneer", clearingmsg.VerbAccept, clearingmsg.AcceptRequest{Purpose: "job", Authorisation: forged})
 	if got := west.count("candor_bank_clearing_refusals_total", "signature"); got != 2 {
 		t.Errorf("%v forgeries were counted, want 2", got)
 	}
@@ -155,20 +157,20 @@ func TestWhoMayAsk(t *testing.T) {
 			t.Errorf("after what was refused %s has %v with %v reserved, want %v", account, a.Balance, a.Reserved, balance)
 		}
 	}
-	if got := must[messages.PeersReply](west, "$auctioneer", messages.VerbPeers, messages.Empty{}); len(got.Peers) != 1 {
+	if got := must[clearingmsg.PeersReply](west, "$auctioneer", clearingmsg.VerbPeers, messages.Empty{}); len(got.Peers) != 1 {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestReconcileRefusesForgedPages(t *testing.T) {
 	east, _ := pair(t)
-	must[messages.ClearingReply](east, "ada", messages.VerbRemit, messages.RemitRequest{Key: "k", Peer: "west", Payee: "ada", Amount: messages.Credit})
+	must[clearingmsg.ClearingReply](east, "ada", clearingmsg.VerbRemit, clearingmsg.RemitRequest{Key: "k", Peer: "west", Payee: "ada", Amount: messages.Credit})
 	east.settled()
 	public, err := east.keys.PublicKey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	must[messages.PeerReply](east, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "west", Keys: []string{public}, Limit: 1, Retire: true})
+	must[clearingmsg.PeerReply](east, "ops", clearingmsg.VerbPeer, clearingmsg.PeerRequest{Peer: "west", Keys: []string{public}, Limit: 1, Retire: true})
 	if _, err := east.courier.peers.reconcile(context.Background(), "west"); messages.KindOf(err) != messages.PermissionDenied {
 		t.Errorf("got %v", err)
 	}
@@ -182,12 +184,12 @@ func TestReconcileRefusesForgedPages(t *testing.T) {
 func TestNetSaysWhoIsMissing(t *testing.T) {
 	east, west := pair(t)
 	for _, s := range []*site{east, west} {
-		must[messages.SignedPosition](s, "ops", messages.VerbClose, messages.CloseRequest{Cycle: 1})
+		must[clearingmsg.SignedPosition](s, "ops", clearingmsg.VerbClose, clearingmsg.CloseRequest{Cycle: 1})
 	}
 	east.settled()
 	west.settled()
-	net := func() messages.NettingReport {
-		return must[messages.NettingReport](east, "ops", messages.VerbNet, messages.CycleRequest{})
+	net := func() clearingmsg.NettingReport {
+		return must[clearingmsg.NettingReport](east, "ops", clearingmsg.VerbNet, clearingmsg.CycleRequest{})
 	}
 	if r := net(); !r.Balanced || len(r.Positions) != 2 || r.Cycle != 1 {
 		t.Errorf("got %+v", r)
@@ -200,22 +202,22 @@ func TestNetSaysWhoIsMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	must[messages.PeerReply](east, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "west", Keys: []string{public}, Limit: 1, Retire: true})
+	must[clearingmsg.PeerReply](east, "ops", clearingmsg.VerbPeer, clearingmsg.PeerRequest{Peer: "west", Keys: []string{public}, Limit: 1, Retire: true})
 	east.road.set(0)
 	if r := net(); r.Balanced || len(r.Missing) != 1 || len(r.Faults) != 1 {
 		t.Errorf("signed by somebody else: %+v", r)
 	}
-	east.refused(messages.NotFound, "ops", messages.VerbNet, messages.CycleRequest{Cycle: 2})
+	east.refused(messages.NotFound, "ops", clearingmsg.VerbNet, clearingmsg.CycleRequest{Cycle: 2})
 }
 
 // TestRevokeOverTheBus checks that a user gets credits back at once when the peer's bank gives up an authorisation.
 func TestRevokeOverTheBus(t *testing.T) {
 	east, west := pair(t)
-	a := must[messages.SignedAuthorisation](east, "ada", messages.VerbAuthorise,
-		messages.AuthoriseRequest{Key: "k", Peer: "west", Amount: 30 * messages.Credit, Interval: hour})
-	must[messages.ClearingReply](east, "ada", messages.VerbRevoke, messages.RevokeRequest{ID: a.Authorisation.ID})
+	a := must[clearingmsg.SignedAuthorisation](east, "ada", clearingmsg.VerbAuthorise,
+		clearingmsg.AuthoriseRequest{Key: "k", Peer: "west", Amount: 30 * messages.Credit, Interval: hour})
+	must[clearingmsg.ClearingReply](east, "ada", clearingmsg.VerbRevoke, clearingmsg.RevokeRequest{ID: a.Authorisation.ID})
 	await.Until(east, "the credits are free", func() bool { return east.account("ada").Reserved == 0 })
-	west.refused(messages.Ended, "$auctioneer", messages.VerbAccept, messages.AcceptRequest{Purpose: "job", Authorisation: a})
+	west.refused(messages.Ended, "$auctioneer", clearingmsg.VerbAccept, clearingmsg.AcceptRequest{Purpose: "job", Authorisation: a})
 	if got := west.count("candor_bank_clearing_refusals_total", "recharged"); got != 1 {
 		t.Errorf("%v were counted, want 1", got)
 	}
@@ -248,9 +250,9 @@ func TestConfigIsChecked(t *testing.T) {
 // TestAuthoriseOnBehalfOverTheBus checks that only services can set credits aside in another user's name.
 func TestAuthoriseOnBehalfOverTheBus(t *testing.T) {
 	east, _ := pair(t)
-	r := messages.AuthoriseRequest{Key: "k", Member: "ada", Peer: "west", Amount: 30 * messages.Credit, Interval: hour}
-	east.refused(messages.PermissionDenied, "bob", messages.VerbAuthorise, r)
-	if a := must[messages.SignedAuthorisation](east, "$auctioneer", messages.VerbAuthorise, r); a.Authorisation.Member != "ada" {
+	r := clearingmsg.AuthoriseRequest{Key: "k", Member: "ada", Peer: "west", Amount: 30 * messages.Credit, Interval: hour}
+	east.refused(messages.PermissionDenied, "bob", clearingmsg.VerbAuthorise, r)
+	if a := must[clearingmsg.SignedAuthorisation](east, "$auctioneer", clearingmsg.VerbAuthorise, r); a.Authorisation.Member != "ada" {
 		t.Errorf("got %+v", a)
 	}
 }
@@ -259,25 +261,25 @@ func TestAuthoriseOnBehalfOverTheBus(t *testing.T) {
 // must resume, even if there is nothing to send to it.
 func TestASilentPeerIsSuspendedAndResumes(t *testing.T) {
 	east, west := pair(t)
-	stands := func(want messages.PeerStanding) func() bool {
+	stands := func(want clearingmsg.PeerStanding) func() bool {
 		return func() bool {
-			found := must[messages.PeersReply](east, "ops", messages.VerbPeers, messages.Empty{}).Peers
+			found := must[clearingmsg.PeersReply](east, "ops", clearingmsg.VerbPeers, messages.Empty{}).Peers
 			return len(found) == 1 && found[0].Standing == want
 		}
 	}
 	east.road.set(1)
-	must[messages.ClearingReply](east, "ada", messages.VerbRemit, messages.RemitRequest{Key: "k", Peer: "west", Payee: "ada", Amount: messages.Credit})
+	must[clearingmsg.ClearingReply](east, "ada", clearingmsg.VerbRemit, clearingmsg.RemitRequest{Key: "k", Peer: "west", Payee: "ada", Amount: messages.Credit})
 	await.Until(t, "a message was sent in vain", func() bool {
-		return must[messages.PeersReply](east, "ops", messages.VerbPeers, messages.Empty{}).Peers[0].Tries > 1
+		return must[clearingmsg.PeersReply](east, "ops", clearingmsg.VerbPeers, messages.Empty{}).Peers[0].Tries > 1
 	})
-	if !stands(messages.PeerOpen)() {
+	if !stands(clearingmsg.PeerOpen)() {
 		t.Error("it is suspended before its time")
 	}
 	east.pass(2 * hour)
-	await.Until(t, "the peer is suspended", stands(messages.PeerSuspended))
-	east.refused(messages.Unavailable, "ada", messages.VerbRemit, messages.RemitRequest{Key: "n", Peer: "west", Payee: "ada", Amount: messages.Credit})
+	await.Until(t, "the peer is suspended", stands(clearingmsg.PeerSuspended))
+	east.refused(messages.Unavailable, "ada", clearingmsg.VerbRemit, clearingmsg.RemitRequest{Key: "n", Peer: "west", Payee: "ada", Amount: messages.Credit})
 	east.road.set(0)
-	await.Until(t, "the peer is open", stands(messages.PeerOpen))
+	await.Until(t, "the peer is open", stands(clearingmsg.PeerOpen))
 	if got := west.account("ada").Balance; got != 101*messages.Credit {
 		t.Errorf("ada has %v at west, want 101", got)
 	}
@@ -287,18 +289,18 @@ func TestASilentPeerIsSuspendedAndResumes(t *testing.T) {
 func TestOperatorsPart(t *testing.T) {
 	east, west := pair(t)
 	none := messages.Credits(0)
-	east.refused(messages.PermissionDenied, "ada", messages.VerbPart, messages.PartRequest{Peer: "west"})
-	east.refused(messages.Invalid, "ops", messages.VerbPart, messages.PartRequest{Peer: "west", Loss: &none})
+	east.refused(messages.PermissionDenied, "ada", clearingmsg.VerbPart, clearingmsg.PartRequest{Peer: "west"})
+	east.refused(messages.Invalid, "ops", clearingmsg.VerbPart, clearingmsg.PartRequest{Peer: "west", Loss: &none})
 	for _, s := range []*site{east, west} {
 		other := messages.Name("west")
 		if s == west {
 			other = "east"
 		}
-		must[messages.PartReply](s, "ops", messages.VerbPart, messages.PartRequest{Peer: other})
+		must[clearingmsg.PartReply](s, "ops", clearingmsg.VerbPart, clearingmsg.PartRequest{Peer: other})
 	}
 	for _, s := range []*site{east, west} {
 		await.Until(t, "the sites have parted", func() bool {
-			return must[messages.PeersReply](s, "ops", messages.VerbPeers, messages.Empty{}).Peers[0].Standing == messages.PeerParted
+			return must[clearingmsg.PeersReply](s, "ops", clearingmsg.VerbPeers, messages.Empty{}).Peers[0].Standing == clearingmsg.PeerParted
 		})
 	}
 }

@@ -18,8 +18,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/proof"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // patience is the longest wait of these tests for something that must happen.
@@ -230,9 +233,9 @@ func pair(t *testing.T) (east, west *site) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		must[messages.PeerReply](s, "ops", messages.VerbPeer, messages.PeerRequest{Peer: other.name, Keys: []string{public}, Limit: 100 * messages.Credit})
-		must[messages.AccountReply](s, "ops", messages.VerbReserve, messages.ReserveRequest{Limit: 100 * messages.Credit})
-		grant := ledger.Command{Verb: ledger.Grant, At: s.clock(), By: "ops", Grant: messages.GrantRequest{Key: "g", Account: "ada", Amount: 100 * messages.Credit}}
+		must[clearingmsg.PeerReply](s, "ops", clearingmsg.VerbPeer, clearingmsg.PeerRequest{Peer: other.name, Keys: []string{public}, Limit: 100 * messages.Credit})
+		must[money.AccountReply](s, "ops", clearingmsg.VerbReserve, clearingmsg.ReserveRequest{Limit: 100 * messages.Credit})
+		grant := ledger.Command{Verb: ledger.Grant, At: s.clock(), By: "ops", Grant: money.GrantRequest{Key: "g", Account: "ada", Amount: 100 * messages.Credit}}
 		if _, err := s.host.box.Propose(context.Background(), grant.Encode()); err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +258,7 @@ func must[Reply any](s *site, caller messages.Name, verb string, request any) Re
 // refused sends a request that must be refused.
 func (s *site) refused(kind messages.Kind, caller messages.Name, verb string, request any) {
 	s.Helper()
-	payload, err := messages.Marshal(request, messages.Msgpack)
+	payload, err := wire.Marshal(request, wire.Msgpack)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -267,7 +270,7 @@ func (s *site) refused(kind messages.Kind, caller messages.Name, verb string, re
 	}
 }
 
-func (s *site) account(name messages.Name) messages.AccountReply {
+func (s *site) account(name messages.Name) money.AccountReply {
 	s.Helper()
 	s.host.mu.RLock()
 	defer s.host.mu.RUnlock()

@@ -16,12 +16,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 const ill = "\x1b[2J\x1b]0;mine\x07 \u009b31m \r\nSTATE \u202e\xff\x00"
 
 // liar is a peer of east, called west, that gives the answers that the test sets.
-func liar(t *testing.T, position messages.Position, page messages.ClearingLine) (east *site, keys nkeys.KeyPair) {
+func liar(t *testing.T, position clearingmsg.Position, page clearingmsg.ClearingLine) (east *site, keys nkeys.KeyPair) {
 	t.Helper()
 	network := bus.NewMemory()
 	east = open(t, network, "east")
@@ -33,8 +36,8 @@ func liar(t *testing.T, position messages.Position, page messages.ClearingLine) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	must[messages.PeerReply](east, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "west", Keys: []string{public}, Limit: 100 * messages.Credit})
-	grant := ledger.Command{Verb: ledger.Grant, At: east.clock(), By: "ops", Grant: messages.GrantRequest{Key: "g", Account: "ada", Amount: 100 * messages.Credit}}
+	must[clearingmsg.PeerReply](east, "ops", clearingmsg.VerbPeer, clearingmsg.PeerRequest{Peer: "west", Keys: []string{public}, Limit: 100 * messages.Credit})
+	grant := ledger.Command{Verb: ledger.Grant, At: east.clock(), By: "ops", Grant: money.GrantRequest{Key: "g", Account: "ada", Amount: 100 * messages.Credit}}
 	if _, err := east.host.box.Propose(t.Context(), grant.Encode()); err != nil {
 		t.Fatal(err)
 	}
@@ -43,18 +46,18 @@ func liar(t *testing.T, position messages.Position, page messages.ClearingLine) 
 	}
 	refuse := &messages.Error{Kind: messages.Unavailable, Op: ill, Message: ill}
 	_, err = network.Connect("$west").Serve(bus.Service{Name: "liar", Version: "1.0.0", Endpoints: []bus.Endpoint{
-		at(messages.VerbInstruct, bus.Handle("liar", func(context.Context, messages.Name, messages.SignedInstructions) (messages.SignedReceipt, error) {
-			return messages.SignedReceipt{}, refuse
+		at(clearingmsg.VerbInstruct, bus.Handle("liar", func(context.Context, messages.Name, clearingmsg.SignedInstructions) (clearingmsg.SignedReceipt, error) {
+			return clearingmsg.SignedReceipt{}, refuse
 		})),
-		at(messages.VerbTotals, bus.Handle("liar", func(context.Context, messages.Name, messages.Empty) (messages.SignedTotals, error) {
-			return messages.SignedTotals{}, refuse
+		at(clearingmsg.VerbTotals, bus.Handle("liar", func(context.Context, messages.Name, messages.Empty) (clearingmsg.SignedTotals, error) {
+			return clearingmsg.SignedTotals{}, refuse
 		})),
-		at(messages.VerbPosition, bus.Handle("liar", func(context.Context, messages.Name, messages.CycleRequest) (messages.SignedPosition, error) {
+		at(clearingmsg.VerbPosition, bus.Handle("liar", func(context.Context, messages.Name, clearingmsg.CycleRequest) (clearingmsg.SignedPosition, error) {
 			return clearing.SignPosition(keys, position)
 		})),
-		at(messages.VerbLines, bus.Handle("liar", func(_ context.Context, _ messages.Name, r messages.LinesRequest) (messages.SignedLines, error) {
+		at(clearingmsg.VerbLines, bus.Handle("liar", func(_ context.Context, _ messages.Name, r clearingmsg.LinesRequest) (clearingmsg.SignedLines, error) {
 			page.Number = r.From
-			return clearing.SignLines(keys, messages.Lines{Site: "west", Peer: "east", Sender: r.Sender, Oldest: 1, Last: 1, List: []messages.ClearingLine{page}})
+			return clearing.SignLines(keys, clearingmsg.Lines{Site: "west", Peer: "east", Sender: r.Sender, Oldest: 1, Last: 1, List: []clearingmsg.ClearingLine{page}})
 		})),
 	}})
 	if err != nil {
@@ -66,11 +69,11 @@ func liar(t *testing.T, position messages.Position, page messages.ClearingLine) 
 // TestPositionsThatCannotBeAreRefused checks that a peer's position appears in the report of a cycle only if its
 // amounts and sites are possible.
 func TestPositionsThatCannotBeAreRefused(t *testing.T) {
-	many := make([]messages.Leg, 2000)
+	many := make([]clearingmsg.Leg, 2000)
 	for i := range many {
 		many[i].Peer = fmt.Sprint("ghost", i)
 	}
-	for what, legs := range map[string][]messages.Leg{
+	for what, legs := range map[string][]clearingmsg.Leg{
 		"a name that is none": {{Peer: ill}},
 		"a payment below 0":   {{Peer: "east", Paid: math.MinInt64}},
 		"an absurd payment":   {{Peer: "east", Received: math.MaxInt64}},
@@ -79,9 +82,9 @@ func TestPositionsThatCannotBeAreRefused(t *testing.T) {
 		"very many sites":     many,
 	} {
 		t.Run(what, func(t *testing.T) {
-			east, _ := liar(t, messages.Position{Site: "west", Cycle: 1, Legs: legs, Net: math.MinInt64}, messages.ClearingLine{})
-			must[messages.SignedPosition](east, "ops", messages.VerbClose, messages.CloseRequest{Cycle: 1})
-			r := must[messages.NettingReport](east, "ops", messages.VerbNet, messages.CycleRequest{})
+			east, _ := liar(t, clearingmsg.Position{Site: "west", Cycle: 1, Legs: legs, Net: math.MinInt64}, clearingmsg.ClearingLine{})
+			must[clearingmsg.SignedPosition](east, "ops", clearingmsg.VerbClose, clearingmsg.CloseRequest{Cycle: 1})
+			r := must[clearingmsg.NettingReport](east, "ops", clearingmsg.VerbNet, clearingmsg.CycleRequest{})
 			if len(r.Positions) != 1 || len(r.Payments) != 0 || r.Volume != 0 || len(r.Faults) != 1 || strings.ContainsFunc(r.Faults[0], unicode.IsControl) || r.Balanced {
 				t.Errorf("the report is %+v", r)
 			}
@@ -92,14 +95,14 @@ func TestPositionsThatCannotBeAreRefused(t *testing.T) {
 // TestPagesThatCannotBeAreRefused checks that a line of a peer's book is refused if it moved more than was asked, or
 // if it moved anything although the instruction was refused.
 func TestPagesThatCannotBeAreRefused(t *testing.T) {
-	for what, line := range map[string]messages.ClearingLine{
+	for what, line := range map[string]clearingmsg.ClearingLine{
 		"more than was asked":        {Asked: 1, Moved: 2},
 		"less than nothing":          {Asked: 1, Moved: -1},
 		"an absurd amount":           {Asked: math.MaxInt64, Moved: math.MaxInt64},
 		"asked for less than 0":      {Asked: math.MinInt64},
 		"moved and refused, as well": {Asked: 1, Moved: 1, Refused: true},
 	} {
-		east, _ := liar(t, messages.Position{}, line)
+		east, _ := liar(t, clearingmsg.Position{}, line)
 		if _, err := east.courier.peers.reconcile(t.Context(), "west"); messages.KindOf(err) != messages.Invalid {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -109,11 +112,11 @@ func TestPagesThatCannotBeAreRefused(t *testing.T) {
 // TestWordsOfAPeersBankAreTamed checks that an error from a peer's bank contains nothing that a terminal, JSON or a
 // browser would interpret. Operators see this error.
 func TestWordsOfAPeersBankAreTamed(t *testing.T) {
-	east, _ := liar(t, messages.Position{}, messages.ClearingLine{})
-	must[messages.ClearingReply](east, "ada", messages.VerbRemit, messages.RemitRequest{Key: "k", Peer: "west", Payee: "bob", Amount: messages.Credit})
+	east, _ := liar(t, clearingmsg.Position{}, clearingmsg.ClearingLine{})
+	must[clearingmsg.ClearingReply](east, "ada", clearingmsg.VerbRemit, clearingmsg.RemitRequest{Key: "k", Peer: "west", Payee: "bob", Amount: messages.Credit})
 	var failure string
 	await.Until(t, "the peer's answer is known", func() bool {
-		failure = must[messages.PeersReply](east, "ops", messages.VerbPeers, messages.Empty{}).Peers[0].Failure
+		failure = must[clearingmsg.PeersReply](east, "ops", clearingmsg.VerbPeers, messages.Empty{}).Peers[0].Failure
 		return failure != ""
 	})
 	if strings.ContainsFunc(failure, func(r rune) bool { return !unicode.IsPrint(r) }) {
@@ -124,30 +127,30 @@ func TestWordsOfAPeersBankAreTamed(t *testing.T) {
 // TestAPeersInstructionsArePaced checks that a peer cannot fill this site's log, not even with refused instructions.
 // It can send at once what a cut delayed, and more as time passes.
 func TestAPeersInstructionsArePaced(t *testing.T) {
-	east, keys := liar(t, messages.Position{}, messages.ClearingLine{})
-	must[messages.PeerReply](east, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "west", Keys: []string{sure(keys.PublicKey())}, Limit: 1000 * messages.Credit})
+	east, keys := liar(t, clearingmsg.Position{}, clearingmsg.ClearingLine{})
+	must[clearingmsg.PeerReply](east, "ops", clearingmsg.VerbPeer, clearingmsg.PeerRequest{Peer: "west", Keys: []string{sure(keys.PublicKey())}, Limit: 1000 * messages.Credit})
 	known, account := clearing.Beginning("west", "east"), "ada"
 	send := func() error {
-		list := make([]messages.Instruction, messages.MaxInstructions)
+		list := make([]clearingmsg.Instruction, clearingmsg.MaxInstructions)
 		for i := range list {
-			list[i] = messages.Instruction{Kind: messages.InstructPay, Account: account, Amount: east.courier.config.LeastVisit}
+			list[i] = clearingmsg.Instruction{Kind: clearingmsg.InstructPay, Account: account, Amount: east.courier.config.LeastVisit}
 		}
-		signed, err := clearing.SignInstructions(keys, messages.Instructions{From: "west", To: "east", First: known.Number + 1, List: list, Known: known, At: east.clock()})
+		signed, err := clearing.SignInstructions(keys, clearingmsg.Instructions{From: "west", To: "east", First: known.Number + 1, List: list, Known: known, At: east.clock()})
 		if err != nil {
 			t.Fatal(err)
 		}
-		payload, err := messages.Marshal(signed, messages.Msgpack)
+		payload, err := wire.Marshal(signed, wire.Msgpack)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		data, err := east.client.Request(ctx, messages.Subject("east", messages.Bank, messages.VerbInstruct, "$west"), payload)
+		data, err := east.client.Request(ctx, messages.Subject("east", messages.Bank, clearingmsg.VerbInstruct, "$west"), payload)
 		if err != nil {
 			return err
 		}
-		var r messages.SignedReceipt
-		if err := messages.Unmarshal(data, messages.Msgpack, &r); err != nil {
+		var r clearingmsg.SignedReceipt
+		if err := wire.Unmarshal(data, wire.Msgpack, &r); err != nil {
 			t.Fatal(err)
 		}
 		known = r.Receipt.Total
@@ -155,15 +158,15 @@ func TestAPeersInstructionsArePaced(t *testing.T) {
 	}
 	sent := 0
 	var err error
-	for ; err == nil && sent <= 2*paceBurst; sent += messages.MaxInstructions {
+	for ; err == nil && sent <= 2*paceBurst; sent += clearingmsg.MaxInstructions {
 		err = send()
 	}
 	if messages.KindOf(err) != messages.Exhausted || sent < paceBurst {
 		t.Fatalf("after %d instructions: %v", sent, err)
 	}
-	east.refused(messages.Exhausted, "$west", messages.VerbLines, messages.LinesRequest{Sender: "west", From: 1})
-	east.refused(messages.Exhausted, "$west", messages.VerbTotals, messages.Empty{})
-	must[messages.ClearingReply](east, "ada", messages.VerbRemit, messages.RemitRequest{Key: "k", Peer: "west", Payee: "bob", Amount: messages.Credit})
+	east.refused(messages.Exhausted, "$west", clearingmsg.VerbLines, clearingmsg.LinesRequest{Sender: "west", From: 1})
+	east.refused(messages.Exhausted, "$west", clearingmsg.VerbTotals, messages.Empty{})
+	must[clearingmsg.ClearingReply](east, "ada", clearingmsg.VerbRemit, clearingmsg.RemitRequest{Key: "k", Peer: "west", Payee: "bob", Amount: messages.Credit})
 	east.pass(messages.Duration(10 * time.Second))
 	if err := send(); err != nil {
 		t.Errorf("ten seconds later: %v", err)
@@ -172,10 +175,10 @@ func TestAPeersInstructionsArePaced(t *testing.T) {
 	account = "nobody"
 	east.pass(hour)
 	refused := 0
-	for err = nil; err == nil && refused <= paceBurst; refused += messages.MaxInstructions {
+	for err = nil; err == nil && refused <= paceBurst; refused += clearingmsg.MaxInstructions {
 		err = send()
 	}
-	if most := 2 * paceBurst / paceOfIdle; messages.KindOf(err) != messages.Exhausted || refused > most+messages.MaxInstructions {
+	if most := 2 * paceBurst / paceOfIdle; messages.KindOf(err) != messages.Exhausted || refused > most+clearingmsg.MaxInstructions {
 		t.Errorf("%d instructions were taken that are refused, then %v; want about %d", refused, err, most)
 	}
 }
@@ -185,17 +188,17 @@ func TestAPeersInstructionsArePaced(t *testing.T) {
 func TestARepeatedMessageIsPaced(t *testing.T) {
 	for what, forge := range map[string]bool{"repeated": false, "with a wrong signature": true} {
 		t.Run(what, func(t *testing.T) {
-			east, keys := liar(t, messages.Position{}, messages.ClearingLine{})
-			greeting := sure(clearing.SignInstructions(keys, messages.Instructions{From: "west", To: "east", First: 1,
-				List: []messages.Instruction{}, Known: clearing.Beginning("west", "east"), At: east.clock()}))
-			must[messages.SignedReceipt](east, "$west", messages.VerbInstruct, greeting) // the first message is recorded
+			east, keys := liar(t, clearingmsg.Position{}, clearingmsg.ClearingLine{})
+			greeting := sure(clearing.SignInstructions(keys, clearingmsg.Instructions{From: "west", To: "east", First: 1,
+				List: []clearingmsg.Instruction{}, Known: clearing.Beginning("west", "east"), At: east.clock()}))
+			must[clearingmsg.SignedReceipt](east, "$west", clearingmsg.VerbInstruct, greeting) // the first message is recorded
 			if forge {
 				greeting.Signature[0]++
 			}
 			send := func(messagesSent int) (last error) {
-				subject := messages.Subject("east", messages.Bank, messages.VerbInstruct, "$west")
+				subject := messages.Subject("east", messages.Bank, clearingmsg.VerbInstruct, "$west")
 				for range messagesSent {
-					_, last = bus.Call[messages.SignedReceipt](t.Context(), east.client, subject, greeting)
+					_, last = bus.Call[clearingmsg.SignedReceipt](t.Context(), east.client, subject, greeting)
 				}
 				return last
 			}
@@ -218,7 +221,7 @@ func TestARepeatedMessageIsPaced(t *testing.T) {
 			if now := east.host.box.Status().Applied; now != entries {
 				t.Errorf("%d entries of the log are for nothing", now-entries)
 			}
-			east.refused(messages.Exhausted, "$west", messages.VerbPosition, messages.CycleRequest{})
+			east.refused(messages.Exhausted, "$west", clearingmsg.VerbPosition, clearingmsg.CycleRequest{})
 		})
 	}
 }
@@ -238,29 +241,29 @@ func TestAPeerThatAnswersNothingCostsNoLog(t *testing.T) {
 	keys := sure(nkeys.CreateAccount())
 	total := clearing.Beginning("east", "west")
 	_, err := network.Connect("$west").Serve(bus.Service{Name: "liar", Version: "1.0.0", Endpoints: []bus.Endpoint{{
-		Name: messages.VerbInstruct, Subject: messages.Subject("west", messages.Bank, messages.VerbInstruct, "*"),
-		Handle: bus.Handle("liar", func(_ context.Context, _ messages.Name, m messages.SignedInstructions) (messages.SignedReceipt, error) {
-			return clearing.SignReceipt(keys, messages.Receipt{From: "west", To: "east", First: 1, Outcomes: []messages.TransferResult{}, Total: total, At: east.clock()})
+		Name: clearingmsg.VerbInstruct, Subject: messages.Subject("west", messages.Bank, clearingmsg.VerbInstruct, "*"),
+		Handle: bus.Handle("liar", func(_ context.Context, _ messages.Name, m clearingmsg.SignedInstructions) (clearingmsg.SignedReceipt, error) {
+			return clearing.SignReceipt(keys, clearingmsg.Receipt{From: "west", To: "east", First: 1, Outcomes: []money.TransferResult{}, Total: total, At: east.clock()})
 		}),
 	}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	must[messages.PeerReply](east, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "west", Keys: []string{sure(keys.PublicKey())}, Limit: 100 * messages.Credit})
-	grant := ledger.Command{Verb: ledger.Grant, At: east.clock(), By: "ops", Grant: messages.GrantRequest{Key: "g", Account: "ada", Amount: 100 * messages.Credit}}
+	must[clearingmsg.PeerReply](east, "ops", clearingmsg.VerbPeer, clearingmsg.PeerRequest{Peer: "west", Keys: []string{sure(keys.PublicKey())}, Limit: 100 * messages.Credit})
+	grant := ledger.Command{Verb: ledger.Grant, At: east.clock(), By: "ops", Grant: money.GrantRequest{Key: "g", Account: "ada", Amount: 100 * messages.Credit}}
 	if _, err := east.host.box.Propose(t.Context(), grant.Encode()); err != nil {
 		t.Fatal(err)
 	}
-	must[messages.ClearingReply](east, "ada", messages.VerbRemit, messages.RemitRequest{Key: "k", Peer: "west", Payee: "bob", Amount: messages.Credit})
-	west := func() messages.PeerReply {
-		return must[messages.PeersReply](east, "ops", messages.VerbPeers, messages.Empty{}).Peers[0]
+	must[clearingmsg.ClearingReply](east, "ada", clearingmsg.VerbRemit, clearingmsg.RemitRequest{Key: "k", Peer: "west", Payee: "bob", Amount: messages.Credit})
+	west := func() clearingmsg.PeerReply {
+		return must[clearingmsg.PeersReply](east, "ops", clearingmsg.VerbPeers, messages.Empty{}).Peers[0]
 	}
 	tried := func(n int) func() bool { return func() bool { return west().Tries >= n } }
 	await.Until(t, "the peer is asked again", tried(3))
 	entries := east.host.box.Status().Applied
 	greet := func() {
-		m := messages.Instructions{From: "west", To: "east", First: 1, List: []messages.Instruction{}, Known: clearing.Beginning("west", "east"), At: east.clock()}
-		must[messages.SignedReceipt](east, "$west", messages.VerbInstruct, sure(clearing.SignInstructions(keys, m)))
+		m := clearingmsg.Instructions{From: "west", To: "east", First: 1, List: []clearingmsg.Instruction{}, Known: clearing.Beginning("west", "east"), At: east.clock()}
+		must[clearingmsg.SignedReceipt](east, "$west", clearingmsg.VerbInstruct, sure(clearing.SignInstructions(keys, m)))
 	}
 	greet() // the first greeting is recorded
 	for range 100 {
@@ -274,9 +277,9 @@ func TestAPeerThatAnswersNothingCostsNoLog(t *testing.T) {
 		t.Errorf("the peer fails as %q", why)
 	}
 	east.pass(2 * hour)
-	await.Until(t, "the peer is suspended", func() bool { return west().Standing == messages.PeerSuspended })
+	await.Until(t, "the peer is suspended", func() bool { return west().Standing == clearingmsg.PeerSuspended })
 	greet()
-	if got := west().Standing; got != messages.PeerSuspended {
+	if got := west().Standing; got != clearingmsg.PeerSuspended {
 		t.Errorf("a greeting makes it %v", got)
 	}
 }
@@ -285,8 +288,8 @@ func TestAPeerThatAnswersNothingCostsNoLog(t *testing.T) {
 func TestTrivialRemittancesAreRefused(t *testing.T) {
 	east, _ := pair(t)
 	least := east.courier.config.LeastVisit
-	r := messages.RemitRequest{Key: "k", Peer: "west", Payee: "ada", Amount: least - 1}
-	east.refused(messages.Invalid, "ada", messages.VerbRemit, r)
+	r := clearingmsg.RemitRequest{Key: "k", Peer: "west", Payee: "ada", Amount: least - 1}
+	east.refused(messages.Invalid, "ada", clearingmsg.VerbRemit, r)
 	r.Amount = least
-	must[messages.ClearingReply](east, "ada", messages.VerbRemit, r)
+	must[clearingmsg.ClearingReply](east, "ada", clearingmsg.VerbRemit, r)
 }

@@ -7,6 +7,9 @@ import (
 
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // peers sends requests to the banks of other sites.
@@ -22,30 +25,30 @@ func (p *peers) names() (names []messages.Name) {
 
 // ask sends a request once to a peer's bank.
 func (p *peers) ask(ctx context.Context, peer messages.Name, verb string, request, reply any) error {
-	payload, err := messages.Marshal(request, messages.Msgpack)
+	payload, err := wire.Marshal(request, wire.Msgpack)
 	if err != nil {
 		return err
 	}
 	subject := messages.Subject(peer, messages.Bank, verb, messages.ServiceIdentity(p.config.Site))
 	data, err := p.config.Bus.Request(ctx, subject, payload)
 	if err != nil {
-		return messages.Tamed(err)
+		return job.Tamed(err)
 	}
-	return messages.Unmarshal(data, messages.Detect(data, ""), reply)
+	return wire.Unmarshal(data, wire.Detect(data, ""), reply)
 }
 
 // collect asks all peers at the same time for their positions in a cycle. A position with a wrong signature is
 // reported as a fault. A peer that does not answer, or has not closed the cycle, is left out without a fault.
-func (p *peers) collect(ctx context.Context, cycle uint64) (positions []messages.Position, faults []string) {
+func (p *peers) collect(ctx context.Context, cycle uint64) (positions []clearingmsg.Position, faults []string) {
 	ctx, cancel := context.WithTimeout(ctx, p.config.Attempt.Std())
 	defer cancel()
 	names := p.names()
-	replies := make([]messages.SignedPosition, len(names))
+	replies := make([]clearingmsg.SignedPosition, len(names))
 	errs := make([]error, len(names))
 	var asked sync.WaitGroup
 	for i, peer := range names {
 		asked.Go(func() {
-			errs[i] = p.ask(ctx, peer, messages.VerbPosition, &messages.CycleRequest{Cycle: cycle}, &replies[i])
+			errs[i] = p.ask(ctx, peer, clearingmsg.VerbPosition, &clearingmsg.CycleRequest{Cycle: cycle}, &replies[i])
 		})
 	}
 	asked.Wait()
@@ -65,27 +68,27 @@ func (p *peers) collect(ctx context.Context, cycle uint64) (positions []messages
 
 // reconcile compares this site's two books with a peer's. For each book it returns the first number that differs, the
 // range that was compared, and what either bank lost.
-func (p *peers) reconcile(ctx context.Context, peer messages.Name) (messages.ReconcileReply, error) {
-	reply, lost := messages.ReconcileReply{Peer: peer}, false
+func (p *peers) reconcile(ctx context.Context, peer messages.Name) (clearingmsg.ReconcileReply, error) {
+	reply, lost := clearingmsg.ReconcileReply{Peer: peer}, false
 	for _, sender := range []messages.Name{p.config.Site, peer} {
 		var certain uint64
 		p.config.Host.Read(func(s *clearing.State) { certain = s.Certain(peer, sender) })
 		ours, here, err := p.book(peer, sender)
 		if err != nil {
-			return messages.ReconcileReply{}, err
+			return clearingmsg.ReconcileReply{}, err
 		}
 		theirs, there, err := p.theirBook(ctx, peer, sender)
 		if err != nil {
-			return messages.ReconcileReply{}, err
+			return clearingmsg.ReconcileReply{}, err
 		}
-		book := messages.ReconciledBook{Sender: sender, Ours: here, Theirs: there, Difference: clearing.Compare(ours, theirs)}
+		book := clearingmsg.ReconciledBook{Sender: sender, Ours: here, Theirs: there, Difference: clearing.Compare(ours, theirs)}
 		book.LostThere = max(certain, there) - there
 		p.config.Host.Read(func(s *clearing.State) { book.LostHere = s.LostHere(peer, sender, theirs) })
 		lost = lost || book.LostHere > 0
 		reply.Books = append(reply.Books, book)
 	}
-	if err := p.ask(ctx, peer, messages.VerbTotals, &messages.Empty{}, &reply.Theirs); err != nil {
-		return messages.ReconcileReply{}, err
+	if err := p.ask(ctx, peer, clearingmsg.VerbTotals, &messages.Empty{}, &reply.Theirs); err != nil {
+		return clearingmsg.ReconcileReply{}, err
 	}
 	return reply, p.proposer.check(func(s *clearing.State) (refused *clearing.Rejected) {
 		if refused = s.ScreenTotals(&reply.Theirs, peer); refused != nil {
@@ -100,19 +103,19 @@ func (p *peers) reconcile(ctx context.Context, peer messages.Name) (messages.Rec
 }
 
 // book reads this site's book of one direction, page by page.
-func (p *peers) book(peer, sender messages.Name) (lines []messages.ClearingLine, last uint64, err error) {
-	return pages(sender, func(r messages.LinesRequest) (page messages.Lines, err error) {
+func (p *peers) book(peer, sender messages.Name) (lines []clearingmsg.ClearingLine, last uint64, err error) {
+	return pages(sender, func(r clearingmsg.LinesRequest) (page clearingmsg.Lines, err error) {
 		p.config.Host.Read(func(s *clearing.State) { page, err = s.Lines(peer, r) })
 		return page, err
 	})
 }
 
 // theirBook requests the peer's book of one direction, page by page. The peer signs each page.
-func (p *peers) theirBook(ctx context.Context, peer, sender messages.Name) (lines []messages.ClearingLine, last uint64, err error) {
-	return pages(sender, func(r messages.LinesRequest) (messages.Lines, error) {
-		var signed messages.SignedLines
-		if err := p.ask(ctx, peer, messages.VerbLines, &r, &signed); err != nil {
-			return messages.Lines{}, err
+func (p *peers) theirBook(ctx context.Context, peer, sender messages.Name) (lines []clearingmsg.ClearingLine, last uint64, err error) {
+	return pages(sender, func(r clearingmsg.LinesRequest) (clearingmsg.Lines, error) {
+		var signed clearingmsg.SignedLines
+		if err := p.ask(ctx, peer, clearingmsg.VerbLines, &r, &signed); err != nil {
+			return clearingmsg.Lines{}, err
 		}
 		err := p.proposer.check(func(s *clearing.State) *clearing.Rejected { return s.ScreenLines(&signed, peer, sender) })
 		return signed.Lines, err
@@ -120,13 +123,13 @@ func (p *peers) theirBook(ctx context.Context, peer, sender messages.Name) (line
 }
 
 // maxBook is the maximum number of lines that are requested of a book. It is more than any book keeps.
-const maxBook = 20 * messages.MaxBookLines
+const maxBook = 20 * clearingmsg.MaxBookLines
 
 // pages collects the pages of a book, up to the last number that the book had at the beginning. It returns the lines
 // and that last number.
-func pages(sender messages.Name, page func(messages.LinesRequest) (messages.Lines, error)) (all []messages.ClearingLine, last uint64, err error) {
+func pages(sender messages.Name, page func(clearingmsg.LinesRequest) (clearingmsg.Lines, error)) (all []clearingmsg.ClearingLine, last uint64, err error) {
 	for next := uint64(1); (next == 1 || next <= last) && len(all) < maxBook; {
-		p, err := page(messages.LinesRequest{Sender: sender, From: next})
+		p, err := page(clearingmsg.LinesRequest{Sender: sender, From: next})
 		if err != nil {
 			return nil, 0, err
 		}

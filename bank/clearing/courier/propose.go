@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"github.com/candor-grid/candor/bank/clearing"
-	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 )
 
 // proposer checks commands and proposes them.
@@ -73,7 +73,7 @@ func (p *proposer) next() <-chan struct{} {
 }
 
 // addRefusals adds the refusals that did not reach the log to a reply.
-func (p *proposer) addRefusals(r *messages.PeersReply) {
+func (p *proposer) addRefusals(r *clearingmsg.PeersReply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for reason := clearing.Malformed; reason < clearing.Reasons; reason++ {
@@ -81,10 +81,10 @@ func (p *proposer) addRefusals(r *messages.PeersReply) {
 		if n == 0 {
 			continue
 		}
-		i := slices.IndexFunc(r.Refused, func(t messages.RefusalTally) bool { return t.Reason == reason.String() })
+		i := slices.IndexFunc(r.Refused, func(t clearingmsg.RefusalTally) bool { return t.Reason == reason.String() })
 		if i < 0 {
 			i = len(r.Refused)
-			r.Refused = append(r.Refused, messages.RefusalTally{Reason: reason.String()})
+			r.Refused = append(r.Refused, clearingmsg.RefusalTally{Reason: reason.String()})
 		}
 		r.Refused[i].Count += n
 	}

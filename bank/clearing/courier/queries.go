@@ -6,17 +6,18 @@ import (
 
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 )
 
 // net collects the positions of a cycle from the peers and nets all debts. The report does not have peers that do not
 // answer. It also does not have sites that are peers only of a peer, because this bank does not know their keys.
-func (c *Courier) net(ctx context.Context, caller messages.Name, r messages.CycleRequest) (messages.NettingReport, error) {
+func (c *Courier) net(ctx context.Context, caller messages.Name, r clearingmsg.CycleRequest) (clearingmsg.NettingReport, error) {
 	if err := allow(caller, c.config.Operator, "see how cycles are settled"); err != nil {
-		return messages.NettingReport{}, err
+		return clearingmsg.NettingReport{}, err
 	}
 	own, err := c.ownPosition(ctx, r.Cycle)
 	if err != nil {
-		return messages.NettingReport{}, err
+		return clearingmsg.NettingReport{}, err
 	}
 	positions, faults := c.peers.collect(ctx, own.Cycle)
 	report := clearing.Net(own.Cycle, append(positions, *own))
@@ -26,7 +27,7 @@ func (c *Courier) net(ctx context.Context, caller messages.Name, r messages.Cycl
 }
 
 // ownPosition returns this site's position in a cycle; cycle 0 means the latest one.
-func (c *Courier) ownPosition(ctx context.Context, cycle uint64) (own *messages.Position, err error) {
+func (c *Courier) ownPosition(ctx context.Context, cycle uint64) (own *clearingmsg.Position, err error) {
 	if err := c.config.Host.Verify(ctx); err != nil {
 		return nil, err
 	}
@@ -45,33 +46,33 @@ func (c *Courier) ownPosition(ctx context.Context, cycle uint64) (own *messages.
 
 // position returns this site's position in a cycle, with all its peers, to a peer's bank. The sites need it for
 // netting.
-func (c *Courier) position(ctx context.Context, caller messages.Name, r messages.CycleRequest) (messages.SignedPosition, error) {
+func (c *Courier) position(ctx context.Context, caller messages.Name, r clearingmsg.CycleRequest) (clearingmsg.SignedPosition, error) {
 	site, isBank := strings.CutPrefix(caller, "$")
 	known := false
 	c.config.Host.Read(func(s *clearing.State) { known = isBank && s.Knows(site) })
 	if !known {
-		return messages.SignedPosition{}, messages.Errorf(messages.PermissionDenied, "account %q may not see positions: only the banks of peers may", caller)
+		return clearingmsg.SignedPosition{}, messages.Errorf(messages.PermissionDenied, "account %q may not see positions: only the banks of peers may", caller)
 	}
 	if err := c.pace.count(site, paceOfPage, c.config.Clock()); err != nil {
-		return messages.SignedPosition{}, err
+		return clearingmsg.SignedPosition{}, err
 	}
 	own, err := c.ownPosition(ctx, r.Cycle)
 	if err != nil {
-		return messages.SignedPosition{}, err
+		return clearingmsg.SignedPosition{}, err
 	}
 	return clearing.SignPosition(c.config.Signer, *own)
 }
 
 // reconcile compares the books of both directions with a peer's.
-func (c *Courier) reconcile(ctx context.Context, caller messages.Name, r messages.ReconcileRequest) (messages.ReconcileReply, error) {
+func (c *Courier) reconcile(ctx context.Context, caller messages.Name, r clearingmsg.ReconcileRequest) (clearingmsg.ReconcileReply, error) {
 	if err := allow(caller, c.config.Operator, "have the books compared"); err != nil {
-		return messages.ReconcileReply{}, err
+		return clearingmsg.ReconcileReply{}, err
 	}
 	if err := r.Validate(); err != nil {
-		return messages.ReconcileReply{}, err
+		return clearingmsg.ReconcileReply{}, err
 	}
 	if err := c.config.Host.Verify(ctx); err != nil {
-		return messages.ReconcileReply{}, err
+		return clearingmsg.ReconcileReply{}, err
 	}
 	reply, err := c.peers.reconcile(ctx, r.Peer)
 	if err != nil {
@@ -82,22 +83,22 @@ func (c *Courier) reconcile(ctx context.Context, caller messages.Name, r message
 }
 
 // totals returns this bank's totals of its trade with a peer to the peer's bank.
-func (c *Courier) totals(ctx context.Context, caller messages.Name, _ messages.Empty) (messages.SignedTotals, error) {
+func (c *Courier) totals(ctx context.Context, caller messages.Name, _ messages.Empty) (clearingmsg.SignedTotals, error) {
 	site, isBank := strings.CutPrefix(caller, "$")
 	if !isBank {
-		return messages.SignedTotals{}, messages.Errorf(messages.PermissionDenied, "account %q may not see the books between banks: only the bank of the peer may", caller)
+		return clearingmsg.SignedTotals{}, messages.Errorf(messages.PermissionDenied, "account %q may not see the books between banks: only the bank of the peer may", caller)
 	}
 	if err := c.pace.count(site, paceOfPage, c.config.Clock()); err != nil {
-		return messages.SignedTotals{}, err
+		return clearingmsg.SignedTotals{}, err
 	}
 	if err := c.config.Host.Verify(ctx); err != nil {
-		return messages.SignedTotals{}, err
+		return clearingmsg.SignedTotals{}, err
 	}
-	var t messages.Totals
+	var t clearingmsg.Totals
 	var err error
 	c.config.Host.Read(func(s *clearing.State) { t, err = s.Totals(site) })
 	if err != nil {
-		return messages.SignedTotals{}, err
+		return clearingmsg.SignedTotals{}, err
 	}
 	return clearing.SignTotals(c.config.Signer, t)
 }

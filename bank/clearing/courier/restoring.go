@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 )
 
 // Reincarnate gives the site a new incarnation if its state was restored from a backup. It does
@@ -34,7 +35,7 @@ func (p *peers) compare(ctx context.Context, peer messages.Name) error {
 	if err != nil {
 		return err
 	}
-	lost := func(b messages.ReconciledBook) bool { return b.Difference != nil || b.LostHere > 0 }
+	lost := func(b clearingmsg.ReconciledBook) bool { return b.Difference != nil || b.LostHere > 0 }
 	if books.Adoption != nil || slices.ContainsFunc(books.Books, lost) {
 		return messages.Errorf(messages.Conflict, "this site was restored from a backup, and lost what it agreed with %s: see candor peer reconcile %s", peer, peer)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/backoff"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 )
 
 // sender sends each peer the messages that it has not answered.
@@ -81,7 +82,7 @@ func (s *sender) attend(ctx context.Context, peer messages.Name) {
 	var told uint64 // the peer was told that this site has the outcomes up to this number
 	for greeted := false; ctx.Err() == nil; {
 		news := s.proposer.next()
-		var m messages.Instructions
+		var m clearingmsg.Instructions
 		var sends bool
 		s.config.Host.Read(func(state *clearing.State) { m, sends = state.Outgoing(peer, s.config.Clock()) })
 		if s.uncompared(peer) {
@@ -147,7 +148,7 @@ func (s *sender) suspend(ctx context.Context, peer messages.Name) {
 		return
 	}
 	open := false
-	s.config.Host.Read(func(state *clearing.State) { open = state.Standing(peer) == messages.PeerOpen })
+	s.config.Host.Read(func(state *clearing.State) { open = state.Standing(peer) == clearingmsg.PeerOpen })
 	if !open {
 		return
 	}
@@ -176,7 +177,7 @@ func (s *sender) failed(peer messages.Name, err error) {
 }
 
 // addFailures adds the numbers of failed messages to a reply.
-func (s *sender) addFailures(r *messages.PeersReply) {
+func (s *sender) addFailures(r *clearingmsg.PeersReply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range r.Peers {
@@ -186,15 +187,15 @@ func (s *sender) addFailures(r *messages.PeersReply) {
 }
 
 // exchange sends a message once and processes the receipt.
-func (s *sender) exchange(ctx context.Context, m messages.Instructions) error {
+func (s *sender) exchange(ctx context.Context, m clearingmsg.Instructions) error {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Attempt.Std())
 	defer cancel()
 	signed, err := clearing.SignInstructions(s.config.Signer, m)
 	if err != nil {
 		return err
 	}
-	var receipt messages.SignedReceipt
-	err = s.peers.ask(ctx, m.To, messages.VerbInstruct, &signed, &receipt)
+	var receipt clearingmsg.SignedReceipt
+	err = s.peers.ask(ctx, m.To, clearingmsg.VerbInstruct, &signed, &receipt)
 	if err != nil {
 		return err
 	}
@@ -203,7 +204,7 @@ func (s *sender) exchange(ctx context.Context, m messages.Instructions) error {
 
 // learn proposes the outcomes of a receipt. If the message asked something and the receipt answers nothing, learn
 // returns an error, so that the message is sent again as to a silent peer.
-func (s *sender) learn(ctx context.Context, asked bool, receipt *messages.SignedReceipt) error {
+func (s *sender) learn(ctx context.Context, asked bool, receipt *clearingmsg.SignedReceipt) error {
 	command := clearing.Command{Receipt: receipt}
 	if err := s.proposer.screen(&command); err != nil {
 		return err

@@ -9,6 +9,8 @@ import (
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // serviceVersion is the version of the requests and replies, not of the program.
@@ -17,49 +19,49 @@ const serviceVersion = "1.0.0"
 // Services returns the services of the bank's leader. It serves them while it leads.
 func (c *Courier) Services() []bus.Service {
 	key := c.config.Signer
-	authorisation := func(r *clearing.Result) (messages.SignedAuthorisation, error) {
+	authorisation := func(r *clearing.Result) (clearingmsg.SignedAuthorisation, error) {
 		return clearing.SignAuthorisation(key, *r.Authorisation)
 	}
-	position := func(r *clearing.Result) (messages.SignedPosition, error) {
+	position := func(r *clearing.Result) (clearingmsg.SignedPosition, error) {
 		return clearing.SignPosition(key, *r.Position)
 	}
-	answer := func(r *clearing.Result) (messages.ClearingReply, error) { return *r.Answer, nil }
+	answer := func(r *clearing.Result) (clearingmsg.ClearingReply, error) { return *r.Answer, nil }
 	return []bus.Service{{
 		Name: "candor-clearing-commands", Version: serviceVersion, Description: "Settlement of site " + c.config.Site + " with other sites",
 		Endpoints: []bus.Endpoint{
-			command(c, messages.VerbAuthorise, c.mayAuthorise, func(r *messages.AuthoriseRequest) clearing.Command { return clearing.Command{Authorise: r} }, authorisation),
-			command(c, messages.VerbRevoke, anybody, func(r *messages.RevokeRequest) clearing.Command { return clearing.Command{Revoke: r} }, answer),
-			command(c, messages.VerbRemit, c.mayRemit, func(r *messages.RemitRequest) clearing.Command { return clearing.Command{Remit: r} }, answer),
-			command(c, messages.VerbAccept, c.mayAccept, func(r *messages.AcceptRequest) clearing.Command { return clearing.Command{Accept: r} }, answer),
-			command(c, messages.VerbCharge, allowed[messages.ChargeRequest](c.config.Service, "charge authorisations"),
-				func(r *messages.ChargeRequest) clearing.Command { return clearing.Command{Charge: r} }, answer),
-			command(c, messages.VerbPeer, c.mayPeer, func(r *messages.PeerRequest) clearing.Command { return clearing.Command{Peer: r} },
-				func(r *clearing.Result) (messages.PeerReply, error) { return *r.Peer, nil }),
-			command(c, messages.VerbReserve, allowed[messages.ReserveRequest](c.config.Operator, "set the reserve"),
-				func(r *messages.ReserveRequest) clearing.Command { return clearing.Command{Reserve: r} },
-				func(r *clearing.Result) (messages.AccountReply, error) { return *r.Account, nil }),
-			command(c, messages.VerbClose, allowed[messages.CloseRequest](c.config.Operator, "close cycles"),
-				func(r *messages.CloseRequest) clearing.Command { return clearing.Command{Close: r} }, position),
-			command(c, messages.VerbPart, allowed[messages.PartRequest](c.config.Operator, "part from peers"),
-				func(r *messages.PartRequest) clearing.Command { return clearing.Command{Part: r} },
-				func(r *clearing.Result) (messages.PartReply, error) { return *r.Parted, nil }),
-			endpoint(c, messages.VerbInstruct, c.instruct),
-			command(c, messages.VerbConfirm, allowed[messages.ConfirmRequest](c.config.Operator, "confirm the books with a peer"),
-				func(r *messages.ConfirmRequest) clearing.Command { return clearing.Command{Confirm: r} },
-				func(r *clearing.Result) (messages.SignedTotals, error) { return clearing.SignTotals(key, *r.Totals) }),
-			command(c, messages.VerbAdopt, allowed[messages.AdoptRequest](c.config.Operator, "adopt the books of a peer"),
-				func(r *messages.AdoptRequest) clearing.Command { return clearing.Command{Adopt: r} },
-				func(r *clearing.Result) (messages.Adoption, error) { return *r.Adopted, nil }),
+			command(c, clearingmsg.VerbAuthorise, c.mayAuthorise, func(r *clearingmsg.AuthoriseRequest) clearing.Command { return clearing.Command{Authorise: r} }, authorisation),
+			command(c, clearingmsg.VerbRevoke, anybody, func(r *clearingmsg.RevokeRequest) clearing.Command { return clearing.Command{Revoke: r} }, answer),
+			command(c, clearingmsg.VerbRemit, c.mayRemit, func(r *clearingmsg.RemitRequest) clearing.Command { return clearing.Command{Remit: r} }, answer),
+			command(c, clearingmsg.VerbAccept, c.mayAccept, func(r *clearingmsg.AcceptRequest) clearing.Command { return clearing.Command{Accept: r} }, answer),
+			command(c, clearingmsg.VerbCharge, allowed[clearingmsg.ChargeRequest](c.config.Service, "charge authorisations"),
+				func(r *clearingmsg.ChargeRequest) clearing.Command { return clearing.Command{Charge: r} }, answer),
+			command(c, clearingmsg.VerbPeer, c.mayPeer, func(r *clearingmsg.PeerRequest) clearing.Command { return clearing.Command{Peer: r} },
+				func(r *clearing.Result) (clearingmsg.PeerReply, error) { return *r.Peer, nil }),
+			command(c, clearingmsg.VerbReserve, allowed[clearingmsg.ReserveRequest](c.config.Operator, "set the reserve"),
+				func(r *clearingmsg.ReserveRequest) clearing.Command { return clearing.Command{Reserve: r} },
+				func(r *clearing.Result) (money.AccountReply, error) { return *r.Account, nil }),
+			command(c, clearingmsg.VerbClose, allowed[clearingmsg.CloseRequest](c.config.Operator, "close cycles"),
+				func(r *clearingmsg.CloseRequest) clearing.Command { return clearing.Command{Close: r} }, position),
+			command(c, clearingmsg.VerbPart, allowed[clearingmsg.PartRequest](c.config.Operator, "part from peers"),
+				func(r *clearingmsg.PartRequest) clearing.Command { return clearing.Command{Part: r} },
+				func(r *clearing.Result) (clearingmsg.PartReply, error) { return *r.Parted, nil }),
+			endpoint(c, clearingmsg.VerbInstruct, c.instruct),
+			command(c, clearingmsg.VerbConfirm, allowed[clearingmsg.ConfirmRequest](c.config.Operator, "confirm the books with a peer"),
+				func(r *clearingmsg.ConfirmRequest) clearing.Command { return clearing.Command{Confirm: r} },
+				func(r *clearing.Result) (clearingmsg.SignedTotals, error) { return clearing.SignTotals(key, *r.Totals) }),
+			command(c, clearingmsg.VerbAdopt, allowed[clearingmsg.AdoptRequest](c.config.Operator, "adopt the books of a peer"),
+				func(r *clearingmsg.AdoptRequest) clearing.Command { return clearing.Command{Adopt: r} },
+				func(r *clearing.Result) (clearingmsg.Adoption, error) { return *r.Adopted, nil }),
 		},
 	}, {
 		Name: "candor-clearing-queries", Version: serviceVersion, Description: "How site " + c.config.Site + " stands with other sites", Discoverable: true,
 		Endpoints: []bus.Endpoint{
-			endpoint(c, messages.VerbPeers, c.listPeers),
-			endpoint(c, messages.VerbLines, c.lines),
-			endpoint(c, messages.VerbTotals, c.totals),
-			endpoint(c, messages.VerbReconcile, c.reconcile),
-			endpoint(c, messages.VerbNet, c.net),
-			endpoint(c, messages.VerbPosition, c.position),
+			endpoint(c, clearingmsg.VerbPeers, c.listPeers),
+			endpoint(c, clearingmsg.VerbLines, c.lines),
+			endpoint(c, clearingmsg.VerbTotals, c.totals),
+			endpoint(c, clearingmsg.VerbReconcile, c.reconcile),
+			endpoint(c, clearingmsg.VerbNet, c.net),
+			endpoint(c, clearingmsg.VerbPosition, c.position),
 		},
 	}}
 }
@@ -100,7 +102,7 @@ func allow(caller messages.Name, may func(messages.Name) bool, what string) erro
 	return messages.Errorf(messages.PermissionDenied, "account %q may not %s", caller, what)
 }
 
-func (c *Courier) mayAuthorise(caller messages.Name, r *messages.AuthoriseRequest) error {
+func (c *Courier) mayAuthorise(caller messages.Name, r *clearingmsg.AuthoriseRequest) error {
 	if r.Member == "" || r.Member == caller {
 		return nil
 	}
@@ -108,14 +110,14 @@ func (c *Courier) mayAuthorise(caller messages.Name, r *messages.AuthoriseReques
 }
 
 // mayRemit returns an error for a remittance that is too small to be worth the work of both banks.
-func (c *Courier) mayRemit(_ messages.Name, r *messages.RemitRequest) error {
+func (c *Courier) mayRemit(_ messages.Name, r *clearingmsg.RemitRequest) error {
 	if least := c.config.LeastVisit; 0 < r.Amount && r.Amount < least {
 		return messages.Errorf(messages.Invalid, "amount: is %s, but a remittance to another site must be at least %v: send more at once", r.Amount.Words(), least)
 	}
 	return nil
 }
 
-func (c *Courier) mayAccept(caller messages.Name, r *messages.AcceptRequest) error {
+func (c *Courier) mayAccept(caller messages.Name, r *clearingmsg.AcceptRequest) error {
 	if err := allow(caller, c.config.Service, "accept authorisations"); err != nil {
 		return err
 	}
@@ -125,7 +127,7 @@ func (c *Courier) mayAccept(caller messages.Name, r *messages.AcceptRequest) err
 	return nil
 }
 
-func (c *Courier) mayPeer(caller messages.Name, r *messages.PeerRequest) error {
+func (c *Courier) mayPeer(caller messages.Name, r *clearingmsg.PeerRequest) error {
 	if err := allow(caller, c.config.Operator, "set the terms of peers"); err != nil {
 		return err
 	}
@@ -139,19 +141,19 @@ func (c *Courier) mayPeer(caller messages.Name, r *messages.PeerRequest) error {
 
 // instruct carries out the instructions of a peer's bank. The caller must be the bank that signed them. Any replica
 // may answer a repeated message without the log, because a committed outcome does not change.
-func (c *Courier) instruct(ctx context.Context, caller messages.Name, r messages.SignedInstructions) (messages.SignedReceipt, error) {
+func (c *Courier) instruct(ctx context.Context, caller messages.Name, r clearingmsg.SignedInstructions) (clearingmsg.SignedReceipt, error) {
 	if caller != messages.ServiceIdentity(r.Instructions.From) {
-		return messages.SignedReceipt{}, messages.Errorf(messages.PermissionDenied, "caller %q: only the bank of the site that the message is from may bring it", caller)
+		return clearingmsg.SignedReceipt{}, messages.Errorf(messages.PermissionDenied, "caller %q: only the bank of the site that the message is from may bring it", caller)
 	}
 	from := r.Instructions.From
 	if err := c.pace.count(from, 1, c.config.Clock()); err != nil { // limit the rate before the signature is verified
-		return messages.SignedReceipt{}, err
+		return clearingmsg.SignedReceipt{}, err
 	}
 	command := clearing.Command{By: caller, Instructions: &r}
 	if err := c.proposer.screen(&command); err != nil {
-		return messages.SignedReceipt{}, err
+		return clearingmsg.SignedReceipt{}, err
 	}
-	var receipt *messages.Receipt
+	var receipt *clearingmsg.Receipt
 	var again bool
 	var idle []bool
 	refused := c.proposer.check(func(s *clearing.State) (err *clearing.Rejected) {
@@ -162,16 +164,16 @@ func (c *Courier) instruct(ctx context.Context, caller messages.Name, r messages
 	if again {
 		c.metrics.repeats.Inc()
 		if refused != nil {
-			return messages.SignedReceipt{}, refused
+			return clearingmsg.SignedReceipt{}, refused
 		}
 		return clearing.SignReceipt(c.config.Signer, *receipt)
 	}
 	if err := c.pace.count(from, len(r.Instructions.List)-1, c.config.Clock()); err != nil {
-		return messages.SignedReceipt{}, err
+		return clearingmsg.SignedReceipt{}, err
 	}
 	result, err := c.proposer.propose(ctx, command)
 	if err != nil {
-		return messages.SignedReceipt{}, err
+		return clearingmsg.SignedReceipt{}, err
 	}
 	c.pace.owe(from, wasted(idle, result.Receipt.Outcomes)*(paceOfIdle-1), c.config.Clock())
 	return clearing.SignReceipt(c.config.Signer, *result.Receipt)
@@ -179,7 +181,7 @@ func (c *Courier) instruct(ctx context.Context, caller messages.Name, r messages
 
 // wasted returns how many new instructions of a message were idle or refused. The new instructions have the last
 // outcomes.
-func wasted(idle []bool, outcomes []messages.TransferResult) (n int) {
+func wasted(idle []bool, outcomes []money.TransferResult) (n int) {
 	fresh := outcomes[max(0, len(outcomes)-len(idle)):]
 	for i := range fresh {
 		if idle[i] || fresh[i].Error != nil {
@@ -191,7 +193,7 @@ func wasted(idle []bool, outcomes []messages.TransferResult) (n int) {
 
 // listPeers returns the site's state with each peer. Only the leader knows the retries, and the refusals before the
 // log.
-func (c *Courier) listPeers(ctx context.Context, caller messages.Name, _ messages.Empty) (reply messages.PeersReply, err error) {
+func (c *Courier) listPeers(ctx context.Context, caller messages.Name, _ messages.Empty) (reply clearingmsg.PeersReply, err error) {
 	if !c.config.Service(caller) {
 		if err := allow(caller, c.config.Operator, "see the debts between sites"); err != nil {
 			return reply, err
@@ -208,22 +210,22 @@ func (c *Courier) listPeers(ctx context.Context, caller messages.Name, _ message
 }
 
 // lines returns a page of the books about a peer to the peer's bank. It returns no other books.
-func (c *Courier) lines(ctx context.Context, caller messages.Name, r messages.LinesRequest) (messages.SignedLines, error) {
+func (c *Courier) lines(ctx context.Context, caller messages.Name, r clearingmsg.LinesRequest) (clearingmsg.SignedLines, error) {
 	site, isBank := strings.CutPrefix(caller, "$")
 	if !isBank {
-		return messages.SignedLines{}, messages.Errorf(messages.PermissionDenied, "account %q may not see the books between banks: only the bank of the peer may", caller)
+		return clearingmsg.SignedLines{}, messages.Errorf(messages.PermissionDenied, "account %q may not see the books between banks: only the bank of the peer may", caller)
 	}
 	if err := c.pace.count(site, paceOfPage, c.config.Clock()); err != nil {
-		return messages.SignedLines{}, err
+		return clearingmsg.SignedLines{}, err
 	}
 	if err := c.config.Host.Verify(ctx); err != nil {
-		return messages.SignedLines{}, err
+		return clearingmsg.SignedLines{}, err
 	}
-	var page messages.Lines
+	var page clearingmsg.Lines
 	var err error
 	c.config.Host.Read(func(s *clearing.State) { page, err = s.Lines(site, r) })
 	if err != nil {
-		return messages.SignedLines{}, err
+		return clearingmsg.SignedLines{}, err
 	}
 	return clearing.SignLines(c.config.Signer, page)
 }

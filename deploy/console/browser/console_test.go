@@ -21,6 +21,8 @@ import (
 
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // pages are all pages, with a text that each shows on a busy site.
@@ -35,15 +37,15 @@ var sixDecimals = regexp.MustCompile(`\d\.\d{6}`)
 // busy starts a site on which three users compete.
 func busy(t *testing.T) *site {
 	s := start(t, func(c *embedded.Config) {
-		c.Markets = append(c.Markets, messages.Market{Name: "menu", Mechanism: messages.ContractMenu, Classes: []messages.Name{"reduce"}})
+		c.Markets = append(c.Markets, market.Market{Name: "menu", Mechanism: market.ContractMenu, Classes: []messages.Name{"reduce"}})
 	})
 	for i, account := range []messages.Name{"alice", "bob", "carol"} {
 		name := []string{"flights", "sort", "genes"}[i]
-		s.submit(account, name, "echo began; sleep 300", func(j *messages.JobSpec) {
+		s.submit(account, name, "echo began; sleep 300", func(j *job.JobSpec) {
 			j.Market, j.Stages[0].Tasks, j.Budget = "main", 40, messages.Credits(i+2)*messages.Credit
 		})
 	}
-	s.submit("alice", "hello", "echo hello from $CANDOR_NODE", func(j *messages.JobSpec) { j.Market, j.Stages[0].Class = "main", "reduce" })
+	s.submit("alice", "hello", "echo hello from $CANDOR_NODE", func(j *job.JobSpec) { j.Market, j.Stages[0].Class = "main", "reduce" })
 	return s
 }
 
@@ -80,7 +82,7 @@ func TestConsole(t *testing.T) {
 		w.until(`document.querySelector("#plot-price canvas") !== null`)
 		const now = `Number(document.querySelector("#plot-price + figcaption").textContent.match(/map ([\d.]+)/)?.[1] ?? 0)`
 		w.until(now + " > 8 && " + now + " < 100")
-		s.submit("carol", "dear", "sleep 300", func(j *messages.JobSpec) { j.Stages[0].Tasks, j.Budget = 40, 100*messages.Credit })
+		s.submit("carol", "dear", "sleep 300", func(j *job.JobSpec) { j.Stages[0].Tasks, j.Budget = 40, 100*messages.Credit })
 		w.until(now + " > 108")
 	})
 	t.Run("the form's job runs", func(t *testing.T) {
@@ -110,7 +112,7 @@ func TestConsole(t *testing.T) {
 	t.Run("a log streams", func(t *testing.T) {
 		w := w.in(t)
 		go_ := filepath.Join(t.TempDir(), "go")
-		job := s.submit("alice", "talks", fmt.Sprintf("echo first; while ! test -e %s; do sleep 0.05; done; echo second; sleep 300", go_), func(j *messages.JobSpec) {
+		job := s.submit("alice", "talks", fmt.Sprintf("echo first; while ! test -e %s; do sleep 0.05; done; echo second; sleep 300", go_), func(j *job.JobSpec) {
 			j.Stages[0].Class, j.Budget = "reduce", 50*messages.Credit
 		})
 		w.open(fmt.Sprint("job/", job))
@@ -129,8 +131,8 @@ func TestConsole(t *testing.T) {
 		w := w.in(t)
 		mended := filepath.Join(t.TempDir(), "mended")
 		script := fmt.Sprintf(`test $CANDOR_TASK != 1 -o -e %s && exit 0; echo "part-1.csv: no such file" >&2; exit 3`, mended)
-		job := s.submit("alice", "fails", script, func(j *messages.JobSpec) {
-			j.Market, j.Stages[0].OnFailure, j.Stages[0].Class, j.Stages[0].Tasks, j.Budget = "main", messages.GoOn, "reduce", 3, 30*messages.Credit
+		job := s.submit("alice", "fails", script, func(j *job.JobSpec) {
+			j.Market, j.Stages[0].OnFailure, j.Stages[0].Class, j.Stages[0].Tasks, j.Budget = "main", job.GoOn, "reduce", 3, 30*messages.Credit
 		})
 		w.open(fmt.Sprint("job/", job))
 		w.until(`document.getElementById("errors")?.textContent === "part-1.csv: no such file"`)
@@ -152,7 +154,7 @@ func TestConsole(t *testing.T) {
 	})
 	t.Run("a command line is a button", func(t *testing.T) {
 		w := w.in(t)
-		job := s.submit("alice", "held", "true", func(j *messages.JobSpec) { j.Market, j.Hold = "main", true })
+		job := s.submit("alice", "held", "true", func(j *job.JobSpec) { j.Market, j.Hold = "main", true })
 		w.open(fmt.Sprint("job/", job))
 		w.run(chromedp.Click(`//li//button[text()="Release"]`, chromedp.BySearch))
 		w.shows("The job was released")
@@ -281,7 +283,7 @@ func TestFirstPaintAndScrolling(t *testing.T) {
 	for first := range 20 {
 		busy.Go(func() {
 			for i := range 50 {
-				s.submit("alice", fmt.Sprint("job", 50*first+i), "sleep 300", func(j *messages.JobSpec) { j.Budget = messages.Credit })
+				s.submit("alice", fmt.Sprint("job", 50*first+i), "sleep 300", func(j *job.JobSpec) { j.Budget = messages.Credit })
 			}
 		})
 	}

@@ -20,6 +20,9 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // hostile is a text that would run a script if a page used it as HTML.
@@ -60,10 +63,10 @@ func startFull(t *testing.T) *full {
 		c.Peers = []embedded.Peer{{Name: "east", Keys: []string{east}, Limit: 500 * messages.Credit}}
 		c.Nodes = []embedded.Node{{Name: "node1", Slots: embedded.Slots{{Class: "map", Slots: 2}, {Class: "spot", Slots: 2}}},
 			{Name: "node2", Slots: embedded.Slots{{Class: "map", Slots: 2}, {Class: "night", Slots: 2}}}}
-		c.Markets = []messages.Market{
-			{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"map"}},
-			{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"spot"}, Reserve: new(messages.Price(messages.Credit / 1000))},
-			{Name: "night", Mechanism: messages.Reservation, Classes: []messages.Name{"night"}, Cycle: cycle, Granule: messages.Duration(time.Second)},
+		c.Markets = []market.Market{
+			{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"map"}},
+			{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"spot"}, Reserve: new(messages.Price(messages.Credit / 1000))},
+			{Name: "night", Mechanism: market.Reservation, Classes: []messages.Name{"night"}, Cycle: cycle, Granule: messages.Duration(time.Second)},
 		}
 	})}
 	creds, err := authority.IssueLink("east")
@@ -78,8 +81,8 @@ func startFull(t *testing.T) *full {
 		c.Site, c.Keys, c.Console = "east", eastKeys, ""
 		c.Peers = []embedded.Peer{{Name: "west", URLs: []string{"nats://" + f.Info().Leaf}, Creds: file, Keys: []string{west}, Limit: 500 * messages.Credit}}
 	})
-	spot := func(rate messages.Credits, tasks int) func(*messages.JobSpec) {
-		return func(j *messages.JobSpec) {
+	spot := func(rate messages.Credits, tasks int) func(*job.JobSpec) {
+		return func(j *job.JobSpec) {
 			j.Market, j.Stages[0].Class, j.Stages[0].Tasks, j.Rate, j.Budget = "spot", "spot", tasks, rate*messages.Credit/1000, 50*messages.Credit
 		}
 	}
@@ -90,12 +93,12 @@ func startFull(t *testing.T) *full {
 	f.submit("bob", "waits", "sleep 300", spot(1, 1)) // one runs, and two wait next to carol's
 	f.queued = f.submit("carol", "outbid", "sleep 300", spot(1, 1))
 	for i := range messages.Credits(4) {
-		f.submit([]messages.Name{"alice", "bob"}[i%2], fmt.Sprint("night", int(i)), "sleep 300", func(j *messages.JobSpec) {
+		f.submit([]messages.Name{"alice", "bob"}[i%2], fmt.Sprint("night", int(i)), "sleep 300", func(j *job.JobSpec) {
 			j.Market, j.Stages[0].Class, j.Value, j.Length, j.Budget = "night", "night", (4+i)*messages.Credit, messages.Duration(15+5*i)*messages.Duration(time.Second), 20*messages.Credit
 		})
 	}
-	f.files = f.submit("alice", "files", `echo some text > result.txt`, func(j *messages.JobSpec) { j.Market, j.Stages[0].Outputs = "main", []string{"*.txt"} })
-	f.hostile = f.submit("alice", hostile, "echo '"+hostile+"'; echo x > '<img src=x onerror=window.hacked=1>.txt'; sleep 1", func(j *messages.JobSpec) {
+	f.files = f.submit("alice", "files", `echo some text > result.txt`, func(j *job.JobSpec) { j.Market, j.Stages[0].Outputs = "main", []string{"*.txt"} })
+	f.hostile = f.submit("alice", hostile, "echo '"+hostile+"'; echo x > '<img src=x onerror=window.hacked=1>.txt'; sleep 1", func(j *job.JobSpec) {
 		j.Market, j.Comment, j.Stages[0].Outputs = "main", hostile, []string{"*.txt"}
 	})
 	audits := filepath.Join(f.Config().State, console.AuditsDir)
@@ -105,16 +108,16 @@ func startFull(t *testing.T) *full {
 	if err := os.WriteFile(filepath.Join(audits, "spot.json"), []byte(keptAudit), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ask[messages.ClearingReply](f.site, "alice", messages.Bank, messages.VerbRemit, messages.RemitRequest{Key: "k", Peer: "east", Payee: "bob", Amount: 3 * messages.Credit, Reason: hostile})
+	ask[clearing.ClearingReply](f.site, "alice", messages.Bank, clearing.VerbRemit, clearing.RemitRequest{Key: "k", Peer: "east", Payee: "bob", Amount: 3 * messages.Credit, Reason: hostile})
 	later := messages.TimeOf(time.Now().Add(1000 * time.Hour))
-	ask[messages.Window](f.site, "operator", messages.Auctioneer, messages.VerbWindow, messages.WindowRequest{Add: &messages.Window{Nodes: []messages.Name{"node2"}, From: later, To: later.Add(messages.Duration(time.Hour)), Reason: "new disks " + hostile}})
+	ask[market.Window](f.site, "operator", messages.Auctioneer, market.VerbWindow, market.WindowRequest{Add: &market.Window{Nodes: []messages.Name{"node2"}, From: later, To: later.Add(messages.Duration(time.Hour)), Reason: "new disks " + hostile}})
 	return f
 }
 
 // job returns a job as its owner sees it.
-func (s *site) job(account messages.Name, id messages.JobID) messages.JobDetail {
+func (s *site) job(account messages.Name, id messages.JobID) job.JobDetail {
 	s.Helper()
-	return ask[messages.JobDetail](s, account, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: id})
+	return ask[job.JobDetail](s, account, messages.Auctioneer, messages.VerbJob, job.JobRequest{Job: id})
 }
 
 // cycleSoon returns a period of one to two minutes whose next start is in a few seconds.
@@ -216,7 +219,7 @@ func (w *tab) slides(f *full) {
 	w.run(chromedp.Evaluate(`{const r = document.getElementById("bid"); r.value = 48; r.dispatchEvent(new Event("input", {bubbles: true}))}`, nil))
 	w.shows("with a rate of 0.016 credits; now it is 0.001")
 	w.shows("Raise the rate to 0.016 credits")
-	says := ask[messages.WhatIfReply](f.site, "carol", messages.Auctioneer, messages.VerbWhatIf, messages.WhatIfRequest{Job: f.queued, Bid: 16 * messages.Credit / 1000})
+	says := ask[market.WhatIfReply](f.site, "carol", messages.Auctioneer, market.VerbWhatIf, market.WhatIfRequest{Job: f.queued, Bid: 16 * messages.Credit / 1000})
 	if says.Then == nil || says.Now.Reason != "Outbid" || says.Then.Reason != "Running" {
 		w.Errorf("the market says %+v", says)
 	}

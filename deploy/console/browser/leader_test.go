@@ -21,6 +21,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // host is one host of a site of three hosts. It is a process of its own.
@@ -158,8 +159,8 @@ func TestLeaderKilled(t *testing.T) {
 	began := time.Now()
 	ctx, cancel = context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	_, err = bus.Call[messages.SubmitReply](ctx, other.connect(t, "alice"), messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"),
-		messages.SubmitRequest{Key: "after", Spec: messages.JobSpec{Name: "after-the-leader", Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "true"}}}})
+	_, err = bus.Call[job.SubmitReply](ctx, other.connect(t, "alice"), messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"),
+		job.SubmitRequest{Key: "after", Spec: job.JobSpec{Name: "after-the-leader", Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Script: "true"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

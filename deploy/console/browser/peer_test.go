@@ -17,6 +17,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // ill is a text of a peer that must not reach a page unchanged. It would run a script, clear a terminal, and reverse
@@ -35,39 +38,39 @@ func impostor(t *testing.T, leaf string, creds []byte, key clearing.Signer) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.Close() })
-	said := func(id messages.JobID) messages.JobSummary {
-		return messages.JobSummary{Job: id, Account: ill, Name: ill, Market: ill, State: messages.Running, Reason: ill, Message: ill, Payer: ill, Tasks: 1, Running: 1}
+	said := func(id messages.JobID) jobmsg.JobSummary {
+		return jobmsg.JobSummary{Job: id, Account: ill, Name: ill, Market: ill, State: jobmsg.Running, Reason: ill, Message: ill, Payer: ill, Tasks: 1, Running: 1}
 	}
 	service := bus.Service{Name: "impostor", Version: "1.0.0"}
 	serve := func(actor, verb string, h bus.Handler) {
-		service.Endpoints = append(service.Endpoints, bus.Endpoint{Name: verb, Subject: messages.PeerVerb{Actor: actor, Verb: verb}.Subject("west", "north"), Handle: h})
+		service.Endpoints = append(service.Endpoints, bus.Endpoint{Name: verb, Subject: clearingmsg.PeerVerb{Actor: actor, Verb: verb}.Subject("west", "north"), Handle: h})
 	}
 	refuse := func(context.Context, bus.Request) ([]byte, error) {
 		return nil, messages.Errorf(messages.Unavailable, "%s", ill)
 	}
-	serve(messages.Bank, messages.VerbInstruct, refuse)
-	serve(messages.Bank, messages.VerbPosition, refuse)
-	serve(messages.Auctioneer, messages.VerbPeerTasks, refuse)
-	serve(messages.Auctioneer, messages.VerbPeerSubmit, bus.Handle(messages.VerbPeerSubmit, func(_ context.Context, _ messages.Name, r messages.PeerSubmitRequest) (messages.PeerSubmitReply, error) {
-		return messages.PeerSubmitReply{Job: said(r.Job)}, nil
+	serve(messages.Bank, clearingmsg.VerbInstruct, refuse)
+	serve(messages.Bank, clearingmsg.VerbPosition, refuse)
+	serve(messages.Auctioneer, clearingmsg.VerbPeerTasks, refuse)
+	serve(messages.Auctioneer, clearingmsg.VerbPeerSubmit, bus.Handle(clearingmsg.VerbPeerSubmit, func(_ context.Context, _ messages.Name, r clearingmsg.PeerSubmitRequest) (clearingmsg.PeerSubmitReply, error) {
+		return clearingmsg.PeerSubmitReply{Job: said(r.Job)}, nil
 	}))
-	serve(messages.Auctioneer, messages.VerbPeerJob, bus.Handle(messages.VerbPeerJob, func(_ context.Context, _ messages.Name, r messages.JobRequest) (messages.JobDetail, error) {
-		return messages.JobDetail{JobSummary: said(r.Job), Stages: []messages.StageStatus{{Name: ill, Tasks: 1, Running: 1}}}, nil
+	serve(messages.Auctioneer, clearingmsg.VerbPeerJob, bus.Handle(clearingmsg.VerbPeerJob, func(_ context.Context, _ messages.Name, r jobmsg.JobRequest) (jobmsg.JobDetail, error) {
+		return jobmsg.JobDetail{JobSummary: said(r.Job), Stages: []jobmsg.StageStatus{{Name: ill, Tasks: 1, Running: 1}}}, nil
 	}))
-	serve(messages.Auctioneer, messages.VerbPeerWhy, bus.Handle(messages.VerbPeerWhy, func(_ context.Context, _ messages.Name, r messages.JobRequest) (messages.WhyReply, error) {
-		return messages.WhyReply{Job: r.Job, Reason: ill, Message: ill, Change: []string{ill}}, nil
+	serve(messages.Auctioneer, clearingmsg.VerbPeerWhy, bus.Handle(clearingmsg.VerbPeerWhy, func(_ context.Context, _ messages.Name, r jobmsg.JobRequest) (market.WhyReply, error) {
+		return market.WhyReply{Job: r.Job, Reason: ill, Message: ill, Change: []string{ill}}, nil
 	}))
 	if _, err := b.Serve(service); err != nil {
 		t.Fatal(err)
 	}
-	pays, err := clearing.SignInstructions(key, messages.Instructions{From: "north", To: "west", First: 1, Known: clearing.Beginning("north", "west"), At: messages.TimeOf(time.Now()),
-		List: []messages.Instruction{{Kind: messages.InstructPay, Account: "alice", Amount: messages.Credit, Reason: hostile + "\u202e\u200b"}}})
+	pays, err := clearing.SignInstructions(key, clearingmsg.Instructions{From: "north", To: "west", First: 1, Known: clearing.Beginning("north", "west"), At: messages.TimeOf(time.Now()),
+		List: []clearingmsg.Instruction{{Kind: clearingmsg.InstructPay, Account: "alice", Amount: messages.Credit, Reason: hostile + "\u202e\u200b"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if _, err := bus.Call[messages.SignedReceipt](ctx, b, messages.PeerVerb{Actor: messages.Bank, Verb: messages.VerbInstruct}.Subject("north", "west"), pays); err != nil {
+	if _, err := bus.Call[clearingmsg.SignedReceipt](ctx, b, clearingmsg.PeerVerb{Actor: messages.Bank, Verb: clearingmsg.VerbInstruct}.Subject("north", "west"), pays); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -98,10 +101,10 @@ func TestWordsOfAPeer(t *testing.T) {
 		t.Fatal(err)
 	}
 	impostor(t, s.Info().Leaf, creds, key)
-	spec := messages.JobSpec{Name: "away", Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "true"}}}
-	job := ask[messages.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: "k", Spec: spec, Site: "north"}).Job
+	spec := jobmsg.JobSpec{Name: "away", Budget: messages.Credit, Stages: []jobmsg.Stage{{Name: "main", Script: "true"}}}
+	job := ask[jobmsg.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, jobmsg.SubmitRequest{Key: "k", Spec: spec, Site: "north"}).Job
 	await.Until(t, "the peer has spoken of the job", func() bool {
-		return ask[messages.JobDetail](s, "alice", messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: job}).State == messages.Running
+		return ask[jobmsg.JobDetail](s, "alice", messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: job}).State == jobmsg.Running
 	})
 	w := browse(t)
 	for _, look := range []struct {

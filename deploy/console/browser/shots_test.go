@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // TestShots takes a picture of every page, 1,280 and 390 pixels wide, in light and dark.
@@ -31,7 +32,7 @@ func TestShots(t *testing.T) {
 	w.until(`document.getElementById("creds") !== null`)
 	w.shots(dir, "login")
 	w.connect(s, "alice")
-	s.submit("carol", "dear", "sleep 300", func(j *messages.JobSpec) { j.Market, j.Stages[0].Tasks, j.Budget = "main", 20, 20*messages.Credit })
+	s.submit("carol", "dear", "sleep 300", func(j *job.JobSpec) { j.Market, j.Stages[0].Tasks, j.Budget = "main", 20, 20*messages.Credit })
 	w.open("market/main?over=600")
 	w.until(`document.querySelector("#plot-price canvas") !== null`)
 	for path := range pages {
@@ -41,7 +42,7 @@ func TestShots(t *testing.T) {
 		w.open(path)
 		w.shots(dir, path)
 	}
-	failed := s.submit("alice", "fails", `echo "part-$CANDOR_TASK.csv: no such file" >&2; exit 3`, func(j *messages.JobSpec) { j.Market, j.Stages[0].Class = "main", "reduce" })
+	failed := s.submit("alice", "fails", `echo "part-$CANDOR_TASK.csv: no such file" >&2; exit 3`, func(j *job.JobSpec) { j.Market, j.Stages[0].Class = "main", "reduce" })
 	w.open(fmt.Sprint("job/", failed))
 	w.until(`document.getElementById("errors") !== null`)
 	w.shots(dir, "job-failed")

@@ -24,6 +24,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // site is a running site with a console.
@@ -70,13 +71,13 @@ func ask[Reply any](s *site, account messages.Name, actor, verb string, request 
 }
 
 // submit submits a job that runs a script.
-func (s *site) submit(account messages.Name, name, script string, change func(*messages.JobSpec)) messages.JobID {
+func (s *site) submit(account messages.Name, name, script string, change func(*job.JobSpec)) messages.JobID {
 	s.Helper()
-	spec := messages.JobSpec{Name: name, Budget: 5 * messages.Credit, Stages: []messages.Stage{{Name: "main", Script: script}}}
+	spec := job.JobSpec{Name: name, Budget: 5 * messages.Credit, Stages: []job.Stage{{Name: "main", Script: script}}}
 	if change != nil {
 		change(&spec)
 	}
-	return ask[messages.SubmitReply](s, account, messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: rand.Text(), Spec: spec}).Job
+	return ask[job.SubmitReply](s, account, messages.Auctioneer, messages.VerbSubmit, job.SubmitRequest{Key: rand.Text(), Spec: spec}).Job
 }
 
 // creds returns the content of the credentials file of an account.

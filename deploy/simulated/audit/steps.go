@@ -10,7 +10,8 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/grid"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // longest is the largest number of steps in a sequence.
@@ -232,14 +233,14 @@ func shapes() (out []step) {
 			step{fmt.Sprintf("in %d jobs, from as many accounts", k), func(told []entry, _ *core.Problem) []entry { return divided(told, k, true) }},
 			owners(fmt.Sprintf("in %d stages", k), func(o *grid.Owner) { o.Stages = k }))
 	}
-	return append(out, array(4), packs("4 tasks", 4), packs("all tasks", messages.MaxTasks))
+	return append(out, array(4), packs("4 tasks", 4), packs("all tasks", job.MaxTasks))
 }
 
 // array returns a step that does the same work in k times as many tasks of an array, with the same number at a time. It is not
 // possible if each task is a job of its own on a site.
 func array(k int) step {
 	return step{fmt.Sprintf("in an array of %d times as many tasks", k), func(told []entry, p *core.Problem) []entry {
-		if grid.Gangs(p.Market.Mechanism) || p.Market.Mechanism == rules.Deadline || p.Market.Price == messages.PricePivot {
+		if grid.Gangs(p.Market.Mechanism) || p.Market.Mechanism == rules.Deadline || p.Market.Price == market.PricePivot {
 			return nil
 		}
 		for at := range told {
@@ -328,7 +329,7 @@ func absent(m *rules.Market) step {
 
 // declarations returns false declarations, for markets in which the truth is claimed to be best.
 func declarations(m *rules.Market) (out []step) {
-	if m.Price != messages.PricePivot && !slices.Contains([]string{rules.Deadline, rules.Contract, rules.BatchQueue, rules.Reservation}, m.Mechanism) {
+	if m.Price != market.PricePivot && !slices.Contains([]string{rules.Deadline, rules.Contract, rules.BatchQueue, rules.Reservation}, m.Mechanism) {
 		return nil
 	}
 	for _, x := range []float64{0.5, 4} {

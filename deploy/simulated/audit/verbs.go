@@ -13,6 +13,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // VerbOptions set the size of a search for the best sequence of commands.
@@ -71,7 +72,7 @@ func flawsFor(m *rules.Market) []hole {
 	switch {
 	case m.Mechanism == rules.Contract:
 		return []hole{unpriced, shopped}
-	case m.Mechanism == rules.Deadline || m.Settle == messages.SettleOnCompletion:
+	case m.Mechanism == rules.Deadline || m.Settle == market.SettleOnCompletion:
 		return []hole{unpriced}
 	case m.Mechanism == rules.Proportional:
 		return []hole{unowed, byStarts}

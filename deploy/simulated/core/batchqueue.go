@@ -8,6 +8,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/bids"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // runBatchQueue runs a batch queue. The jobs wait first come, first served. When the slots for the front job are
@@ -168,18 +169,18 @@ func (q *queue) draws() int {
 func (q *queue) account(i int) messages.Name { return strconv.Itoa(q.Work.Jobs[i].User) }
 
 // typeOf returns what a job announces, both in front and while it waits.
-func (q *queue) typeOf(i int) messages.QueuedType {
+func (q *queue) typeOf(i int) market.QueuedType {
 	return queuedType(&q.Work.Jobs[i], &q.Bids[i])
 }
 
-func queuedType(j *workload.Job, b *bids.Bid) messages.QueuedType {
-	return messages.QueuedType{Value: Money(b.Rate * b.Length * float64(j.Width)), Delay: Money(b.SaidDelay() * float64(j.Width)),
+func queuedType(j *workload.Job, b *bids.Bid) market.QueuedType {
+	return market.QueuedType{Value: Money(b.Rate * b.Length * float64(j.Width)), Delay: Money(b.SaidDelay() * float64(j.Width)),
 		Length: messages.Duration(b.Length * 1e9), Width: j.Width}
 }
 
 // PriorJobs returns types with newly drawn bids for the jobs of a study. They stand for what the
 // operator of the batch queue expects before any job was considered.
-func (p *Problem) PriorJobs() []messages.QueuedType {
+func (p *Problem) PriorJobs() []market.QueuedType {
 	if p.Prior != nil || len(p.Bids) == 0 {
 		return p.Prior
 	}
@@ -190,7 +191,7 @@ func (p *Problem) PriorJobs() []messages.QueuedType {
 		w.Jobs = append(w.Jobs, p.Work.Jobs[k*len(p.Work.Jobs)/min(types, len(p.Work.Jobs))])
 	}
 	drawn := p.Market.Bids.Draw(&w, p.Seed^0x7072696f72)
-	out := make([]messages.QueuedType, len(drawn))
+	out := make([]market.QueuedType, len(drawn))
 	for k := range drawn {
 		out[k] = queuedType(&w.Jobs[k], &drawn[k])
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // runContract offers each job a menu of contracts when it is submitted, and schedules
@@ -55,7 +56,7 @@ func (c *contracts) arrive(now messages.Time, i int) error {
 	if err != nil {
 		return err
 	}
-	offer, err := contract.NewOffer(&c.solver, draw, func(types []messages.Valuation) ([]float64, error) {
+	offer, err := contract.NewOffer(&c.solver, draw, func(types []job.Valuation) ([]float64, error) {
 		p, surrogates := c.plan(now), make([]valuation.Curve, len(types))
 		for k := range types {
 			if surrogates[k], err = valuation.New(types[k]); err != nil {
@@ -90,25 +91,25 @@ func (c *contracts) arrive(now messages.Time, i int) error {
 
 // Declared returns the valuation that a job's user declares. It is the whole bid until the deadline, or a value that
 // falls until the deadline.
-func Declared(by string, j *workload.Job, b *bids.Bid) messages.Valuation {
+func Declared(by string, j *workload.Job, b *bids.Bid) job.Valuation {
 	return valued(by, b.Rate*j.Work(), b.Length, b.Deadline-j.Submit)
 }
 
-func valued(by string, worth, length, within float64) messages.Valuation {
-	worth, within = min(worth, messages.MaxCredits.Float()), min(within, messages.MaxValuationTime)
+func valued(by string, worth, length, within float64) job.Valuation {
+	worth, within = min(worth, messages.MaxCredits.Float()), min(within, job.MaxValuationTime)
 	if by == rules.ByDecay && within > length {
-		return messages.Valuation{Class: messages.LinearDecay, Max: worth, Mu: length, Delta: within - length}
+		return job.Valuation{Class: job.LinearDecay, Max: worth, Mu: length, Delta: within - length}
 	}
-	return messages.Valuation{Class: messages.Hard, Max: worth, Deadline: within}
+	return job.Valuation{Class: job.Hard, Max: worth, Deadline: within}
 }
 
 // class returns a sampler of valuations for a job. It draws the valuation of a random job of the class, and scales it
 // to this job's slot-seconds and length.
 func (c *contracts) class(j *workload.Job) contract.Sampler {
-	return func(r *rand.Rand) messages.Valuation { return c.like(j, r) }
+	return func(r *rand.Rand) job.Valuation { return c.like(j, r) }
 }
 
-func (p *Problem) like(j *workload.Job, r *rand.Rand) messages.Valuation {
+func (p *Problem) like(j *workload.Job, r *rand.Rand) job.Valuation {
 	of := cmp.Or(p.Class, p)
 	k := r.IntN(len(of.Bids))
 	other := &of.Work.Jobs[k]
@@ -117,9 +118,9 @@ func (p *Problem) like(j *workload.Job, r *rand.Rand) messages.Valuation {
 }
 
 // Types draws n valuations from the class of job i.
-func (p *Problem) Types(i, n int, seed uint64) []messages.Valuation {
+func (p *Problem) Types(i, n int, seed uint64) []job.Valuation {
 	r := rand.New(rand.NewPCG(seed, 0))
-	out := make([]messages.Valuation, n)
+	out := make([]job.Valuation, n)
 	for k := range out {
 		out[k] = p.like(&p.Work.Jobs[i], r)
 	}
@@ -151,7 +152,7 @@ func Choose(by string, j *workload.Job, b *bids.Bid, offers []Offer) int {
 }
 
 // MostOf returns the highest price that a contract can have in the end.
-func MostOf(c *messages.Contract, lateOnly bool) messages.Credits {
+func MostOf(c *job.Contract, lateOnly bool) messages.Credits {
 	return max(contract.Most(c, lateOnly), 1)
 }
 

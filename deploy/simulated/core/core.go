@@ -8,6 +8,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // Problem is a study: the jobs and their bids, the machine and the market.
@@ -17,7 +18,7 @@ type Problem struct {
 	Bids   []bids.Bid // by job
 	Seed   uint64
 	// Prior has the types of jobs that batch queues expect at first; nil: drawn from the model of the bids.
-	Prior []messages.QueuedType
+	Prior []market.QueuedType
 	// Payers marks the jobs whose outcomes and payments are needed; nil: all jobs. The run may end when these are
 	// known.
 	Payers []bool
@@ -97,7 +98,7 @@ func Run(p *Problem) (*Outcome, error) {
 			return nil, messages.Errorf(messages.Invalid, "mechanism %s runs serial tasks and cannot keep %d slots together: split parallel jobs, or skip them", p.Market.Mechanism, widest)
 		}
 	}
-	if how := p.Market.Preemption; how != "" && how != messages.PreemptSuspend {
+	if how := p.Market.Preemption; how != "" && how != market.PreemptSuspend {
 		return nil, messages.Errorf(messages.Invalid, "preemption: %s can only be simulated with --actors all; use --actors all, or leave out preemption", how)
 	}
 	run, ok := runners[p.Market.Mechanism]
@@ -135,7 +136,7 @@ func (o *Outcome) noteLargest() {
 // holds reports whether the function that runs a market takes every job as one bidder: as a gang, or as one task at
 // pivot prices.
 func holds(m *rules.Market) bool {
-	return m.Mechanism == rules.BatchQueue || m.Mechanism == rules.Reservation || m.Price == messages.PricePivot
+	return m.Mechanism == rules.BatchQueue || m.Mechanism == rules.Reservation || m.Price == market.PricePivot
 }
 
 // NewOutcome returns the outcome of jobs that have not begun.

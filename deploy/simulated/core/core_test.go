@@ -16,6 +16,8 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // study draws a small study of a mechanism with more work than slots.
@@ -177,14 +179,14 @@ func neverTooMany(t *rapid.T, p *Problem, o *Outcome) {
 func TestSharesAreTheMechanisms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		alpha := rapid.SampledFrom([]float64{0, 0.25, 0.5, 1}).Draw(t, "alpha")
-		mech, err := proportional.New(messages.Market{Name: "m", Classes: []messages.Name{"cpu"}, Alpha: &alpha})
+		mech, err := proportional.New(market.Market{Name: "m", Classes: []messages.Name{"cpu"}, Alpha: &alpha})
 		if err != nil {
 			t.Fatal(err)
 		}
 		view, total := &mechanism.View{Classes: []mechanism.Class{{Name: "cpu", Slots: 3}}}, 0.0
 		for i := range rapid.IntRange(2, 9).Draw(t, "jobs") {
 			budget := messages.Credits(rapid.IntRange(1, 1e9).Draw(t, "budget"))
-			view.Jobs = append(view.Jobs, &mechanism.Job{Bid: &mechanism.Bid{Job: messages.JobID(i + 1), Budget: budget, Form: messages.Linear, Weights: []float64{1}},
+			view.Jobs = append(view.Jobs, &mechanism.Job{Bid: &mechanism.Bid{Job: messages.JobID(i + 1), Budget: budget, Form: job.Linear, Weights: []float64{1}},
 				Pending: []int{1}, Running: []int{0}})
 			total += math.Pow(budget.Float(), alpha)
 		}
@@ -201,7 +203,7 @@ func TestSharesAreTheMechanisms(t *testing.T) {
 func TestThoseWhoseMinimumIsNotMetPayNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := study(t, rules.Proportional, 4)
-		p.Market.SLO, p.Market.Settle = rapid.SampledFrom([]float64{0.01, 0.3, 0.6, 1}).Draw(t, "slo"), messages.SettleOnCompletion
+		p.Market.SLO, p.Market.Settle = rapid.SampledFrom([]float64{0.01, 0.3, 0.6, 1}).Draw(t, "slo"), market.SettleOnCompletion
 		o := mustRun(t, p)
 		for i := range o.Jobs {
 			r := &o.Jobs[i]
@@ -427,7 +429,7 @@ func TestOutcomesOfSome(t *testing.T) {
 				p := study(t, name, 3)
 				switch name {
 				case rules.HighestBid:
-					p.Market.Price = messages.PricePivot
+					p.Market.Price = market.PricePivot
 				case rules.BatchQueue:
 					p.Market.Pricing, p.Market.Draws = rapid.SampledFrom([]string{"externality", "pivot"}).Draw(t, "pricing"), 16
 				}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // rule returns the market's rule in the form of the mechanism.
@@ -15,7 +15,7 @@ func rule(m *rules.Market) highestbid.Rule {
 
 // Horizon returns for how many seconds waiting counts in pivot prices, or 0 if the market has other prices.
 func Horizon(m *rules.Market) float64 {
-	if m.Price != messages.PricePivot {
+	if m.Price != market.PricePivot {
 		return 0
 	}
 	return cmp.Or(m.Horizon, highestbid.DefaultHorizon).Seconds()

@@ -9,6 +9,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
@@ -97,7 +99,7 @@ func (s *shares) pass(now messages.Time) {
 
 // weigh sets the weight of a job.
 func (s *shares) weigh(i int, weight float64) error {
-	return s.draw.Update([]messages.JobWeight{{Job: messages.JobID(i + 1), Weight: float32(weight)}})
+	return s.draw.Update([]agent.JobWeight{{Job: messages.JobID(i + 1), Weight: float32(weight)}})
 }
 
 // serve lets free slots draw jobs by their weights while there are tasks to start.
@@ -152,7 +154,7 @@ func (s *shares) begin(now messages.Time, i int) {
 func (s *shares) end(now messages.Time, i int) error {
 	if s.over(now, i) {
 		s.out.Jobs[i].Paid = Money(s.Bids[i].Budget)
-		if s.Market.Settle != messages.SettleOnCompletion {
+		if s.Market.Settle != market.SettleOnCompletion {
 			s.out.Jobs[i].Paid = s.had(i).Owed(s.out.Jobs[i].Paid)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 // class is the name of the class of slots in a study.
@@ -25,7 +27,7 @@ type pool struct {
 // runPool does what runProportional does, in a market with an slo. A job whose utility at its
 // received share is below the slo pays nothing.
 func runPool(p *Problem) (*Outcome, error) {
-	config := messages.Market{Name: p.Market.Name, Mechanism: p.Market.Mechanism, Classes: []messages.Name{class}, Alpha: p.Market.Alpha,
+	config := marketmsg.Market{Name: p.Market.Name, Mechanism: p.Market.Mechanism, Classes: []messages.Name{class}, Alpha: p.Market.Alpha,
 		Settle: p.Market.Settle}
 	mech, err := proportional.New(config)
 	if err != nil {
@@ -61,7 +63,7 @@ func (l *pool) end(now messages.Time, i int) error {
 func (l *pool) put(now messages.Time, i int) {
 	t := &l.jobs[i]
 	l.market.Put(now, func() *mechanism.Bid {
-		return &mechanism.Bid{Account: l.account(i), Job: messages.JobID(i + 1), Arrived: now, Budget: Money(l.Bids[i].Budget), Form: messages.Linear,
+		return &mechanism.Bid{Account: l.account(i), Job: messages.JobID(i + 1), Arrived: now, Budget: Money(l.Bids[i].Budget), Form: jobmsg.Linear,
 			Weights: []float64{1}, MinUtility: cmp.Or(l.Bids[i].Minimum, l.Market.SLO)}
 	}, messages.JobID(i+1), market.Progress{Started: now, Pending: []int{t.pending}, Running: []int{t.left - t.pending}})
 }
@@ -103,7 +105,7 @@ func (l *pool) settle(now messages.Time, i int) {
 	job, got := l.market.Remove(now, messages.JobID(i+1))
 	had := l.had(i)
 	job.Received, job.Accrued = had.Time, Money(had.Contended.Seconds())
-	end := mechanism.End{State: messages.Completed, Tasks: l.Work.Jobs[i].Width, Done: l.Work.Jobs[i].Width, Began: l.Work.Jobs[i].Width}
+	end := mechanism.End{State: jobmsg.Completed, Tasks: l.Work.Jobs[i].Width, Done: l.Work.Jobs[i].Width, Began: l.Work.Jobs[i].Width}
 	if len(got) > 0 && got[0].Over == 0 {
 		l.prompt++
 	}

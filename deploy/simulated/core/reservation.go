@@ -7,6 +7,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // runReservation sells one period after the other. Jobs that are submitted in a period are sold at the start of the
@@ -108,14 +109,14 @@ func (r *sale) solve(p *reservation.Problem, seed uint64) (*reservation.Outcome,
 		_, _, o, err := reservation.Orders(p, orders(len(p.Bids), r.Market.Search.Orders, seed))
 		return o, err
 	}
-	if r.Market.Mode != messages.ModeFixed && !slices.ContainsFunc(p.Bids, func(b reservation.Bid) bool { return b.Width < p.Nodes }) {
+	if r.Market.Mode != market.ModeFixed && !slices.ContainsFunc(p.Bids, func(b reservation.Bid) bool { return b.Width < p.Nodes }) {
 		whole := &reservation.Problem{Horizon: p.Horizon, Bids: slices.Clone(p.Bids)}
 		for k := range whole.Bids {
 			whole.Bids[k].Width = 0
 		}
 		return reservation.Solve(whole)
 	}
-	found, err := reservation.Find(p, reservation.Search{Candidates: r.Market.Search.Orders, Seed: seed, Fixed: r.Market.Mode == messages.ModeFixed})
+	found, err := reservation.Find(p, reservation.Search{Candidates: r.Market.Search.Orders, Seed: seed, Fixed: r.Market.Mode == market.ModeFixed})
 	if err != nil {
 		return nil, err
 	}

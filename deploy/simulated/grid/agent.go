@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
@@ -23,7 +25,7 @@ type agent struct {
 type task struct {
 	left  messages.Duration // run time that was left at since
 	stays messages.Duration // how long it then keeps its slot with its result printed
-	ends  messages.Outcome  // outcome of the task if it is not stopped
+	ends  agentmsg.Outcome  // outcome of the task if it is not stopped
 	began messages.Time
 	since messages.Time // when it last began to run; 0: it is suspended
 	round int           // number of the current timer; earlier timers are ignored
@@ -32,7 +34,7 @@ type task struct {
 
 func newAgent(g *Grid, i, slots int, rng *rand.Rand) *agent {
 	return &agent{Grid: g, index: i, name: fmt.Sprintf("n%d", i), tasks: map[messages.Attempt]*task{},
-		state: state.New([]messages.ClassSlots{{Class: class, Slots: slots}}, rng)}
+		state: state.New([]job.ClassSlots{{Class: class, Slots: slots}}, rng)}
 }
 
 // act carries out the actions that the state asks for, and sets the timer.
@@ -49,7 +51,7 @@ func (a *agent) act() {
 		a.resume(at)
 	}
 	for _, s := range do.Stop {
-		a.end(s.Attempt, messages.Stopped)
+		a.end(s.Attempt, agentmsg.Stopped)
 	}
 	if len(do.Stop) > 0 { // the state may have actions after these ends
 		a.queue.Push(a.now, a.act)
@@ -98,7 +100,7 @@ func (a *agent) start(s *state.Start) {
 		t.left = messages.Duration(takes * 1e9)
 	}
 	if limit := s.Program.TimeLimit; limit > 0 && t.left+t.stays > limit {
-		t.left, t.ends = min(t.left, limit), messages.TimedOut
+		t.left, t.ends = min(t.left, limit), agentmsg.TimedOut
 		t.stays = limit - t.left
 	}
 	a.tasks[s.Grant.Attempt] = t
@@ -138,18 +140,18 @@ func (a *agent) resume(at messages.Attempt) {
 	}
 }
 
-func (a *agent) end(at messages.Attempt, how messages.Outcome) {
+func (a *agent) end(at messages.Attempt, how agentmsg.Outcome) {
 	t := a.tasks[at]
 	if t == nil {
 		return
 	}
 	t.over = true
 	delete(a.tasks, at)
-	f := messages.Finished{Attempt: at, Outcome: how, Started: t.began, Ended: a.now}
+	f := agentmsg.Finished{Attempt: at, Outcome: how, Started: t.began, Ended: a.now}
 	if a.config.Mute {
 		f.Started = 0
 	}
-	if o := a.owner(at.Task.Job); o != nil && how == messages.Exited {
+	if o := a.owner(at.Task.Job); o != nil && how == agentmsg.Exited {
 		if a.stays(o, at.Task) == 0 { // else it has printed its result already
 			a.prints(o, at.Task)
 		}
@@ -178,7 +180,7 @@ func (a *agent) request(r *state.Request) {
 			})
 			return
 		}
-		a.leader.exchange(a.name, r.Exchange, func(reply *messages.ExchangeReply, err error) {
+		a.leader.exchange(a.name, r.Exchange, func(reply *agentmsg.ExchangeReply, err error) {
 			a.send(auctioneerActor, a.name, func() {
 				a.catchUp()
 				if err != nil {
@@ -234,7 +236,7 @@ func (a *agent) fetch(m messages.Name) {
 }
 
 // vector gives the state a published vector.
-func (a *agent) vector(v *messages.Vector) {
+func (a *agent) vector(v *agentmsg.Vector) {
 	if err := a.state.Vector(a.now, v); err != nil {
 		a.fail("%s: %v", a.name, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // agreement is a mechanism without random choices, under which a site and the core differ only by the time of
@@ -57,7 +58,7 @@ func pricing(algorithm string) func(*rapid.T, *rules.Market) {
 }
 
 func pivot(t *rapid.T, m *rules.Market) {
-	m.Price, m.Horizon = messages.PricePivot, messages.Duration(rapid.SampledFrom([]float64{1e3, coarse, 1e7}).Draw(t, "horizon")*1e9)
+	m.Price, m.Horizon = market.PricePivot, messages.Duration(rapid.SampledFrom([]float64{1e3, coarse, 1e7}).Draw(t, "horizon")*1e9)
 }
 
 func period(_ *rapid.T, m *rules.Market) {

@@ -8,6 +8,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // TestAPeriodThatIsSoldOutDoesNotCostTheNext runs a job that has the machine for a whole period. It begins and ends
@@ -49,9 +50,9 @@ func TestRequeuedTasksRunAgain(t *testing.T) {
 		finish float64
 		what   core.What
 	}{
-		messages.PreemptSuspend: {core.Completed, 110, core.Suspended},
-		messages.PreemptRequeue: {core.Completed, 150, core.Requeued},
-		messages.PreemptCancel:  {core.Discarded, 40, 0},
+		market.PreemptSuspend: {core.Completed, 110, core.Suspended},
+		market.PreemptRequeue: {core.Completed, 150, core.Requeued},
+		market.PreemptCancel:  {core.Discarded, 40, 0},
 	} {
 		m := byDefault(rules.HighestBid)
 		m.Preemption = how
@@ -67,7 +68,7 @@ func TestRequeuedTasksRunAgain(t *testing.T) {
 		if r.Fate != want.fate || r.Finish < want.finish || r.Finish > want.finish+1 {
 			t.Errorf("%s: %+v", how, *r)
 		}
-		if how != messages.PreemptCancel && (len(o.Changes) == 0 || o.Changes[0].What != want.what || o.Changes[0].Job != 0 || o.Preemptions != 1) {
+		if how != market.PreemptCancel && (len(o.Changes) == 0 || o.Changes[0].What != want.what || o.Changes[0].Job != 0 || o.Preemptions != 1) {
 			t.Errorf("%s: %+v, %d preemptions", how, o.Changes, o.Preemptions)
 		}
 	}

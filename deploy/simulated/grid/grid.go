@@ -14,6 +14,10 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // Config describes the simulated site and its faults.
@@ -70,7 +74,7 @@ type Grid struct {
 	agents  []*agent
 	named   map[messages.Name]*agent
 	heeds   []bool             // by agent: whether a new vector can make it act
-	news    []*messages.Vector // vectors that were published since all agents had the same ones
+	news    []*agentmsg.Vector // vectors that were published since all agents had the same ones
 	whole   int                // position in news of the last complete one
 	bank    *ledger.Ledger
 	out     *core.Outcome
@@ -109,7 +113,7 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 		return nil, err
 	}
 	if wide || c.Widths != nil {
-		market.Units = []messages.ClassUnit{{Class: class, Unit: messages.Resources{CPUs: 1}}}
+		market.Units = []job.ClassUnit{{Class: class, Unit: job.Resources{CPUs: 1}}}
 	}
 	g := &Grid{Problem: p, unit: unit, config: c, epoch: epochOf(&market), bank: ledger.New(), named: map[messages.Name]*agent{}, out: core.NewOutcome(p), parts: make([]int32, len(p.Bids))}
 	if g.net, err = network.New(c.Network, p.Seed); err != nil {
@@ -147,7 +151,7 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 
 // epochOf returns the time at which the log of a study begins. It is a multiple of the market's unit of time, period
 // or menu, which are counted from time 0. It is not 0, because 0 means never.
-func epochOf(m *messages.Market) messages.Time {
+func epochOf(m *market.Market) messages.Time {
 	const about = 1_000_000_000_000_000
 	unit := messages.Time(cmp.Or(m.Slot, m.Cycle, m.Quote, 1000) / 1000)
 	return (about + unit - 1) / unit * unit
@@ -168,8 +172,8 @@ func possible(p *core.Problem, c Config) error {
 		switch {
 		case j.Width > 1 && p.Work.Parallel != workload.Split && p.Work.Parallel != workload.Wide && !Gangs(p.Market.Mechanism):
 			return messages.Errorf(messages.Invalid, "job %d: a site under mechanism %s starts tasks one by one and cannot keep %d together: split parallel jobs, or skip them", j.Number, p.Market.Mechanism, j.Width)
-		case j.Width > messages.MaxTasks:
-			return messages.Errorf(messages.TooLarge, "job %d: has %d tasks, all actors are simulated with at most %d", j.Number, j.Width, messages.MaxTasks)
+		case j.Width > job.MaxTasks:
+			return messages.Errorf(messages.TooLarge, "job %d: has %d tasks, all actors are simulated with at most %d", j.Number, j.Width, job.MaxTasks)
 		case j.Runtime > most || p.Bids[i].Length > most || j.Submit > most:
 			return messages.Errorf(messages.Invalid, "job %d: submitted at %v s, runs %v s: all actors are simulated for at most %v s", j.Number, j.Submit, j.Runtime, most)
 		}
@@ -228,7 +232,7 @@ func (g *Grid) finish() (*core.Outcome, *Traffic, error) {
 		g.out.Jobs[g.leader.of[id]].Paid += cost
 		paid += cost
 	}
-	account, err := g.bank.Account(messages.SiteAccount)
+	account, err := g.bank.Account(money.SiteAccount)
 	under := g.ended < len(g.out.Jobs) // unwanted jobs may still run
 	switch {
 	case err != nil:

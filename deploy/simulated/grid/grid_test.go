@@ -13,6 +13,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // study draws a small study with more work than slots.
@@ -93,7 +94,7 @@ func checkChanges(t *rapid.T, p *core.Problem, o *core.Outcome) {
 		case core.Resumed:
 			suspended[c.Job] -= c.Slots
 		case core.Requeued:
-			if p.Market.Preemption == messages.PreemptRequeue {
+			if p.Market.Preemption == market.PreemptRequeue {
 				lost += c.Slots
 			}
 		}
@@ -112,7 +113,7 @@ func TestRequeuesAreTold(t *testing.T) {
 	for _, name := range []string{rules.HighestBid, rules.Deadline} {
 		rapid.Check(t, func(t *rapid.T) {
 			p := study(t, name)
-			p.Market.Preemption = messages.PreemptRequeue
+			p.Market.Preemption = market.PreemptRequeue
 			o, _, err := Run(p, Config{Network: network.Config{Delay: ms, Jitter: ms}})
 			if err != nil {
 				t.Fatal(err)

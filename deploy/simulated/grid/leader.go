@@ -11,6 +11,10 @@ import (
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // coalesce is the least time between two steps of the desk, as on a site that is busy with decisions. The changes in
@@ -41,17 +45,17 @@ type leader struct {
 	timer   messages.Time // time of the next step if nothing happens; 0: none is planned
 }
 
-func newLeader(g *Grid, config messages.Market) (*leader, error) {
+func newLeader(g *Grid, config marketmsg.Market) (*leader, error) {
 	l := &leader{Grid: g, book: book.New(), of: make([]int32, 1, len(g.Bids)+1), retried: map[messages.JobID]int{}, costs: map[messages.JobID]messages.Credits{}, refused: map[int]int{}}
 	return l, l.lead(config)
 }
 
 // lead begins a term of the leader. Messages to the desk of the last term are lost.
-func (l *leader) lead(config messages.Market) error {
+func (l *leader) lead(config marketmsg.Market) error {
 	l.term++
 	l.book.Watch(true)
 	var faults []error
-	l.desk, faults = desk.New(desk.Config{Site: site, Term: l.term, Markets: []messages.Market{config}, Lease: l.Grid.config.Lease, Seed: l.Seed}, l, l.instant())
+	l.desk, faults = desk.New(desk.Config{Site: site, Term: l.term, Markets: []marketmsg.Market{config}, Lease: l.Grid.config.Lease, Seed: l.Seed}, l, l.instant())
 	if len(faults) > 0 {
 		return faults[0]
 	}
@@ -201,14 +205,14 @@ func (l *leader) done(id uint64, result any, err error) {
 func (l *leader) ask(r desk.Request) {
 	term := l.term
 	switch body := r.Body.(type) {
-	case messages.TransferRequest:
-		l.transfer(body.Transfers, func(results []messages.TransferResult) {
+	case money.TransferRequest:
+		l.transfer(body.Transfers, func(results []money.TransferResult) {
 			if l.term != term {
 				return
 			}
-			l.done(r.ID, &messages.TransferReply{Results: results}, nil)
+			l.done(r.ID, &money.TransferReply{Results: results}, nil)
 		})
-	case []messages.Observation:
+	case []job.Observation:
 		for i := range body {
 			if _, concluded := l.costs[body[i].Job]; !concluded { // the request is repeated if its commit failed
 				l.conclude(l.book.Job(body[i].Job))
@@ -221,7 +225,7 @@ func (l *leader) ask(r desk.Request) {
 }
 
 // transfer asks the bank for transfers, as the auctioneer.
-func (l *leader) transfer(t []messages.Transfer, answered func([]messages.TransferResult)) {
+func (l *leader) transfer(t []money.Transfer, answered func([]money.TransferResult)) {
 	for k := range t { // a visitor's account exists only in the bank
 		t[k].Member, _, _ = strings.Cut(t[k].Member, "@")
 	}
@@ -234,7 +238,7 @@ func (l *leader) transfer(t []messages.Transfer, answered func([]messages.Transf
 		}
 		return r.Transfers
 	}, func(reply any) {
-		if results := reply.([]messages.TransferResult); len(results) == len(t) {
+		if results := reply.([]money.TransferResult); len(results) == len(t) {
 			answered(results)
 		}
 	})
@@ -245,7 +249,7 @@ const mostNews = 256
 
 // publish sends a vector to all agents. On a reliable network all agents get it at once. Agents that cannot act on it
 // receive it at their next event.
-func (l *leader) publish(v *messages.Vector) {
+func (l *leader) publish(v *agentmsg.Vector) {
 	l.traffic.Vectors++
 	if !l.net.Reliable() {
 		for _, a := range l.agents {
@@ -291,7 +295,7 @@ func (l *leader) direct(d *desk.Direction) {
 }
 
 // exchange answers an agent. A claim waits while a market is about to decide about it.
-func (l *leader) exchange(node messages.Name, x *messages.Exchange, answer func(*messages.ExchangeReply, error)) {
+func (l *leader) exchange(node messages.Name, x *agentmsg.Exchange, answer func(*agentmsg.ExchangeReply, error)) {
 	l.traffic.Exchanges++
 	until := l.now.Add(desk.DecidingWithin)
 	var try func()
@@ -306,15 +310,15 @@ func (l *leader) exchange(node messages.Name, x *messages.Exchange, answer func(
 }
 
 // commit commits an agent's exchange.
-func (l *leader) commit(node messages.Name, x *messages.Exchange) (*messages.ExchangeReply, error) {
-	var grants []messages.Grant
+func (l *leader) commit(node messages.Name, x *agentmsg.Exchange) (*agentmsg.ExchangeReply, error) {
+	var grants []agentmsg.Grant
 	if desk.MustCommit(l.book, l.now, node, x) {
 		for i := range x.Claims {
 			l.traffic.Claims += uint64(x.Claims[i].Slots)
 		}
 		c := l.desk.Exchange(node, x)
 		result := l.propose(c)
-		granted, _ := result.([]messages.Grant)
+		granted, _ := result.([]agentmsg.Grant)
 		l.desk.Unreserve(desk.Ungranted(c.Exchange, granted))
 		if err, refused := result.(error); refused {
 			return nil, err
@@ -332,9 +336,9 @@ func (l *leader) commit(node messages.Name, x *messages.Exchange) (*messages.Exc
 }
 
 // register adds a node to the site.
-func (l *leader) register(node messages.Name, r *messages.RegisterRequest) (*messages.RegisterReply, error) {
+func (l *leader) register(node messages.Name, r *agentmsg.RegisterRequest) (*agentmsg.RegisterReply, error) {
 	own := *r
-	own.MostSuspended = messages.MaxSuspended // memory is not simulated
+	own.MostSuspended = agentmsg.MaxSuspended // memory is not simulated
 	c, err := l.desk.Register(node, &own)
 	if err != nil {
 		return nil, err

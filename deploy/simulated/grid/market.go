@@ -8,18 +8,19 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // Gangs reports whether a site with a mechanism starts the tasks of a job together.
 func Gangs(mechanism string) bool {
-	return registry.Of(&messages.Market{Mechanism: mechanism}).Gangs
+	return registry.Of(&market.Market{Mechanism: mechanism}).Gangs
 }
 
 // live converts the market of a study to a market of a site. It refuses a parameter that sites do not have, unless
 // its value equals what sites do.
-func live(p *core.Problem) (messages.Market, error) {
+func live(p *core.Problem) (market.Market, error) {
 	m := p.Market
-	out := messages.Market{Name: m.Name, Mechanism: m.Mechanism, Classes: []messages.Name{class}, Preemption: m.Preemption}
+	out := market.Market{Name: m.Name, Mechanism: m.Mechanism, Classes: []messages.Name{class}, Preemption: m.Preemption}
 	out.Settle = m.Settle
 	var err error
 	switch m.Mechanism {

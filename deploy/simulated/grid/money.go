@@ -7,6 +7,8 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/bids"
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // If the sum of a study's budgets is more than a bank can hold, one credit of the site stands for 1,024 credits of
@@ -68,7 +70,7 @@ func back(unit float64, o *core.Outcome) {
 // place in the order.
 func budgetOf(p *core.Problem, i int) float64 {
 	b := &p.Bids[i]
-	if p.Market.Price == messages.PricePivot {
+	if p.Market.Price == market.PricePivot {
 		return b.Budget/float64(partsOf(p, i)) + b.Rate*core.Horizon(p.Market)
 	}
 	return b.Budget / float64(partsOf(p, i))
@@ -100,7 +102,7 @@ func (g *Grid) open() error {
 		if amount == 0 {
 			return nil
 		}
-		c := &ledger.Command{Verb: ledger.Grant, At: g.now, By: "operator", Grant: messages.GrantRequest{
+		c := &ledger.Command{Verb: ledger.Grant, At: g.now, By: "operator", Grant: money.GrantRequest{
 			Key: "open/" + key, Account: name, Amount: amount, Reason: "the simulation begins"}}
 		if r := g.bank.Apply(c.Encode()); r.Error != nil {
 			return r.Error

@@ -6,6 +6,8 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // refuse records that a part of a job was refused, and why.
@@ -44,9 +46,9 @@ func (l *leader) conclude(j *book.Job) {
 	}
 	_, had := l.book.Used(j, j.Ended)
 	switch j.State {
-	case messages.Completed:
+	case job.Completed:
 		r.Used += w.Runtime * float64(l.slots(i))
-	case messages.Discarded:
+	case job.Discarded:
 		r.Fate = core.Discarded
 		if l.Market.Mechanism == rules.Deadline { // the job was too late
 			r.Fate = core.Expired
@@ -113,7 +115,7 @@ func (l *leader) noteRetries(touched []messages.JobID) {
 		}
 		n := j.Stages[0].Retried - l.retried[id]
 		l.retried[id] += n
-		if l.Market.Preemption == messages.PreemptRequeue {
+		if l.Market.Preemption == market.PreemptRequeue {
 			l.out.Preemptions += n
 		}
 		l.out.Note(l.Problem, core.Change{At: l.seconds(l.now), Job: int(l.of[id]), What: core.Requeued, Slots: n})

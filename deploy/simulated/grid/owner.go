@@ -7,6 +7,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Owner describes what the owner of a job does with it in addition to the bid. The zero value
@@ -110,7 +111,7 @@ func (g *Grid) position(of *Owner) int {
 }
 
 // describe adds the wishes of a job's owner to the description of the job.
-func (l *leader) describe(o *owning, s *messages.JobSpec) error {
+func (l *leader) describe(o *owning, s *job.JobSpec) error {
 	main := &s.Stages[0]
 	main.Attempts, main.MaxRunning, s.Hold = o.Attempts, o.Most, o.Hold
 	if o.Begin > 0 {
@@ -170,7 +171,7 @@ func (l *leader) command(o *owning, a Act) {
 
 // commanded returns the command for the book, or nil if the site refuses it earlier.
 func (l *leader) commanded(j *book.Job, a Act) *book.Command {
-	raise := messages.ChangeRequest{Job: j.ID}
+	raise := job.ChangeRequest{Job: j.ID}
 	switch a.Do {
 	case Cancel:
 		return &book.Command{Cancel: &book.Cancel{Job: j.ID, By: j.Account}}
@@ -188,7 +189,7 @@ func (l *leader) commanded(j *book.Job, a Act) *book.Command {
 	case RaiseRate:
 		raise.Rate = core.Money(j.Spec.Rate.Float() * a.By)
 	}
-	c, err := l.rules.Change(j, &raise, func(spec *messages.JobSpec) error {
+	c, err := l.rules.Change(j, &raise, func(spec *job.JobSpec) error {
 		return l.market.Admit(l.now, l.market.Bid(j.ID, j.Account, l.now, spec, j.Contract))
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // QuoteHolds is how long a menu is valid. It ends at the next multiple of this time, because simulated users answer
@@ -16,7 +17,7 @@ const QuoteHolds = messages.Duration(60e9)
 // menu is a quote that a user has got.
 type menu struct {
 	quote     uint64
-	contracts []messages.Contract
+	contracts []job.Contract
 	err       error
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // buyer is a user with one job. Its tasks have the same length, and there are enough of them until the end of the
@@ -58,7 +59,7 @@ func bought(t *testing.T, alpha float64, slots, perNode int, until float64, buye
 		width := max(b.width, 1)
 		p.Work.Users = append(p.Work.Users, int64(i+1))
 		p.Work.Jobs = append(p.Work.Jobs, workload.Job{Number: int64(i + 1), Line: i + 1, Runtime: b.length, Submit: b.submit, User: i,
-			Width: min(int(1.5*until*float64(slots)/b.length/float64(width))+slots, messages.MaxTasks)})
+			Width: min(int(1.5*until*float64(slots)/b.length/float64(width))+slots, job.MaxTasks)})
 		p.Bids = append(p.Bids, bids.Bid{Length: b.length, Budget: b.budget, Deadline: math.Inf(1)})
 		if b.width > 0 {
 			c.Widths = append(c.Widths, b.width)

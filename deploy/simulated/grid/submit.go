@@ -11,6 +11,9 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // Names of stages and tasks.
@@ -38,7 +41,7 @@ func partsOf(p *core.Problem, i int) int {
 		return 1
 	}
 	split := p.Work.Parallel == workload.Split && Gangs(p.Market.Mechanism)
-	if split || p.Market.Mechanism == rules.Deadline || p.Market.Price == messages.PricePivot {
+	if split || p.Market.Mechanism == rules.Deadline || p.Market.Price == market.PricePivot {
 		return p.Work.Jobs[i].Width
 	}
 	return 1
@@ -90,17 +93,17 @@ func (g *Grid) width(i int) int {
 }
 
 // spec returns the description that the user submits for a part of a job.
-func (l *leader) spec(i int) (*messages.JobSpec, error) {
+func (l *leader) spec(i int) (*job.JobSpec, error) {
 	j, b, width := &l.Work.Jobs[i], &l.Bids[i], l.width(i)
 	manner := registry.Of(&l.market.Config)
 	length := b.Length
 	if l.Market.Algorithm == "WSPT" {
 		length = max(j.Runtime, 1e-6)
 	}
-	s := &messages.JobSpec{
+	s := &job.JobSpec{
 		Market: l.market.Config.Name, Length: messages.Duration(length * 1e9),
-		Utility: &messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: class, Weight: 1}}, Minimum: l.Market.SLO},
-		Stages:  []messages.Stage{{Name: stage, Class: class, Tasks: width, Command: []string{"run"}, Gang: manner.Gangs && l.Work.Parallel == workload.Gang && width > 1}},
+		Utility: &job.Utility{Form: job.Linear, Weights: job.Weights{{Class: class, Weight: 1}}, Minimum: l.Market.SLO},
+		Stages:  []job.Stage{{Name: stage, Class: class, Tasks: width, Command: []string{"run"}, Gang: manner.Gangs && l.Work.Parallel == workload.Gang && width > 1}},
 	}
 	if widths := l.Grid.config.Widths; widths != nil {
 		s.Stages[0].CPUs = widths[i]
@@ -150,7 +153,7 @@ func (l *leader) submit(p part, contract string) {
 		l.refuse(p.job, messages.Detail(err))
 		return
 	}
-	l.transfer(s.Hold(0), func(r []messages.TransferResult) {
+	l.transfer(s.Hold(0), func(r []money.TransferResult) {
 		if err := s.Secured(r); err != nil {
 			l.fail("the hold of job %d was refused: %v", l.Work.Jobs[p.job].Number, err)
 			return
@@ -175,7 +178,7 @@ func (l *leader) admit(p part, contract string) (*intake.Submission, error) {
 		return nil, err
 	}
 	spec.Contract = contract
-	s, err := l.rules.Prepare(account(l.Work.Jobs[p.job].User), &messages.SubmitRequest{Key: p.key(), Spec: *spec})
+	s, err := l.rules.Prepare(account(l.Work.Jobs[p.job].User), &job.SubmitRequest{Key: p.key(), Spec: *spec})
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/network"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // TestNoWayOut checks every market: a job must not pay less if it fails or is cancelled when its owner has the
@@ -16,7 +17,7 @@ import (
 // less.
 func TestNoWayOut(t *testing.T) {
 	control := false // whether a job paid less without the rule
-	for _, settle := range []string{"", messages.SettleOnCompletion} {
+	for _, settle := range []string{"", market.SettleOnCompletion} {
 		for _, mechanism := range rules.Mechanisms() {
 			switch mechanism {
 			case rules.Proportional, rules.Deadline:
@@ -31,11 +32,11 @@ func TestNoWayOut(t *testing.T) {
 					p.Market.Settle, p.Record = settle, false
 					i := rapid.IntRange(0, len(p.Work.Jobs)-1).Draw(t, "who")
 					p.Work.Jobs[i].Runtime += 10 // a task that fails at once may have failed because of its node
-					state := rapid.SampledFrom([]messages.State{messages.Failed, messages.Cancelled}).Draw(t, "end")
+					state := rapid.SampledFrom([]job.State{job.Failed, job.Cancelled}).Draw(t, "end")
 					c := Config{Network: network.Config{Delay: ms / 10}}
 					well := run(t, p, c)
 					c.Owners = map[int]*Owner{i: {Exits: 1, Attempts: 1}}
-					if state == messages.Cancelled {
+					if state == job.Cancelled {
 						c.Owners[i] = &Owner{Acts: []Act{{Do: Cancel, When: Printed}}}
 					}
 					// A cancellation arrives up to a tenth of a second earlier than the report of an end. A task owes

@@ -13,6 +13,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // had has the slot time and payment of a job, and when its task started and ended.
@@ -67,7 +68,7 @@ func worked(t *testing.T, mechanism string, seconds float64, c Config) (jobs [2]
 		if j == nil || int(i) >= len(jobs) {
 			continue
 		}
-		if j.Outcome != messages.Completed || o.Jobs[i].Fate != core.Completed {
+		if j.Outcome != job.Completed || o.Jobs[i].Fate != core.Completed {
 			t.Fatalf("job %d: %v: %s %s", id, j.Outcome, j.Reason, j.Cause)
 		}
 		_, time := g.leader.book.Used(j, g.now)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // check returns an error for a value that a parameter cannot have. The error begins with the path of the field.
@@ -27,7 +28,7 @@ func (m *Market) check() error {
 	case HighestBid:
 		return m.checkHighestBid()
 	case Proportional:
-		return cmp.Or(number("alpha", *m.Alpha, 1), number("slo", m.SLO, 1), choice("settle", m.Settle, "", messages.SettleOnCompletion))
+		return cmp.Or(number("alpha", *m.Alpha, 1), number("slo", m.SLO, 1), choice("settle", m.Settle, "", market.SettleOnCompletion))
 	case Deadline:
 		return m.checkDeadline()
 	case BatchQueue:
@@ -49,15 +50,15 @@ func (m *Market) checkHighestBid() error {
 	if m.Preemption != "" && m.Algorithm != "HB" {
 		return invalid("preemption", "algorithm %s takes no slot from a running job: leave it out", m.Algorithm)
 	}
-	return cmp.Or(m.checkPreemption(), choice("algorithm", m.Algorithm, "HB", "NPHB", "WSPT", "WSEPT"), choice("price", price, "first", "kth", messages.PricePivot),
+	return cmp.Or(m.checkPreemption(), choice("algorithm", m.Algorithm, "HB", "NPHB", "WSPT", "WSEPT"), choice("price", price, "first", "kth", market.PricePivot),
 		number("reserve", *m.Reserve, 1e9), m.checkPivot())
 }
 
 func (m *Market) checkPivot() error {
 	switch {
-	case m.Price != messages.PricePivot && m.Horizon != 0:
+	case m.Price != market.PricePivot && m.Horizon != 0:
 		return invalid("horizon", "only price pivot uses it: leave it out")
-	case m.Price != messages.PricePivot:
+	case m.Price != market.PricePivot:
 		return nil
 	case m.Horizon < 0:
 		return invalid("horizon", "must not be negative, is %v", m.Horizon)
@@ -65,7 +66,7 @@ func (m *Market) checkPivot() error {
 		return invalid("price", "pivot is of algorithm HB, not of %s", m.Algorithm)
 	case m.Capped:
 		return invalid("capped", "with price pivot a job does not pay by the second, so its bid cannot cap the price of a second: leave it out")
-	case m.Preemption != "" && m.Preemption != messages.PreemptSuspend:
+	case m.Preemption != "" && m.Preemption != market.PreemptSuspend:
 		return invalid("preemption", "with price pivot jobs lose no work: leave it out")
 	}
 	return nil
@@ -75,7 +76,7 @@ func (m *Market) checkPreemption() error {
 	if m.Preemption == "" {
 		return nil
 	}
-	return choice("preemption", m.Preemption, messages.PreemptSuspend, messages.PreemptRequeue, messages.PreemptCancel)
+	return choice("preemption", m.Preemption, market.PreemptSuspend, market.PreemptRequeue, market.PreemptCancel)
 }
 
 func (m *Market) checkDeadline() error {
@@ -94,12 +95,12 @@ func (m *Market) checkReservation() error {
 		return invalid("T", "%d granules of %v are %.3g s, the longest period is 1e+09", m.T, m.Granule, span)
 	}
 	return cmp.Or(whole("N", m.N, 0, workload.MostNodes), whole("T", m.T, 1, 1<<20), whole("search.orders", m.Search.Orders, 1, 1<<20),
-		choice("pricing", m.Pricing, "exact", "thesis"), choice("mode", m.Mode, "search", messages.ModeFixed), m.checkThesis())
+		choice("pricing", m.Pricing, "exact", "thesis"), choice("mode", m.Mode, "search", market.ModeFixed), m.checkThesis())
 }
 
 // checkThesis refuses the pricing "thesis" in a market with fixed timetables.
 func (m *Market) checkThesis() error {
-	if m.Pricing == "thesis" && m.Mode == messages.ModeFixed {
+	if m.Pricing == "thesis" && m.Mode == market.ModeFixed {
 		return invalid("mode", "fixed is of pricing exact: leave one of them out")
 	}
 	return nil

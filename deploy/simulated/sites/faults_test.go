@@ -11,9 +11,13 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // verbOf returns the verb in the subject of a request.
@@ -28,7 +32,7 @@ func TestALeaderIsLostAtEveryStep(t *testing.T) {
 		"away":      func(r *realm) *mailbox.Memory { return r.east.log },
 		"away bank": func(r *realm) *mailbox.Memory { return r.east.bankLog },
 	}
-	steps := []string{messages.VerbAuthorise, messages.VerbPeerSubmit, messages.VerbAccept, messages.VerbPeerJobs, messages.VerbCharge, messages.VerbInstruct}
+	steps := []string{clearing.VerbAuthorise, clearing.VerbPeerSubmit, clearing.VerbAccept, clearing.VerbPeerJobs, clearing.VerbCharge, clearing.VerbInstruct}
 	for who, victim := range victims {
 		for _, step := range steps {
 			for _, heard := range []bool{false, true} {
@@ -68,15 +72,15 @@ func TestALeaderIsLostAtEveryStep(t *testing.T) {
 func (s *realmSite) ranOnce(id messages.JobID, tasks int) {
 	s.Helper()
 	job := s.ends(id)
-	if job.State != messages.Completed || job.Done != tasks || job.Charged != 10*messages.Credit {
+	if job.State != jobmsg.Completed || job.Done != tasks || job.Charged != 10*messages.Credit {
 		s.Errorf("it ended as %+v", job.JobSummary)
 	}
-	at := tell[messages.JobsReply](s.east, "ops", messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true}).Jobs
+	at := tell[jobmsg.JobsReply](s.east, "ops", messages.Auctioneer, messages.VerbJobs, jobmsg.JobsRequest{All: true}).Jobs
 	if len(at) != 1 {
 		s.Errorf("%d jobs at east", len(at))
 	}
 	s.settled()
-	if b := s.east.account(messages.SiteAccount).Balance; b != 10*messages.Credit {
+	if b := s.east.account(money.SiteAccount).Balance; b != 10*messages.Credit {
 		s.Errorf("site east has %v", b)
 	}
 	if a := s.west.account("alice"); a.Balance != realmFunds-10*messages.Credit || a.Reserved != 0 {
@@ -89,10 +93,10 @@ func TestEveryMessageIsRepeated(t *testing.T) {
 	r := newRealm(t)
 	r.meddle(func(_ messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
 		first, err := send()
-		if verbOf(subject) == messages.VerbPeerJobs { // a repeat would wait for news each time
+		if verbOf(subject) == clearing.VerbPeerJobs { // a repeat would wait for news each time
 			return first, err
 		}
-		if _, err := send(); err != nil && verbOf(subject) != messages.VerbInstruct {
+		if _, err := send(); err != nil && verbOf(subject) != clearing.VerbInstruct {
 			return nil, err
 		}
 		return first, err
@@ -113,17 +117,17 @@ func TestASiteIsCutOff(t *testing.T) {
 	r.east.finish()
 	r.east.runs(1)
 	await.Until(r.east, "it is over at east", func() bool {
-		return tell[messages.JobsReply](r.east, "ops", messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true}).Jobs[0].State == messages.Completed
+		return tell[jobmsg.JobsReply](r.east, "ops", messages.Auctioneer, messages.VerbJobs, jobmsg.JobsRequest{All: true}).Jobs[0].State == jobmsg.Completed
 	})
 	job := r.west.job(id)
-	if job.State != messages.Running || job.Away.Trouble == "" || job.Away.Known == 0 {
+	if job.State != jobmsg.Running || job.Away.Trouble == "" || job.Away.Known == 0 {
 		t.Errorf("in the cut: %+v, %+v", job.JobSummary, job.Away)
 	}
 	if w := r.west.why(id); w.Reason != "SiteSilent" || !strings.Contains(w.Message, "does not answer") || !strings.Contains(w.Message, "it was Running") {
 		t.Errorf("in the cut: %+v", w)
 	}
-	err := r.west.once("alice", messages.VerbOutput, messages.OutputRequest{
-		Node: "n1", Logs: messages.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: id}, Number: 1}}})
+	err := r.west.once("alice", clearing.VerbOutput, clearing.OutputRequest{
+		Node: "n1", Logs: agent.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: id}, Number: 1}}})
 	if messages.KindOf(err) != messages.Unavailable || !strings.Contains(err.Error(), "site east") {
 		t.Errorf("output in the cut: %v", err)
 	}
@@ -134,7 +138,7 @@ func TestASiteIsCutOff(t *testing.T) {
 		t.Errorf("in the cut alice has %+v", a)
 	}
 	r.meddle(nil)
-	if job := r.west.ends(id); job.State != messages.Completed || job.Charged != 10*messages.Credit {
+	if job := r.west.ends(id); job.State != jobmsg.Completed || job.Charged != 10*messages.Credit {
 		t.Errorf("after the cut: %+v", job.JobSummary)
 	}
 	r.settled()
@@ -144,18 +148,18 @@ func TestASiteIsCutOff(t *testing.T) {
 // while it runs. In the last case all of its tasks count as complete for prices, and it owes its budget.
 func TestCancelAJobAtAnotherSite(t *testing.T) {
 	r := newRealm(t)
-	cancel := func(id messages.JobID) messages.CancelReply {
-		return tell[messages.CancelReply](r.west, "alice", messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: id})
+	cancel := func(id messages.JobID) jobmsg.CancelReply {
+		return tell[jobmsg.CancelReply](r.west, "alice", messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: id})
 	}
 	runs := r.west.submit("runs", "east", roamingSpec(2)).Job
 	await.Until(r.east, "it runs", func() bool { r.east.claim(); return len(r.east.running) == 2 })
 	if c := cancel(runs); c.Away == nil || c.Away.Trouble != "" {
 		t.Errorf("answered %+v, %+v", c, c.Away)
 	}
-	if job := r.west.ends(runs); job.State != messages.Cancelled || job.Reason != "CancelledByUser" || job.Charged != job.Budget {
+	if job := r.west.ends(runs); job.State != jobmsg.Cancelled || job.Reason != "CancelledByUser" || job.Charged != job.Budget {
 		t.Errorf("it ended as %+v", job.JobSummary)
 	}
-	if _, err := asks[messages.CancelReply](r.west, "alice", messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: runs}); messages.KindOf(err) != messages.Ended {
+	if _, err := asks[jobmsg.CancelReply](r.west, "alice", messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: runs}); messages.KindOf(err) != messages.Ended {
 		t.Errorf("cancelled again: %v", err)
 	}
 	r.cut("east")
@@ -163,22 +167,22 @@ func TestCancelAJobAtAnotherSite(t *testing.T) {
 	if c := cancel(sent); c.Away == nil || c.Away.Trouble == "" {
 		t.Errorf("in the cut: answered %+v, %+v", c, c.Away)
 	}
-	if job := r.west.job(sent); job.State != messages.Waiting || job.Reason != "Cancelling" {
+	if job := r.west.job(sent); job.State != jobmsg.Waiting || job.Reason != "Cancelling" {
 		t.Errorf("in the cut: %+v", job.JobSummary)
 	}
 	r.meddle(nil)
-	if job := r.west.ends(sent); job.State != messages.Cancelled {
+	if job := r.west.ends(sent); job.State != jobmsg.Cancelled {
 		t.Errorf("it ended as %+v", job.JobSummary)
 	}
 	r.meddle(func(_ messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
-		if verbOf(subject) == messages.VerbAuthorise {
+		if verbOf(subject) == clearing.VerbAuthorise {
 			return nil, messages.Errorf(messages.Unavailable, "the bank is away")
 		}
 		return send()
 	})
 	kept := r.west.submit("kept", "east", roamingSpec(2)).Job
 	cancel(kept)
-	if job := r.west.job(kept); job.State != messages.Cancelled || job.Away.Phase != "Releasing" {
+	if job := r.west.job(kept); job.State != jobmsg.Cancelled || job.Away.Phase != "Releasing" {
 		t.Errorf("it is %+v, %+v", job.JobSummary, job.Away)
 	}
 	r.meddle(nil)
@@ -194,16 +198,16 @@ func TestCancelAJobAtAnotherSite(t *testing.T) {
 func TestCancelAJobThatIsNotCharged(t *testing.T) {
 	r := newRealm(t)
 	r.meddle(func(_ messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
-		if verbOf(subject) == messages.VerbCharge {
+		if verbOf(subject) == clearing.VerbCharge {
 			return nil, messages.Errorf(messages.Unavailable, "the bank is away")
 		}
 		return send()
 	})
 	id := r.west.submit("k", "east", roamingSpec(1)).Job
 	r.east.runs(1)
-	await.Until(r.west, "west knows that the host claims it complete", func() bool { s := r.west.known(id).State; return s == messages.Settling || s == messages.Completed })
+	await.Until(r.west, "west knows that the host claims it complete", func() bool { s := r.west.known(id).State; return s == jobmsg.Settling || s == jobmsg.Completed })
 	cancel := func() error {
-		_, err := asks[messages.CancelReply](r.west, "alice", messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: id})
+		_, err := asks[jobmsg.CancelReply](r.west, "alice", messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: id})
 		return err
 	}
 	for range 2 {
@@ -211,11 +215,11 @@ func TestCancelAJobThatIsNotCharged(t *testing.T) {
 			t.Errorf("cancelled: %v", err)
 		}
 	}
-	many := tell[messages.CancelReply](r.west, "alice", messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Jobs: []messages.JobID{id}})
+	many := tell[jobmsg.CancelReply](r.west, "alice", messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Jobs: []messages.JobID{id}})
 	if e := many.Jobs[0].Error; e == nil || e.Kind != messages.Ended || !strings.Contains(e.Message, "has not charged") {
 		t.Errorf("cancelled with others: %v", e)
 	}
-	if _, err := asks[messages.CancelReply](r.west, "bob", messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: id}); messages.KindOf(err) != messages.NotFound {
+	if _, err := asks[jobmsg.CancelReply](r.west, "bob", messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: id}); messages.KindOf(err) != messages.NotFound {
 		t.Errorf("cancelled by another account: %v", err)
 	}
 	await.Until(r.west, "the host has refused", func() bool { return r.west.account("alice").Reserved == 10*messages.Credit })
@@ -233,32 +237,32 @@ func TestSubmissionsToOtherSitesAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		site messages.Name
-		spec messages.JobSpec
+		spec jobmsg.JobSpec
 		kind messages.Kind
 		text string
 	}{
 		{"no peer", "north", roamingSpec(1), messages.NotFound, "not a peer of west"},
 		{"no name", "North!", roamingSpec(1), messages.Invalid, "site"},
-		{"funds", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Budget = 101 * messages.Credit }), messages.Insufficient, ""},
-		{"peer's limit", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Budget = 51 * messages.Credit }), messages.Insufficient, "would owe more than it may"},
-		{"project", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Project = "lab" }), messages.NotFound, ""},
-		{"market", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Market = "night" }), messages.NotFound, "night"},
-		{"class", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Stages[0].Class = "gpu" }), messages.NotFound, "gpu"},
-		{"after", "east", roamingSpec(1, func(s *messages.JobSpec) { s.AfterJobs = []messages.JobID{1} }), messages.Invalid, "after_jobs"},
-		{"contract of another site", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Contract = "north/q1-1" }), messages.Invalid, "belongs to site north"},
-		{"contract", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Contract = "east/q1-1" }), messages.Expired, "ask for another"},
+		{"funds", "east", roamingSpec(1, func(s *jobmsg.JobSpec) { s.Budget = 101 * messages.Credit }), messages.Insufficient, ""},
+		{"peer's limit", "east", roamingSpec(1, func(s *jobmsg.JobSpec) { s.Budget = 51 * messages.Credit }), messages.Insufficient, "would owe more than it may"},
+		{"project", "east", roamingSpec(1, func(s *jobmsg.JobSpec) { s.Project = "lab" }), messages.NotFound, ""},
+		{"market", "east", roamingSpec(1, func(s *jobmsg.JobSpec) { s.Market = "night" }), messages.NotFound, "night"},
+		{"class", "east", roamingSpec(1, func(s *jobmsg.JobSpec) { s.Stages[0].Class = "gpu" }), messages.NotFound, "gpu"},
+		{"after", "east", roamingSpec(1, func(s *jobmsg.JobSpec) { s.AfterJobs = []messages.JobID{1} }), messages.Invalid, "after_jobs"},
+		{"contract of another site", "east", roamingSpec(1, func(s *jobmsg.JobSpec) { s.Contract = "north/q1-1" }), messages.Invalid, "belongs to site north"},
+		{"contract", "east", roamingSpec(1, func(s *jobmsg.JobSpec) { s.Contract = "east/q1-1" }), messages.Expired, "ask for another"},
 	} {
-		_, err := asks[messages.SubmitReply](r.west, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: c.name, Spec: c.spec, Site: c.site})
+		_, err := asks[jobmsg.SubmitReply](r.west, "alice", messages.Auctioneer, messages.VerbSubmit, jobmsg.SubmitRequest{Key: c.name, Spec: c.spec, Site: c.site})
 		if err == nil || messages.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: got %v, want a refusal of kind %v with %q", c.name, err, c.kind, c.text)
 		}
-		if _, again := asks[messages.SubmitReply](r.west, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: c.name, Spec: c.spec, Site: c.site}); messages.KindOf(again) != c.kind {
+		if _, again := asks[jobmsg.SubmitReply](r.west, "alice", messages.Auctioneer, messages.VerbSubmit, jobmsg.SubmitRequest{Key: c.name, Spec: c.spec, Site: c.site}); messages.KindOf(again) != c.kind {
 			t.Errorf("%s again: %v", c.name, again)
 		}
 	}
 	await.Until(r.west, "nothing is set aside", func() bool { return r.west.account("alice").Reserved == 0 })
 	r.settled()
-	if jobs := tell[messages.JobsReply](r.east, "ops", messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true}).Jobs; len(jobs) != 0 {
+	if jobs := tell[jobmsg.JobsReply](r.east, "ops", messages.Auctioneer, messages.VerbJobs, jobmsg.JobsRequest{All: true}).Jobs; len(jobs) != 0 {
 		t.Errorf("east has %+v", jobs)
 	}
 	id := r.west.submit("own name", "west", roamingSpec(1)).Job
@@ -266,7 +270,7 @@ func TestSubmissionsToOtherSitesAreRefused(t *testing.T) {
 	if job := r.west.ends(id); job.Away != nil {
 		t.Errorf("a job for its own site went to %+v", job.Away)
 	}
-	if _, err := asks[messages.SubmitReply](r.west, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: "own name", Spec: roamingSpec(1), Site: "east"}); messages.KindOf(err) != messages.Conflict {
+	if _, err := asks[jobmsg.SubmitReply](r.west, "alice", messages.Auctioneer, messages.VerbSubmit, jobmsg.SubmitRequest{Key: "own name", Spec: roamingSpec(1), Site: "east"}); messages.KindOf(err) != messages.Conflict {
 		t.Errorf("a key of a job of this site, for another: %v", err)
 	}
 }
@@ -275,52 +279,52 @@ func TestSubmissionsToOtherSitesAreRefused(t *testing.T) {
 func TestAuthorisationsOfOtherJobs(t *testing.T) {
 	r := newRealm(t)
 	r.meddle(func(_ messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
-		if verbOf(subject) == messages.VerbPeerSubmit {
+		if verbOf(subject) == clearing.VerbPeerSubmit {
 			return nil, messages.Errorf(messages.Unavailable, "held back")
 		}
 		return send()
 	})
 	r.west.submit("k", "east", roamingSpec(1))
-	good := tell[messages.SignedAuthorisation](r.west, "$auctioneer", messages.Bank, messages.VerbAuthorise, messages.AuthoriseRequest{
-		Key: messages.RemoteJobKey(7), Member: "alice", Peer: "east", Amount: 10 * messages.Credit, Interval: messages.Duration(time.Hour), Job: 7})
-	request := func(change func(*messages.PeerSubmitRequest)) messages.PeerSubmitRequest {
-		q := messages.PeerSubmitRequest{Job: 7, Account: "alice", Spec: roamingSpec(1), Authorisation: good}
+	good := tell[clearing.SignedAuthorisation](r.west, "$auctioneer", messages.Bank, clearing.VerbAuthorise, clearing.AuthoriseRequest{
+		Key: clearing.RemoteJobKey(7), Member: "alice", Peer: "east", Amount: 10 * messages.Credit, Interval: messages.Duration(time.Hour), Job: 7})
+	request := func(change func(*clearing.PeerSubmitRequest)) clearing.PeerSubmitRequest {
+		q := clearing.PeerSubmitRequest{Job: 7, Account: "alice", Spec: roamingSpec(1), Authorisation: good}
 		change(&q)
 		return q
 	}
 	for name, c := range map[string]struct {
 		caller messages.Name
 		kind   messages.Kind
-		change func(*messages.PeerSubmitRequest)
+		change func(*clearing.PeerSubmitRequest)
 	}{
-		"a user":           {"alice", messages.PermissionDenied, func(*messages.PeerSubmitRequest) {}},
-		"an actor":         {"$bank", messages.PermissionDenied, func(*messages.PeerSubmitRequest) {}},
-		"another site":     {"$north", messages.PermissionDenied, func(*messages.PeerSubmitRequest) {}},
-		"another job":      {"$west", messages.Conflict, func(q *messages.PeerSubmitRequest) { q.Job = 8 }},
-		"another account":  {"$west", messages.Invalid, func(q *messages.PeerSubmitRequest) { q.Account = "bob" }},
-		"too little":       {"$west", messages.Insufficient, func(q *messages.PeerSubmitRequest) { q.Spec.Budget = 11 * messages.Credit }},
-		"altered":          {"$west", messages.PermissionDenied, func(q *messages.PeerSubmitRequest) { q.Authorisation.Authorisation.Amount *= 2 }},
-		"longer than paid": {"$west", messages.Invalid, func(q *messages.PeerSubmitRequest) { q.Spec.Length = messages.Duration(2 * time.Hour) }},
+		"a user":           {"alice", messages.PermissionDenied, func(*clearing.PeerSubmitRequest) {}},
+		"an actor":         {"$bank", messages.PermissionDenied, func(*clearing.PeerSubmitRequest) {}},
+		"another site":     {"$north", messages.PermissionDenied, func(*clearing.PeerSubmitRequest) {}},
+		"another job":      {"$west", messages.Conflict, func(q *clearing.PeerSubmitRequest) { q.Job = 8 }},
+		"another account":  {"$west", messages.Invalid, func(q *clearing.PeerSubmitRequest) { q.Account = "bob" }},
+		"too little":       {"$west", messages.Insufficient, func(q *clearing.PeerSubmitRequest) { q.Spec.Budget = 11 * messages.Credit }},
+		"altered":          {"$west", messages.PermissionDenied, func(q *clearing.PeerSubmitRequest) { q.Authorisation.Authorisation.Amount *= 2 }},
+		"longer than paid": {"$west", messages.Invalid, func(q *clearing.PeerSubmitRequest) { q.Spec.Length = messages.Duration(2 * time.Hour) }},
 	} {
-		if _, err := asks[messages.PeerSubmitReply](r.east, c.caller, messages.Auctioneer, messages.VerbPeerSubmit, request(c.change)); messages.KindOf(err) != c.kind {
+		if _, err := asks[clearing.PeerSubmitReply](r.east, c.caller, messages.Auctioneer, clearing.VerbPeerSubmit, request(c.change)); messages.KindOf(err) != c.kind {
 			t.Errorf("%s: got %v, want a refusal of kind %v", name, err, c.kind)
 		}
 	}
-	first := tell[messages.PeerSubmitReply](r.east, "$west", messages.Auctioneer, messages.VerbPeerSubmit, request(func(*messages.PeerSubmitRequest) {}))
+	first := tell[clearing.PeerSubmitReply](r.east, "$west", messages.Auctioneer, clearing.VerbPeerSubmit, request(func(*clearing.PeerSubmitRequest) {}))
 	if first.Job.Job != 7 {
 		t.Errorf("answered %+v", first)
 	}
-	if _, err := asks[messages.PeerSubmitReply](r.east, "$west", messages.Auctioneer, messages.VerbPeerSubmit,
-		request(func(q *messages.PeerSubmitRequest) { q.Spec.Name = "another" })); messages.KindOf(err) != messages.Conflict {
+	if _, err := asks[clearing.PeerSubmitReply](r.east, "$west", messages.Auctioneer, clearing.VerbPeerSubmit,
+		request(func(q *clearing.PeerSubmitRequest) { q.Spec.Name = "another" })); messages.KindOf(err) != messages.Conflict {
 		t.Errorf("the same number for another job: %v", err)
 	}
 	// The user cannot revoke the authorisation for work that has begun.
-	tell[messages.ClearingReply](r.west, "alice", messages.Bank, messages.VerbRevoke, messages.RevokeRequest{ID: good.Authorisation.ID})
+	tell[clearing.ClearingReply](r.west, "alice", messages.Bank, clearing.VerbRevoke, clearing.RevokeRequest{ID: good.Authorisation.ID})
 	r.east.runs(1)
 	r.meddle(nil)
 	r.east.runs(1)
 	r.settled()
-	if b := r.east.account(messages.SiteAccount).Balance; b != 20*messages.Credit {
+	if b := r.east.account(money.SiteAccount).Balance; b != 20*messages.Credit {
 		t.Errorf("site east has %v", b)
 	}
 }
@@ -339,7 +343,7 @@ func TestAuthorisationsEnd(t *testing.T) {
 	}
 	r.ahead.Store(int64(55 * time.Minute / time.Microsecond))
 	job := r.west.ends(id)
-	if job.State != messages.Discarded || job.Reason != "AuthorisationEnds" || job.Charged != 0 {
+	if job.State != jobmsg.Discarded || job.Reason != "AuthorisationEnds" || job.Charged != 0 {
 		t.Errorf("it ended as %+v", job.JobSummary)
 	}
 	if w := r.west.why(id); !strings.Contains(w.Message, "authorised") {
@@ -364,7 +368,7 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 			own := map[*realmSite][]messages.JobID{}
 			for k := range 3 {
 				for i, s := range sites {
-					receipt := s.submit(fmt.Sprint(k), sites[(i+1+k%2)%3].name, roamingSpec(2, func(j *messages.JobSpec) { j.Budget = 5 * messages.Credit }))
+					receipt := s.submit(fmt.Sprint(k), sites[(i+1+k%2)%3].name, roamingSpec(2, func(j *jobmsg.JobSpec) { j.Budget = 5 * messages.Credit }))
 					own[s] = append(own[s], receipt.Job)
 				}
 			}
@@ -374,14 +378,14 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 			r.meddle(nil)
 			for _, s := range sites {
 				for _, id := range own[s] {
-					if job := s.ends(id); job.State != messages.Completed || job.Charged != 5*messages.Credit {
+					if job := s.ends(id); job.State != jobmsg.Completed || job.Charged != 5*messages.Credit {
 						t.Errorf("job %d of %s ended as %+v", id, s.name, job.JobSummary)
 					}
 				}
 			}
 			r.settled(sites...)
 			for _, s := range sites {
-				if a, own := s.account("alice"), s.account(messages.SiteAccount); a.Balance != realmFunds-15*messages.Credit || own.Balance != 15*messages.Credit {
+				if a, own := s.account("alice"), s.account(money.SiteAccount); a.Balance != realmFunds-15*messages.Credit || own.Balance != 15*messages.Credit {
 					t.Errorf("%s: alice has %v, the site %v", s.name, a.Balance, own.Balance)
 				}
 			}
@@ -409,7 +413,7 @@ func unreliable(seed uint64, sites []*realmSite) func(messages.Name, string, fun
 		case dice < 9:
 			_, _ = send()
 			return nil, lost
-		case dice < 13 && verbOf(subject) != messages.VerbPeerJobs:
+		case dice < 13 && verbOf(subject) != clearing.VerbPeerJobs:
 			_, _ = send()
 		}
 		return send()
@@ -426,10 +430,10 @@ func TestASiteForgets(t *testing.T) {
 	}
 	r.east.open(r.east.config)
 	job := r.west.ends(id)
-	if job.State != messages.Failed || job.Reason != "ForgottenThere" || job.Charged != 0 {
+	if job.State != jobmsg.Failed || job.Reason != "ForgottenThere" || job.Charged != 0 {
 		t.Errorf("it ended as %+v", job.JobSummary)
 	}
-	if w := r.west.why(id); w.State != messages.Failed || !strings.Contains(w.Message, "no job 1 of site west") {
+	if w := r.west.why(id); w.State != jobmsg.Failed || !strings.Contains(w.Message, "no job 1 of site west") {
 		t.Errorf("why: %+v", w)
 	}
 }

@@ -11,8 +11,12 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // estimates makes a site's estimator expect that every job is complete after a time. It knows nothing else.
@@ -20,9 +24,9 @@ func (s *realmSite) estimates(after time.Duration) {
 	s.Helper()
 	d := messages.Duration(after)
 	sub, err := s.network.Connect("$estimator").Serve(bus.Service{Name: "estimator", Version: "1.0.0", Endpoints: []bus.Endpoint{
-		answers[messages.Empty](s, messages.VerbClasses, messages.ClassesReply{}),
-		answers[messages.RuntimeRequest](s, messages.VerbRuntime, messages.RuntimeReply{}),
-		answers[messages.EstimateRequest](s, messages.VerbEstimate, messages.EstimateReply{Runs: 3, Completion: messages.Spread{Low: d / 2, Median: d, High: 2 * d}}),
+		answers[messages.Empty](s, market.VerbClasses, market.ClassesReply{}),
+		answers[market.RuntimeRequest](s, market.VerbRuntime, market.RuntimeReply{}),
+		answers[market.EstimateRequest](s, market.VerbEstimate, market.EstimateReply{Runs: 3, Completion: market.Spread{Low: d / 2, Median: d, High: 2 * d}}),
 	}})
 	if err != nil {
 		s.Fatal(err)
@@ -42,7 +46,7 @@ func three(t testing.TB) *realm {
 	r := &realm{TB: t, network: bus.NewMemory()}
 	r.west = r.start("west")
 	r.east = r.start("east", func(c *auctioneer.Config) {
-		c.Markets = []messages.Market{{Name: "deals", Mechanism: messages.ContractMenu, Classes: []messages.Name{"cpu"}}}
+		c.Markets = []market.Market{{Name: "deals", Mechanism: market.ContractMenu, Classes: []messages.Name{"cpu"}}}
 	})
 	r.north = r.start("north")
 	r.introduce(r.west, r.east)
@@ -53,13 +57,13 @@ func three(t testing.TB) *realm {
 	return r
 }
 
-func (s *realmSite) offers(q messages.OffersRequest) messages.OffersReply {
+func (s *realmSite) offers(q clearing.OffersRequest) clearing.OffersReply {
 	s.Helper()
-	return tell[messages.OffersReply](s, "alice", messages.Auctioneer, messages.VerbOffers, q)
+	return tell[clearing.OffersReply](s, "alice", messages.Auctioneer, clearing.VerbOffers, q)
 }
 
 // sitesOf returns the sites of offers, in the order of the offers, without repeats.
-func sitesOf(offers []messages.Offer) []messages.Name {
+func sitesOf(offers []clearing.Offer) []messages.Name {
 	var names []messages.Name
 	for _, o := range offers {
 		names = append(names, o.Site)
@@ -68,14 +72,14 @@ func sitesOf(offers []messages.Offer) []messages.Name {
 }
 
 // timed gives a job a valuation: 8 credits, falling to nothing over a thousand seconds.
-func timed(spec *messages.JobSpec) {
+func timed(spec *jobmsg.JobSpec) {
 	spec.Length = messages.Duration(10 * time.Second)
-	spec.Valuation = &messages.Valuation{Class: messages.LinearDecay, Max: 8, Mu: 0, Delta: 1000}
+	spec.Valuation = &jobmsg.Valuation{Class: jobmsg.LinearDecay, Max: 8, Mu: 0, Delta: 1000}
 }
 
 func TestOffersOfSeveralSites(t *testing.T) {
 	r := three(t)
-	q := messages.OffersRequest{Spec: roamingSpec(2, timed)}
+	q := clearing.OffersRequest{Spec: roamingSpec(2, timed)}
 	all := r.west.offers(q)
 	if got := sitesOf(all.Offers); !slices.Equal(got, []messages.Name{"west", "east", "north"}) || len(all.Silent) != 0 {
 		t.Fatalf("offers of %v, silent %+v", got, all.Silent)
@@ -88,13 +92,13 @@ func TestOffersOfSeveralSites(t *testing.T) {
 	if best := all.Offers[all.Best]; best.Site != "east" || best.Price != 0 { // its slots are idle; the others ask for all
 		t.Errorf("the best is %+v: %s", best, all.Why)
 	}
-	some := r.west.offers(messages.OffersRequest{Spec: q.Spec, Sites: []messages.Name{"north"}})
+	some := r.west.offers(clearing.OffersRequest{Spec: q.Spec, Sites: []messages.Name{"north"}})
 	if got := sitesOf(some.Offers); !slices.Equal(got, []messages.Name{"north"}) {
 		t.Errorf("offers of %v", got)
 	}
 	r.cut("north")
 	q.Within = messages.Duration(700 * time.Millisecond)
-	var cut messages.OffersReply
+	var cut clearing.OffersReply
 	await.Until(r, "all but one have answered in time", func() bool {
 		cut = r.west.offers(q)
 		return len(cut.Silent) == 1
@@ -105,20 +109,20 @@ func TestOffersOfSeveralSites(t *testing.T) {
 	r.meddle(nil)
 	for name, bad := range map[string]struct {
 		kind messages.Kind
-		q    messages.OffersRequest
+		q    clearing.OffersRequest
 	}{
-		"no peer":   {messages.NotFound, messages.OffersRequest{Spec: q.Spec, Sites: []messages.Name{"south"}}},
-		"no name":   {messages.Invalid, messages.OffersRequest{Spec: q.Spec, Sites: []messages.Name{"South"}}},
-		"twice":     {messages.Invalid, messages.OffersRequest{Spec: q.Spec, Sites: []messages.Name{"east", "east"}}},
-		"too long":  {messages.Invalid, messages.OffersRequest{Spec: q.Spec, Within: messages.Duration(time.Hour)}},
-		"no stages": {messages.Invalid, messages.OffersRequest{}},
+		"no peer":   {messages.NotFound, clearing.OffersRequest{Spec: q.Spec, Sites: []messages.Name{"south"}}},
+		"no name":   {messages.Invalid, clearing.OffersRequest{Spec: q.Spec, Sites: []messages.Name{"South"}}},
+		"twice":     {messages.Invalid, clearing.OffersRequest{Spec: q.Spec, Sites: []messages.Name{"east", "east"}}},
+		"too long":  {messages.Invalid, clearing.OffersRequest{Spec: q.Spec, Within: messages.Duration(time.Hour)}},
+		"no stages": {messages.Invalid, clearing.OffersRequest{}},
 	} {
-		if _, err := asks[messages.OffersReply](r.west, "alice", messages.Auctioneer, messages.VerbOffers, bad.q); messages.KindOf(err) != bad.kind {
+		if _, err := asks[clearing.OffersReply](r.west, "alice", messages.Auctioneer, clearing.VerbOffers, bad.q); messages.KindOf(err) != bad.kind {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	if _, err := asks[messages.PeerQuoteReply](r.north, "$south", messages.Auctioneer, messages.VerbPeerQuote,
-		messages.PeerQuoteRequest{Account: "alice", Spec: q.Spec}); messages.KindOf(err) != messages.PermissionDenied {
+	if _, err := asks[clearing.PeerQuoteReply](r.north, "$south", messages.Auctioneer, clearing.VerbPeerQuote,
+		clearing.PeerQuoteRequest{Account: "alice", Spec: q.Spec}); messages.KindOf(err) != messages.PermissionDenied {
 		t.Errorf("a quote for a site that is no peer: %v", err)
 	}
 }
@@ -127,33 +131,33 @@ func TestOffersOfSeveralSites(t *testing.T) {
 // must get the same answer later, whatever is best then.
 func TestSubmitWhereItIsBest(t *testing.T) {
 	r := three(t)
-	free := r.west.submit("contract", messages.AnySite, roamingSpec(1, timed))
+	free := r.west.submit("contract", clearing.AnySite, roamingSpec(1, timed))
 	if free.Site != "east" || !strings.Contains(free.Chosen, "is worth") {
 		t.Fatalf("answered %+v", free)
 	}
 	await.Until(r.east, "it runs", func() bool {
-		r.east.exchange(messages.Exchange{Claims: []messages.Claim{{Market: "deals", Class: "cpu", Slots: 1}}})
+		r.east.exchange(agent.Exchange{Claims: []agent.Claim{{Market: "deals", Class: "cpu", Slots: 1}}})
 		return len(r.east.running) == 1
 	})
 	r.east.finish()
-	if job := r.west.ends(free.Job); job.State != messages.Completed || job.Charged != 0 || job.Away.Chosen != free.Chosen || job.Spec.Contract == "" {
+	if job := r.west.ends(free.Job); job.State != jobmsg.Completed || job.Charged != 0 || job.Away.Chosen != free.Chosen || job.Spec.Contract == "" {
 		t.Errorf("it ended as %+v, %+v", job.JobSummary, job.Away)
 	}
-	plain := r.west.submit("plain", messages.AnySite, roamingSpec(1)) // a job without a valuation gets no contract
+	plain := r.west.submit("plain", clearing.AnySite, roamingSpec(1)) // a job without a valuation gets no contract
 	if plain.Site != "north" || !strings.Contains(plain.Chosen, "earliest") {
 		t.Errorf("answered %+v", plain)
 	}
 	r.cut("north")
-	if again := r.west.submit("plain", messages.AnySite, roamingSpec(1)); again.Job != plain.Job || again.Site != "north" {
+	if again := r.west.submit("plain", clearing.AnySite, roamingSpec(1)); again.Job != plain.Job || again.Site != "north" {
 		t.Errorf("again: %+v", again)
 	}
-	here := r.west.submit("here", messages.AnySite, roamingSpec(1))
+	here := r.west.submit("here", clearing.AnySite, roamingSpec(1))
 	// On a slow machine the client asks again, and the second answer says less.
 	if here.Site != "" || here.Market != "" && (here.Chosen == "" || here.Market != "main") {
 		t.Errorf("answered %+v", here)
 	}
 	r.meddle(nil)
-	if again := r.west.submit("here", messages.AnySite, roamingSpec(1)); again.Job != here.Job || again.Site != "" {
+	if again := r.west.submit("here", clearing.AnySite, roamingSpec(1)); again.Job != here.Job || again.Site != "" {
 		t.Errorf("again: %+v", again)
 	}
 	r.north.runs(1)
@@ -161,11 +165,11 @@ func TestSubmitWhereItIsBest(t *testing.T) {
 	r.west.ends(plain.Job)
 	r.west.ends(here.Job)
 	r.settled(r.west, r.east, r.north)
-	dear := roamingSpec(1, func(s *messages.JobSpec) {
-		s.Budget, s.Valuation = messages.Credit, &messages.Valuation{Class: messages.Hard, Max: 0.5, Deadline: 1000}
+	dear := roamingSpec(1, func(s *jobmsg.JobSpec) {
+		s.Budget, s.Valuation = messages.Credit, &jobmsg.Valuation{Class: jobmsg.Hard, Max: 0.5, Deadline: 1000}
 	})
 	r.cut("east")
-	_, err := asks[messages.SubmitReply](r.west, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: "dear", Spec: dear, Site: messages.AnySite})
+	_, err := asks[jobmsg.SubmitReply](r.west, "alice", messages.Auctioneer, messages.VerbSubmit, jobmsg.SubmitRequest{Key: "dear", Spec: dear, Site: clearing.AnySite})
 	if messages.KindOf(err) != messages.NotFound || !strings.Contains(err.Error(), "no offer is worth its price") {
 		t.Errorf("a job that is worth less than any price: %v", err)
 	}
@@ -182,7 +186,7 @@ func BenchmarkOffers(b *testing.B) {
 		}
 		return send()
 	})
-	q := messages.OffersRequest{Spec: roamingSpec(2)}
+	q := clearing.OffersRequest{Spec: roamingSpec(2)}
 	r.west.offers(q)
 	for b.Loop() {
 		if all := r.west.offers(q); len(all.Offers) < 2 {
@@ -201,7 +205,7 @@ func TestOwnUsersDoNotWaitForOtherSites(t *testing.T) {
 	release := make(chan struct{})
 	r.meddle(func(from messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
 		switch to := strings.Split(subject, "."); {
-		case to[1] != from && to[3] == messages.VerbPeerJob: // on a live site, the bus gives up by itself
+		case to[1] != from && to[3] == clearing.VerbPeerJob: // on a live site, the bus gives up by itself
 			return nil, messages.Errorf(messages.Unavailable, "no answer came in time")
 		case to[1] != from:
 			<-release
@@ -212,10 +216,10 @@ func TestOwnUsersDoNotWaitForOtherSites(t *testing.T) {
 	for i := range crowd {
 		go func() {
 			if i%2 == 0 {
-				answers <- r.west.once("alice", messages.VerbOffers, messages.OffersRequest{Spec: roamingSpec(1)})
+				answers <- r.west.once("alice", clearing.VerbOffers, clearing.OffersRequest{Spec: roamingSpec(1)})
 				return
 			}
-			answers <- r.west.once("alice", messages.VerbSubmit, messages.SubmitRequest{Key: fmt.Sprint("auto", i), Spec: roamingSpec(1, func(s *messages.JobSpec) { s.Budget = 1 }), Site: messages.AnySite})
+			answers <- r.west.once("alice", messages.VerbSubmit, jobmsg.SubmitRequest{Key: fmt.Sprint("auto", i), Spec: roamingSpec(1, func(s *jobmsg.JobSpec) { s.Budget = 1 }), Site: clearing.AnySite})
 		}()
 	}
 	for range crowd - 64 { // when too many requests wait, further ones are refused at once
@@ -225,7 +229,7 @@ func TestOwnUsersDoNotWaitForOtherSites(t *testing.T) {
 	}
 	id := r.west.submit("own", "", roamingSpec(2)).Job
 	r.west.runs(2)
-	if job := r.west.ends(id); job.State != messages.Completed {
+	if job := r.west.ends(id); job.State != jobmsg.Completed {
 		t.Errorf("it ended as %+v", job.JobSummary)
 	}
 	if on := r.west.submit("on its way", "east", roamingSpec(1)); on.Job == 0 || on.Site != "east" {
@@ -246,30 +250,30 @@ func TestOwnUsersDoNotWaitForOtherSites(t *testing.T) {
 // the job must be refused with the right error, and the held credits returned.
 func TestContractsOfOtherSitesThroughCuts(t *testing.T) {
 	r := three(t)
-	var offer messages.Offer
-	long := func(spec *messages.JobSpec) { // so that the promised time does not pass on a busy machine
+	var offer clearing.Offer
+	long := func(spec *jobmsg.JobSpec) { // so that the promised time does not pass on a busy machine
 		timed(spec)
 		spec.Length = messages.Duration(200 * time.Second)
 	}
-	quoted := func(key string) messages.SubmitReply {
+	quoted := func(key string) jobmsg.SubmitReply {
 		t.Helper()
-		for _, o := range r.west.offers(messages.OffersRequest{Spec: roamingSpec(1, long), Sites: []messages.Name{"east"}}).Offers {
+		for _, o := range r.west.offers(clearing.OffersRequest{Spec: roamingSpec(1, long), Sites: []messages.Name{"east"}}).Offers {
 			offer = o
 		}
 		r.cut("east")
-		return r.west.submit(key, "east", roamingSpec(1, long, func(s *messages.JobSpec) { s.Contract = offer.Contract }))
+		return r.west.submit(key, "east", roamingSpec(1, long, func(s *jobmsg.JobSpec) { s.Contract = offer.Contract }))
 	}
 	id := quoted("through").Job
-	if job := r.west.job(id); job.State != messages.Waiting || job.Away.Trouble == "" {
+	if job := r.west.job(id); job.State != jobmsg.Waiting || job.Away.Trouble == "" {
 		t.Errorf("in the cut: %+v, %+v", job.JobSummary, job.Away)
 	}
 	for i := range 4 { // jobs of east's own users, which compete for the slots
-		own := r.east.offers(messages.OffersRequest{Spec: roamingSpec(2, long), Sites: []messages.Name{"east"}}).Offers[0]
-		r.east.submit(fmt.Sprint("own", i), messages.AnySite, roamingSpec(2, long, func(s *messages.JobSpec) { s.Contract = own.Contract }))
+		own := r.east.offers(clearing.OffersRequest{Spec: roamingSpec(2, long), Sites: []messages.Name{"east"}}).Offers[0]
+		r.east.submit(fmt.Sprint("own", i), clearing.AnySite, roamingSpec(2, long, func(s *jobmsg.JobSpec) { s.Contract = own.Contract }))
 	}
 	var lost atomic.Bool
 	r.meddle(func(_ messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
-		if verbOf(subject) == messages.VerbPeerSubmit && lost.CompareAndSwap(false, true) {
+		if verbOf(subject) == clearing.VerbPeerSubmit && lost.CompareAndSwap(false, true) {
 			_, _ = send() // its answer is lost
 			return nil, messages.Errorf(messages.Unavailable, "the link is cut")
 		}
@@ -280,13 +284,13 @@ func TestContractsOfOtherSitesThroughCuts(t *testing.T) {
 		t.Fatalf("refused: %+v: %s", j.JobSummary, r.west.why(id).Message)
 	}
 	await.Until(r.east, "all have run", func() bool {
-		r.east.exchange(messages.Exchange{Claims: []messages.Claim{{Market: "deals", Class: "cpu", Slots: 1}}})
+		r.east.exchange(agent.Exchange{Claims: []agent.Claim{{Market: "deals", Class: "cpu", Slots: 1}}})
 		if len(r.east.running) > 0 {
 			r.east.finish()
 		}
 		return r.west.job(id).State.Final()
 	})
-	if job := r.west.ends(id); job.State != messages.Completed || job.Charged > offer.Price || job.Ended > offer.Completion || !lost.Load() {
+	if job := r.west.ends(id); job.State != jobmsg.Completed || job.Charged > offer.Price || job.Ended > offer.Completion || !lost.Load() {
 		t.Errorf("of %+v: ended as %+v", offer, job.JobSummary)
 	}
 
@@ -294,7 +298,7 @@ func TestContractsOfOtherSitesThroughCuts(t *testing.T) {
 	r.ahead.Add(int64(10 * time.Minute / time.Microsecond))
 	r.meddle(nil)
 	job := r.west.ends(late)
-	if job.State != messages.Discarded || job.Reason != "RefusedBySite" {
+	if job.State != jobmsg.Discarded || job.Reason != "RefusedBySite" {
 		t.Errorf("of an offer that has ended: %+v", job.JobSummary)
 	}
 	await.Until(r.west, "nothing is set aside", func() bool { return r.west.account("alice").Reserved == 0 })

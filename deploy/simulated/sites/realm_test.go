@@ -14,9 +14,15 @@ import (
 	"github.com/candor-grid/candor/auctioneer"
 	"github.com/candor-grid/candor/bank"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
+	wiremsg "github.com/candor-grid/candor/messages/wire"
 )
 
 // realm is a group of sites on a bus in memory. Their banks and auctioneers are real. The test can disturb the bus,
@@ -96,9 +102,9 @@ func (r *realm) apart(from messages.Name, subject string) error {
 
 const realmFunds = 100 * messages.Credit
 
-var realmMarkets = []messages.Market{
-	{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}, Settle: messages.SettleOnCompletion},
-	{Name: "queue", Mechanism: messages.BatchQueue, Classes: []messages.Name{"queue"}, Pricing: "pivot"},
+var realmMarkets = []market.Market{
+	{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}, Settle: market.SettleOnCompletion},
+	{Name: "queue", Mechanism: market.BatchQueue, Classes: []messages.Name{"queue"}, Pricing: "pivot"},
 }
 
 // newRealm starts the sites west and east, which are peers. alice has an account at each.
@@ -146,9 +152,9 @@ func (r *realm) start(name messages.Name, tune ...func(*auctioneer.Config)) *rea
 	s.open(s.config)
 	r.Cleanup(func() { _ = s.auctioneer.Close(); _ = s.bank.Close() })
 	s.serveAgent()
-	tell[messages.AccountReply](s, "ops", messages.Bank, messages.VerbGrant, messages.GrantRequest{Key: "1", Account: "alice", Amount: realmFunds})
-	tell[messages.RegisterReply](s, "n1", messages.Auctioneer, messages.VerbRegister,
-		messages.RegisterRequest{Session: 7, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 4}}})
+	tell[money.AccountReply](s, "ops", messages.Bank, messages.VerbGrant, money.GrantRequest{Key: "1", Account: "alice", Amount: realmFunds})
+	tell[agent.RegisterReply](s, "n1", messages.Auctioneer, messages.VerbRegister,
+		agent.RegisterRequest{Session: 7, Slots: []job.ClassSlots{{Class: "cpu", Slots: 4}}})
 	return s
 }
 
@@ -166,9 +172,9 @@ func (s *realmSite) open(c auctioneer.Config) {
 func (s *realmSite) serveAgent() {
 	sub, err := s.network.Connect("n1").Serve(bus.Service{Name: "agent", Version: "1.0.0", Endpoints: []bus.Endpoint{{
 		Name: "logs", Subject: messages.LogsSubject(s.name, "n1", "*"),
-		Handle: bus.Handle("logs", func(_ context.Context, caller messages.Name, q messages.LogsRequest) (messages.LogsReply, error) {
+		Handle: bus.Handle("logs", func(_ context.Context, caller messages.Name, q agent.LogsRequest) (agent.LogsReply, error) {
 			text := fmt.Sprintf("%s of %s at %s\n", q.Attempt.Task, caller, s.name)
-			return messages.LogsReply{Data: []byte(text), Next: int64(len(text)), End: true}, nil
+			return agent.LogsReply{Data: []byte(text), Next: int64(len(text)), End: true}, nil
 		})}}})
 	if err != nil {
 		s.Fatal(err)
@@ -180,8 +186,8 @@ func (s *realmSite) serveAgent() {
 func (r *realm) introduce(a, b *realmSite) {
 	r.Helper()
 	for _, pair := range [][2]*realmSite{{a, b}, {b, a}} {
-		key := tell[messages.PeersReply](pair[1], "ops", messages.Bank, messages.VerbPeers, messages.Empty{}).Key
-		tell[messages.PeerReply](pair[0], "ops", messages.Bank, messages.VerbPeer, messages.PeerRequest{Peer: pair[1].name, Keys: []string{key}, Limit: 50 * messages.Credit})
+		key := tell[clearing.PeersReply](pair[1], "ops", messages.Bank, clearing.VerbPeers, messages.Empty{}).Key
+		tell[clearing.PeerReply](pair[0], "ops", messages.Bank, clearing.VerbPeer, clearing.PeerRequest{Peer: pair[1].name, Keys: []string{key}, Limit: 50 * messages.Credit})
 	}
 }
 
@@ -201,9 +207,9 @@ func tell[Reply any](s *realmSite, caller messages.Name, actor, verb string, req
 	return reply
 }
 
-func roamingSpec(tasks int, change ...func(*messages.JobSpec)) messages.JobSpec {
-	spec := messages.JobSpec{Name: "flights", Budget: 10 * messages.Credit,
-		Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: tasks, Command: []string{"true"}}}}
+func roamingSpec(tasks int, change ...func(*job.JobSpec)) job.JobSpec {
+	spec := job.JobSpec{Name: "flights", Budget: 10 * messages.Credit,
+		Stages: []job.Stage{{Name: "main", Class: "cpu", Tasks: tasks, Command: []string{"true"}}}}
 	for _, f := range change {
 		f(&spec)
 	}
@@ -211,34 +217,34 @@ func roamingSpec(tasks int, change ...func(*messages.JobSpec)) messages.JobSpec 
 }
 
 // submit submits a job of alice that another site must run.
-func (s *realmSite) submit(key string, site messages.Name, spec messages.JobSpec) messages.SubmitReply {
+func (s *realmSite) submit(key string, site messages.Name, spec job.JobSpec) job.SubmitReply {
 	s.Helper()
-	return tell[messages.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: key, Spec: spec, Site: site})
+	return tell[job.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, job.SubmitRequest{Key: key, Spec: spec, Site: site})
 }
 
-func (s *realmSite) job(id messages.JobID) messages.JobDetail {
+func (s *realmSite) job(id messages.JobID) job.JobDetail {
 	s.Helper()
-	return tell[messages.JobDetail](s, "alice", messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: id})
+	return tell[job.JobDetail](s, "alice", messages.Auctioneer, messages.VerbJob, job.JobRequest{Job: id})
 }
 
-func (s *realmSite) why(id messages.JobID) messages.WhyReply {
+func (s *realmSite) why(id messages.JobID) market.WhyReply {
 	s.Helper()
-	return tell[messages.WhyReply](s, "alice", messages.Auctioneer, messages.VerbWhy, messages.JobRequest{Job: id})
+	return tell[market.WhyReply](s, "alice", messages.Auctioneer, messages.VerbWhy, job.JobRequest{Job: id})
 }
 
 // claim makes the site's node claim the tasks that it can, once.
 func (s *realmSite) claim() {
 	s.Helper()
 	if free := 4 - len(s.running); free > 0 {
-		s.exchange(messages.Exchange{Claims: []messages.Claim{{Market: "main", Class: "cpu", Slots: free}}})
+		s.exchange(agent.Exchange{Claims: []agent.Claim{{Market: "main", Class: "cpu", Slots: free}}})
 	}
 }
 
-func (s *realmSite) exchange(x messages.Exchange) {
+func (s *realmSite) exchange(x agent.Exchange) {
 	s.Helper()
 	s.seq++
 	x.Session, x.Seq = 7, s.seq
-	reply := tell[messages.ExchangeReply](s, "n1", messages.Auctioneer, messages.VerbExchange, x)
+	reply := tell[agent.ExchangeReply](s, "n1", messages.Auctioneer, messages.VerbExchange, x)
 	for _, g := range reply.Grants {
 		s.running = append(s.running, g.Attempt)
 	}
@@ -247,9 +253,9 @@ func (s *realmSite) exchange(x messages.Exchange) {
 // finish ends all running tasks of the site's node successfully.
 func (s *realmSite) finish() {
 	s.Helper()
-	var x messages.Exchange
+	var x agent.Exchange
 	for _, a := range s.running {
-		x.Finished = append(x.Finished, messages.Finished{Attempt: a})
+		x.Finished = append(x.Finished, agent.Finished{Attempt: a})
 	}
 	s.running = nil
 	s.exchange(x)
@@ -266,22 +272,22 @@ func (s *realmSite) runs(tasks int) {
 }
 
 // ends waits until a job is final at home.
-func (s *realmSite) ends(id messages.JobID) (job messages.JobDetail) {
+func (s *realmSite) ends(id messages.JobID) (job job.JobDetail) {
 	s.Helper()
 	await.Until(s, "the job has ended", func() bool { return s.known(id).State.Final() })
 	return s.job(id)
 }
 
 // known returns what a site knows about a job without asking another site.
-func (s *realmSite) known(id messages.JobID) messages.JobSummary {
+func (s *realmSite) known(id messages.JobID) job.JobSummary {
 	s.Helper()
-	return tell[messages.JobsReply](s, "alice", messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{Before: id + 1, Limit: 1}).Jobs[0]
+	return tell[job.JobsReply](s, "alice", messages.Auctioneer, messages.VerbJobs, job.JobsRequest{Before: id + 1, Limit: 1}).Jobs[0]
 }
 
 // once sends a request to a site's auctioneer, without a retry.
 func (s *realmSite) once(caller messages.Name, verb string, request any) error {
 	s.Helper()
-	payload, err := messages.Marshal(request, messages.Msgpack)
+	payload, err := wiremsg.Marshal(request, wiremsg.Msgpack)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -291,9 +297,9 @@ func (s *realmSite) once(caller messages.Name, verb string, request any) error {
 	return err
 }
 
-func (s *realmSite) account(name messages.Name) messages.AccountReply {
+func (s *realmSite) account(name messages.Name) money.AccountReply {
 	s.Helper()
-	return tell[messages.AccountReply](s, "ops", messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: name})
+	return tell[money.AccountReply](s, "ops", messages.Bank, messages.VerbAccount, money.AccountRequest{Account: name})
 }
 
 // settled waits until nothing is in flight between the banks. Then it checks that no credit appeared or was lost.
@@ -305,7 +311,7 @@ func (r *realm) settled(sites ...*realmSite) {
 	await.Until(r, "the banks agree", func() bool {
 		var owed messages.Credits
 		for _, s := range sites {
-			reply := tell[messages.PeersReply](s, "ops", messages.Bank, messages.VerbPeers, messages.Empty{})
+			reply := tell[clearing.PeersReply](s, "ops", messages.Bank, clearing.VerbPeers, messages.Empty{})
 			for _, p := range reply.Peers {
 				if p.Outstanding > 0 || p.Held > 0 || p.Dispute != "" {
 					return false
@@ -316,10 +322,10 @@ func (r *realm) settled(sites ...*realmSite) {
 		return owed == 0
 	})
 	for _, s := range sites {
-		if b := tell[messages.BooksReply](s, "ops", messages.Bank, messages.VerbBooks, messages.Empty{}); !b.Balanced || b.Issued != realmFunds || b.Held != 0 {
+		if b := tell[money.BooksReply](s, "ops", messages.Bank, messages.VerbBooks, messages.Empty{}); !b.Balanced || b.Issued != realmFunds || b.Held != 0 {
 			r.Errorf("the books of %s: %+v", s.name, b)
 		}
-		if fault := tell[messages.PeersReply](s, "ops", messages.Bank, messages.VerbPeers, messages.Empty{}).Fault; fault != "" {
+		if fault := tell[clearing.PeersReply](s, "ops", messages.Bank, clearing.VerbPeers, messages.Empty{}).Fault; fault != "" {
 			r.Errorf("%s: %s", s.name, fault)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
@@ -80,7 +80,7 @@ func escapes(t *testing.T, l cell.Limits) {
 	}
 	c.Leave(inside)
 	alive := dirExists("/proc/" + strings.TrimSpace(string(b)))
-	if slices.Contains(c.Abilities(), messages.AbilityFreeze) && alive {
+	if slices.Contains(c.Abilities(), agent.AbilityFreeze) && alive {
 		t.Errorf("process %s outlived its task", b)
 	}
 	if alive {
@@ -137,7 +137,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	inside := take(t, c, cell.Limits{Memory: 32 << 20})
 	out := run(t, inside, "head -c 200000000 /dev/zero | tail -c 150000000 | wc -c")
 	exceeded := inside.OutOfMemory()
-	if slices.Contains(c.Abilities(), messages.AbilityMemory) && (!exceeded || strings.TrimSpace(out) == "150000000") {
+	if slices.Contains(c.Abilities(), agent.AbilityMemory) && (!exceeded || strings.TrimSpace(out) == "150000000") {
 		t.Errorf("150 MB were kept within 32 MiB: %q, exceeded %v", out, exceeded)
 	}
 	c.Leave(inside)
@@ -154,7 +154,7 @@ func TestMemoryIsBounded(t *testing.T) {
 
 func TestForksAreBounded(t *testing.T) {
 	c := open(t)
-	if !slices.Contains(c.Abilities(), messages.AbilityPids) {
+	if !slices.Contains(c.Abilities(), agent.AbilityPids) {
 		t.Log("processes cannot be bounded here")
 		return
 	}

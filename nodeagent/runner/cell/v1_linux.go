@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 )
 
 // v1 is the usable controllers of control groups version 1.
@@ -41,10 +42,10 @@ const (
 
 // abilityOf is the ability that each controller gives to a node.
 var abilityOf = map[string]messages.Name{
-	freezer: messages.AbilityFreeze,
-	memory:  messages.AbilityMemory,
-	pids:    messages.AbilityPids,
-	cpu:     messages.AbilityCPU,
+	freezer: agent.AbilityFreeze,
+	memory:  agent.AbilityMemory,
+	pids:    agent.AbilityPids,
+	cpu:     agent.AbilityCPU,
 }
 
 // openV1 finds the usable controllers of version 1. It looks for the controllers in more too. nil: there are none.

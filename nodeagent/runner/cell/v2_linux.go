@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 )
 
 const v2Mount = "/sys/fs/cgroup"
@@ -124,7 +125,7 @@ func (g *v2) weigh() {
 }
 
 func (g *v2) abilities() []messages.Name {
-	all := []messages.Name{messages.AbilityFreeze}
+	all := []messages.Name{agent.AbilityFreeze}
 	for c, ability := range abilityOf {
 		if slices.Contains(g.controllers, c) {
 			all = append(all, ability)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
@@ -21,7 +22,7 @@ func BenchmarkExecutor(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer k.Close()
-	program := &messages.Program{Job: 1, StageName: "work", Account: "ann", Tasks: b.N, Command: []string{"/bin/true"}}
+	program := &agent.Program{Job: 1, StageName: "work", Account: "ann", Tasks: b.N, Command: []string{"/bin/true"}}
 	const parallel = 64
 	slots := make(chan struct{}, parallel)
 	var tasks sync.WaitGroup
@@ -30,8 +31,8 @@ func BenchmarkExecutor(b *testing.B) {
 		slots <- struct{}{}
 		tasks.Add(1)
 		a := messages.Attempt{Task: messages.TaskRef{Job: messages.JobID(1 + i/1000), Index: uint32(i)}, Number: 1}
-		k.Start(runner.Task{Grant: messages.Grant{Attempt: a}, Program: program}, func(f messages.Finished) {
-			if f.Outcome != messages.Exited || f.ExitCode != 0 {
+		k.Start(runner.Task{Grant: agent.Grant{Attempt: a}, Program: program}, func(f agent.Finished) {
+			if f.Outcome != agent.Exited || f.ExitCode != 0 {
 				b.Errorf("finished as %+v", f)
 			}
 			k.Confirm(f.Attempt)

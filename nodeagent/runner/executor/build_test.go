@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
@@ -18,7 +19,7 @@ func TestExecutorIsReplacedOnceIdle(t *testing.T) {
 	c := runner.Config{Site: "home", Node: "n1", Dir: t.TempDir()}
 	k := openAs(t, c)
 	before := inForce(k)
-	if len(before) != 2 || slices.Contains(k.Abilities(), messages.AbilityOutdated) {
+	if len(before) != 2 || slices.Contains(k.Abilities(), agent.AbilityOutdated) {
 		t.Fatalf("the first has %v", k.Abilities())
 	}
 	begin(k, 1, "echo $PPID; exec sleep 1000")
@@ -30,9 +31,9 @@ func TestExecutorIsReplacedOnceIdle(t *testing.T) {
 	c.OutputLimit = 1 << 20
 	k = openAs(t, c)
 	var tasks []runner.Adopted
-	ended := make(chan messages.Finished, 4)
-	tasks = k.Adopt(func(f messages.Finished) { ended <- f })
-	if len(tasks) != 1 || !slices.Equal(inForce(k), before) || !slices.Contains(k.Abilities(), messages.AbilityOutdated) {
+	ended := make(chan agent.Finished, 4)
+	tasks = k.Adopt(func(f agent.Finished) { ended <- f })
+	if len(tasks) != 1 || !slices.Equal(inForce(k), before) || !slices.Contains(k.Abilities(), agent.AbilityOutdated) {
 		t.Fatalf("with a task of before it has %v, %v", tasks, k.Abilities())
 	}
 	_, done := begin(k, 2, "echo $PPID")
@@ -46,7 +47,7 @@ func TestExecutorIsReplacedOnceIdle(t *testing.T) {
 	k.Confirm(attempt(2))
 	for i := 3; ; i++ { // no task may be lost, whenever it comes
 		_, done := begin(k, i, "echo $PPID")
-		if f := wait(t, done); f.Outcome != messages.Exited {
+		if f := wait(t, done); f.Outcome != agent.Exited {
 			t.Fatalf("task %d: %+v", i, f)
 		}
 		if pidOf(t, output(t, k, i)) != old {
@@ -57,7 +58,7 @@ func TestExecutorIsReplacedOnceIdle(t *testing.T) {
 	gone(t, old)
 	await.Until(t, "another configuration is in force", func() bool {
 		now := inForce(k)
-		return len(now) == 2 && now[0] == before[0] && now[1] != before[1] && !slices.Contains(k.Abilities(), messages.AbilityOutdated)
+		return len(now) == 2 && now[0] == before[0] && now[1] != before[1] && !slices.Contains(k.Abilities(), agent.AbilityOutdated)
 	})
 }
 

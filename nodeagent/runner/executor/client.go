@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/backoff"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
@@ -32,7 +33,7 @@ type Client struct {
 	abilities []messages.Name
 	tasks     map[messages.Attempt]*remote
 	found     map[messages.Attempt]frame // tasks of the executor that nobody has adopted
-	programs  map[*messages.Program]uint64
+	programs  map[*agent.Program]uint64
 	follows   bool                      // a task can follow another on its slot
 	outdated  bool                      // the executor should be replaced once it has no tasks
 	untold    map[messages.Attempt]bool // attempts whose end the executor has reported and the caller has not confirmed
@@ -50,12 +51,12 @@ type Client struct {
 type remote struct {
 	client    *Client
 	attempt   messages.Attempt
-	done      func(messages.Finished)
+	done      func(agent.Finished)
 	suspended bool
 	stopped   bool
-	grace     time.Duration                          // for a task that was stopped
-	turned    func(messages.Finished, time.Duration) // called when this task takes the slot of the task that it follows
-	held      *runner.Task                           // the description, for a task that waits for the next executor
+	grace     time.Duration                       // for a task that was stopped
+	turned    func(agent.Finished, time.Duration) // called when this task takes the slot of the task that it follows
+	held      *runner.Task                        // the description, for a task that waits for the next executor
 }
 
 // maxPrograms bounds how many programs an executor remembers.
@@ -143,7 +144,7 @@ func (k *Client) noWord(ctx context.Context, err error, silence time.Duration) e
 func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Attempt]frame, follows bool) {
 	k.mu.Lock()
 	k.conn, k.abilities, k.found, k.follows = c, abilities, found, follows
-	k.programs = map[*messages.Program]uint64{}
+	k.programs = map[*agent.Program]uint64{}
 	k.handing, k.outdated = false, k.replaceable(abilities[:min(2, len(abilities))])
 	var ends []func() // called after the lock is released
 	if k.until != 0 {
@@ -217,7 +218,7 @@ func (k *Client) tell() {
 // lose reports that a task was lost, and why.
 func (t *remote) lose(why string) {
 	now := messages.TimeOf(time.Now())
-	t.done(messages.Finished{Attempt: t.attempt, Outcome: messages.Stopped, Detail: why, Started: now, Ended: now})
+	t.done(agent.Finished{Attempt: t.attempt, Outcome: agent.Stopped, Detail: why, Started: now, Ended: now})
 }
 
 // listen reads the messages of the executor, and finds another executor when the connection ends.
@@ -308,7 +309,7 @@ func (k *Client) finish(f *frame) {
 		earlier.Finished = f.Finished
 		k.found[f.Finished.Attempt] = earlier
 	}
-	var turned func(messages.Finished, time.Duration)
+	var turned func(agent.Finished, time.Duration)
 	if next := k.tasks[f.Attempt]; f.Kind == ended && next != nil {
 		turned, next.turned = next.turned, nil
 	}
@@ -331,7 +332,7 @@ func (k *Client) send(f *frame) bool {
 }
 
 // Start starts a task.
-func (k *Client) Start(task runner.Task, done func(messages.Finished)) runner.Process {
+func (k *Client) Start(task runner.Task, done func(agent.Finished)) runner.Process {
 	t := &remote{client: k, attempt: task.Attempt, done: done}
 	k.mu.Lock()
 	if k.replace(); k.handing && !k.closing {
@@ -358,7 +359,7 @@ func (k *Client) begin(how kind, task runner.Task, t *remote) {
 }
 
 // Follow implements [runner.Lasting].
-func (k *Client) Follow(task runner.Task, done func(messages.Finished), turned func(messages.Finished, time.Duration)) (runner.Follower, bool) {
+func (k *Client) Follow(task runner.Task, done func(agent.Finished), turned func(agent.Finished, time.Duration)) (runner.Follower, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closing || k.handing || k.conn == nil || !k.follows {
@@ -382,7 +383,7 @@ func (t *remote) Withdraw() {
 
 // giveBack reports a task that was never started.
 func (t *remote) giveBack() {
-	t.done(messages.Finished{Attempt: t.attempt, Outcome: messages.Stopped, Detail: "given back before it started"})
+	t.done(agent.Finished{Attempt: t.attempt, Outcome: agent.Stopped, Detail: "given back before it started"})
 }
 
 // surprise returns a function that reports that the task has started unexpectedly, on the slot of an unknown task.
@@ -392,13 +393,13 @@ func (t *remote) surprise() func() {
 	t.turned = nil
 	return func() {
 		if turned != nil {
-			turned(messages.Finished{}, boottime.Now())
+			turned(agent.Finished{}, boottime.Now())
 		}
 	}
 }
 
 // program sends a program to the executor, once, and returns its number. The caller holds k.mu.
-func (k *Client) program(p *messages.Program) uint64 {
+func (k *Client) program(p *agent.Program) uint64 {
 	if n, known := k.programs[p]; known {
 		return n
 	}
@@ -435,9 +436,9 @@ func (t *remote) Suspend(suspended bool) {
 
 // Adopt takes over the tasks that an earlier agent started. It calls done when one of them ends, perhaps before Adopt
 // returns.
-func (k *Client) Adopt(done func(messages.Finished)) (all []runner.Adopted) {
+func (k *Client) Adopt(done func(agent.Finished)) (all []runner.Adopted) {
 	k.mu.Lock()
-	var over []*messages.Finished
+	var over []*agent.Finished
 	for a, f := range k.found {
 		t := &remote{client: k, attempt: a, done: done, suspended: f.Suspended}
 		k.tasks[a] = t
@@ -486,10 +487,10 @@ func (k *Client) Abilities() []messages.Name {
 	defer k.mu.Unlock()
 	all := slices.Clone(k.abilities)
 	if k.outdated {
-		all = append(all, messages.AbilityOutdated)
+		all = append(all, agent.AbilityOutdated)
 	}
 	if k.still {
-		all = append(all, messages.AbilityStalled)
+		all = append(all, agent.AbilityStalled)
 	}
 	return all
 }

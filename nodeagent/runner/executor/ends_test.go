@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
@@ -47,14 +48,14 @@ func came(t *testing.T, over chan error) {
 func TestEndsOutliveTheExecutor(t *testing.T) {
 	dir := t.TempDir()
 	a := messages.Attempt{Task: messages.TaskRef{Job: 7}, Number: 1}
-	_, over := alone(t, dir, time.Millisecond, map[messages.Attempt]*task{a: {class: "cpu", width: 2, finished: &messages.Finished{Attempt: a, ExitCode: 5}}})
+	_, over := alone(t, dir, time.Millisecond, map[messages.Attempt]*task{a: {class: "cpu", width: 2, finished: &agent.Finished{Attempt: a, ExitCode: 5}}})
 	came(t, over)
 
 	file := filepath.Join(dir, endsFile)
 	for range 2 { // an agent that has not confirmed the end connects again
 		k := openHere(t, dir)
-		done := make(chan messages.Finished, 1)
-		if all := k.Adopt(func(f messages.Finished) { done <- f }); len(all) != 1 || all[0].Class != "cpu" || all[0].Width != 2 {
+		done := make(chan agent.Finished, 1)
+		if all := k.Adopt(func(f agent.Finished) { done <- f }); len(all) != 1 || all[0].Class != "cpu" || all[0].Width != 2 {
 			t.Fatalf("adopted %+v", all)
 		}
 		if f := <-done; f.Attempt != a || f.ExitCode != 5 {
@@ -68,7 +69,7 @@ func TestEndsOutliveTheExecutor(t *testing.T) {
 		}
 	}
 	k := openHere(t, dir)
-	k.Adopt(func(messages.Finished) {})
+	k.Adopt(func(agent.Finished) {})
 	k.Confirm(a)
 	k.Keep(boottime.Now() + time.Hour) // sent together with the confirmation
 	settled(t, k)
@@ -93,7 +94,7 @@ func TestExecutorStaysWhileTasksRun(t *testing.T) {
 		t.Error(err)
 	}
 	s.mu.Unlock()
-	s.done(messages.Finished{Attempt: a})
+	s.done(agent.Finished{Attempt: a})
 	s.leave()
 	s.mu.Lock()
 	if s.alone == nil {
@@ -126,7 +127,7 @@ func TestExecutorEndsWithoutItsDirectory(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			s.done(messages.Finished{Attempt: a})
+			s.done(agent.Finished{Attempt: a})
 			came(t, over)
 			if _, err := os.Stat(filepath.Join(dir, endsFile)); !os.IsNotExist(err) {
 				t.Errorf("ends were written: %v", err)
@@ -138,7 +139,7 @@ func TestExecutorEndsWithoutItsDirectory(t *testing.T) {
 // TestDamagedEnds changes each byte of the file of ends, and checks that readEnds notices.
 func TestDamagedEnds(t *testing.T) {
 	file := filepath.Join(t.TempDir(), endsFile)
-	if err := writeEnds(file, []frame{{Kind: has, Name: "cpu", Finished: &messages.Finished{ExitCode: 5}}}); err != nil {
+	if err := writeEnds(file, []frame{{Kind: has, Name: "cpu", Finished: &agent.Finished{ExitCode: 5}}}); err != nil {
 		t.Fatal(err)
 	}
 	whole, err := os.ReadFile(file)
@@ -166,12 +167,12 @@ func TestDamagedEnds(t *testing.T) {
 func TestATaskThatEndsBeforeItIsAdopted(t *testing.T) {
 	a := messages.Attempt{Task: messages.TaskRef{Job: 1}, Number: 1}
 	k := &Client{tasks: map[messages.Attempt]*remote{}, untold: map[messages.Attempt]bool{}, found: map[messages.Attempt]frame{a: {Kind: has, Attempt: a}}}
-	k.hear(&frame{Kind: ended, Finished: &messages.Finished{Attempt: a, Outcome: messages.Stopped}})
-	var heard []messages.Finished
-	if all := k.Adopt(func(f messages.Finished) { heard = append(heard, f) }); len(all) != 1 {
+	k.hear(&frame{Kind: ended, Finished: &agent.Finished{Attempt: a, Outcome: agent.Stopped}})
+	var heard []agent.Finished
+	if all := k.Adopt(func(f agent.Finished) { heard = append(heard, f) }); len(all) != 1 {
 		t.Fatalf("adopted %v", all)
 	}
-	if len(heard) != 1 || heard[0].Outcome != messages.Stopped {
+	if len(heard) != 1 || heard[0].Outcome != agent.Stopped {
 		t.Errorf("the agent hears of %v", heard)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
@@ -65,13 +66,13 @@ func attempt(i int) messages.Attempt {
 }
 
 // begin starts task i, which runs a script. The channel gets its end.
-func begin(k *executor.Client, i int, script string) (runner.Process, chan messages.Finished) {
-	done := make(chan messages.Finished, 4)
-	p := &messages.Program{Job: 7, Stage: uint32(i), Account: "ann", Class: "cpu", Width: i, Script: script}
-	return k.Start(runner.Task{Grant: messages.Grant{Attempt: attempt(i)}, Program: p}, func(f messages.Finished) { done <- f }), done
+func begin(k *executor.Client, i int, script string) (runner.Process, chan agentmsg.Finished) {
+	done := make(chan agentmsg.Finished, 4)
+	p := &agentmsg.Program{Job: 7, Stage: uint32(i), Account: "ann", Class: "cpu", Width: i, Script: script}
+	return k.Start(runner.Task{Grant: agentmsg.Grant{Attempt: attempt(i)}, Program: p}, func(f agentmsg.Finished) { done <- f }), done
 }
 
-func wait(t *testing.T, done chan messages.Finished) messages.Finished {
+func wait(t *testing.T, done chan agentmsg.Finished) agentmsg.Finished {
 	t.Helper()
 	select {
 	case f := <-done:
@@ -86,7 +87,7 @@ func wait(t *testing.T, done chan messages.Finished) messages.Finished {
 func output(t *testing.T, k *executor.Client, i int) string {
 	t.Helper()
 	for until := time.Now().Add(patience); time.Now().Before(until); {
-		r, err := k.ReadLog(context.Background(), messages.LogsRequest{Attempt: attempt(i), Wait: messages.Duration(time.Second)})
+		r, err := k.ReadLog(context.Background(), agentmsg.LogsRequest{Attempt: attempt(i), Wait: messages.Duration(time.Second)})
 		if err == nil && len(r.Data) > 0 {
 			return string(r.Data)
 		}
@@ -141,7 +142,7 @@ func TestRunsTasks(t *testing.T) {
 	p, done := begin(k, 2, "exec sleep 1000")
 	p.Suspend(true)
 	p.Stop(0)
-	if f := wait(t, done); f.Outcome != messages.Stopped {
+	if f := wait(t, done); f.Outcome != agentmsg.Stopped {
 		t.Errorf("%+v", f)
 	}
 }
@@ -162,9 +163,9 @@ func TestAgentRestarts(t *testing.T) {
 	}
 
 	k = open(t, dir)
-	done := make(chan messages.Finished, 4)
+	done := make(chan agentmsg.Finished, 4)
 	adopted := map[messages.Attempt]runner.Adopted{}
-	for _, a := range k.Adopt(func(f messages.Finished) { done <- f }) {
+	for _, a := range k.Adopt(func(f agentmsg.Finished) { done <- f }) {
 		adopted[a.Attempt] = a
 	}
 	if len(adopted) != 2 || adopted[attempt(3)].Class != "cpu" || adopted[attempt(3)].Width != 3 {
@@ -177,7 +178,7 @@ func TestAgentRestarts(t *testing.T) {
 		t.Errorf("another process than before: %s", got)
 	}
 	adopted[attempt(3)].Process.Stop(0)
-	if f := wait(t, done); f.Attempt != attempt(3) || f.Outcome != messages.Stopped {
+	if f := wait(t, done); f.Attempt != attempt(3) || f.Outcome != agentmsg.Stopped {
 		t.Errorf("%+v", f)
 	}
 }
@@ -195,7 +196,7 @@ func TestExecutorIsKilled(t *testing.T) {
 	if err := unix.Kill(executorPid, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if f := wait(t, done); f.Outcome != messages.Stopped || !strings.Contains(f.Detail, "executor") {
+	if f := wait(t, done); f.Outcome != agentmsg.Stopped || !strings.Contains(f.Detail, "executor") {
 		t.Errorf("%+v", f)
 	}
 	gone(t, pidOf(t, string(b)))
@@ -225,13 +226,13 @@ func TestExecutorIsTerminated(t *testing.T) {
 			gone(t, pidOf(t, pid))
 		}
 		if !agent {
-			again := make(chan messages.Finished, 1)
-			if all := open(t, dir).Adopt(func(f messages.Finished) { again <- f }); len(all) != 1 {
+			again := make(chan agentmsg.Finished, 1)
+			if all := open(t, dir).Adopt(func(f agentmsg.Finished) { again <- f }); len(all) != 1 {
 				t.Fatalf("adopted %+v", all)
 			}
 			done = again
 		}
-		if f := wait(t, done); f.Outcome != messages.Stopped {
+		if f := wait(t, done); f.Outcome != agentmsg.Stopped {
 			t.Errorf("with an agent %v: %+v", agent, f)
 		}
 	}
@@ -269,11 +270,11 @@ func TestLeaseEndsWithoutAgent(t *testing.T) {
 	}
 	gone(t, pid)
 	k = open(t, dir)
-	done := make(chan messages.Finished, 1)
-	if all := k.Adopt(func(f messages.Finished) { done <- f }); len(all) != 1 {
+	done := make(chan agentmsg.Finished, 1)
+	if all := k.Adopt(func(f agentmsg.Finished) { done <- f }); len(all) != 1 {
 		t.Fatalf("adopted %v", all)
 	}
-	if f := wait(t, done); f.Outcome != messages.Stopped {
+	if f := wait(t, done); f.Outcome != agentmsg.Stopped {
 		t.Errorf("%+v", f)
 	}
 }
@@ -339,7 +340,7 @@ func TestPrivateTask(t *testing.T) {
 		got := strings.Fields(output(t, k, 1))
 		uid, _ := strconv.Atoi(got[len(got)-1])
 		if strings.Join(got[:len(got)-1], " ") != filepath.Base(dir)+" 0 mine lo" || user == "nobody" && uid != 65534 || user != "nobody" && (uid < 100000 || uid > 165535) {
-			r, _ := k.ReadLog(ctx, messages.LogsRequest{Attempt: attempt(1), Stderr: true})
+			r, _ := k.ReadLog(ctx, agentmsg.LogsRequest{Attempt: attempt(1), Stderr: true})
 			t.Errorf("%q %s", got, r.Data)
 		}
 		if err := k.Close(); err != nil {
@@ -371,7 +372,7 @@ func TestEscapeeEndsWithoutGroups(t *testing.T) {
 		t.Fatalf("the other task: %v", err)
 	}
 	other.Stop(0)
-	if f := wait(t, ended); f.Outcome != messages.Stopped {
+	if f := wait(t, ended); f.Outcome != agentmsg.Stopped {
 		t.Errorf("%+v", f)
 	}
 	gone(t, hidden)

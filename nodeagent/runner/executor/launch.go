@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/wire"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 )
@@ -244,7 +245,7 @@ func Main(args []string) error {
 	}
 	debug.SetGCPercent(garbage)
 	runtime.GOMAXPROCS(max(leastProcessors, runtime.GOMAXPROCS(0)))
-	data, err := io.ReadAll(io.LimitReader(os.Stdin, messages.MaxPayload))
+	data, err := io.ReadAll(io.LimitReader(os.Stdin, wire.MaxPayload))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
@@ -45,10 +46,10 @@ func settled(t *testing.T, k *Client) {
 	}
 }
 
-func sleeper(t *testing.T, k *Client) (runner.Process, chan messages.Finished) {
-	done := make(chan messages.Finished, 1)
-	p := k.Start(runner.Task{Grant: messages.Grant{Attempt: messages.Attempt{Task: messages.TaskRef{Job: 7}, Number: 1}},
-		Program: &messages.Program{Job: 7, Account: "ann", Class: "cpu", Script: "exec sleep 1000"}}, func(f messages.Finished) { done <- f })
+func sleeper(t *testing.T, k *Client) (runner.Process, chan agent.Finished) {
+	done := make(chan agent.Finished, 1)
+	p := k.Start(runner.Task{Grant: agent.Grant{Attempt: messages.Attempt{Task: messages.TaskRef{Job: 7}, Number: 1}},
+		Program: &agent.Program{Job: 7, Account: "ann", Class: "cpu", Script: "exec sleep 1000"}}, func(f agent.Finished) { done <- f })
 	settled(t, k)
 	return p, done
 }
@@ -89,15 +90,15 @@ func TestOrdersOutliveTheConnection(t *testing.T) {
 	}
 
 	k = openHere(t, dir)
-	done := make(chan messages.Finished, 1)
-	all := k.Adopt(func(f messages.Finished) { done <- f })
+	done := make(chan agent.Finished, 1)
+	all := k.Adopt(func(f agent.Finished) { done <- f })
 	if len(all) != 1 || !all[0].Suspended {
 		t.Fatalf("adopted %+v, want it suspended", all)
 	}
 	cut(t, k, func() { all[0].Process.Suspend(false); all[0].Process.Stop(0) })
 	select {
 	case f := <-done:
-		if f.Outcome != messages.Stopped {
+		if f.Outcome != agent.Stopped {
 			t.Errorf("%+v", f)
 		}
 	case <-time.After(patience):
@@ -113,7 +114,7 @@ func TestQuestionEndsWithTheConnection(t *testing.T) {
 	next(t, able, true)
 	answered := make(chan error, 1)
 	go func() {
-		_, err := k.ReadLog(context.Background(), messages.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: 7}, Number: 1},
+		_, err := k.ReadLog(context.Background(), agent.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: 7}, Number: 1},
 			Wait: messages.Duration(time.Hour)})
 		answered <- err
 	}()
@@ -144,7 +145,7 @@ func TestLeaseOutlivesTheConnection(t *testing.T) {
 	cut(t, k, func() { k.Keep(boottime.Now() + time.Millisecond) })
 	select {
 	case f := <-done:
-		if f.Outcome != messages.Stopped {
+		if f.Outcome != agent.Stopped {
 			t.Errorf("%+v", f)
 		}
 	case <-time.After(patience):

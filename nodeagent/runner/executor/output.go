@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 )
 
 // Owner returns the account of a job that ran here.
 func (k *Client) Owner(job messages.JobID) (messages.Name, error) {
 	r, err := k.ask(context.Background(), &frame{Kind: owner,
-		Logs: &messages.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: job}}}})
+		Logs: &agent.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: job}}}})
 	if err != nil {
 		return "", err
 	}
@@ -17,19 +18,19 @@ func (k *Client) Owner(job messages.JobID) (messages.Name, error) {
 }
 
 // ReadLog returns a piece of the output of an attempt.
-func (k *Client) ReadLog(ctx context.Context, request messages.LogsRequest) (messages.LogsReply, error) {
+func (k *Client) ReadLog(ctx context.Context, request agent.LogsRequest) (agent.LogsReply, error) {
 	r, err := k.ask(ctx, &frame{Kind: logs, Logs: &request})
 	if err != nil || r.Reply == nil {
-		return messages.LogsReply{}, err
+		return agent.LogsReply{}, err
 	}
 	return *r.Reply, nil
 }
 
 // Stream answers a request of a stream's client.
-func (k *Client) Stream(ctx context.Context, request messages.StreamRequest) (messages.StreamReply, error) {
+func (k *Client) Stream(ctx context.Context, request agent.StreamRequest) (agent.StreamReply, error) {
 	r, err := k.ask(ctx, &frame{Kind: stream, Stream: &request})
 	if err != nil || r.Streamed == nil {
-		return messages.StreamReply{}, err
+		return agent.StreamReply{}, err
 	}
 	return *r.Streamed, nil
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -33,12 +34,12 @@ func (q *queue) remove(a messages.Attempt) {
 }
 
 // task returns the task that the frame describes.
-func (f *frame) task(p *messages.Program) runner.Task {
-	return runner.Task{Grant: messages.Grant{Attempt: f.Attempt, Array: f.Array, Position: f.Position, Nodes: f.Nodes, Steps: f.Steps}, Program: p}
+func (f *frame) task(p *agent.Program) runner.Task {
+	return runner.Task{Grant: agent.Grant{Attempt: f.Attempt, Array: f.Array, Position: f.Position, Nodes: f.Nodes, Steps: f.Steps}, Program: p}
 }
 
 // follow makes a task wait for the end of another task of its class.
-func (s *server) follow(agent *conn, f *frame, p *messages.Program) {
+func (s *server) follow(agent *conn, f *frame, p *agent.Program) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.agent != agent || s.tasks[f.Attempt] != nil || p == nil {

@@ -7,23 +7,24 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
 // told is what a client heard about a task that follows.
 type told struct {
-	turned  chan messages.Finished // the end of the task before it
-	done    chan messages.Finished
+	turned  chan agent.Finished // the end of the task before it
+	done    chan agent.Finished
 	process runner.Follower
 }
 
 // followWith makes task i, which runs a script, follow another task.
 func followWith(t *testing.T, k *Client, i uint32, script string) *told {
 	t.Helper()
-	w := &told{turned: make(chan messages.Finished, 4), done: make(chan messages.Finished, 4)}
+	w := &told{turned: make(chan agent.Finished, 4), done: make(chan agent.Finished, 4)}
 	began := boottime.Now()
-	p, ok := k.Follow(task7(i, script), func(f messages.Finished) { w.done <- f }, func(f messages.Finished, at time.Duration) {
+	p, ok := k.Follow(task7(i, script), func(f agent.Finished) { w.done <- f }, func(f agent.Finished, at time.Duration) {
 		if at < began || at > boottime.Now() {
 			t.Errorf("began at %v, not between %v and now", at, began)
 		}
@@ -39,10 +40,10 @@ func followWith(t *testing.T, k *Client, i uint32, script string) *told {
 
 func task7(i uint32, script string) runner.Task {
 	a := messages.Attempt{Task: messages.TaskRef{Job: 7, Index: i}, Number: 1}
-	return runner.Task{Grant: messages.Grant{Attempt: a}, Program: &messages.Program{Job: 7, Stage: i, Account: "ann", Class: "cpu", Script: script}}
+	return runner.Task{Grant: agent.Grant{Attempt: a}, Program: &agent.Program{Job: 7, Stage: i, Account: "ann", Class: "cpu", Script: script}}
 }
 
-func heard(t *testing.T, what chan messages.Finished) messages.Finished {
+func heard(t *testing.T, what chan agent.Finished) agent.Finished {
 	t.Helper()
 	select {
 	case f := <-what:
@@ -53,7 +54,7 @@ func heard(t *testing.T, what chan messages.Finished) messages.Finished {
 	}
 }
 
-func silent(t *testing.T, what ...chan messages.Finished) {
+func silent(t *testing.T, what ...chan agent.Finished) {
 	t.Helper()
 	for _, c := range what {
 		select {
@@ -72,7 +73,7 @@ func TestTaskFollows(t *testing.T) {
 	first, second := followWith(t, k, 1, "exit 3"), followWith(t, k, 2, "exit 4")
 	silent(t, first.turned, first.done)
 	p.Stop(0)
-	if f := heard(t, first.turned); f.Outcome != messages.Stopped || f.Attempt.Task.Index != 0 {
+	if f := heard(t, first.turned); f.Outcome != agent.Stopped || f.Attempt.Task.Index != 0 {
 		t.Errorf("followed %+v", f)
 	}
 	if f := heard(t, second.turned); f.ExitCode != 3 {
@@ -103,13 +104,13 @@ func TestWithdrawnNeverBegins(t *testing.T) {
 	p, done := sleeper(t, k)
 	w := followWith(t, k, 1, "exit 3")
 	w.process.Withdraw()
-	if f := heard(t, w.done); f.Outcome != messages.Stopped || f.Attempt.Task.Index != 1 {
+	if f := heard(t, w.done); f.Outcome != agent.Stopped || f.Attempt.Task.Index != 1 {
 		t.Errorf("%+v", f)
 	}
 	p.Stop(0)
 	heard(t, done)
 	w = followWith(t, k, 2, "exec sleep 1000")
-	p = k.Start(task7(2, "exec sleep 1000"), func(f messages.Finished) { done <- f }) // started by an order of the agent
+	p = k.Start(task7(2, "exec sleep 1000"), func(f agent.Finished) { done <- f }) // started by an order of the agent
 	w.process.Withdraw()
 	p.Stop(0)
 	if f := heard(t, done); f.Attempt.Task.Index != 2 {
@@ -129,19 +130,19 @@ func TestNothingFollows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := openHere(t, t.TempDir())
-			first, done := task7(0, "exec sleep 1000"), make(chan messages.Finished, 1)
+			first, done := task7(0, "exec sleep 1000"), make(chan agent.Finished, 1)
 			switch name {
 			case "another class":
 				first.Program.Class = "gpu"
 			case "files":
 				first.Program.Outputs = []string{"*.csv"}
 			}
-			p := k.Start(first, func(f messages.Finished) { done <- f })
+			p := k.Start(first, func(f agent.Finished) { done <- f })
 			w := followWith(t, k, 1, "exit 3")
 			happens(k, p)
 			heard(t, done)
 			w.process.Withdraw()
-			if f := heard(t, w.done); f.Outcome != messages.Stopped {
+			if f := heard(t, w.done); f.Outcome != agent.Stopped {
 				t.Errorf("%+v", f)
 			}
 			silent(t, w.turned)
@@ -156,7 +157,7 @@ func TestFollowersAreOneAgents(t *testing.T) {
 	p, done := sleeper(t, k)
 	w := followWith(t, k, 1, "exit 3")
 	cut(t, k, func() { w.process.Withdraw() })
-	if f := heard(t, w.done); f.Outcome != messages.Stopped {
+	if f := heard(t, w.done); f.Outcome != agent.Stopped {
 		t.Errorf("%+v", f)
 	}
 	p.Stop(0)

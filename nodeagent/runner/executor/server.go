@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
@@ -46,7 +47,7 @@ type task struct {
 	class     messages.Name
 	width     int                // number of its slots; 0 means 1
 	files     bool               // the agent must store its files after its end
-	finished  *messages.Finished // nil while it runs
+	finished  *agentmsg.Finished // nil while it runs
 	forget    bool               // the agent has confirmed its end
 	suspended bool               // it was told to be suspended
 	kept      bool               // it is in the file of ends
@@ -124,7 +125,7 @@ func (s *server) accept(ctx context.Context) error {
 }
 
 func (s *server) serve(agent *conn) {
-	programs := map[uint64]*messages.Program{}
+	programs := map[uint64]*agentmsg.Program{}
 	for {
 		f, err := agent.receive()
 		if err != nil {
@@ -234,7 +235,7 @@ func (s *server) end() { _ = s.listener.Close() }
 
 // handle carries out a frame of an agent, unless a newer agent is connected: that one got all tasks, and repeats its
 // orders itself.
-func (s *server) handle(agent *conn, programs map[uint64]*messages.Program, f *frame) {
+func (s *server) handle(agent *conn, programs map[uint64]*agentmsg.Program, f *frame) {
 	switch f.Kind {
 	case program:
 		if f.Program == nil { // the first frame of a long list
@@ -290,7 +291,7 @@ func (t *task) now() runner.Process {
 }
 
 // start starts a task, unless it is known.
-func (s *server) start(agent *conn, f *frame, p *messages.Program) {
+func (s *server) start(agent *conn, f *frame, p *agentmsg.Program) {
 	t := s.enter(agent, f.Attempt, p)
 	if t == nil {
 		return
@@ -307,7 +308,7 @@ func (s *server) launch(t *task, what runner.Task) {
 }
 
 // enter adds a task and returns it. It returns nil if the task is known already or cannot be started.
-func (s *server) enter(agent *conn, a messages.Attempt, p *messages.Program) *task {
+func (s *server) enter(agent *conn, a messages.Attempt, p *agentmsg.Program) *task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.agent != agent || s.tasks[a] != nil {
@@ -315,7 +316,7 @@ func (s *server) enter(agent *conn, a messages.Attempt, p *messages.Program) *ta
 	}
 	s.queue.remove(a)
 	if p == nil {
-		t := &task{finished: &messages.Finished{Attempt: a, Outcome: messages.Unstartable, Detail: "the agent did not say what to run"}}
+		t := &task{finished: &agentmsg.Finished{Attempt: a, Outcome: agentmsg.Unstartable, Detail: "the agent did not say what to run"}}
 		s.tasks[a] = t
 		s.countDown()
 		s.report(t)
@@ -325,7 +326,7 @@ func (s *server) enter(agent *conn, a messages.Attempt, p *messages.Program) *ta
 }
 
 // take adds a task. The caller holds s.mu.
-func (s *server) take(a messages.Attempt, p *messages.Program) *task {
+func (s *server) take(a messages.Attempt, p *agentmsg.Program) *task {
 	t := &task{class: p.Class, width: p.Width, files: len(p.Inputs)+len(p.Outputs) > 0}
 	s.tasks[a] = t
 	s.countDown()
@@ -361,7 +362,7 @@ func (e *early) Stop(grace time.Duration) {
 }
 
 // done records how a task ended, and starts the task that follows it.
-func (s *server) done(f messages.Finished) {
+func (s *server) done(f agentmsg.Finished) {
 	s.mu.Lock()
 	t := s.tasks[f.Attempt]
 	if t == nil {
@@ -421,7 +422,7 @@ func (s *server) answer(agent *conn, f *frame) {
 	var err error
 	switch {
 	case f.Kind == stream && f.Stream != nil:
-		var streamed messages.StreamReply
+		var streamed agentmsg.StreamReply
 		streamed, err = s.run.Stream(context.Background(), *f.Stream)
 		r.Streamed = &streamed
 	case f.Logs == nil:
@@ -429,7 +430,7 @@ func (s *server) answer(agent *conn, f *frame) {
 	case f.Kind == owner:
 		r.Name, err = s.run.Owner(f.Logs.Attempt.Task.Job)
 	default:
-		var piece messages.LogsReply
+		var piece agentmsg.LogsReply
 		piece, err = s.run.ReadLog(context.Background(), *f.Logs)
 		r.Reply = &piece
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
@@ -51,7 +52,7 @@ func TestAStoppedExecutorIsNamed(t *testing.T) {
 	if err := unix.Kill(holder, unix.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	if all := openHere(t, dir).Adopt(func(messages.Finished) {}); len(all) != 1 {
+	if all := openHere(t, dir).Adopt(func(agent.Finished) {}); len(all) != 1 {
 		t.Errorf("adopted %v, want the task", all)
 	}
 }
@@ -77,7 +78,7 @@ func TestAnExecutorThatStandsStillIsNoticed(t *testing.T) {
 	}
 	stopProcess(t, holder)
 	await.Until(t, "the node takes no tasks", func() bool { return !able.Load() })
-	if !slices.Contains(k.Abilities(), messages.AbilityStalled) {
+	if !slices.Contains(k.Abilities(), agent.AbilityStalled) {
 		t.Error("the node does not say that its executor does not answer")
 	}
 	for _, part := range []string{"is stopped", fmt.Sprintf("kill -CONT %d", holder)} {
@@ -89,7 +90,7 @@ func TestAnExecutorThatStandsStillIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	await.Until(t, "the node takes tasks", able.Load)
-	if slices.Contains(k.Abilities(), messages.AbilityStalled) {
+	if slices.Contains(k.Abilities(), agent.AbilityStalled) {
 		t.Error("the node still says that its executor does not answer")
 	}
 	stopProcess(t, holder)
@@ -115,7 +116,7 @@ func TestAKilledStoppedExecutorMakesRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := openHere(t, dir)
-	if all := next.Adopt(func(messages.Finished) {}); len(all) != 0 {
+	if all := next.Adopt(func(agent.Finished) {}); len(all) != 0 {
 		t.Errorf("adopted %v of an executor that was killed", all)
 	}
 	if readHolder(t, next.config) == holder {

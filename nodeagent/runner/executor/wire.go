@@ -11,6 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // kind is the kind of a frame.
@@ -47,16 +49,16 @@ type frame struct {
 	Suspended bool
 	Name      messages.Name
 	Names     []messages.Name
-	Program   *messages.Program
-	Finished  *messages.Finished
-	Logs      *messages.LogsRequest
-	Reply     *messages.LogsReply
+	Program   *agent.Program
+	Finished  *agent.Finished
+	Logs      *agent.LogsRequest
+	Reply     *agent.LogsReply
 	Error     *messages.Error
 	Position  uint32
 	Nodes     string
 	Steps     string
-	Stream    *messages.StreamRequest
-	Streamed  *messages.StreamReply
+	Stream    *agent.StreamRequest
+	Streamed  *agent.StreamReply
 }
 
 // conn is one end of the socket. Sending never blocks: bytes that the kernel does not accept at
@@ -121,7 +123,7 @@ func (k *conn) sendLater(f *frame) {
 
 // add adds a frame to the bytes that wait. The caller holds k.mu.
 func (k *conn) add(f *frame) {
-	data, err := messages.Marshal(f, messages.Msgpack)
+	data, err := wire.Marshal(f, wire.Msgpack)
 	if err != nil || k.closed { // data from a leader or a task are too large for a frame
 		return
 	}
@@ -175,15 +177,15 @@ func (k *conn) receive() (*frame, error) {
 		return nil, err
 	}
 	n := binary.BigEndian.Uint32(head[:])
-	if n > messages.MaxPayload {
-		return nil, messages.Errorf(messages.TooLarge, "a frame of %d bytes: the limit is %d", n, messages.MaxPayload)
+	if n > wire.MaxPayload {
+		return nil, messages.Errorf(messages.TooLarge, "a frame of %d bytes: the limit is %d", n, wire.MaxPayload)
 	}
 	data := make([]byte, n)
 	if _, err := io.ReadFull(k.in, data); err != nil {
 		return nil, err
 	}
 	f := new(frame)
-	return f, messages.Unmarshal(data, messages.Msgpack, f)
+	return f, wire.Unmarshal(data, wire.Msgpack, f)
 }
 
 // finish closes the connection after all frames are written.

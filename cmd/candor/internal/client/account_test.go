@@ -8,20 +8,22 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // fullAccount returns an account in which every field is set.
-func fullAccount() messages.AccountReply {
+func fullAccount() money.AccountReply {
 	r := someAccount()
 	r.Project, r.Title, r.Credit, r.Holds = true, "Climate models", 20*credit, 3
 	r.Frozen, r.Why = "operator", "audit"
 	r.Members = []messages.Name{"alice", "bob"}
-	r.Roles = []messages.Membership{
-		{Member: "alice", Role: messages.RoleOwner, Spent: 6 * credit, Held: 2 * credit},
+	r.Roles = []money.Membership{
+		{Member: "alice", Role: money.RoleOwner, Spent: 6 * credit, Held: 2 * credit},
 		{Member: "bob", Limit: 12 * credit, Spent: 2 * credit, Held: 10_500_000},
-		{Member: "carol", Role: messages.RoleAuditor},
+		{Member: "carol", Role: money.RoleAuditor},
 	}
-	r.Expiring = []messages.Expiring{
+	r.Expiring = []money.Expiring{
 		{Grant: "$grant/operator/spring", Expires: at(86400), Free: 10 * credit, Held: 2 * credit},
 		{Grant: "$grant/operator/summer", Expires: at(90 * 86400), Free: 30 * credit},
 	}
@@ -31,14 +33,14 @@ func fullAccount() messages.AccountReply {
 func TestAccountViews(t *testing.T) {
 	predicted := func(s *fakeSite) {
 		s.write("job.yaml", "command: [sort]\nbudget: 15\nproject: climate\n")
-		gives[messages.SubmitRequest](messages.Auctioneer, messages.VerbSubmit, messages.SubmitReply{Market: "main", Payer: "climate", Held: 15 * credit})(s)
-		gives[messages.AccountRequest](messages.Bank, messages.VerbAccount, fullAccount())(s)
+		gives[job.SubmitRequest](messages.Auctioneer, messages.VerbSubmit, job.SubmitReply{Market: "main", Payer: "climate", Held: 15 * credit})(s)
+		gives[money.AccountRequest](messages.Bank, messages.VerbAccount, fullAccount())(s)
 	}
-	projects := messages.AccountsReply{Accounts: []messages.AccountReply{fullAccount(), {Account: "sea", Title: "The sea"}}}
+	projects := money.AccountsReply{Accounts: []money.AccountReply{fullAccount(), {Account: "sea", Title: "The sea"}}}
 	checkViews(t, map[string]view{
-		"account_full":  {"account climate", gives[messages.AccountRequest](messages.Bank, messages.VerbAccount, fullAccount())},
-		"projects":      {"project list", gives[messages.AccountsRequest](messages.Bank, messages.VerbAccounts, projects)},
-		"projects_none": {"project list", gives[messages.AccountsRequest](messages.Bank, messages.VerbAccounts, messages.AccountsReply{})},
+		"account_full":  {"account climate", gives[money.AccountRequest](messages.Bank, messages.VerbAccount, fullAccount())},
+		"projects":      {"project list", gives[money.AccountsRequest](messages.Bank, messages.VerbAccounts, projects)},
+		"projects_none": {"project list", gives[money.AccountsRequest](messages.Bank, messages.VerbAccounts, money.AccountsReply{})},
 		"prediction":    {"account predict $DIR/job.yaml --account bob", predicted},
 	})
 }
@@ -46,13 +48,13 @@ func TestAccountViews(t *testing.T) {
 // TestPredict checks that predict asks about the account that, as the site says, will pay.
 func TestPredict(t *testing.T) {
 	s := newSite(t)
-	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (job.SubmitReply, error) {
 		if !r.DryRun || r.Spec.Project != "climate" {
 			t.Errorf("%+v", r)
 		}
-		return messages.SubmitReply{Market: "main", Payer: "climate", Held: cmp.Or(r.Spec.Budget, 7*messages.Credit), Buys: "what it buys"}, nil
+		return job.SubmitReply{Market: "main", Payer: "climate", Held: cmp.Or(r.Spec.Budget, 7*messages.Credit), Buys: "what it buys"}, nil
 	})
-	answer(s, messages.Bank, messages.VerbAccount, func(r messages.AccountRequest) (messages.AccountReply, error) {
+	answer(s, messages.Bank, messages.VerbAccount, func(r money.AccountRequest) (money.AccountReply, error) {
 		a := fullAccount()
 		a.Frozen = ""
 		if r.Account != "climate" {
@@ -73,17 +75,17 @@ func TestPredict(t *testing.T) {
 // TestProjectRequests checks the requests that the commands about projects send to the bank.
 func TestProjectRequests(t *testing.T) {
 	s := newSite(t)
-	answer(s, messages.Bank, messages.VerbAccount, func(messages.AccountRequest) (messages.AccountReply, error) { return someAccount(), nil })
-	var member messages.MemberRequest
-	answer(s, messages.Bank, messages.VerbMember, func(r messages.MemberRequest) (messages.AccountReply, error) { member = r; return someAccount(), nil })
-	var pay messages.PayRequest
-	answer(s, messages.Bank, messages.VerbPay, func(r messages.PayRequest) (messages.AccountReply, error) { pay = r; return someAccount(), nil })
-	var grant messages.GrantRequest
-	answer(s, messages.Bank, messages.VerbGrant, func(r messages.GrantRequest) (messages.AccountReply, error) { grant = r; return someAccount(), nil })
+	answer(s, messages.Bank, messages.VerbAccount, func(money.AccountRequest) (money.AccountReply, error) { return someAccount(), nil })
+	var member money.MemberRequest
+	answer(s, messages.Bank, messages.VerbMember, func(r money.MemberRequest) (money.AccountReply, error) { member = r; return someAccount(), nil })
+	var pay money.PayRequest
+	answer(s, messages.Bank, money.VerbPay, func(r money.PayRequest) (money.AccountReply, error) { pay = r; return someAccount(), nil })
+	var grant money.GrantRequest
+	answer(s, messages.Bank, messages.VerbGrant, func(r money.GrantRequest) (money.AccountReply, error) { grant = r; return someAccount(), nil })
 	run := func(line string) { t.Helper(); s.run(strings.Fields(line)...).expect(t, cli.CodeOK, "", "") }
 
 	run("project member add climate bob --role auditor --limit 5")
-	if *member.Role != messages.RoleAuditor || *member.Limit != 5*credit || member.Account != "climate" || member.Member != "bob" {
+	if *member.Role != money.RoleAuditor || *member.Limit != 5*credit || member.Account != "climate" || member.Member != "bob" {
 		t.Errorf("%+v", member)
 	}
 	run("project member add climate bob")
@@ -95,7 +97,7 @@ func TestProjectRequests(t *testing.T) {
 		t.Errorf("%+v", member)
 	}
 	run("project role climate bob owner")
-	if *member.Role != messages.RoleOwner || member.Limit != nil {
+	if *member.Role != money.RoleOwner || member.Limit != nil {
 		t.Errorf("%+v", member)
 	}
 	run("project member remove climate bob")
@@ -103,7 +105,7 @@ func TestProjectRequests(t *testing.T) {
 		t.Errorf("%+v", member)
 	}
 	run("transfer bob 5 --from climate --key k --reason thanks")
-	if want := (messages.PayRequest{Key: "k", From: "climate", To: "bob", Amount: 5 * credit, Reason: "thanks"}); pay != want {
+	if want := (money.PayRequest{Key: "k", From: "climate", To: "bob", Amount: 5 * credit, Reason: "thanks"}); pay != want {
 		t.Errorf("%+v", pay)
 	}
 	run("grant climate 5 --key k --expires 2026-04-01")
@@ -130,9 +132,9 @@ func TestProjectRequests(t *testing.T) {
 // TestUnknownOutcomes checks that an error about an unknown outcome says how to repeat the request.
 func TestUnknownOutcomes(t *testing.T) {
 	for verb, line := range map[string]string{
-		messages.VerbGrant:    "grant bob 5 --key mine",
-		messages.VerbPay:      "transfer bob 5 --key mine",
-		messages.VerbWithdraw: "withdraw bob 5 --reason r --key mine",
+		messages.VerbGrant: "grant bob 5 --key mine",
+		money.VerbPay:      "transfer bob 5 --key mine",
+		money.VerbWithdraw: "withdraw bob 5 --reason r --key mine",
 	} {
 		s := newSite(t)
 		refuse[messages.Empty](s, messages.Bank, verb, messages.Errorf(messages.Internal, "x"))
@@ -145,11 +147,11 @@ func TestUnknownOutcomes(t *testing.T) {
 // without a terminal the command must ask for --yes.
 func TestGrantToAnUnknownAccount(t *testing.T) {
 	s := newSite(t)
-	refuse[messages.AccountRequest](s, messages.Bank, messages.VerbAccount, messages.Errorf(messages.NotFound, "no account"))
+	refuse[money.AccountRequest](s, messages.Bank, messages.VerbAccount, messages.Errorf(messages.NotFound, "no account"))
 	granted := 0
-	answer(s, messages.Bank, messages.VerbGrant, func(r messages.GrantRequest) (messages.AccountReply, error) {
+	answer(s, messages.Bank, messages.VerbGrant, func(r money.GrantRequest) (money.AccountReply, error) {
 		granted++
-		return messages.AccountReply{Account: r.Account, Available: r.Amount}, nil
+		return money.AccountReply{Account: r.Account, Available: r.Amount}, nil
 	})
 	s.run("grant", "clmate", "5").expect(t, cli.CodeUsage, "", "there is no account clmate yet: check the name, or open it with --yes")
 	if granted != 0 {
@@ -163,9 +165,9 @@ func TestGrantToAnUnknownAccount(t *testing.T) {
 func TestOperatorsAreNamed(t *testing.T) {
 	s := newSite(t)
 	s.write("state/creds/operator.creds", "")
-	gives[messages.AccountRequest](messages.Bank, messages.VerbAccount, someAccount())(s)
-	gives[messages.GrantRequest](messages.Bank, messages.VerbGrant, someAccount())(s)
-	gives[messages.MemberRequest](messages.Bank, messages.VerbMember, someAccount())(s)
+	gives[money.AccountRequest](messages.Bank, messages.VerbAccount, someAccount())(s)
+	gives[money.GrantRequest](messages.Bank, messages.VerbGrant, someAccount())(s)
+	gives[money.MemberRequest](messages.Bank, messages.VerbMember, someAccount())(s)
 	s.runIn(t.Context(), "grant", "climate", "5").expect(t, cli.CodeUsage, "", forOperators)
 	if got := s.run("--account", "operator", "grant", "climate", "5"); got.err != "" || s.last.Account != "operator" {
 		t.Errorf("%q as %s", got.err, s.last.Account)
@@ -179,10 +181,10 @@ func TestOperatorsAreNamed(t *testing.T) {
 // command must say that the name may be wrong.
 func TestOwnerWithoutAnAccountIsNamed(t *testing.T) {
 	s := newSite(t)
-	answer(s, messages.Bank, messages.VerbProject, func(messages.ProjectRequest) (messages.AccountReply, error) { return fullAccount(), nil })
-	answer(s, messages.Bank, messages.VerbAccount, func(r messages.AccountRequest) (messages.AccountReply, error) {
+	answer(s, messages.Bank, money.VerbProject, func(money.ProjectRequest) (money.AccountReply, error) { return fullAccount(), nil })
+	answer(s, messages.Bank, messages.VerbAccount, func(r money.AccountRequest) (money.AccountReply, error) {
 		if r.Account != "alice" {
-			return messages.AccountReply{}, messages.Errorf(messages.NotFound, "there is no account %q", r.Account)
+			return money.AccountReply{}, messages.Errorf(messages.NotFound, "there is no account %q", r.Account)
 		}
 		return someAccount(), nil
 	})

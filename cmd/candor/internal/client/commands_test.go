@@ -13,51 +13,54 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // fullSite returns a site that answers every query with the replies of the view tests.
 func fullSite(t *testing.T) *fakeSite {
 	s := newSite(t)
 	a, b := messages.Auctioneer, messages.Bank
-	answer(s, a, messages.VerbJobs, func(messages.JobsRequest) (messages.JobsReply, error) { r := someJobs(); r.More = false; return r, nil })
+	answer(s, a, messages.VerbJobs, func(jobmsg.JobsRequest) (jobmsg.JobsReply, error) { r := someJobs(); r.More = false; return r, nil })
 	reply(s, a, messages.VerbJob, someJob())
 	reply(s, a, messages.VerbWhy, someWhy())
-	answer(s, a, messages.VerbCancel, func(messages.CancelRequest) (messages.CancelReply, error) {
-		return messages.CancelReply{Job: 103, State: messages.Running}, nil
+	answer(s, a, messages.VerbCancel, func(jobmsg.CancelRequest) (jobmsg.CancelReply, error) {
+		return jobmsg.CancelReply{Job: 103, State: jobmsg.Running}, nil
 	})
-	answer(s, a, messages.VerbNodes, func(messages.Empty) (messages.NodesReply, error) { return someNodes(), nil })
-	answer(s, a, messages.VerbMarkets, func(messages.Empty) (messages.MarketsReply, error) { return someMarkets(), nil })
-	answer(s, b, messages.VerbAccount, func(messages.AccountRequest) (messages.AccountReply, error) { return someAccount(), nil })
-	answer(s, b, messages.VerbAccounts, func(messages.AccountsRequest) (messages.AccountsReply, error) {
-		return messages.AccountsReply{Accounts: []messages.AccountReply{someAccount(), {Account: "$site"}}}, nil
+	answer(s, a, messages.VerbNodes, func(messages.Empty) (market.NodesReply, error) { return someNodes(), nil })
+	answer(s, a, messages.VerbMarkets, func(messages.Empty) (market.MarketsReply, error) { return someMarkets(), nil })
+	answer(s, b, messages.VerbAccount, func(money.AccountRequest) (money.AccountReply, error) { return someAccount(), nil })
+	answer(s, b, messages.VerbAccounts, func(money.AccountsRequest) (money.AccountsReply, error) {
+		return money.AccountsReply{Accounts: []money.AccountReply{someAccount(), {Account: "$site"}}}, nil
 	})
-	answer(s, b, messages.VerbStatement, func(messages.StatementRequest) (messages.StatementReply, error) {
+	answer(s, b, messages.VerbStatement, func(money.StatementRequest) (money.StatementReply, error) {
 		r := someStatement()
 		r.More = false
 		return r, nil
 	})
-	answer(s, b, messages.VerbProject, func(messages.ProjectRequest) (messages.AccountReply, error) { return someAccount(), nil })
-	answer(s, b, messages.VerbPay, func(messages.PayRequest) (messages.AccountReply, error) { return someAccount(), nil })
-	answer(s, b, messages.VerbFreeze, func(messages.FreezeRequest) (messages.AccountReply, error) { return someAccount(), nil })
-	answer(s, b, messages.VerbCredit, func(messages.CreditRequest) (messages.AccountReply, error) { return someAccount(), nil })
-	answer(s, b, messages.VerbWithdraw, func(messages.WithdrawRequest) (messages.AccountReply, error) { return someAccount(), nil })
-	answer(s, b, messages.VerbCorrect, func(messages.CorrectRequest) (messages.CorrectReply, error) {
-		return messages.CorrectReply{Debit: "$site", Credit: "climate", Amount: credit}, nil
+	answer(s, b, money.VerbProject, func(money.ProjectRequest) (money.AccountReply, error) { return someAccount(), nil })
+	answer(s, b, money.VerbPay, func(money.PayRequest) (money.AccountReply, error) { return someAccount(), nil })
+	answer(s, b, money.VerbFreeze, func(money.FreezeRequest) (money.AccountReply, error) { return someAccount(), nil })
+	answer(s, b, money.VerbCredit, func(money.CreditRequest) (money.AccountReply, error) { return someAccount(), nil })
+	answer(s, b, money.VerbWithdraw, func(money.WithdrawRequest) (money.AccountReply, error) { return someAccount(), nil })
+	answer(s, b, money.VerbCorrect, func(money.CorrectRequest) (money.CorrectReply, error) {
+		return money.CorrectReply{Debit: "$site", Credit: "climate", Amount: credit}, nil
 	})
-	answer(s, b, messages.VerbGrant, func(messages.GrantRequest) (messages.AccountReply, error) { return someAccount(), nil })
-	answer(s, b, messages.VerbMember, func(messages.MemberRequest) (messages.AccountReply, error) { return someAccount(), nil })
-	answer(s, b, messages.VerbBooks, func(messages.BooksRequest) (messages.BooksReply, error) {
-		return messages.BooksReply{Balanced: true}, nil
+	answer(s, b, messages.VerbGrant, func(money.GrantRequest) (money.AccountReply, error) { return someAccount(), nil })
+	answer(s, b, messages.VerbMember, func(money.MemberRequest) (money.AccountReply, error) { return someAccount(), nil })
+	answer(s, b, messages.VerbBooks, func(money.BooksRequest) (money.BooksReply, error) {
+		return money.BooksReply{Balanced: true}, nil
 	})
 	return s
 }
 
 // overview is what "candor top" prints as JSON.
 type overview struct {
-	Site    messages.Name           `json:"site"`
-	Account messages.AccountReply   `json:"account"`
-	Nodes   []messages.NodeStatus   `json:"nodes"`
-	Markets []messages.MarketStatus `json:"markets"`
+	Site    messages.Name         `json:"site"`
+	Account money.AccountReply    `json:"account"`
+	Nodes   []market.NodeStatus   `json:"nodes"`
+	Markets []market.MarketStatus `json:"markets"`
 }
 
 // queries are command lines of all commands that show a reply, with the type of the reply.
@@ -66,36 +69,36 @@ var queries = []struct {
 	reply any
 	words string
 }{
-	{"jobs", &messages.JobsReply{}, "WaitingForShare"},
-	{"job 103", &messages.JobDetail{}, "8 credits (4.5 came back)"},
-	{"why 104", &messages.WhyReply{}, "a larger budget raises its share"},
-	{"cancel 103", &messages.CancelReply{}, "Cancelled job 103, which was Running"},
-	{"nodes", &messages.NodesReply{}, "map 3/4, reduce 0/1"},
-	{"markets", &messages.MarketsReply{}, "proportional"},
+	{"jobs", &jobmsg.JobsReply{}, "WaitingForShare"},
+	{"job 103", &jobmsg.JobDetail{}, "8 credits (4.5 came back)"},
+	{"why 104", &market.WhyReply{}, "a larger budget raises its share"},
+	{"cancel 103", &jobmsg.CancelReply{}, "Cancelled job 103, which was Running"},
+	{"nodes", &market.NodesReply{}, "map 3/4, reduce 0/1"},
+	{"markets", &market.MarketsReply{}, "proportional"},
 	{"top", &overview{}, "1 of 2 nodes up"},
-	{"account", &messages.AccountReply{}, "79.5 credits"},
-	{"account climate", &messages.AccountReply{}, "79.5 credits"},
-	{"account --all", &messages.AccountsReply{}, "climate"},
-	{"account member add climate alice", &messages.AccountReply{}, "climate"},
-	{"account member remove climate alice", &messages.AccountReply{}, "climate"},
-	{"statement", &messages.StatementReply{}, "spring allocation"},
-	{"grant climate 10", &messages.AccountReply{}, "Granted 10 credits to climate; climate now has 79.5 credits available"},
-	{"grant climate 10 --expires 90d", &messages.AccountReply{}, "for 90d00h"},
-	{"account freeze climate --reason audit", &messages.AccountReply{}, "climate"},
-	{"account unfreeze climate", &messages.AccountReply{}, "climate"},
-	{"account credit climate 5", &messages.AccountReply{}, "climate"},
-	{"project create climate --owner alice", &messages.AccountReply{}, "climate"},
-	{"project show climate", &messages.AccountReply{}, "79.5 credits"},
-	{"project list", &messages.AccountsReply{}, "climate"},
-	{"project member add climate bob --role auditor", &messages.AccountReply{}, "climate"},
-	{"project member remove climate bob", &messages.AccountReply{}, "climate"},
-	{"project limit climate bob 50", &messages.AccountReply{}, "climate"},
-	{"project role climate bob owner", &messages.AccountReply{}, "climate"},
-	{"transfer bob 5 --from climate", &messages.AccountReply{}, "Transferred 5 credits to bob; climate now has 79.5 credits available"},
-	{"withdraw climate 5 --reason end", &messages.AccountReply{}, "Withdrew 5 credits from climate"},
-	{"correct job/charge --reason fault", &messages.CorrectReply{}, "Corrected job/charge: moved 1 credit from $site back to climate"},
-	{"books", &messages.BooksReply{}, "The books balance"},
-	{"books --full", &messages.BooksReply{}, "The books balance"},
+	{"account", &money.AccountReply{}, "79.5 credits"},
+	{"account climate", &money.AccountReply{}, "79.5 credits"},
+	{"account --all", &money.AccountsReply{}, "climate"},
+	{"account member add climate alice", &money.AccountReply{}, "climate"},
+	{"account member remove climate alice", &money.AccountReply{}, "climate"},
+	{"statement", &money.StatementReply{}, "spring allocation"},
+	{"grant climate 10", &money.AccountReply{}, "Granted 10 credits to climate; climate now has 79.5 credits available"},
+	{"grant climate 10 --expires 90d", &money.AccountReply{}, "for 90d00h"},
+	{"account freeze climate --reason audit", &money.AccountReply{}, "climate"},
+	{"account unfreeze climate", &money.AccountReply{}, "climate"},
+	{"account credit climate 5", &money.AccountReply{}, "climate"},
+	{"project create climate --owner alice", &money.AccountReply{}, "climate"},
+	{"project show climate", &money.AccountReply{}, "79.5 credits"},
+	{"project list", &money.AccountsReply{}, "climate"},
+	{"project member add climate bob --role auditor", &money.AccountReply{}, "climate"},
+	{"project member remove climate bob", &money.AccountReply{}, "climate"},
+	{"project limit climate bob 50", &money.AccountReply{}, "climate"},
+	{"project role climate bob owner", &money.AccountReply{}, "climate"},
+	{"transfer bob 5 --from climate", &money.AccountReply{}, "Transferred 5 credits to bob; climate now has 79.5 credits available"},
+	{"withdraw climate 5 --reason end", &money.AccountReply{}, "Withdrew 5 credits from climate"},
+	{"correct job/charge --reason fault", &money.CorrectReply{}, "Corrected job/charge: moved 1 credit from $site back to climate"},
+	{"books", &money.BooksReply{}, "The books balance"},
+	{"books --full", &money.BooksReply{}, "The books balance"},
 	{"version", &buildVersion{}, "candor "},
 	{"--version", &buildVersion{}, "candor "},
 }
@@ -127,32 +130,32 @@ func TestCommandsPrintTheReplyAsJSON(t *testing.T) {
 
 func TestRequestsSayWhatWasAsked(t *testing.T) {
 	s := newSite(t)
-	answer(s, messages.Bank, messages.VerbAccount, func(messages.AccountRequest) (messages.AccountReply, error) { return someAccount(), nil })
-	var jobs []messages.JobsRequest
-	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (messages.JobsReply, error) {
+	answer(s, messages.Bank, messages.VerbAccount, func(money.AccountRequest) (money.AccountReply, error) { return someAccount(), nil })
+	var jobs []jobmsg.JobsRequest
+	answer(s, messages.Auctioneer, messages.VerbJobs, func(r jobmsg.JobsRequest) (jobmsg.JobsReply, error) {
 		jobs = append(jobs, r)
-		return messages.JobsReply{More: len(jobs) == 1, Next: "mark", Jobs: make([]messages.JobSummary, min(r.Limit, 600))}, nil
+		return jobmsg.JobsReply{More: len(jobs) == 1, Next: "mark", Jobs: make([]jobmsg.JobSummary, min(r.Limit, 600))}, nil
 	})
-	var grant messages.GrantRequest
-	answer(s, messages.Bank, messages.VerbGrant, func(r messages.GrantRequest) (messages.AccountReply, error) {
+	var grant money.GrantRequest
+	answer(s, messages.Bank, messages.VerbGrant, func(r money.GrantRequest) (money.AccountReply, error) {
 		grant = r
-		return messages.AccountReply{}, nil
+		return money.AccountReply{}, nil
 	})
-	var history []messages.StatementRequest
-	answer(s, messages.Bank, messages.VerbStatement, func(r messages.StatementRequest) (messages.StatementReply, error) {
+	var history []money.StatementRequest
+	answer(s, messages.Bank, messages.VerbStatement, func(r money.StatementRequest) (money.StatementReply, error) {
 		history = append(history, r)
-		return messages.StatementReply{Account: "bob", Opening: credit, More: len(history) == 1, Entries: []messages.Entry{{Number: uint64(len(history))}}}, nil
+		return money.StatementReply{Account: "bob", Opening: credit, More: len(history) == 1, Entries: []money.Entry{{Number: uint64(len(history))}}}, nil
 	})
 	s.run("jobs", "--owner", "bob", "--active", "-n", "1500").expect(t, 0, "", "")
-	if want := (messages.JobsRequest{Account: "bob", Active: true, Limit: 1000, Sort: "-job"}); !reflect.DeepEqual(jobs[0], want) || len(jobs) != 2 || jobs[1].Limit != 900 || jobs[1].After != "mark" {
+	if want := (jobmsg.JobsRequest{Account: "bob", Active: true, Limit: 1000, Sort: "-job"}); !reflect.DeepEqual(jobs[0], want) || len(jobs) != 2 || jobs[1].Limit != 900 || jobs[1].After != "mark" {
 		t.Errorf("jobs: %+v", jobs)
 	}
 	s.run("grant", "bob", "12.5", "--reason", "spring", "--key", "k").expect(t, 0, "", "")
-	if want := (messages.GrantRequest{Key: "k", Account: "bob", Amount: 12_500_000, Reason: "spring"}); grant != want {
+	if want := (money.GrantRequest{Key: "k", Account: "bob", Amount: 12_500_000, Reason: "spring"}); grant != want {
 		t.Errorf("grant: %+v", grant)
 	}
 	s.run("statement", "bob", "--from", "24h", "--to", "2026-03-01T11:00:00Z").expect(t, 0, "opening balance 1 credit", "")
-	want := messages.StatementRequest{Account: "bob", From: at(3600 - 86400), To: at(-3600), Limit: 1000}
+	want := money.StatementRequest{Account: "bob", From: at(3600 - 86400), To: at(-3600), Limit: 1000}
 	if len(history) != 2 || history[0] != want || history[1].After != 1 {
 		t.Errorf("statement: %+v", history)
 	}
@@ -172,7 +175,7 @@ func TestErrorsHaveExitCodes(t *testing.T) {
 		}
 	}
 	s := newSite(t)
-	refuse[messages.JobRequest](s, messages.Auctioneer, messages.VerbJob, messages.Errorf(messages.NotFound, "job 9: does not exist; candor jobs lists yours"))
+	refuse[jobmsg.JobRequest](s, messages.Auctioneer, messages.VerbJob, messages.Errorf(messages.NotFound, "job 9: does not exist; candor jobs lists yours"))
 	s.run("job", "9").expect(t, cli.CodeNotFound, "", "candor job: job 9: does not exist; candor jobs lists yours (NotFound)\n")
 }
 
@@ -180,7 +183,7 @@ func TestErrorsHaveExitCodes(t *testing.T) {
 func TestErrorsFitTheTerminal(t *testing.T) {
 	s := newSite(t)
 	s.width = 80
-	refuse[messages.JobRequest](s, messages.Auctioneer, messages.VerbJob, messages.Errorf(messages.NotFound, "job 9: keeps no files: name them with --output when you submit; candor logs 9 prints what it wrote"))
+	refuse[jobmsg.JobRequest](s, messages.Auctioneer, messages.VerbJob, messages.Errorf(messages.NotFound, "job 9: keeps no files: name them with --output when you submit; candor logs 9 prints what it wrote"))
 	got := s.run("job", "9")
 	for line := range strings.Lines(got.err) {
 		if n := len(strings.TrimSuffix(line, "\n")); n > 80 {
@@ -265,7 +268,7 @@ func TestWrongUsageIsExplained(t *testing.T) {
 // machine.
 func TestFilesOfAnotherMachine(t *testing.T) {
 	s := newSite(t)
-	answer(s, messages.Auctioneer, messages.VerbJob, func(messages.JobRequest) (r messages.JobDetail, err error) {
+	answer(s, messages.Auctioneer, messages.VerbJob, func(jobmsg.JobRequest) (r jobmsg.JobDetail, err error) {
 		return r, messages.Errorf(messages.Internal, "open /var/lib/elsewhere/jobs/1: no such file or directory")
 	})
 	s.run("job", "1").expect(t, cli.CodeFailed, "", "candor job: there is no file or directory /var/lib/elsewhere/jobs/1 (Internal)\n")
@@ -273,9 +276,9 @@ func TestFilesOfAnotherMachine(t *testing.T) {
 
 func TestCancelGoesOnAfterARefusal(t *testing.T) {
 	s := newSite(t)
-	answer(s, messages.Auctioneer, messages.VerbCancel, func(r messages.CancelRequest) (reply messages.CancelReply, err error) {
+	answer(s, messages.Auctioneer, messages.VerbCancel, func(r jobmsg.CancelRequest) (reply jobmsg.CancelReply, err error) {
 		for _, id := range r.Jobs {
-			c := messages.CancelOutcome{Job: id}
+			c := jobmsg.CancelOutcome{Job: id}
 			if id == 2 {
 				c.Error = messages.Errorf(messages.NotFound, "does not exist")
 			}
@@ -289,19 +292,19 @@ func TestCancelGoesOnAfterARefusal(t *testing.T) {
 // TestSteering checks the requests that hold, release and requeue send, and what they print.
 func TestSteering(t *testing.T) {
 	s := fullSite(t)
-	answer(s, messages.Auctioneer, messages.VerbHold, func(r messages.JobRequest) (messages.HoldReply, error) {
-		return messages.HoldReply{Job: r.Job, Hold: true, Changed: r.Job != 3, Running: int(r.Job - 1)}, nil
+	answer(s, messages.Auctioneer, jobmsg.VerbHold, func(r jobmsg.JobRequest) (jobmsg.HoldReply, error) {
+		return jobmsg.HoldReply{Job: r.Job, Hold: true, Changed: r.Job != 3, Running: int(r.Job - 1)}, nil
 	})
-	answer(s, messages.Auctioneer, messages.VerbRelease, func(r messages.JobRequest) (messages.HoldReply, error) {
-		return messages.HoldReply{Job: r.Job, Changed: r.Job != 3}, nil
+	answer(s, messages.Auctioneer, jobmsg.VerbRelease, func(r jobmsg.JobRequest) (jobmsg.HoldReply, error) {
+		return jobmsg.HoldReply{Job: r.Job, Changed: r.Job != 3}, nil
 	})
 	s.run("hold", "1", "2", "3", "4").expect(t, cli.CodeOK, "Job 1 is on hold\nJob 2 is on hold; 1 task goes on\nJob 3 is on hold already\nJob 4 is on hold; 3 tasks go on\n", "")
 	s.run("release", "1", "3").expect(t, cli.CodeOK, "Released job 1\nJob 3 is not on hold\n", "")
 	s.run("hold", "x").expect(t, cli.CodeUsage, "", `"x" is not the number of a job`)
-	var asked messages.RequeueRequest
-	answer(s, messages.Auctioneer, messages.VerbRequeue, func(r messages.RequeueRequest) (messages.RequeueReply, error) {
+	var asked jobmsg.RequeueRequest
+	answer(s, messages.Auctioneer, jobmsg.VerbRequeue, func(r jobmsg.RequeueRequest) (jobmsg.RequeueReply, error) {
 		asked = r
-		return messages.RequeueReply{Job: r.Job, Tasks: 2}, nil
+		return jobmsg.RequeueReply{Job: r.Job, Tasks: 2}, nil
 	})
 	s.run("requeue", "103").expect(t, cli.CodeOK, "Job 103: 2 tasks are ended, to be run again\n", "")
 	if asked.Stage != nil || asked.Task != nil {
@@ -320,29 +323,29 @@ func TestSteering(t *testing.T) {
 // the same. One stage is an array, another one repeats tasks of an earlier job, and all tasks of a gang run again.
 func TestRerunForTheConsole(t *testing.T) {
 	s := newSite(t)
-	stages := []messages.Stage{
+	stages := []jobmsg.Stage{
 		{Name: "first", Class: "map", Tasks: 2, Script: "x"},
-		{Name: "array", Class: "map", Array: messages.Array{{First: 10, Last: 16, Step: 2}, {First: 20, Last: 20, Step: 1}}, After: []messages.Name{"first"}, Script: "x"},
-		{Name: "again", Class: "map", Array: messages.Array{{First: 3, Last: 5, Step: 1}}, Repeats: &messages.Repeats{Tasks: 9, Positions: messages.Array{{First: 2, Last: 8, Step: 3}}}, After: []messages.Name{"array"}, Script: "x"},
+		{Name: "array", Class: "map", Array: jobmsg.Array{{First: 10, Last: 16, Step: 2}, {First: 20, Last: 20, Step: 1}}, After: []messages.Name{"first"}, Script: "x"},
+		{Name: "again", Class: "map", Array: jobmsg.Array{{First: 3, Last: 5, Step: 1}}, Repeats: &jobmsg.Repeats{Tasks: 9, Positions: jobmsg.Array{{First: 2, Last: 8, Step: 3}}}, After: []messages.Name{"array"}, Script: "x"},
 		{Name: "gang", Class: "map", Tasks: 2, Gang: true, Script: "x"},
 	}
-	job := messages.JobDetail{
-		JobSummary: messages.JobSummary{Job: 7, State: messages.Failed, Tasks: 12, Done: 6, Budget: 10*credit + 1},
-		Spec:       messages.JobSpec{Name: "j", Budget: 10*credit + 1, Hold: true, AfterOK: []messages.JobID{3}, RerunOf: 5, Stages: stages},
-		Stages:     []messages.StageStatus{{Name: "first", Tasks: 2, Done: 2}, {Name: "array", Tasks: 5, Done: 2}, {Name: "again", Tasks: 3, Done: 1}, {Name: "gang", Tasks: 2, Done: 1}},
+	job := jobmsg.JobDetail{
+		JobSummary: jobmsg.JobSummary{Job: 7, State: jobmsg.Failed, Tasks: 12, Done: 6, Budget: 10*credit + 1},
+		Spec:       jobmsg.JobSpec{Name: "j", Budget: 10*credit + 1, Hold: true, AfterOK: []messages.JobID{3}, RerunOf: 5, Stages: stages},
+		Stages:     []jobmsg.StageStatus{{Name: "first", Tasks: 2, Done: 2}, {Name: "array", Tasks: 5, Done: 2}, {Name: "again", Tasks: 3, Done: 1}, {Name: "gang", Tasks: 2, Done: 1}},
 	}
 	done := [][]uint32{{0, 1}, {0, 3}, {1}, {0}}
-	gives[messages.JobRequest](messages.Auctioneer, messages.VerbJob, job)(s)
-	answer(s, messages.Auctioneer, messages.VerbTasks, func(r messages.TasksRequest) (reply messages.TasksReply, err error) {
+	gives[jobmsg.JobRequest](messages.Auctioneer, messages.VerbJob, job)(s)
+	answer(s, messages.Auctioneer, messages.VerbTasks, func(r jobmsg.TasksRequest) (reply jobmsg.TasksReply, err error) {
 		for _, k := range done[*r.Stage] {
-			reply.Tasks = append(reply.Tasks, messages.TaskStatus{Task: messages.TaskRef{Job: 7, Stage: uint32(*r.Stage), Index: k}, State: "Done"})
+			reply.Tasks = append(reply.Tasks, jobmsg.TaskStatus{Task: messages.TaskRef{Job: 7, Stage: uint32(*r.Stage), Index: k}, State: "Done"})
 		}
 		return reply, nil
 	})
-	var asked messages.SubmitRequest
-	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
+	var asked jobmsg.SubmitRequest
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r jobmsg.SubmitRequest) (jobmsg.SubmitReply, error) {
 		asked = r
-		return messages.SubmitReply{Job: 9, Market: "main", Payer: "alice", Held: r.Spec.Budget, Tasks: r.Spec.TaskCount()}, nil
+		return jobmsg.SubmitReply{Job: 9, Market: "main", Payer: "alice", Held: r.Spec.Budget, Tasks: r.Spec.TaskCount()}, nil
 	})
 	s.run("rerun", "7").expect(t, cli.CodeOK, "Submitted job 9", "")
 	text, err := json.MarshalIndent(map[string]any{"job": job, "done": done, "spec": asked.Spec}, "", " ")
@@ -356,47 +359,47 @@ func TestRerunForTheConsole(t *testing.T) {
 // positions, and the tasks that never began. It must have their part of the budget.
 func TestRerun(t *testing.T) {
 	s := newSite(t)
-	file := messages.File{Name: "data", Size: 3, Digest: strings.Repeat("a", 64)}
-	stage := func(name messages.Name, tasks int, after ...messages.Name) messages.Stage {
-		return messages.Stage{Name: name, Class: "map", Tasks: tasks, After: after, Script: "x", Inputs: []messages.File{file}}
+	file := jobmsg.File{Name: "data", Size: 3, Digest: strings.Repeat("a", 64)}
+	stage := func(name messages.Name, tasks int, after ...messages.Name) jobmsg.Stage {
+		return jobmsg.Stage{Name: name, Class: "map", Tasks: tasks, After: after, Script: "x", Inputs: []jobmsg.File{file}}
 	}
-	old := messages.JobDetail{
-		JobSummary: messages.JobSummary{Job: 7, State: messages.Failed, Tasks: 9, Done: 4, Budget: 10, Failed: 2},
-		Spec:       messages.JobSpec{Name: "j", Budget: 10, Stages: []messages.Stage{stage("first", 2), stage("map", 5, "first"), stage("last", 2, "map")}},
-		Stages:     []messages.StageStatus{{Name: "first", Tasks: 2, Done: 2}, {Name: "map", Tasks: 5, Done: 2}, {Name: "last", Tasks: 2}},
+	old := jobmsg.JobDetail{
+		JobSummary: jobmsg.JobSummary{Job: 7, State: jobmsg.Failed, Tasks: 9, Done: 4, Budget: 10, Failed: 2},
+		Spec:       jobmsg.JobSpec{Name: "j", Budget: 10, Stages: []jobmsg.Stage{stage("first", 2), stage("map", 5, "first"), stage("last", 2, "map")}},
+		Stages:     []jobmsg.StageStatus{{Name: "first", Tasks: 2, Done: 2}, {Name: "map", Tasks: 5, Done: 2}, {Name: "last", Tasks: 2}},
 	}
-	answer(s, messages.Auctioneer, messages.VerbJob, func(r messages.JobRequest) (messages.JobDetail, error) {
+	answer(s, messages.Auctioneer, messages.VerbJob, func(r jobmsg.JobRequest) (jobmsg.JobDetail, error) {
 		j := old
 		if r.Job == 8 {
-			j.Job, j.State = 8, messages.Running
+			j.Job, j.State = 8, jobmsg.Running
 		}
 		if r.Job == 9 {
-			j.Job, j.State = 9, messages.Completed
+			j.Job, j.State = 9, jobmsg.Completed
 		}
 		if r.Job == 6 { // cancelled, but one task has not ended yet
-			j.Job, j.State, j.Running = 6, messages.Cancelled, 1
+			j.Job, j.State, j.Running = 6, jobmsg.Cancelled, 1
 		}
 		if r.Job == 5 { // a job with a single task
 			j.Job, j.Tasks, j.Done, j.Failed = 5, 1, 0, 1
-			j.Spec.Stages, j.Stages = []messages.Stage{stage("first", 1)}, []messages.StageStatus{{Name: "first", Tasks: 1}}
+			j.Spec.Stages, j.Stages = []jobmsg.Stage{stage("first", 1)}, []jobmsg.StageStatus{{Name: "first", Tasks: 1}}
 		}
 		return j, nil
 	})
-	answer(s, messages.Auctioneer, messages.VerbTasks, func(r messages.TasksRequest) (reply messages.TasksReply, err error) {
+	answer(s, messages.Auctioneer, messages.VerbTasks, func(r jobmsg.TasksRequest) (reply jobmsg.TasksReply, err error) {
 		for k, state := range map[int][]string{1: {"Done", "Failed", "Done", "Failed"}}[*r.Stage] {
-			reply.Tasks = append(reply.Tasks, messages.TaskStatus{Task: messages.TaskRef{Job: 7, Stage: 1, Index: uint32(k)}, State: state})
+			reply.Tasks = append(reply.Tasks, jobmsg.TaskStatus{Task: messages.TaskRef{Job: 7, Stage: 1, Index: uint32(k)}, State: state})
 		}
 		return reply, nil
 	})
 	kept := true
-	answer(s, messages.Depot, messages.VerbPut, func(r messages.PutRequest) (messages.PutReply, error) { return messages.PutReply{Done: kept}, nil })
-	var asked messages.SubmitRequest
-	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
+	answer(s, messages.Depot, jobmsg.VerbPut, func(r jobmsg.PutRequest) (jobmsg.PutReply, error) { return jobmsg.PutReply{Done: kept}, nil })
+	var asked jobmsg.SubmitRequest
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r jobmsg.SubmitRequest) (jobmsg.SubmitReply, error) {
 		asked = r
-		return messages.SubmitReply{Job: 9, Market: "main", Payer: "alice", Held: r.Spec.Budget, Tasks: r.Spec.TaskCount()}, r.Validate()
+		return jobmsg.SubmitReply{Job: 9, Market: "main", Payer: "alice", Held: r.Spec.Budget, Tasks: r.Spec.TaskCount()}, r.Validate()
 	})
 	s.run("rerun", "7").expect(t, cli.CodeOK, "5 of the 9 tasks of job 7 did not end well; the new budget is 0.000006 credits, the old one was 0.00001 credits\nSubmitted job 9 (0.000006 credits held from alice)\n", "")
-	left := messages.Array{{First: 1, Last: 3, Step: 2}, {First: 4, Last: 4, Step: 1}}
+	left := jobmsg.Array{{First: 1, Last: 3, Step: 2}, {First: 4, Last: 4, Step: 1}}
 	if got := asked.Spec; got.RerunOf != 7 || len(got.Stages) != 2 || !slices.Equal(got.Stages[0].Array, left) ||
 		got.Stages[0].Repeats == nil || got.Stages[0].Repeats.Tasks != 5 || !slices.Equal(got.Stages[0].Repeats.Positions, left) || len(got.Stages[0].After) != 0 || got.Stages[1].Repeats != nil || len(got.Stages[1].After) != 1 {
 		t.Errorf("submitted %+v", got)
@@ -420,16 +423,16 @@ func TestRerun(t *testing.T) {
 // that, exactly the listed jobs are.
 func TestWhichJobsAreCancelled(t *testing.T) {
 	s := newSite(t)
-	var asked []messages.JobsRequest
+	var asked []jobmsg.JobsRequest
 	var cancelled [][]messages.JobID
-	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (messages.JobsReply, error) {
+	answer(s, messages.Auctioneer, messages.VerbJobs, func(r jobmsg.JobsRequest) (jobmsg.JobsReply, error) {
 		asked = append(asked, r)
-		return messages.JobsReply{Jobs: []messages.JobSummary{{Job: 9, Name: "train-b", State: messages.Running}, {Job: 8, State: messages.Settling}, {Job: 7, Name: "train-a"}}}, nil
+		return jobmsg.JobsReply{Jobs: []jobmsg.JobSummary{{Job: 9, Name: "train-b", State: jobmsg.Running}, {Job: 8, State: jobmsg.Settling}, {Job: 7, Name: "train-a"}}}, nil
 	})
-	answer(s, messages.Auctioneer, messages.VerbCancel, func(r messages.CancelRequest) (reply messages.CancelReply, err error) {
+	answer(s, messages.Auctioneer, messages.VerbCancel, func(r jobmsg.CancelRequest) (reply jobmsg.CancelReply, err error) {
 		cancelled = append(cancelled, r.Jobs)
 		for _, id := range r.Jobs {
-			reply.Jobs = append(reply.Jobs, messages.CancelOutcome{Job: id})
+			reply.Jobs = append(reply.Jobs, jobmsg.CancelOutcome{Job: id})
 		}
 		return reply, nil
 	})
@@ -459,14 +462,14 @@ func TestWhichJobsAreCancelled(t *testing.T) {
 // TestTasksOfAJobAreCancelled cancels tasks of a job by position, and by index of the array.
 func TestTasksOfAJobAreCancelled(t *testing.T) {
 	s := newSite(t)
-	var asked messages.CancelRequest
-	answer(s, messages.Auctioneer, messages.VerbCancel, func(r messages.CancelRequest) (messages.CancelReply, error) {
+	var asked jobmsg.CancelRequest
+	answer(s, messages.Auctioneer, messages.VerbCancel, func(r jobmsg.CancelRequest) (jobmsg.CancelReply, error) {
 		asked = r
-		return messages.CancelReply{Job: r.Job, Tasks: int(r.Tasks.Count())}, nil
+		return jobmsg.CancelReply{Job: r.Job, Tasks: int(r.Tasks.Count())}, nil
 	})
-	answer(s, messages.Auctioneer, messages.VerbJob, func(messages.JobRequest) (j messages.JobDetail, err error) {
-		j.Spec.Stages = []messages.Stage{{Name: "map"}, {Name: "reduce", Array: messages.Array{{First: 10, Last: 50, Step: 10}}}}
-		j.Stages = []messages.StageStatus{{Name: "map"}, {Name: "reduce"}}
+	answer(s, messages.Auctioneer, messages.VerbJob, func(jobmsg.JobRequest) (j jobmsg.JobDetail, err error) {
+		j.Spec.Stages = []jobmsg.Stage{{Name: "map"}, {Name: "reduce", Array: jobmsg.Array{{First: 10, Last: 50, Step: 10}}}}
+		j.Stages = []jobmsg.StageStatus{{Name: "map"}, {Name: "reduce"}}
 		return j, nil
 	})
 	for line, want := range map[string]string{
@@ -492,8 +495,8 @@ func TestTasksOfAJobAreCancelled(t *testing.T) {
 
 func TestBooksThatDoNotBalanceExitWith1(t *testing.T) {
 	s := newSite(t)
-	answer(s, messages.Bank, messages.VerbBooks, func(messages.BooksRequest) (messages.BooksReply, error) {
-		return messages.BooksReply{Message: "hm"}, nil
+	answer(s, messages.Bank, messages.VerbBooks, func(money.BooksRequest) (money.BooksReply, error) {
+		return money.BooksReply{Message: "hm"}, nil
 	})
 	s.run("books").expect(t, cli.CodeFailed, "The books do NOT balance", "")
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/deploy/identity/certificate"
 	"github.com/candor-grid/candor/deploy/identity/natsserver"
 	"github.com/candor-grid/candor/deploy/identity/natstest"
-	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // natsServer starts a NATS server on loopback.
@@ -44,7 +44,7 @@ func TestOverNATS(t *testing.T) {
 	t.Cleanup(func() { conn.Close() })
 	s.conn = conn
 	submissions(s)
-	progressing(s, messages.JobSummary{State: messages.Running}, messages.JobSummary{State: messages.Failed, ExitCode: 9})
+	progressing(s, job.JobSummary{State: job.Running}, job.JobSummary{State: job.Failed, ExitCode: 9})
 	s.in = "date"
 	s.run("submit", "-b", "1", "--wait").expect(t, 9, "Submitted job 17", "Job 17: Running")
 	if s.callers[0] != "alice" {

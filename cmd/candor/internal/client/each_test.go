@@ -9,18 +9,19 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // together makes the site accept several jobs in one request. It refuses jobs with the name "dear.sh". It returns the
 // requests.
-func together(s *fakeSite) *[]messages.SubmitRequest {
-	taken, known := &[]messages.SubmitRequest{}, map[string]messages.JobID{}
-	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (reply messages.SubmitReply, err error) {
+func together(s *fakeSite) *[]job.SubmitRequest {
+	taken, known := &[]job.SubmitRequest{}, map[string]messages.JobID{}
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (reply job.SubmitReply, err error) {
 		*taken = append(*taken, r)
 		for _, j := range r.Jobs {
-			o := messages.SubmitOutcome{Market: "main", Payer: "alice", Held: j.Spec.Budget, Tasks: 1}
+			o := job.SubmitOutcome{Market: "main", Payer: "alice", Held: j.Spec.Budget, Tasks: 1}
 			if j.Spec.Name == "dear.sh" {
-				o = messages.SubmitOutcome{Error: messages.Errorf(messages.Insufficient, "account alice has 1 credit")}
+				o = job.SubmitOutcome{Error: messages.Errorf(messages.Insufficient, "account alice has 1 credit")}
 			} else if o.Job = known[j.Key]; o.Job == 0 {
 				o.Job = messages.JobID(len(known) + 1)
 				known[j.Key] = o.Job
@@ -28,7 +29,7 @@ func together(s *fakeSite) *[]messages.SubmitRequest {
 			reply.Jobs = append(reply.Jobs, o)
 		}
 		if r.Jobs == nil {
-			reply = messages.SubmitReply{Job: 99, Payer: "alice", Site: r.Site, Held: r.Spec.Budget}
+			reply = job.SubmitReply{Job: 99, Payer: "alice", Site: r.Site, Held: r.Spec.Budget}
 		}
 		return reply, nil
 	})
@@ -62,7 +63,7 @@ func TestSubmitEach(t *testing.T) {
 	s.run("submit", "-b", "1", "--key", "k", "--id-only", "--each").expect(t, 0, "2\n1\n", "")
 	s.run("submit", "-b", "1", "--id-only", "--each", "-").expect(t, 0, "4\n5\n", "")
 	got = s.run("submit", "-b", "1", "--key", "k", "--json", "--each", a, bad, b, "none.sh")
-	var reply messages.SubmitReply
+	var reply job.SubmitReply
 	if err := json.Unmarshal([]byte(got.out), &reply); err != nil || got.code != cli.CodeUsage || len(reply.Jobs) != 4 || reply.Jobs[3].Error == nil || reply.Jobs[3].Error.Kind != messages.Invalid ||
 		reply.Jobs[0].Job != 1 || reply.Jobs[1].Error == nil || reply.Jobs[1].Error.Kind != messages.Invalid || reply.Jobs[2].Job != 2 {
 		t.Errorf("%v, %+v", err, got)
@@ -88,7 +89,7 @@ func TestSubmitEachInParts(t *testing.T) {
 		files []string
 		want  []int
 	}{
-		{slices.Repeat([]string{"small.sh"}, 2*messages.MaxSubmitted+1), []int{messages.MaxSubmitted, messages.MaxSubmitted, 1}},
+		{slices.Repeat([]string{"small.sh"}, 2*job.MaxSubmitted+1), []int{job.MaxSubmitted, job.MaxSubmitted, 1}},
 		{slices.Repeat([]string{"large.sh"}, 7), []int{3, 3, 1}},
 		{[]string{"small.sh", "away.sh", "small.sh"}, []int{0, 2}},
 	} {
@@ -116,15 +117,15 @@ func TestSubmitEachWaits(t *testing.T) {
 		args = append(args, s.path("a.sh"))
 	}
 	looks := 0
-	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (reply messages.JobsReply, err error) {
+	answer(s, messages.Auctioneer, messages.VerbJobs, func(r job.JobsRequest) (reply job.JobsReply, err error) {
 		looks++
 		for i, id := range r.Jobs {
-			j := messages.JobSummary{Job: id, Charged: 1000, State: messages.Completed}
-			if j.State = messages.Running; i < 500 {
-				j.State = messages.Completed
+			j := job.JobSummary{Job: id, Charged: 1000, State: job.Completed}
+			if j.State = job.Running; i < 500 {
+				j.State = job.Completed
 			}
 			if id == 40 || id == 700 {
-				j.State, j.ExitCode = messages.Failed, messages.Exit(id/10)
+				j.State, j.ExitCode = job.Failed, job.Exit(id/10)
 			}
 			if r.States == nil || slices.Contains(r.States, j.State.String()) {
 				reply.Jobs = append(reply.Jobs, j)
@@ -139,7 +140,7 @@ func TestSubmitEachWaits(t *testing.T) {
 		t.Errorf("%d requests to wait for 1,200 jobs", looks)
 	}
 	got = s.run(append(args[:4:4], "--each", "--json", args[5], args[6])...)
-	var reply messages.JobsReply
+	var reply job.JobsReply
 	if err := json.Unmarshal([]byte(got.out), &reply); err != nil || got.code != 0 || len(reply.Jobs) != 2 {
 		t.Errorf("%v, %+v", err, got)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // TestNoFlagIsEmpty gives an empty value to every flag of every command, as a script with an unset variable does.
@@ -37,13 +38,13 @@ func TestNoFlagIsEmpty(t *testing.T) {
 func TestEmptyValuesChangeNothing(t *testing.T) {
 	s := fullSite(t)
 	asked := false
-	answer(s, messages.Auctioneer, messages.VerbCancel, func(messages.CancelRequest) (messages.CancelReply, error) {
+	answer(s, messages.Auctioneer, messages.VerbCancel, func(job.CancelRequest) (job.CancelReply, error) {
 		asked = true
-		return messages.CancelReply{}, nil
+		return job.CancelReply{}, nil
 	})
-	answer(s, messages.Auctioneer, messages.VerbRequeue, func(messages.RequeueRequest) (messages.RequeueReply, error) {
+	answer(s, messages.Auctioneer, job.VerbRequeue, func(job.RequeueRequest) (job.RequeueReply, error) {
 		asked = true
-		return messages.RequeueReply{}, nil
+		return job.RequeueReply{}, nil
 	})
 	const flag, argument = `"": the value is empty: set the shell variable that gives it, or leave the flag out`, `"": the value is empty`
 	for _, c := range []struct {
@@ -71,8 +72,8 @@ func TestEmptyValuesChangeNothing(t *testing.T) {
 		t.Error("the site was asked to change something")
 	}
 	s.write("show.sh", "#!/bin/sh\necho \"[$1]\"\n")
-	answer(s, messages.Auctioneer, messages.VerbSubmit, func(messages.SubmitRequest) (messages.SubmitReply, error) {
-		return messages.SubmitReply{Job: 1}, nil
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(job.SubmitRequest) (job.SubmitReply, error) {
+		return job.SubmitReply{Job: 1}, nil
 	})
 	s.run("submit", "--budget", "1", s.path("show.sh"), "").expect(t, cli.CodeOK, "job 1", "")
 }

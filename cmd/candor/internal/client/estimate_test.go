@@ -8,19 +8,22 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
-func someSpread(seconds float64) messages.Spread {
+func someSpread(seconds float64) market.Spread {
 	d := func(x float64) messages.Duration { return messages.Duration(x * float64(time.Second)) }
-	return messages.Spread{Low: d(seconds / 2), Median: d(seconds), High: d(3 * seconds), Mean: d(1.2 * seconds)}
+	return market.Spread{Low: d(seconds / 2), Median: d(seconds), High: d(3 * seconds), Mean: d(1.2 * seconds)}
 }
 
-func someEstimate() messages.EstimateReply {
-	return messages.EstimateReply{
-		Utility: messages.UtilityReply{Runs: 12, Default: 0.07, Determined: true, Residual: 0.04, Condition: 3,
-			Utility: messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: "map", Weight: 1.7}, {Class: "reduce", Weight: 0.3}}},
-			Errors:  messages.Weights{{Class: "map", Weight: 0.1}, {Class: "reduce", Weight: 0.02}}},
-		Stages: []messages.RuntimeEstimate{
+func someEstimate() market.EstimateReply {
+	return market.EstimateReply{
+		Utility: market.UtilityReply{Runs: 12, Default: 0.07, Determined: true, Residual: 0.04, Condition: 3,
+			Utility: job.Utility{Form: job.Linear, Weights: job.Weights{{Class: "map", Weight: 1.7}, {Class: "reduce", Weight: 0.3}}},
+			Errors:  job.Weights{{Class: "map", Weight: 0.1}, {Class: "reduce", Weight: 0.02}}},
+		Stages: []market.RuntimeEstimate{
 			{Stage: "count", Spread: someSpread(60), Robust: messages.Duration(4 * time.Minute), Divergence: 0.2, Samples: []float64{30, 60, 180}, Runs: 8.6, Source: "runs of this command by this user"},
 			{Stage: "total", Source: "nothing is known"},
 		},
@@ -28,12 +31,12 @@ func someEstimate() messages.EstimateReply {
 	}
 }
 
-func someClasses() messages.ClassesReply {
-	bounds := []messages.ParameterBounds{{Parameter: "max", High: 1000}, {Parameter: "deadline", High: 86400}}
-	return messages.ClassesReply{Classes: []messages.ClassEstimate{
-		{Profile: messages.Profile{Name: "due", Class: messages.Hard, Bounds: bounds}, Samples: 1234, Outside: 3, Accounts: 40, Kernels: 1024, Effective: 1100,
+func someClasses() market.ClassesReply {
+	bounds := []job.ParameterBounds{{Parameter: "max", High: 1000}, {Parameter: "deadline", High: 86400}}
+	return market.ClassesReply{Classes: []market.ClassEstimate{
+		{Profile: job.Profile{Name: "due", Class: job.Hard, Bounds: bounds}, Samples: 1234, Outside: 3, Accounts: 40, Kernels: 1024, Effective: 1100,
 			Screened: 0.031, Bandwidth: []float64{20, 3000}, Mean: []float64{250.5, 40000}, Deviation: []float64{100, 9000}, Moved: 0.002, MovedBy: 0.001},
-		{Profile: messages.Profile{Name: "new", Class: messages.Hard, Bounds: bounds}, Prior: 1, Bandwidth: []float64{180, 15000}, Mean: []float64{500, 43000}, Deviation: []float64{270, 23000}},
+		{Profile: job.Profile{Name: "new", Class: job.Hard, Bounds: bounds}, Prior: 1, Bandwidth: []float64{180, 15000}, Mean: []float64{500, 43000}, Deviation: []float64{270, 23000}},
 	}}
 }
 
@@ -46,22 +49,22 @@ stages:
 `
 
 // presentOffer is what the site says of a job at present prices.
-func presentOffer(messages.OffersRequest) (messages.OffersReply, error) {
+func presentOffer(clearing.OffersRequest) (clearing.OffersReply, error) {
 	now := 24 * credit / 10
-	return messages.OffersReply{Offers: []messages.Offer{{Site: "west", Market: "main", Mechanism: messages.Proportional, Start: 1, Width: 4, Price: 2 * credit, Basis: "each task takes 4 slots",
-		Cheapest: []messages.CheapHour{{Class: "map", Slots: 4, Bids: true, Start: messages.TimeOf(time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)), Price: 3 * credit / 10, Now: &now}}}}}, nil
+	return clearing.OffersReply{Offers: []clearing.Offer{{Site: "west", Market: "main", Mechanism: market.Proportional, Start: 1, Width: 4, Price: 2 * credit, Basis: "each task takes 4 slots",
+		Cheapest: []clearing.CheapHour{{Class: "map", Slots: 4, Bids: true, Start: messages.TimeOf(time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)), Price: 3 * credit / 10, Now: &now}}}}}, nil
 }
 
 func estimating(t *testing.T) *fakeSite {
 	s := newSite(t)
-	answer(s, messages.Estimator, messages.VerbEstimate, func(r messages.EstimateRequest) (messages.EstimateReply, error) {
+	answer(s, messages.Estimator, market.VerbEstimate, func(r market.EstimateRequest) (market.EstimateReply, error) {
 		if r.Account != "" || r.Spec.Name != "flights" || len(r.Spec.Stages) != 2 {
 			t.Errorf("asked for %+v", r)
 		}
 		return someEstimate(), nil
 	})
-	answer(s, messages.Auctioneer, messages.VerbOffers, presentOffer)
-	answer(s, messages.Estimator, messages.VerbClasses, func(messages.Empty) (messages.ClassesReply, error) { return someClasses(), nil })
+	answer(s, messages.Auctioneer, clearing.VerbOffers, presentOffer)
+	answer(s, messages.Estimator, market.VerbClasses, func(messages.Empty) (market.ClassesReply, error) { return someClasses(), nil })
 	s.write("job.yaml", jobOfTwoStages)
 	return s
 }
@@ -74,26 +77,26 @@ func TestEstimateViews(t *testing.T) {
 		golden(t, name+".txt", got.out)
 	}
 	declared := someEstimate()
-	declared.Declared, declared.Completion, declared.Runs = true, messages.Spread{}, 0
+	declared.Declared, declared.Completion, declared.Runs = true, market.Spread{}, 0
 	few := func(s *fakeSite) {
 		s.write("job.yaml", strings.Replace(jobOfTwoStages, "flights", "x", 1))
-		gives[messages.EstimateRequest](messages.Estimator, messages.VerbEstimate, declared)(s)
-		refuse[messages.OffersRequest](s, messages.Auctioneer, messages.VerbOffers, messages.Errorf(messages.Unavailable, "no replica leads"))
+		gives[market.EstimateRequest](messages.Estimator, market.VerbEstimate, declared)(s)
+		refuse[clearing.OffersRequest](s, messages.Auctioneer, clearing.VerbOffers, messages.Errorf(messages.Unavailable, "no replica leads"))
 	}
 	checkViews(t, map[string]view{
 		"estimate_declared": {"estimate $DIR/job.yaml", few},
-		"classes_none":      {"estimate classes", gives[messages.Empty](messages.Estimator, messages.VerbClasses, messages.ClassesReply{})},
+		"classes_none":      {"estimate classes", gives[messages.Empty](messages.Estimator, market.VerbClasses, market.ClassesReply{})},
 	})
 }
 
 func TestEstimateAsJSON(t *testing.T) {
 	s := estimating(t)
-	var job messages.EstimateReply
+	var job market.EstimateReply
 	if got := s.run("estimate", "--json", s.path("job.yaml")); json.Unmarshal([]byte(got.out), &job) != nil || job.Completion.Median != someEstimate().Completion.Median ||
 		!strings.Contains(got.out, `"start"`) {
 		t.Errorf("%+v", got)
 	}
-	var classes messages.ClassesReply
+	var classes market.ClassesReply
 	if got := s.run("estimate", "classes", "--json"); json.Unmarshal([]byte(got.out), &classes) != nil || classes.Classes[0].Samples != 1234 {
 		t.Errorf("%+v", got)
 	}
@@ -106,7 +109,7 @@ func TestEstimateRefusals(t *testing.T) {
 	s.run("estimate", s.path("none.yaml")).expect(t, cli.CodeUsage, "", "none.yaml")
 	s.run("estimate", "classes", "more").expect(t, cli.CodeUsage, "", "")
 	refused := newSite(t)
-	refuse[messages.EstimateRequest](refused, messages.Estimator, messages.VerbEstimate, messages.Errorf(messages.NotFound, "market: there is no market \"x\""))
+	refuse[market.EstimateRequest](refused, messages.Estimator, market.VerbEstimate, messages.Errorf(messages.NotFound, "market: there is no market \"x\""))
 	refused.write("job.yaml", jobOfTwoStages)
 	refused.run("estimate", refused.path("job.yaml")).expect(t, cli.CodeNotFound, "", "there is no market")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // noon is the present time in every test.
@@ -87,7 +88,7 @@ func serveAt[Req, Rep any](s *fakeSite, subject, verb string, f func(Req) (Rep, 
 
 // reply makes the site answer every request of one kind with the same reply.
 func reply[Rep any](s *fakeSite, actor, verb string, r Rep) {
-	answer(s, actor, verb, func(messages.JobRequest) (Rep, error) { return r, nil })
+	answer(s, actor, verb, func(job.JobRequest) (Rep, error) { return r, nil })
 }
 
 // refuse makes the site answer every request of one kind with an error.

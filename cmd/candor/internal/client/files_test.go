@@ -12,6 +12,7 @@ import (
 	"github.com/candor-grid/candor/deploy/depot"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // withDepot gives the site a depot, which stores files.
@@ -25,10 +26,10 @@ func withDepot(s *fakeSite) {
 }
 
 // stored returns the content of a file of alice in the depot.
-func stored(s *fakeSite, f messages.File) string {
+func stored(s *fakeSite, f job.File) string {
 	s.t.Helper()
 	var content strings.Builder
-	err := bus.ReceiveFile(s.t.Context(), s.net.Connect("alice"), messages.Subject("west", messages.Depot, messages.VerbGet, "alice"), messages.Attempt{}, f, &content)
+	err := bus.ReceiveFile(s.t.Context(), s.net.Connect("alice"), messages.Subject("west", messages.Depot, job.VerbGet, "alice"), messages.Attempt{}, f, &content)
 	if err != nil {
 		s.t.Error(err)
 	}
@@ -92,7 +93,7 @@ func TestSubmitRefusesFiles(t *testing.T) {
 	if err := os.WriteFile(s.path("big"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(s.path("big"), messages.MaxFile+1); err != nil {
+	if err := os.Truncate(s.path("big"), job.MaxFile+1); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -125,11 +126,11 @@ func TestSubmitRefusesFiles(t *testing.T) {
 // withOutputs returns a site with a job whose tasks left one file each. The content of task i's file is i.
 func withOutputs(t *testing.T, tasks int, name string) *fakeSite {
 	s := newSite(t)
-	reply(s, messages.Auctioneer, messages.VerbJob, messages.JobDetail{
-		JobSummary: messages.JobSummary{Job: 5, Account: "alice"},
-		Spec:       messages.JobSpec{Stages: []messages.Stage{{Name: "main", Outputs: []string{"*"}}}},
-		Stages:     []messages.StageStatus{{Name: "main", Tasks: tasks}}})
-	var all []messages.TaskOutputs
+	reply(s, messages.Auctioneer, messages.VerbJob, job.JobDetail{
+		JobSummary: job.JobSummary{Job: 5, Account: "alice"},
+		Spec:       job.JobSpec{Stages: []job.Stage{{Name: "main", Outputs: []string{"*"}}}},
+		Stages:     []job.StageStatus{{Name: "main", Tasks: tasks}}})
+	var all []job.TaskOutputs
 	content := map[string]string{}
 	for i := range tasks {
 		f, err := bus.Digest(name, strings.NewReader(fmt.Sprint(i)))
@@ -137,20 +138,20 @@ func withOutputs(t *testing.T, tasks int, name string) *fakeSite {
 			t.Fatal(err)
 		}
 		content[f.Digest] = fmt.Sprint(i)
-		all = append(all, messages.TaskOutputs{Attempt: attempt(0, uint32(i), 1), Files: []messages.File{f}})
+		all = append(all, job.TaskOutputs{Attempt: attempt(0, uint32(i), 1), Files: []job.File{f}})
 	}
-	answer(s, messages.Depot, messages.VerbOutputs, func(r messages.OutputsRequest) (messages.OutputsReply, error) {
+	answer(s, messages.Depot, job.VerbOutputs, func(r job.OutputsRequest) (job.OutputsReply, error) {
 		if r.Account != "alice" {
-			return messages.OutputsReply{}, messages.Errorf(messages.PermissionDenied, "account: %q has no job 5", r.Account)
+			return job.OutputsReply{}, messages.Errorf(messages.PermissionDenied, "account: %q has no job 5", r.Account)
 		}
 		end := min(r.From+1, uint32(tasks)) // one task in each answer
-		return messages.OutputsReply{Tasks: all[r.From:end], Next: end}, nil
+		return job.OutputsReply{Tasks: all[r.From:end], Next: end}, nil
 	})
-	answer(s, messages.Depot, messages.VerbGet, func(r messages.GetRequest) (messages.GetReply, error) {
+	answer(s, messages.Depot, job.VerbGet, func(r job.GetRequest) (job.GetReply, error) {
 		if r.Account != "alice" {
-			return messages.GetReply{}, messages.Errorf(messages.PermissionDenied, "account: %q has no such file", r.Account)
+			return job.GetReply{}, messages.Errorf(messages.PermissionDenied, "account: %q has no such file", r.Account)
 		}
-		return messages.GetReply{Size: int64(len(content[r.Digest])), Data: []byte(content[r.Digest])}, nil
+		return job.GetReply{Size: int64(len(content[r.Digest])), Data: []byte(content[r.Digest])}, nil
 	})
 	return s
 }
@@ -230,14 +231,14 @@ func TestFetchStaysInItsDirectory(t *testing.T) {
 
 func TestFetchNothing(t *testing.T) {
 	s := newSite(t)
-	detail := messages.JobDetail{JobSummary: messages.JobSummary{Job: 5, Account: "alice"}, Spec: messages.JobSpec{Stages: make([]messages.Stage, 1)},
-		Stages: []messages.StageStatus{{Name: "main", Tasks: 1}}}
-	answer(s, messages.Auctioneer, messages.VerbJob, func(messages.JobRequest) (messages.JobDetail, error) { return detail, nil })
+	detail := job.JobDetail{JobSummary: job.JobSummary{Job: 5, Account: "alice"}, Spec: job.JobSpec{Stages: make([]job.Stage, 1)},
+		Stages: []job.StageStatus{{Name: "main", Tasks: 1}}}
+	answer(s, messages.Auctioneer, messages.VerbJob, func(job.JobRequest) (job.JobDetail, error) { return detail, nil })
 	withDepot(s)
 	s.run("fetch", "5").expect(t, 3, "", "job 5 keeps no files: name files with --output")
 	detail.Spec.Stages[0].Outputs = []string{"*"}
 	s.run("fetch", "5").expect(t, 3, "", "job 5 is Waiting, and task main.0 has not left files")
-	detail.State = messages.Completed
+	detail.State = job.Completed
 	s.run("fetch", "5").expect(t, 3, "", "the depot has no list of the files of 1 of 1 task:")
 }
 
@@ -245,10 +246,10 @@ func TestFetchNothing(t *testing.T) {
 // were there before could be taken for the result.
 func TestFetchSaysThatNothingMatched(t *testing.T) {
 	s := newSite(t)
-	reply(s, messages.Auctioneer, messages.VerbJob, messages.JobDetail{JobSummary: messages.JobSummary{Job: 5, Account: "alice"},
-		Spec: messages.JobSpec{Stages: []messages.Stage{{Outputs: []string{"*.csv", "out/*"}}}}, Stages: []messages.StageStatus{{Name: "main", Tasks: 1}}})
-	answer(s, messages.Depot, messages.VerbOutputs, func(messages.OutputsRequest) (messages.OutputsReply, error) {
-		return messages.OutputsReply{Tasks: []messages.TaskOutputs{{Attempt: attempt(0, 0, 1)}}, Next: 1}, nil
+	reply(s, messages.Auctioneer, messages.VerbJob, job.JobDetail{JobSummary: job.JobSummary{Job: 5, Account: "alice"},
+		Spec: job.JobSpec{Stages: []job.Stage{{Outputs: []string{"*.csv", "out/*"}}}}, Stages: []job.StageStatus{{Name: "main", Tasks: 1}}})
+	answer(s, messages.Depot, job.VerbOutputs, func(job.OutputsRequest) (job.OutputsReply, error) {
+		return job.OutputsReply{Tasks: []job.TaskOutputs{{Attempt: attempt(0, 0, 1)}}, Next: 1}, nil
 	})
 	for _, list := range []string{"--list=false", "--list"} {
 		s.run("fetch", "5", list).expect(t, 0, "No file of 1 ended task fits the --output patterns of job 5: *.csv, out/*\n", "")

@@ -5,6 +5,8 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // TestHoldsSayWhatTheyAreFor checks that the list of holds says what each hold is for, and what ends it.
@@ -12,7 +14,7 @@ func TestHoldsSayWhatTheyAreFor(t *testing.T) {
 	held := func(s *fakeSite) {
 		r := fullAccount()
 		r.Frozen, r.Why = "", ""
-		r.Pending = []messages.PendingHold{
+		r.Pending = []money.PendingHold{
 			{ID: "job/west/alice/k1", Amount: 2 * credit, Expires: at(3600), By: "$auctioneer", Member: "alice", Payee: "$site"},
 			{ID: "job/west/alice/k2", Amount: credit, Expires: at(1800), By: "$auctioneer", Member: "alice", Payee: "$site"},
 			{ID: "job/west/bob/k3", Amount: 3 * credit, Expires: at(1800), By: "$auctioneer", Member: "bob", Payee: "$site"},
@@ -20,7 +22,7 @@ func TestHoldsSayWhatTheyAreFor(t *testing.T) {
 			{ID: "$bank/remittance/y", Amount: 500_000, By: "alice", Member: "alice", Payee: "$peer/east"},
 		}
 		r.Holds = 6
-		answer(s, messages.Bank, messages.VerbAccount, func(q messages.AccountRequest) (messages.AccountReply, error) {
+		answer(s, messages.Bank, messages.VerbAccount, func(q money.AccountRequest) (money.AccountReply, error) {
 			if !q.Holds {
 				t.Error("the holds were not asked for")
 			}
@@ -28,11 +30,11 @@ func TestHoldsSayWhatTheyAreFor(t *testing.T) {
 		})
 	}
 	known := func(s *fakeSite) {
-		answer(s, messages.Auctioneer, messages.VerbJobs, func(q messages.JobsRequest) (messages.JobsReply, error) {
+		answer(s, messages.Auctioneer, messages.VerbJobs, func(q job.JobsRequest) (job.JobsReply, error) {
 			if q.All {
-				return messages.JobsReply{}, messages.Errorf(messages.PermissionDenied, "operators only")
+				return job.JobsReply{}, messages.Errorf(messages.PermissionDenied, "operators only")
 			}
-			return messages.JobsReply{Jobs: []messages.JobSummary{{Job: 17, Hold: "job/west/alice/k1"}}}, nil
+			return job.JobsReply{Jobs: []job.JobSummary{{Job: 17, Hold: "job/west/alice/k1"}}}, nil
 		})
 	}
 	checkViews(t, map[string]view{

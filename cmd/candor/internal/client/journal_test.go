@@ -18,6 +18,7 @@ import (
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // keptBooks is a site that answers requests for a bank's journal.
@@ -25,8 +26,8 @@ type keptBooks struct {
 	site        *fakeSite
 	ledger      *ledger.Ledger
 	records     [][]byte
-	standings   []messages.Standing
-	checkpoints []messages.Checkpoint
+	standings   []money.Standing
+	checkpoints []money.Checkpoint
 	signer      nkeys.KeyPair
 }
 
@@ -37,9 +38,9 @@ func withBooks(t *testing.T) *keptBooks {
 		t.Fatal(err)
 	}
 	for i, c := range []ledger.Command{
-		{Verb: ledger.Grant, By: "ops", Grant: messages.GrantRequest{Key: "k", Account: "alice", Amount: 10 * messages.Credit}},
-		{Verb: ledger.Transfers, By: "$auctioneer", Rank: ledger.Service, Transfers: []messages.Transfer{{ID: "h", Kind: messages.Hold, Debit: "alice", Member: "alice", Amount: 4}}},
-		{Verb: ledger.Transfers, By: "$auctioneer", Rank: ledger.Service, Transfers: []messages.Transfer{{ID: "c", Kind: messages.Post, Pending: "h", Credit: "$site", Amount: 3}}},
+		{Verb: ledger.Grant, By: "ops", Grant: money.GrantRequest{Key: "k", Account: "alice", Amount: 10 * messages.Credit}},
+		{Verb: ledger.Transfers, By: "$auctioneer", Rank: ledger.Service, Transfers: []money.Transfer{{ID: "h", Kind: money.Hold, Debit: "alice", Member: "alice", Amount: 4}}},
+		{Verb: ledger.Transfers, By: "$auctioneer", Rank: ledger.Service, Transfers: []money.Transfer{{ID: "c", Kind: money.Post, Pending: "h", Credit: "$site", Amount: 3}}},
 	} {
 		c.At = messages.Time(1_790_000_000_000_000 + i)
 		b.ledger.Apply(c.Encode())
@@ -56,16 +57,16 @@ func withBooks(t *testing.T) *keptBooks {
 		t.Fatal(err)
 	}
 	b.sign(t, kept.Count(), kept.Head())
-	answer(b.site, messages.Bank, messages.VerbJournal, b.journal)
-	answer(b.site, messages.Bank, messages.VerbCheckpoints, func(messages.CheckpointsRequest) (messages.CheckpointsReply, error) {
-		return messages.CheckpointsReply{Checkpoints: b.checkpoints}, nil
+	answer(b.site, messages.Bank, money.VerbJournal, b.journal)
+	answer(b.site, messages.Bank, money.VerbCheckpoints, func(money.CheckpointsRequest) (money.CheckpointsReply, error) {
+		return money.CheckpointsReply{Checkpoints: b.checkpoints}, nil
 	})
 	return b
 }
 
 func (b *keptBooks) sign(t *testing.T, records uint64, head ledger.Head) {
 	t.Helper()
-	c, err := history.Sign(b.signer, messages.Checkpoint{Site: "west", Records: records, Head: hex.EncodeToString(head[:])})
+	c, err := history.Sign(b.signer, money.Checkpoint{Site: "west", Records: records, Head: hex.EncodeToString(head[:])})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,12 +83,12 @@ func (b *keptBooks) run(args ...string) result {
 }
 
 // journal answers a request with at most two records.
-func (b *keptBooks) journal(r messages.JournalRequest) (messages.JournalReply, error) {
+func (b *keptBooks) journal(r money.JournalRequest) (money.JournalReply, error) {
 	kept := b.ledger.History()
 	head := kept.Head()
-	reply := messages.JournalReply{Count: kept.Count(), Head: hex.EncodeToString(head[:]), Records: []messages.JournalRecord{}}
+	reply := money.JournalReply{Count: kept.Count(), Head: hex.EncodeToString(head[:]), Records: []money.JournalRecord{}}
 	for n := int(r.After); n < len(b.records) && n < int(r.After)+2; n++ {
-		reply.Records = append(reply.Records, messages.JournalRecord{Number: uint64(n + 1), Data: b.records[n]})
+		reply.Records = append(reply.Records, money.JournalRecord{Number: uint64(n + 1), Data: b.records[n]})
 	}
 	reply.More = int(r.After)+2 < len(b.records)
 	if r.Standings {
@@ -121,11 +122,11 @@ func TestVerifySaysWhatItChecked(t *testing.T) {
 // whatever records follow.
 func TestCheckpointShowsAPaymentThatWasLeftOut(t *testing.T) {
 	grant := func(at int, to messages.Name) ledger.Command {
-		return ledger.Command{At: messages.Time(at), Verb: ledger.Grant, By: "ops", Grant: messages.GrantRequest{Key: to, Account: to, Amount: 10 * messages.Credit}}
+		return ledger.Command{At: messages.Time(at), Verb: ledger.Grant, By: "ops", Grant: money.GrantRequest{Key: to, Account: to, Amount: 10 * messages.Credit}}
 	}
 	pay := func(at int, from, to messages.Name) ledger.Command {
 		return ledger.Command{At: messages.Time(at), Verb: ledger.Transfers, By: "$auctioneer", Rank: ledger.Service,
-			Transfers: []messages.Transfer{{ID: fmt.Sprint(at), Kind: messages.Posted, Debit: from, Credit: to, Amount: 4}}}
+			Transfers: []money.Transfer{{ID: fmt.Sprint(at), Kind: money.Posted, Debit: from, Credit: to, Amount: 4}}}
 	}
 	booksOf := func(commands ...ledger.Command) *ledger.Ledger {
 		l := ledger.New()
@@ -187,7 +188,7 @@ func TestVerifySeesWhatIsWrong(t *testing.T) {
 		"a record altered":        {func(_ *testing.T, b *keptBooks) { b.records[2][len(b.records[2])-3]++ }, nil, "the books do NOT verify"},
 		"a record left out":       {func(_ *testing.T, b *keptBooks) { b.records = b.records[:3] }, nil, "records are missing at the end"},
 		"a balance":               {func(_ *testing.T, b *keptBooks) { b.standings[2].Balance++ }, nil, "the bank states balance 9.999998"},
-		"an account too many":     {func(_ *testing.T, b *keptBooks) { b.standings = append(b.standings, messages.Standing{Account: "eve"}) }, nil, "the bank states 4 accounts"},
+		"an account too many":     {func(_ *testing.T, b *keptBooks) { b.standings = append(b.standings, money.Standing{Account: "eve"}) }, nil, "the bank states 4 accounts"},
 		"another history signed":  {func(t *testing.T, b *keptBooks) { b.checkpoints = nil; b.sign(t, 3, ledger.Head{1}) }, nil, "signed another history"},
 		"a signature altered":     {func(_ *testing.T, b *keptBooks) { b.checkpoints[0].At++ }, nil, "does not have the signature"},
 		"signed by somebody else": {func(*testing.T, *keptBooks) {}, []string{"--key", other}, "and the site's is " + other},
@@ -245,7 +246,7 @@ func TestVerifyWithoutASite(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.sign(t, 9, ledger.Head{9})
-	for i, c := range []messages.Checkpoint{b.checkpoints[0], b.checkpoints[len(b.checkpoints)-1]} {
+	for i, c := range []money.Checkpoint{b.checkpoints[0], b.checkpoints[len(b.checkpoints)-1]} {
 		if err := kept.Add(c); err != nil {
 			t.Fatal(err)
 		}

@@ -6,23 +6,25 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // TestLogsSayWhatIsMissing checks that a line of its own says which output is missing. If lines have the name of the
 // task, this line has it too.
 func TestLogsSayWhatIsMissing(t *testing.T) {
 	s := newSite(t)
-	serveAt(s, messages.LogsSubject("west", "n1", "*"), "logs", func(r messages.LogsRequest) (messages.LogsReply, error) {
+	serveAt(s, messages.LogsSubject("west", "n1", "*"), "logs", func(r agent.LogsRequest) (agent.LogsReply, error) {
 		if r.Offset == 0 {
-			return messages.LogsReply{Data: []byte("first\nhal"), Next: 9}, nil
+			return agent.LogsReply{Data: []byte("first\nhal"), Next: 9}, nil
 		}
-		return messages.LogsReply{Data: []byte("f\nlast\n"), Next: 1016, Missing: 1000, End: true}, nil
+		return agent.LogsReply{Data: []byte("f\nlast\n"), Next: 1016, Missing: 1000, End: true}, nil
 	})
 	n := 1
-	withTasks(s, func() []messages.TaskStatus {
-		return []messages.TaskStatus{task(attempt(0, 0, 1), "n1"), task(attempt(0, 1, 1), "n1")}[:n]
+	withTasks(s, func() []job.TaskStatus {
+		return []job.TaskStatus{task(attempt(0, 0, 1), "n1"), task(attempt(0, 1, 1), "n1")}[:n]
 	})
-	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Completed, 2, 0))
+	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(job.Completed, 2, 0))
 	const line = "[candor: 1,000 bytes of the output are missing here: the site keeps no more of one output]\n"
 	one := []string{"logs", "5", "--stage", "map", "--task", "0"}
 	s.run(one...).expect(t, cli.CodeOK, "first\nhal\n"+line+"f\nlast\n", "")

@@ -8,6 +8,9 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // written is the standard output of each attempt of job 5, by node and attempt. Standard error is the same text in
@@ -23,26 +26,26 @@ const chunk = 4
 
 // withNode makes a node of the site answer with the output in w. ended reports whether an attempt has ended.
 func withNode(s *fakeSite, node messages.Name, w written, ended func(messages.Attempt) bool) {
-	serveAt(s, messages.LogsSubject("west", node, "*"), "logs", func(r messages.LogsRequest) (messages.LogsReply, error) {
+	serveAt(s, messages.LogsSubject("west", node, "*"), "logs", func(r agent.LogsRequest) (agent.LogsReply, error) {
 		text, ok := w[r.Attempt]
 		if !ok {
-			return messages.LogsReply{}, messages.Errorf(messages.NotFound, "attempt %v: did not run on this node", r.Attempt)
+			return agent.LogsReply{}, messages.Errorf(messages.NotFound, "attempt %v: did not run on this node", r.Attempt)
 		}
 		if r.Stderr {
 			text = strings.ToUpper(text)
 		}
 		rest := text[min(r.Offset, int64(len(text))):]
 		piece := rest[:min(len(rest), chunk)]
-		return messages.LogsReply{Data: []byte(piece), Next: r.Offset + int64(len(piece)), End: len(piece) == len(rest) && ended(r.Attempt)}, nil
+		return agent.LogsReply{Data: []byte(piece), Next: r.Offset + int64(len(piece)), End: len(piece) == len(rest) && ended(r.Attempt)}, nil
 	})
 }
 
 func always(messages.Attempt) bool { return true }
 
 // withTasks makes the site list the tasks of job 5, two on each page.
-func withTasks(s *fakeSite, tasks func() []messages.TaskStatus) {
-	answer(s, messages.Auctioneer, messages.VerbTasks, func(r messages.TasksRequest) (messages.TasksReply, error) {
-		reply := messages.TasksReply{Account: "alice"}
+func withTasks(s *fakeSite, tasks func() []job.TaskStatus) {
+	answer(s, messages.Auctioneer, messages.VerbTasks, func(r job.TasksRequest) (job.TasksReply, error) {
+		reply := job.TasksReply{Account: "alice"}
 		for _, t := range tasks() {
 			if int(t.Task.Stage) != *r.Stage || t.Task.Index < r.From {
 				continue
@@ -57,25 +60,25 @@ func withTasks(s *fakeSite, tasks func() []messages.TaskStatus) {
 	})
 }
 
-func task(a messages.Attempt, node messages.Name) messages.TaskStatus {
-	return messages.TaskStatus{Task: a.Task, Attempt: a.Number, Node: node}
+func task(a messages.Attempt, node messages.Name) job.TaskStatus {
+	return job.TaskStatus{Task: a.Task, Attempt: a.Number, Node: node}
 }
 
-func twoStages(state messages.State, maps, reduces int) messages.JobDetail {
-	return messages.JobDetail{JobSummary: messages.JobSummary{Job: 5, State: state},
-		Stages: []messages.StageStatus{{Name: "map", Tasks: maps}, {Name: "reduce", Tasks: reduces}}}
+func twoStages(state job.State, maps, reduces int) job.JobDetail {
+	return job.JobDetail{JobSummary: job.JobSummary{Job: 5, State: state},
+		Stages: []job.StageStatus{{Name: "map", Tasks: maps}, {Name: "reduce", Tasks: reduces}}}
 }
 
 // finishedJob returns a site with a job on two nodes: three map tasks, one of them in its second attempt, and a
 // reduce task.
 func finishedJob(t *testing.T) *fakeSite {
 	s := newSite(t)
-	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Completed, 3, 1))
-	withTasks(s, func() []messages.TaskStatus {
-		return []messages.TaskStatus{task(attempt(0, 0, 1), "n1"), task(attempt(0, 1, 2), "n2"), task(attempt(0, 2, 1), "n1"), task(attempt(1, 0, 1), "n2")}
+	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(job.Completed, 3, 1))
+	withTasks(s, func() []job.TaskStatus {
+		return []job.TaskStatus{task(attempt(0, 0, 1), "n1"), task(attempt(0, 1, 2), "n2"), task(attempt(0, 2, 1), "n1"), task(attempt(1, 0, 1), "n2")}
 	})
 	withNode(s, "n1", written{attempt(0, 0, 1): "alpha\nbeta\n", attempt(0, 2, 1): ""}, always)
-	reply(s, messages.Auctioneer, messages.VerbNodes, messages.NodesReply{Nodes: []messages.NodeStatus{{Node: "n0", State: "Lost"}, {Node: "n1"}, {Node: "n2"}}})
+	reply(s, messages.Auctioneer, messages.VerbNodes, market.NodesReply{Nodes: []market.NodeStatus{{Node: "n0", State: "Lost"}, {Node: "n1"}, {Node: "n2"}}})
 	withNode(s, "n2", written{attempt(0, 1, 1): "lost\n", attempt(0, 1, 2): "no end of line", attempt(1, 0, 1): "total\n"}, always)
 	return s
 }
@@ -120,8 +123,8 @@ func TestLogsSayThatThereIsNothing(t *testing.T) {
 	}
 	s = newSite(t)
 	s.width = 80
-	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Running, 3, 0))
-	withTasks(s, func() []messages.TaskStatus { return []messages.TaskStatus{task(attempt(0, 2, 1), "n1")} })
+	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(job.Running, 3, 0))
+	withTasks(s, func() []job.TaskStatus { return []job.TaskStatus{task(attempt(0, 2, 1), "n1")} })
 	withNode(s, "n1", written{attempt(0, 2, 1): ""}, always)
 	s.run("logs", "5").expect(t, cli.CodeOK, "", "candor logs: job 5 wrote nothing so far\n")
 }
@@ -158,12 +161,12 @@ func TestLogsOfWhatIsNotThere(t *testing.T) {
 	s.run("logs", "5", "--attempt", "3").expect(t, cli.CodeNotFound, "", "job 5 has no attempt 3 of tasks map.0 to map.2, reduce.0: candor tasks 5 --attempts lists the attempts")
 	s.run("logs", "5", "--attempt", "1", "-f").expect(t, cli.CodeUsage, "", "exclude each other")
 	s = newSite(t)
-	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Waiting, 1, 1))
-	withTasks(s, func() []messages.TaskStatus { return nil })
+	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(job.Waiting, 1, 1))
+	withTasks(s, func() []job.TaskStatus { return nil })
 	s.run("logs", "5").expect(t, cli.CodeNotFound, "", "job 5 is Waiting, and none of the tasks map.0, reduce.0 has started: wait with --follow")
 	s.run("logs", "5", "--stage", "reduce").expect(t, cli.CodeNotFound, "", "and task reduce.0 has not started")
 	s = newSite(t)
-	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Running, 1001, 0))
+	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(job.Running, 1001, 0))
 	s.run("logs", "5", "-f").expect(t, cli.CodeUsage, "", "at most 1000 can be followed at once: choose with --task or --stage (TooLarge)")
 }
 
@@ -171,9 +174,9 @@ func TestLogsOfWhatIsNotThere(t *testing.T) {
 // printed.
 func TestLogsGoOnWithoutANode(t *testing.T) {
 	s := newSite(t)
-	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Completed, 2, 0))
-	withTasks(s, func() []messages.TaskStatus {
-		return []messages.TaskStatus{task(attempt(0, 0, 1), "n1"), task(attempt(0, 1, 1), "n1")}
+	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(job.Completed, 2, 0))
+	withTasks(s, func() []job.TaskStatus {
+		return []job.TaskStatus{task(attempt(0, 0, 1), "n1"), task(attempt(0, 1, 1), "n1")}
 	})
 	withNode(s, "n1", written{attempt(0, 1, 1): "here\n"}, always)
 	for _, follow := range []string{"-f=false", "-f"} {
@@ -185,19 +188,19 @@ func TestLogsGoOnWithoutANode(t *testing.T) {
 func TestLogsFollow(t *testing.T) {
 	s := newSite(t)
 	asked := 0
-	steps := [][]messages.TaskStatus{
+	steps := [][]job.TaskStatus{
 		{},
 		{task(attempt(0, 0, 1), "n1")},
 		{task(attempt(0, 0, 2), "n1"), task(attempt(0, 1, 1), "n1")},
 	}
-	answer(s, messages.Auctioneer, messages.VerbJob, func(messages.JobRequest) (messages.JobDetail, error) {
-		state := messages.Running
+	answer(s, messages.Auctioneer, messages.VerbJob, func(job.JobRequest) (job.JobDetail, error) {
+		state := job.Running
 		if asked++; asked > len(steps)+2 {
-			state = messages.Completed
+			state = job.Completed
 		}
 		return twoStages(state, 2, 0), nil
 	})
-	withTasks(s, func() []messages.TaskStatus { return steps[min(max(asked-2, 0), len(steps)-1)] })
+	withTasks(s, func() []job.TaskStatus { return steps[min(max(asked-2, 0), len(steps)-1)] })
 	text := written{attempt(0, 0, 1): "first\n", attempt(0, 0, 2): "second\n", attempt(0, 1, 1): "other\n"}
 	withNode(s, "n1", text, func(messages.Attempt) bool { return asked > len(steps)+2 })
 	got := s.run("logs", "5", "-f", "--stdout")
@@ -212,8 +215,8 @@ func TestLogsFollow(t *testing.T) {
 func TestAnInterruptEndsFollowing(t *testing.T) {
 	s := newSite(t)
 	ctx, interrupt := context.WithCancel(t.Context())
-	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Running, 1, 0))
-	withTasks(s, func() []messages.TaskStatus { return []messages.TaskStatus{task(attempt(0, 0, 1), "n1")} })
+	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(job.Running, 1, 0))
+	withTasks(s, func() []job.TaskStatus { return []job.TaskStatus{task(attempt(0, 0, 1), "n1")} })
 	withNode(s, "n1", written{attempt(0, 0, 1): "going on\n"}, func(messages.Attempt) bool { interrupt(); return false })
 	s.runIn(ctx, "logs", "5", "-f").expect(t, cli.CodeInterrupted, "", "")
 }

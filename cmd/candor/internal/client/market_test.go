@@ -9,20 +9,22 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
-func someMenu() messages.QuoteReply {
-	return messages.QuoteReply{Quote: "q7", Market: "sold", Expires: at(300), Contracts: []messages.QuotedContract{
+func someMenu() market.QuoteReply {
+	return market.QuoteReply{Quote: "q7", Market: "sold", Expires: at(300), Contracts: []market.QuotedContract{
 		{ID: "q7-1", Completion: at(60), Price: 12 * credit, Budget: 13 * credit, Promised: 19.75},
 		{ID: "q7-2", Completion: at(120), Price: 4 * credit, Budget: 5 * credit, Promised: 12, Declared: true},
 		{ID: "q7-3", Completion: at(3600), Budget: 1, Promised: 3, Free: true},
 	}}
 }
 
-func someReservations() messages.ReservationsReply {
-	return messages.ReservationsReply{Reservations: []messages.ReservedSlots{
-		{Job: 12, Account: "alice", Market: "night", Class: "cpu", Slots: 8, Start: at(3600), End: at(7200), State: messages.Waiting},
-		{Job: 9, Account: "bob", Market: "night", Class: "cpu", Slots: 2, Start: at(9000), End: at(9900), State: messages.Waiting},
+func someReservations() market.ReservationsReply {
+	return market.ReservationsReply{Reservations: []market.ReservedSlots{
+		{Job: 12, Account: "alice", Market: "night", Class: "cpu", Slots: 8, Start: at(3600), End: at(7200), State: job.Waiting},
+		{Job: 9, Account: "bob", Market: "night", Class: "cpu", Slots: 2, Start: at(9000), End: at(9900), State: job.Waiting},
 	}}
 }
 
@@ -30,24 +32,24 @@ func someReservations() messages.ReservationsReply {
 // each kind.
 func marketSite(t *testing.T) (s *fakeSite, asked map[string]any) {
 	s, asked = newSite(t), map[string]any{}
-	answer(s, messages.Auctioneer, messages.VerbQuote, func(r messages.QuoteRequest) (messages.QuoteReply, error) {
+	answer(s, messages.Auctioneer, market.VerbQuote, func(r market.QuoteRequest) (market.QuoteReply, error) {
 		asked["quote"] = r
 		return someMenu(), nil
 	})
-	answer(s, messages.Auctioneer, messages.VerbReservations, func(r messages.ReservationsRequest) (messages.ReservationsReply, error) {
+	answer(s, messages.Auctioneer, market.VerbReservations, func(r market.ReservationsRequest) (market.ReservationsReply, error) {
 		asked["reservations"] = r
 		return someReservations(), nil
 	})
-	answer(s, messages.Auctioneer, messages.VerbApply, func(r messages.ApplyRequest) (messages.ApplyReply, error) {
+	answer(s, messages.Auctioneer, market.VerbApply, func(r market.ApplyRequest) (market.ApplyReply, error) {
 		asked["apply"] = r
-		return messages.ApplyReply{Added: []messages.Name{"spot"}, Removed: []messages.Name{"old", "older"}}, nil
+		return market.ApplyReply{Added: []messages.Name{"spot"}, Removed: []messages.Name{"old", "older"}}, nil
 	})
-	answer(s, messages.Auctioneer, messages.VerbDrain, func(r messages.DrainRequest) (messages.DrainReply, error) {
+	answer(s, messages.Auctioneer, market.VerbDrain, func(r market.DrainRequest) (market.DrainReply, error) {
 		asked["drain"] = r
 		if r.Undo {
-			return messages.DrainReply{Node: r.Node}, nil
+			return market.DrainReply{Node: r.Node}, nil
 		}
-		reply := messages.DrainReply{Node: r.Node, Draining: true, Tasks: 3}
+		reply := market.DrainReply{Node: r.Node, Draining: true, Tasks: 3}
 		if r.Notice != nil {
 			reply.Until = at(r.Notice.Seconds())
 		}
@@ -66,14 +68,14 @@ func TestQuoteShowsTheMenu(t *testing.T) {
 			t.Errorf("%q is not in:\n%s", words, got.out)
 		}
 	}
-	spec := asked["quote"].(messages.QuoteRequest).Spec
-	want := &messages.Valuation{Class: messages.Hard, Max: 20, Deadline: 90}
+	spec := asked["quote"].(market.QuoteRequest).Spec
+	want := &job.Valuation{Class: job.Hard, Max: 20, Deadline: 90}
 	if !reflect.DeepEqual(spec.Valuation, want) || spec.Length != messages.Duration(10*time.Second) || spec.Budget != 0 {
 		t.Errorf("asked for %+v", spec)
 	}
 	s.write("bad.yaml", "market: sold\ncommand: [hostname]\nvaluation: {class: hard, max: -1}\n")
 	s.run("quote", s.path("bad.yaml")).expect(t, cli.CodeUsage, "", "valuation.max: must be from 0")
-	var menu messages.QuoteReply
+	var menu market.QuoteReply
 	if err := json.Unmarshal([]byte(s.run("quote", "--json", s.path("job.yaml")).out), &menu); err != nil || !reflect.DeepEqual(menu, someMenu()) {
 		t.Errorf("%+v, %v", menu, err)
 	}
@@ -86,7 +88,7 @@ func TestReservationsShowTheTimetable(t *testing.T) {
 	if first, second := strings.Index(got.out, "alice"), strings.Index(got.out, "bob"); first > second {
 		t.Errorf("not by start:\n%s", got.out)
 	}
-	if asked["reservations"] != (messages.ReservationsRequest{Market: "night"}) {
+	if asked["reservations"] != (market.ReservationsRequest{Market: "night"}) {
 		t.Errorf("asked %+v", asked["reservations"])
 	}
 }
@@ -97,16 +99,16 @@ func TestMarketApplyReadsAConfigurationOrAList(t *testing.T) {
 	s.write("list.yaml", list)
 	s.write("site.yaml", "site: west\nmarkets:\n  "+list)
 	two := messages.Price(500_000)
-	want := []messages.Market{{Name: "spot", Mechanism: "highest-bid", Classes: []messages.Name{"cpu"}, Reserve: &two}}
+	want := []market.Market{{Name: "spot", Mechanism: "highest-bid", Classes: []messages.Name{"cpu"}, Reserve: &two}}
 	for _, file := range []string{"list.yaml", "site.yaml"} {
 		s.run("market", "apply", "--account", "operator", s.path(file)).expect(t, cli.CodeOK, "Added spot\nRemoved old, older\n", "")
-		if r := asked["apply"].(messages.ApplyRequest); !reflect.DeepEqual(r.Markets, want) || r.DryRun {
+		if r := asked["apply"].(market.ApplyRequest); !reflect.DeepEqual(r.Markets, want) || r.DryRun {
 			t.Errorf("%s: applied %+v", file, r)
 		}
 	}
 	s.write("units.yaml", "unit: &unit {cpus: 1, memory: 4G}\nmarkets:\n- {name: cpu, mechanism: fifo, classes: [cpu], units: [{class: cpu, unit: *unit}]}\n")
 	s.run("market", "apply", s.path("units.yaml")).expect(t, cli.CodeOK, "Added spot", "")
-	if got := asked["apply"].(messages.ApplyRequest).Markets[0].UnitOf("cpu"); got != (messages.Resources{CPUs: 1, Memory: 4 << 30}) {
+	if got := asked["apply"].(market.ApplyRequest).Markets[0].UnitOf("cpu"); got != (job.Resources{CPUs: 1, Memory: 4 << 30}) {
 		t.Errorf("a unit of %v", got)
 	}
 	s.run("market", "apply", "--dry-run", s.path("list.yaml")).expect(t, cli.CodeOK, "Would add spot\n", "")
@@ -124,15 +126,15 @@ func TestMarketApplyReadsAConfigurationOrAList(t *testing.T) {
 func TestNodeDrain(t *testing.T) {
 	s, asked := marketSite(t)
 	s.run("node", "drain", "n3", "--notice", "5m").expect(t, cli.CodeOK, "Node n3 takes no more work; 3 tasks may run there until", "")
-	if r := asked["drain"].(messages.DrainRequest); r.Notice == nil || *r.Notice != messages.Duration(5*time.Minute) {
+	if r := asked["drain"].(market.DrainRequest); r.Notice == nil || *r.Notice != messages.Duration(5*time.Minute) {
 		t.Errorf("asked %+v", r)
 	}
 	s.run("node", "drain", "n3", "--reason", "new disk").expect(t, cli.CodeOK, "Node n3 takes no more work; 3 tasks may run there to the end\n", "")
-	if r := asked["drain"].(messages.DrainRequest); r.Reason != "new disk" || r.Notice != nil {
+	if r := asked["drain"].(market.DrainRequest); r.Reason != "new disk" || r.Notice != nil {
 		t.Errorf("asked %+v", r)
 	}
 	s.run("node", "remove", "n3").expect(t, cli.CodeOK, "Node n3 is removed\n", "")
-	if r := asked["drain"].(messages.DrainRequest); !r.Remove {
+	if r := asked["drain"].(market.DrainRequest); !r.Remove {
 		t.Errorf("asked %+v", r)
 	}
 	s.run("node", "drain", "n3", "--undo").expect(t, cli.CodeOK, "Node n3 takes work again\n", "")
@@ -142,21 +144,21 @@ func TestNodeDrain(t *testing.T) {
 // TestWindows checks the commands about maintenance windows, and what they refuse before they ask the site.
 func TestWindows(t *testing.T) {
 	s, asked := marketSite(t)
-	answer(s, messages.Auctioneer, messages.VerbWindow, func(r messages.WindowRequest) (messages.Window, error) {
+	answer(s, messages.Auctioneer, market.VerbWindow, func(r market.WindowRequest) (market.Window, error) {
 		asked["window"] = r
 		if r.Add == nil {
-			return messages.Window{ID: r.Remove}, nil
+			return market.Window{ID: r.Remove}, nil
 		}
 		r.Add.ID = 4
 		return *r.Add, nil
 	})
 	s.run("window", "add", "--nodes", "n[2-3],n1", "--from", "2h", "--to", "6h", "--notice", "5m", "--reason", "new disks").expect(t, cli.CodeOK, "Window 4 keeps n[1-3] free from ", "")
-	want := messages.Window{ID: 4, Nodes: []messages.Name{"n1", "n2", "n3"}, From: at(3600 + 7200), To: at(3600 + 6*3600), Notice: new(messages.Duration(5 * time.Minute)), Reason: "new disks"}
-	if r := asked["window"].(messages.WindowRequest); !reflect.DeepEqual(*r.Add, want) {
+	want := market.Window{ID: 4, Nodes: []messages.Name{"n1", "n2", "n3"}, From: at(3600 + 7200), To: at(3600 + 6*3600), Notice: new(messages.Duration(5 * time.Minute)), Reason: "new disks"}
+	if r := asked["window"].(market.WindowRequest); !reflect.DeepEqual(*r.Add, want) {
 		t.Errorf("asked for %+v", r.Add)
 	}
 	s.run("window", "remove", "4").expect(t, cli.CodeOK, "Window 4 is removed\n", "")
-	if r := asked["window"].(messages.WindowRequest); r.Remove != 4 || r.Add != nil {
+	if r := asked["window"].(market.WindowRequest); r.Remove != 4 || r.Add != nil {
 		t.Errorf("asked for %+v", r)
 	}
 	for _, c := range []struct{ arguments, says string }{
@@ -166,11 +168,11 @@ func TestWindows(t *testing.T) {
 		s.run(append([]string{"window", "add"}, strings.Fields(c.arguments)...)...).expect(t, cli.CodeUsage, "", c.says)
 	}
 	s.run("window", "remove", "x").expect(t, cli.CodeUsage, "", "not the number of a window")
-	var nodes messages.NodesReply
-	answer(s, messages.Auctioneer, messages.VerbNodes, func(messages.Empty) (messages.NodesReply, error) { return nodes, nil })
+	var nodes market.NodesReply
+	answer(s, messages.Auctioneer, messages.VerbNodes, func(messages.Empty) (market.NodesReply, error) { return nodes, nil })
 	s.run("window", "list").expect(t, cli.CodeOK, "No windows", "")
 	nodes = someNodes()
-	nodes.Windows = []messages.Window{{ID: 4, Nodes: want.Nodes, From: want.From, To: want.To, Reason: want.Reason}}
+	nodes.Windows = []market.Window{{ID: 4, Nodes: want.Nodes, From: want.From, To: want.To, Reason: want.Reason}}
 	nodes.Nodes[0].State, nodes.Nodes[0].Window = "Draining", 4
 	for _, command := range []string{"window list", "nodes"} {
 		got := s.run(strings.Fields(command)...)
@@ -208,12 +210,12 @@ func TestSubmitSaysWhatIsBid(t *testing.T) {
 }
 
 func TestMarketsShowPriceAndNext(t *testing.T) {
-	m := messages.MarketStatus{Market: messages.Market{Name: "spot", Mechanism: "highest-bid", Classes: []messages.Name{"cpu"}}, Gains: "rings of users",
-		Prices:  []messages.ClassPrice{{Class: "fpga", Slots: 2, Idle: 2, Bidders: 1, Sealed: true}},
-		Tariffs: []messages.SlotTariff{{Class: "cpu", Price: 2 * credit}, {Class: "gpu", OwnBid: true}, {Class: "fpga", Sealed: true}, {Class: "map", Price: credit, Length: messages.Duration(time.Minute)}},
-		Next:    []messages.NextJob{{Class: "cpu", Job: 12, Account: "alice", Rate: 1_500_000}}}
+	m := market.MarketStatus{Market: market.Market{Name: "spot", Mechanism: "highest-bid", Classes: []messages.Name{"cpu"}}, Gains: "rings of users",
+		Prices:  []market.ClassPrice{{Class: "fpga", Slots: 2, Idle: 2, Bidders: 1, Sealed: true}},
+		Tariffs: []market.SlotTariff{{Class: "cpu", Price: 2 * credit}, {Class: "gpu", OwnBid: true}, {Class: "fpga", Sealed: true}, {Class: "map", Price: credit, Length: messages.Duration(time.Minute)}},
+		Next:    []market.NextJob{{Class: "cpu", Job: 12, Account: "alice", Rate: 1_500_000}}}
 	s := newSite(t)
-	gives[messages.Empty](messages.Auctioneer, messages.VerbMarkets, messages.MarketsReply{Markets: []messages.MarketStatus{m}})(s)
+	gives[messages.Empty](messages.Auctioneer, messages.VerbMarkets, market.MarketsReply{Markets: []market.MarketStatus{m}})(s)
 	got := s.run("markets")
 	for _, words := range []string{"of cpu costs 2 credits", "of gpu costs the job's own bid", "the price of fpga is sealed", "sealed  ", "1 credit (3600 an hour) for a job of 1m0s", "next for cpu: job 12 of alice, which bids 1.5", "known to gain more than the truth: rings of users"} {
 		if !strings.Contains(got.out, words) {

@@ -9,23 +9,27 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/clearing"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
-func someOffers() messages.OffersReply {
-	return messages.OffersReply{
-		Offers: []messages.Offer{
-			{Site: "west", Market: "main", Mechanism: messages.Proportional, Completion: at(3700), Price: 5 * credit, Basis: "estimated from 12 runs"},
-			{Site: "east", Market: "deals", Mechanism: messages.ContractMenu, Completion: at(3660), Price: 2 * credit, Contract: "east/q7-1", Value: 8, Basis: "a contract"},
+func someOffers() clearing.OffersReply {
+	return clearing.OffersReply{
+		Offers: []clearing.Offer{
+			{Site: "west", Market: "main", Mechanism: market.Proportional, Completion: at(3700), Price: 5 * credit, Basis: "estimated from 12 runs"},
+			{Site: "east", Market: "deals", Mechanism: market.ContractMenu, Completion: at(3660), Price: 2 * credit, Contract: "east/q7-1", Value: 8, Basis: "a contract"},
 		},
-		Silent: []messages.Silent{{Site: "north", Error: messages.Errorf(messages.Unavailable, "did not answer within 2s")}},
+		Silent: []clearing.Silent{{Site: "north", Error: messages.Errorf(messages.Unavailable, "did not answer within 2s")}},
 		Best:   1, Why: "completion then is worth 8 credits to it",
 	}
 }
 
 func TestQuoteOfSeveralSites(t *testing.T) {
 	s := newSite(t)
-	var asked messages.OffersRequest
-	answer(s, messages.Auctioneer, messages.VerbOffers, func(r messages.OffersRequest) (messages.OffersReply, error) {
+	var asked clearing.OffersRequest
+	answer(s, messages.Auctioneer, clearing.VerbOffers, func(r clearing.OffersRequest) (clearing.OffersReply, error) {
 		asked = r
 		return someOffers(), nil
 	})
@@ -57,9 +61,9 @@ func TestQuoteOfSeveralSites(t *testing.T) {
 // when the job would start.
 func TestQuoteOfAShape(t *testing.T) {
 	s := newSite(t)
-	var asked messages.OffersRequest
-	said := messages.OffersReply{Offers: []messages.Offer{{Site: "west", Market: "main", Mechanism: messages.FIFO, Start: 1, Width: 4, SlotHour: credit / 4, Price: 2 * credit, Basis: "each task takes 4 slots"}}}
-	answer(s, messages.Auctioneer, messages.VerbOffers, func(r messages.OffersRequest) (messages.OffersReply, error) {
+	var asked clearing.OffersRequest
+	said := clearing.OffersReply{Offers: []clearing.Offer{{Site: "west", Market: "main", Mechanism: market.FIFO, Start: 1, Width: 4, SlotHour: credit / 4, Price: 2 * credit, Basis: "each task takes 4 slots"}}}
+	answer(s, messages.Auctioneer, clearing.VerbOffers, func(r clearing.OffersRequest) (clearing.OffersReply, error) {
 		asked = r
 		return said, nil
 	})
@@ -70,36 +74,36 @@ func TestQuoteOfAShape(t *testing.T) {
 		t.Errorf("one site is to be chosen from:\n%s", got.out)
 	}
 	now := 2400 * credit / 1000
-	for want, hour := range map[string]messages.CheapHour{
+	for want, hour := range map[string]clearing.CheapHour{
 		"west/main: an hour of 4 slots of cpu: now 2.4 credits; cheapest in the last week: Sunday 03:00-04:00, 0.3 credits\n": {Slots: 4, Price: 3 * credit / 10, Now: &now},
 		"west/main: bids for 1 slot of cpu: cheapest in the last week: Sunday 03:00-04:00, 0.3 credits\n":                     {Slots: 1, Price: 3 * credit / 10, Bids: true},
 		"west/main: an hour of 4 slots of cpu: now 2.4 credits; no hour of the last week was cheaper\n":                       {Slots: 4, Price: 3 * credit, Now: &now},
 	} {
 		hour.Class, hour.Start = "cpu", messages.TimeOf(time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC))
-		said.Offers[0].Cheapest = []messages.CheapHour{hour}
+		said.Offers[0].Cheapest = []clearing.CheapHour{hour}
 		s.run("quote", "--cpus", "4", s.path("job.sh")).expect(t, cli.CodeOK, want, "")
 	}
 	s.run("quote", "--cpus", "4", "--memory", "16G", "--gpus", "1", s.path("job.sh"))
 	if st := asked.Spec.Stages[0]; !slices.Equal(asked.Sites, []messages.Name{"west"}) || st.CPUs != 4 || st.GPUs != 1 || asked.Spec.Budget != 0 {
 		t.Errorf("asked %+v", asked)
 	}
-	said = messages.OffersReply{Best: -1, Silent: []messages.Silent{{Site: "west", Error: messages.Errorf(messages.TooLarge, "stages[0]: no node of class cpu has that")}}}
+	said = clearing.OffersReply{Best: -1, Silent: []clearing.Silent{{Site: "west", Error: messages.Errorf(messages.TooLarge, "stages[0]: no node of class cpu has that")}}}
 	s.run("quote", "--cpus", "400", s.path("job.sh")).expect(t, cli.CodeUsage, "", "no node of class cpu has that")
 }
 
 func TestNoSiteMakesAnOffer(t *testing.T) {
 	s := newSite(t)
-	silent := messages.Silent{Site: "north", Error: messages.Errorf(messages.Unavailable, "did not answer within 2s")}
-	var replies []messages.Silent
-	answer(s, messages.Auctioneer, messages.VerbOffers, func(messages.OffersRequest) (messages.OffersReply, error) {
-		return messages.OffersReply{Silent: replies, Best: -1, Why: "there is no offer"}, nil
+	silent := clearing.Silent{Site: "north", Error: messages.Errorf(messages.Unavailable, "did not answer within 2s")}
+	var replies []clearing.Silent
+	answer(s, messages.Auctioneer, clearing.VerbOffers, func(clearing.OffersRequest) (clearing.OffersReply, error) {
+		return clearing.OffersReply{Silent: replies, Best: -1, Why: "there is no offer"}, nil
 	})
 	for _, c := range []struct {
 		code    int
-		replies []messages.Silent
+		replies []clearing.Silent
 	}{
-		{cli.CodeUnavailable, []messages.Silent{silent}},
-		{cli.CodeUsage, []messages.Silent{{Site: "west", Error: messages.Errorf(messages.Invalid, "class: unknown")}, silent}},
+		{cli.CodeUnavailable, []clearing.Silent{silent}},
+		{cli.CodeUsage, []clearing.Silent{{Site: "west", Error: messages.Errorf(messages.Invalid, "class: unknown")}, silent}},
 	} {
 		replies = c.replies
 		s.write("job.yaml", "budget: 5\ncommand: [hostname]\n")
@@ -109,10 +113,10 @@ func TestNoSiteMakesAnOffer(t *testing.T) {
 
 func TestSubmitToAnotherSite(t *testing.T) {
 	s := newSite(t)
-	var asked messages.SubmitRequest
-	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
+	var asked jobmsg.SubmitRequest
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r jobmsg.SubmitRequest) (jobmsg.SubmitReply, error) {
 		asked = r
-		return messages.SubmitReply{Job: 17, Market: "main", Payer: "alice", Held: 5 * credit, Tasks: 1, Site: "east", Chosen: "it is the earliest"}, nil
+		return jobmsg.SubmitReply{Job: 17, Market: "main", Payer: "alice", Held: 5 * credit, Tasks: 1, Site: "east", Chosen: "it is the earliest"}, nil
 	})
 	s.write("job.yaml", "budget: 5\ncommand: [hostname]\n")
 	s.write("east.yaml", "budget: 5\nsite: east\ncommand: [hostname]\n")
@@ -128,7 +132,7 @@ func TestSubmitToAnotherSite(t *testing.T) {
 		}
 	}
 	s.run("submit", "--site", "auto", "-D", "/data", s.path("east.yaml")).expect(t, cli.CodeOK, "", "")
-	if asked.Site != messages.AnySite || asked.Spec.Dir != "/data" {
+	if asked.Site != clearing.AnySite || asked.Spec.Dir != "/data" {
 		t.Errorf("asked %+v", asked)
 	}
 	s.env["CANDOR_STATE"] = s.path("nothing") // without a state directory, no site to connect to is known
@@ -140,32 +144,32 @@ func TestSubmitToAnotherSite(t *testing.T) {
 }
 
 // awayJob returns a job that runs at site east. Its state was last reported ten seconds ago.
-func awayJob() messages.JobDetail {
-	away := &messages.Away{Site: "east", Phase: "There", Known: at(3590), Trouble: "the link is cut", Chosen: "it was the earliest"}
-	return messages.JobDetail{JobSummary: messages.JobSummary{Job: 17, Name: "flights", Account: "alice", Payer: "alice", Market: "main",
-		State: messages.Running, Budget: 5 * credit, Tasks: 2, Running: 1, Submitted: at(3000), Started: at(3100), Away: away},
-		Stages: []messages.StageStatus{{Name: "main", Class: "cpu", Tasks: 2, Running: 1}}}
+func awayJob() jobmsg.JobDetail {
+	away := &jobmsg.Away{Site: "east", Phase: "There", Known: at(3590), Trouble: "the link is cut", Chosen: "it was the earliest"}
+	return jobmsg.JobDetail{JobSummary: jobmsg.JobSummary{Job: 17, Name: "flights", Account: "alice", Payer: "alice", Market: "main",
+		State: jobmsg.Running, Budget: 5 * credit, Tasks: 2, Running: 1, Submitted: at(3000), Started: at(3100), Away: away},
+		Stages: []jobmsg.StageStatus{{Name: "main", Class: "cpu", Tasks: 2, Running: 1}}}
 }
 
 // TestRerunOfAVisitor shows a job from another site that runs an earlier job again. The number of the earlier job is
 // its number at that site; here, another job has this number.
 func TestRerunOfAVisitor(t *testing.T) {
 	s := newSite(t)
-	reply(s, messages.Auctioneer, messages.VerbJob, messages.JobDetail{JobSummary: messages.JobSummary{Job: 4, Account: "bob@north", Visit: &messages.Visit{Home: "north", Job: 9}},
-		Spec: messages.JobSpec{RerunOf: 3}})
+	reply(s, messages.Auctioneer, messages.VerbJob, jobmsg.JobDetail{JobSummary: jobmsg.JobSummary{Job: 4, Account: "bob@north", Visit: &jobmsg.Visit{Home: "north", Job: 9}},
+		Spec: jobmsg.JobSpec{RerunOf: 3}})
 	s.run("job", "4").expect(t, cli.CodeOK, "job 3 of site north", "")
 }
 
 func TestJobsOfAndAtOtherSites(t *testing.T) {
 	s := newSite(t)
 	job := awayJob()
-	visit := messages.JobSummary{Job: 4, Name: "guest", Account: "bob@north", Payer: "bob@north", Market: "main", Visit: &messages.Visit{Home: "north", Job: 9}}
+	visit := jobmsg.JobSummary{Job: 4, Name: "guest", Account: "bob@north", Payer: "bob@north", Market: "main", Visit: &jobmsg.Visit{Home: "north", Job: 9}}
 	reply(s, messages.Auctioneer, messages.VerbJob, job)
-	answer(s, messages.Auctioneer, messages.VerbCancel, func(messages.CancelRequest) (messages.CancelReply, error) {
-		return messages.CancelReply{Job: 17, State: messages.Running, Away: job.Away}, nil
+	answer(s, messages.Auctioneer, messages.VerbCancel, func(jobmsg.CancelRequest) (jobmsg.CancelReply, error) {
+		return jobmsg.CancelReply{Job: 17, State: jobmsg.Running, Away: job.Away}, nil
 	})
-	answer(s, messages.Auctioneer, messages.VerbJobs, func(messages.JobsRequest) (messages.JobsReply, error) {
-		return messages.JobsReply{Jobs: []messages.JobSummary{job.JobSummary, visit}}, nil
+	answer(s, messages.Auctioneer, messages.VerbJobs, func(jobmsg.JobsRequest) (jobmsg.JobsReply, error) {
+		return jobmsg.JobsReply{Jobs: []jobmsg.JobSummary{job.JobSummary, visit}}, nil
 	})
 	list := s.run("jobs")
 	list.expect(t, cli.CodeOK, "east/main", "")
@@ -183,18 +187,18 @@ func TestJobsOfAndAtOtherSites(t *testing.T) {
 // TestLogsOfAnotherSite reads the output of a task at another site through the user's own site.
 func TestLogsOfAnotherSite(t *testing.T) {
 	s := newSite(t)
-	task := messages.TaskStatus{Task: messages.TaskRef{Job: 17}, Attempt: 2, Node: "n1", State: "Done"}
+	task := jobmsg.TaskStatus{Task: messages.TaskRef{Job: 17}, Attempt: 2, Node: "n1", State: "Done"}
 	reply(s, messages.Auctioneer, messages.VerbJob, awayJob())
-	answer(s, messages.Auctioneer, messages.VerbTasks, func(messages.TasksRequest) (messages.TasksReply, error) {
-		return messages.TasksReply{Tasks: []messages.TaskStatus{task}}, nil
+	answer(s, messages.Auctioneer, messages.VerbTasks, func(jobmsg.TasksRequest) (jobmsg.TasksReply, error) {
+		return jobmsg.TasksReply{Tasks: []jobmsg.TaskStatus{task}}, nil
 	})
-	var asked messages.OutputRequest
-	answer(s, messages.Auctioneer, messages.VerbOutput, func(r messages.OutputRequest) (messages.LogsReply, error) {
+	var asked clearing.OutputRequest
+	answer(s, messages.Auctioneer, clearing.VerbOutput, func(r clearing.OutputRequest) (agent.LogsReply, error) {
 		asked = r
-		return messages.LogsReply{Data: []byte("hello\n"), Next: 6, End: true}, nil
+		return agent.LogsReply{Data: []byte("hello\n"), Next: 6, End: true}, nil
 	})
 	s.run("logs", "17", "--task", "0", "--stderr").expect(t, cli.CodeOK, "hello\n", "")
-	want := messages.OutputRequest{Node: "n1", Logs: messages.LogsRequest{Attempt: messages.Attempt{Task: task.Task, Number: 2}, Stderr: true}}
+	want := clearing.OutputRequest{Node: "n1", Logs: agent.LogsRequest{Attempt: messages.Attempt{Task: task.Task, Number: 2}, Stderr: true}}
 	if !reflect.DeepEqual(asked, want) {
 		t.Errorf("asked %+v, want %+v", asked, want)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 func someReplicas(actor string) messages.ReplicasReply {
@@ -131,18 +132,18 @@ func TestTokenCommands(t *testing.T) {
 func TestOperatorIsToldOfTheJobsOfOthers(t *testing.T) {
 	const none = "No jobs. Submit a job with candor submit.\n"
 	s := newSite(t)
-	var all []messages.JobSummary
-	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (messages.JobsReply, error) {
+	var all []job.JobSummary
+	answer(s, messages.Auctioneer, messages.VerbJobs, func(r job.JobsRequest) (job.JobsReply, error) {
 		switch {
 		case !r.All:
-			return messages.JobsReply{}, nil
+			return job.JobsReply{}, nil
 		case s.callers[len(s.callers)-1] != "operator":
-			return messages.JobsReply{}, messages.Errorf(messages.PermissionDenied, "only operators may list the jobs of others")
+			return job.JobsReply{}, messages.Errorf(messages.PermissionDenied, "only operators may list the jobs of others")
 		}
-		return messages.JobsReply{Jobs: all}, nil
+		return job.JobsReply{Jobs: all}, nil
 	})
 	s.run("jobs", "--account", "operator").expect(t, cli.CodeOK, none, "")
-	all = []messages.JobSummary{{Job: 1, Account: "alice@west", Payer: "alice@west", Market: "main", Visit: &messages.Visit{Home: "west", Job: 17}}}
+	all = []job.JobSummary{{Job: 1, Account: "alice@west", Payer: "alice@west", Market: "main", Visit: &job.Visit{Home: "west", Job: 17}}}
 	s.run("jobs", "--account", "operator").expect(t, cli.CodeOK, "No jobs of operator here; --all-accounts shows everybody's.\n", "")
 	s.run("jobs", "--account", "operator", "--all-accounts").expect(t, cli.CodeOK, "alice@west/17", "")
 	s.run("jobs", "--account", "operator", "--owner", "bob").expect(t, cli.CodeOK, none, "")

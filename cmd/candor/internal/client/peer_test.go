@@ -7,63 +7,65 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
 )
 
-func somePeers() messages.PeersReply {
-	return messages.PeersReply{
+func somePeers() clearing.PeersReply {
+	return clearing.PeersReply{
 		Site: "west", Key: "ADKEY", Settled: -30 * credit, Reserve: 500 * credit, Cycle: 6,
-		Refused: []messages.RefusalTally{{Reason: "signature", Count: 2}, {Reason: "gap", Count: 1}},
-		Peers: []messages.PeerReply{
-			{Peer: "east", Keys: []string{"AEAST"}, Limit: 100 * credit, Owed: 12 * credit, Held: 3 * credit, Share: 100 * credit, Settled: 40 * credit, Sent: messages.RunningTotal{Number: 1041},
-				Received: messages.RunningTotal{Number: 7}, Heard: at(3590)},
+		Refused: []clearing.RefusalTally{{Reason: "signature", Count: 2}, {Reason: "gap", Count: 1}},
+		Peers: []clearing.PeerReply{
+			{Peer: "east", Keys: []string{"AEAST"}, Limit: 100 * credit, Owed: 12 * credit, Held: 3 * credit, Share: 100 * credit, Settled: 40 * credit, Sent: clearing.RunningTotal{Number: 1041},
+				Received: clearing.RunningTotal{Number: 7}, Heard: at(3590)},
 			{Peer: "north", Limit: 50 * credit, Share: 50 * credit, Owed: -5 * credit, Outstanding: 3, Waiting: 6 * credit, Tries: 9, Failure: "nobody answers", Heard: at(100)},
 			{Peer: "south", Dispute: "totals: compare the lines"},
 		},
 	}
 }
 
-func someNet() messages.NettingReport {
-	return messages.NettingReport{
+func someNet() clearing.NettingReport {
+	return clearing.NettingReport{
 		Cycle: 6, Volume: 90 * credit, Bilateral: 40 * credit, Multilateral: 30 * credit,
-		Positions: []messages.Position{
-			{Site: "east", Cycle: 6, Net: -30 * credit, Legs: []messages.Leg{{Peer: "west", Paid: 35 * credit, Received: 5 * credit}}},
-			{Site: "west", Cycle: 6, Net: 30 * credit, Legs: []messages.Leg{{Peer: "east", Paid: 5 * credit, Received: 35 * credit}}},
+		Positions: []clearing.Position{
+			{Site: "east", Cycle: 6, Net: -30 * credit, Legs: []clearing.Leg{{Peer: "west", Paid: 35 * credit, Received: 5 * credit}}},
+			{Site: "west", Cycle: 6, Net: 30 * credit, Legs: []clearing.Leg{{Peer: "east", Paid: 5 * credit, Received: 35 * credit}}},
 		},
-		Payments: []messages.NetPayment{{From: "east", To: "west", Amount: 30 * credit}},
+		Payments: []clearing.NetPayment{{From: "east", To: "west", Amount: 30 * credit}},
 		Missing:  []messages.Name{"north"}, Faults: []string{"west says otherwise"},
 	}
 }
 
 func TestPeerViews(t *testing.T) {
 	peers := somePeers()
-	peers.Peers = append(peers.Peers, messages.PeerReply{Peer: "wells", Limit: 10 * credit, Share: 10 * credit, Settled: 10 * credit, Owed: -4 * credit})
-	differ := messages.ReconcileReply{Peer: "east", Books: []messages.ReconciledBook{
+	peers.Peers = append(peers.Peers, clearing.PeerReply{Peer: "wells", Limit: 10 * credit, Share: 10 * credit, Settled: 10 * credit, Owed: -4 * credit})
+	differ := clearing.ReconcileReply{Peer: "east", Books: []clearing.ReconciledBook{
 		{Sender: "west", Ours: 9, Theirs: 8},
-		{Sender: "east", Ours: 4, Theirs: 4, Difference: &messages.BookDifference{Number: 3, Earlier: true,
-			Ours:   messages.ClearingLine{Number: 3, Kind: messages.InstructCharge, Asked: credit, Moved: credit, Digest: []byte("abcdefghi")},
-			Theirs: messages.ClearingLine{Number: 3, Kind: messages.InstructCharge, Asked: credit, Refused: true, Digest: []byte("ABCDEFGHI")}}},
+		{Sender: "east", Ours: 4, Theirs: 4, Difference: &clearing.BookDifference{Number: 3, Earlier: true,
+			Ours:   clearing.ClearingLine{Number: 3, Kind: clearing.InstructCharge, Asked: credit, Moved: credit, Digest: []byte("abcdefghi")},
+			Theirs: clearing.ClearingLine{Number: 3, Kind: clearing.InstructCharge, Asked: credit, Refused: true, Digest: []byte("ABCDEFGHI")}}},
 		{Sender: "west", Ours: 1, Theirs: 2, LostHere: 1, LostThere: 2},
 	}}
-	parted := messages.PeersReply{Site: "west", Key: "ADKEY", Peers: []messages.PeerReply{
-		{Peer: "a", Standing: messages.PeerParted, Since: 1_790_000_000_000_000, Lost: 5 * credit},
-		{Peer: "b", Standing: messages.PeerParted, Since: 1_790_000_000_000_000, Settled: -5 * credit},
-		{Peer: "c", Standing: messages.PeerParting, Since: 1_790_000_000_000_000, Owed: credit},
-		{Peer: "d", Standing: messages.PeerSuspended, Since: 1_790_000_000_000_000, Tries: 9, Failure: "nobody serves that"},
+	parted := clearing.PeersReply{Site: "west", Key: "ADKEY", Peers: []clearing.PeerReply{
+		{Peer: "a", Standing: clearing.PeerParted, Since: 1_790_000_000_000_000, Lost: 5 * credit},
+		{Peer: "b", Standing: clearing.PeerParted, Since: 1_790_000_000_000_000, Settled: -5 * credit},
+		{Peer: "c", Standing: clearing.PeerParting, Since: 1_790_000_000_000_000, Owed: credit},
+		{Peer: "d", Standing: clearing.PeerSuspended, Since: 1_790_000_000_000_000, Tries: 9, Failure: "nobody serves that"},
 		{Peer: "e", Leaving: true},
-		{Peer: "f", Standing: messages.PeerParting, Since: 1_790_000_000_000_000},
+		{Peer: "f", Standing: clearing.PeerParting, Since: 1_790_000_000_000_000},
 		{Peer: "g", Owed: -3 * credit, Settled: 2 * credit, Tries: 6, Failure: "parted: site \"west\" was parted from at 2026-11-27T15:14:32Z: an operator can make it a peer again"},
 	}}
 	settled := func(s *fakeSite) {
-		gives[messages.CycleRequest](messages.Bank, messages.VerbNet, someNet())(s)
-		gives[messages.Empty](messages.Bank, messages.VerbPeers, peers)(s)
+		gives[clearing.CycleRequest](messages.Bank, clearing.VerbNet, someNet())(s)
+		gives[messages.Empty](messages.Bank, clearing.VerbPeers, peers)(s)
 	}
 	checkViews(t, map[string]view{
-		"peers":      {"peer list", gives[messages.Empty](messages.Bank, messages.VerbPeers, peers)},
-		"peers_none": {"peer list", gives[messages.Empty](messages.Bank, messages.VerbPeers, messages.PeersReply{Site: "west", Key: "ADKEY"})},
-		"parted":     {"peer part a --loss 5 --reason gone", gives[messages.PartRequest](messages.Bank, messages.VerbPart, messages.PartReply{Peer: parted.Peers[0], Returned: 2 * credit})},
-		"parting":    {"peer part c", gives[messages.PartRequest](messages.Bank, messages.VerbPart, messages.PartReply{Peer: parted.Peers[2], Authorised: 1, Visits: 2})},
-		"standings":  {"peer list", gives[messages.Empty](messages.Bank, messages.VerbPeers, parted)},
-		"reconciled": {"peer reconcile east", gives[messages.ReconcileRequest](messages.Bank, messages.VerbReconcile, differ)},
+		"peers":      {"peer list", gives[messages.Empty](messages.Bank, clearing.VerbPeers, peers)},
+		"peers_none": {"peer list", gives[messages.Empty](messages.Bank, clearing.VerbPeers, clearing.PeersReply{Site: "west", Key: "ADKEY"})},
+		"parted":     {"peer part a --loss 5 --reason gone", gives[clearing.PartRequest](messages.Bank, clearing.VerbPart, clearing.PartReply{Peer: parted.Peers[0], Returned: 2 * credit})},
+		"parting":    {"peer part c", gives[clearing.PartRequest](messages.Bank, clearing.VerbPart, clearing.PartReply{Peer: parted.Peers[2], Authorised: 1, Visits: 2})},
+		"standings":  {"peer list", gives[messages.Empty](messages.Bank, clearing.VerbPeers, parted)},
+		"reconciled": {"peer reconcile east", gives[clearing.ReconcileRequest](messages.Bank, clearing.VerbReconcile, differ)},
 		"settled":    {"settle", settled},
 	})
 }
@@ -71,33 +73,33 @@ func TestPeerViews(t *testing.T) {
 // TestPeerRequests checks the requests that the commands about peers send to the bank, and their exit codes.
 func TestPeerRequests(t *testing.T) {
 	s := newSite(t)
-	var peer messages.PeerRequest
-	answer(s, messages.Bank, messages.VerbPeer, func(r messages.PeerRequest) (messages.PeerReply, error) {
+	var peer clearing.PeerRequest
+	answer(s, messages.Bank, clearing.VerbPeer, func(r clearing.PeerRequest) (clearing.PeerReply, error) {
 		peer = r
-		return messages.PeerReply{Peer: r.Peer, Limit: r.Limit}, nil
+		return clearing.PeerReply{Peer: r.Peer, Limit: r.Limit}, nil
 	})
-	answer(s, messages.Bank, messages.VerbPeers, func(messages.Empty) (messages.PeersReply, error) { return somePeers(), nil })
-	var reserve messages.ReserveRequest
-	answer(s, messages.Bank, messages.VerbReserve, func(r messages.ReserveRequest) (messages.AccountReply, error) { reserve = r; return someAccount(), nil })
-	var closed messages.CloseRequest
-	answer(s, messages.Bank, messages.VerbClose, func(r messages.CloseRequest) (messages.SignedPosition, error) {
+	answer(s, messages.Bank, clearing.VerbPeers, func(messages.Empty) (clearing.PeersReply, error) { return somePeers(), nil })
+	var reserve clearing.ReserveRequest
+	answer(s, messages.Bank, clearing.VerbReserve, func(r clearing.ReserveRequest) (money.AccountReply, error) { reserve = r; return someAccount(), nil })
+	var closed clearing.CloseRequest
+	answer(s, messages.Bank, clearing.VerbClose, func(r clearing.CloseRequest) (clearing.SignedPosition, error) {
 		closed = r
-		return messages.SignedPosition{}, nil
+		return clearing.SignedPosition{}, nil
 	})
 	report := someNet()
-	answer(s, messages.Bank, messages.VerbNet, func(messages.CycleRequest) (messages.NettingReport, error) { return report, nil })
-	books := messages.ReconcileReply{Books: []messages.ReconciledBook{{Sender: "west", Difference: &messages.BookDifference{Number: 2}}}}
-	answer(s, messages.Bank, messages.VerbReconcile, func(r messages.ReconcileRequest) (messages.ReconcileReply, error) {
+	answer(s, messages.Bank, clearing.VerbNet, func(clearing.CycleRequest) (clearing.NettingReport, error) { return report, nil })
+	books := clearing.ReconcileReply{Books: []clearing.ReconciledBook{{Sender: "west", Difference: &clearing.BookDifference{Number: 2}}}}
+	answer(s, messages.Bank, clearing.VerbReconcile, func(r clearing.ReconcileRequest) (clearing.ReconcileReply, error) {
 		books.Peer = r.Peer
 		return books, nil
 	})
-	var confirm messages.ConfirmRequest
-	answer(s, messages.Bank, messages.VerbConfirm, func(r messages.ConfirmRequest) (messages.SignedTotals, error) {
+	var confirm clearing.ConfirmRequest
+	answer(s, messages.Bank, clearing.VerbConfirm, func(r clearing.ConfirmRequest) (clearing.SignedTotals, error) {
 		confirm = r
-		return messages.SignedTotals{Totals: r.Totals}, nil
+		return clearing.SignedTotals{Totals: r.Totals}, nil
 	})
-	var adopt messages.AdoptRequest
-	answer(s, messages.Bank, messages.VerbAdopt, func(r messages.AdoptRequest) (messages.Adoption, error) {
+	var adopt clearing.AdoptRequest
+	answer(s, messages.Bank, clearing.VerbAdopt, func(r clearing.AdoptRequest) (clearing.Adoption, error) {
 		adopt = r
 		a := *books.Adoption
 		books.Adoption = nil
@@ -129,16 +131,16 @@ func TestPeerRequests(t *testing.T) {
 	run(cli.CodeOK, "peer reconcile east", "the books agree", "")
 	run(cli.CodeOK, "peer reconcile east --adopt", "the books agree", "")
 	run(cli.CodeUsage, "peer reconcile east --adopt --confirm", "", "confirm")
-	books.Totals = messages.Totals{Site: "west", Sent: messages.RunningTotal{Number: 12}, Authorised: 3 * credit}
+	books.Totals = clearing.Totals{Site: "west", Sent: clearing.RunningTotal{Number: 12}, Authorised: 3 * credit}
 	run(cli.CodeOK, "peer reconcile east --confirm", "candor peer reconcile west --adopt", "")
 	if !reflect.DeepEqual(confirm.Totals, books.Totals) {
 		t.Errorf("confirmed %+v", confirm)
 	}
-	books.Adoption = &messages.Adoption{Numbers: 10_000, Correction: -2 * credit, Returned: credit}
-	books.Theirs = messages.SignedTotals{Totals: messages.Totals{Site: "east", Confirmed: true}, Signature: []byte("east")}
+	books.Adoption = &clearing.Adoption{Numbers: 10_000, Correction: -2 * credit, Returned: credit}
+	books.Theirs = clearing.SignedTotals{Totals: clearing.Totals{Site: "east", Confirmed: true}, Signature: []byte("east")}
 	run(cli.CodeFailed, "peer reconcile east", "To go on from the totals of east: candor peer reconcile east --adopt", "")
 	run(cli.CodeRepaired, "peer reconcile east --adopt", "For clearing--correction  -2", "")
-	if !reflect.DeepEqual(adopt, messages.AdoptRequest{Totals: books.Theirs, Correction: -2 * credit}) {
+	if !reflect.DeepEqual(adopt, clearing.AdoptRequest{Totals: books.Theirs, Correction: -2 * credit}) {
 		t.Errorf("asked for %+v", adopt)
 	}
 	books.Books[0].LostHere = 1 // the totals of east do not contain it
@@ -164,7 +166,7 @@ func TestClearingAccountsSayWhoOwes(t *testing.T) {
 		-3 * credit: "Withdrew 5 credits from clearing--west; this site is still owed 3 credits on clearing--west\n",
 	} {
 		s := newSite(t)
-		gives[messages.WithdrawRequest](messages.Bank, messages.VerbWithdraw, messages.AccountReply{Account: "clearing--west", Balance: balance, Available: balance})(s)
+		gives[money.WithdrawRequest](messages.Bank, money.VerbWithdraw, money.AccountReply{Account: "clearing--west", Balance: balance, Available: balance})(s)
 		s.run("withdraw", "clearing--west", "5", "--reason", "paid", "--account", "operator").expect(t, cli.CodeOK, want, "")
 	}
 }
@@ -174,13 +176,13 @@ func TestClearingAccountsSayWhoOwes(t *testing.T) {
 func TestTermsOfAPartedPeer(t *testing.T) {
 	s := newSite(t)
 	var asked int
-	standing := messages.PeerParted
-	answer(s, messages.Bank, messages.VerbPeer, func(r messages.PeerRequest) (messages.PeerReply, error) {
+	standing := clearing.PeerParted
+	answer(s, messages.Bank, clearing.VerbPeer, func(r clearing.PeerRequest) (clearing.PeerReply, error) {
 		asked++
-		return messages.PeerReply{Peer: r.Peer, Limit: r.Limit, Standing: standing}, nil
+		return clearing.PeerReply{Peer: r.Peer, Limit: r.Limit, Standing: standing}, nil
 	})
-	answer(s, messages.Bank, messages.VerbPeers, func(messages.Empty) (messages.PeersReply, error) {
-		return messages.PeersReply{Peers: []messages.PeerReply{{Peer: "east", Keys: []string{"AEAST"}, Standing: standing}}}, nil
+	answer(s, messages.Bank, clearing.VerbPeers, func(messages.Empty) (clearing.PeersReply, error) {
+		return clearing.PeersReply{Peers: []clearing.PeerReply{{Peer: "east", Keys: []string{"AEAST"}, Standing: standing}}}, nil
 	})
 	for _, line := range []string{"peer limit east 0", "peer key east ANEW --now"} {
 		s.run(strings.Fields(line)...).expect(t, cli.CodeFailed, "", "candor peer add makes it a peer again")
@@ -188,6 +190,6 @@ func TestTermsOfAPartedPeer(t *testing.T) {
 	if asked > 0 {
 		t.Error("a limit made a site a peer that was parted from")
 	}
-	standing = messages.PeerParting
+	standing = clearing.PeerParting
 	s.run("peer", "limit", "east", "9").expect(t, cli.CodeOK, "goes on to part from east", "")
 }

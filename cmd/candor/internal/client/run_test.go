@@ -10,13 +10,17 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // commandSite is a site that runs one command. The command has written some output and has ended.
 type commandSite struct {
 	*fakeSite
 	output  string
-	end     messages.State
+	end     job.State
 	reason  string
 	state   string        // of the task; "": the task never had a node
 	lost    bool          // the node no longer knows the stream
@@ -28,40 +32,40 @@ type commandSite struct {
 }
 
 func newCommandSite(t *testing.T) *commandSite {
-	s := &commandSite{fakeSite: newSite(t), output: "hi\n", end: messages.Completed, state: "Done", node: "node1", idle: make(chan struct{}, 1)}
+	s := &commandSite{fakeSite: newSite(t), output: "hi\n", end: job.Completed, state: "Done", node: "node1", idle: make(chan struct{}, 1)}
 	s.env["CANDOR_BUDGET"] = "2"
-	answer(s.fakeSite, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
-		return messages.SubmitReply{Job: 33, Site: r.Site, Market: "main", Payer: "alice", Held: r.Spec.Budget}, nil
+	answer(s.fakeSite, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (job.SubmitReply, error) {
+		return job.SubmitReply{Job: 33, Site: r.Site, Market: "main", Payer: "alice", Held: r.Spec.Budget}, nil
 	})
-	answer(s.fakeSite, messages.Auctioneer, messages.VerbJob, func(r messages.JobRequest) (messages.JobDetail, error) {
-		return messages.JobDetail{JobSummary: messages.JobSummary{Job: 33, State: s.end, Reason: s.reason, Charged: 500_000}}, nil
+	answer(s.fakeSite, messages.Auctioneer, messages.VerbJob, func(r job.JobRequest) (job.JobDetail, error) {
+		return job.JobDetail{JobSummary: job.JobSummary{Job: 33, State: s.end, Reason: s.reason, Charged: 500_000}}, nil
 	})
-	answer(s.fakeSite, messages.Auctioneer, messages.VerbTasks, func(messages.TasksRequest) (r messages.TasksReply, err error) {
+	answer(s.fakeSite, messages.Auctioneer, messages.VerbTasks, func(job.TasksRequest) (r job.TasksReply, err error) {
 		if s.state != "" {
-			r.Tasks = []messages.TaskStatus{{Task: messages.TaskRef{Job: 33}, Attempt: 1, Node: s.node, State: s.state, Ended: at(3600)}}
+			r.Tasks = []job.TaskStatus{{Task: messages.TaskRef{Job: 33}, Attempt: 1, Node: s.node, State: s.state, Ended: at(3600)}}
 		}
 		return r, nil
 	})
-	reply(s.fakeSite, messages.Auctioneer, messages.VerbMarkets, messages.MarketsReply{Markets: []messages.MarketStatus{
-		{Market: messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, Tariffs: []messages.SlotTariff{{Class: "cpu", Price: 20_000}}}}})
-	serveAt(s.fakeSite, messages.StreamSubject("west", "node1", "*"), messages.VerbStream, s.stream)
+	reply(s.fakeSite, messages.Auctioneer, messages.VerbMarkets, market.MarketsReply{Markets: []market.MarketStatus{
+		{Market: market.Market{Name: "main", Classes: []messages.Name{"cpu"}}, Tariffs: []market.SlotTariff{{Class: "cpu", Price: 20_000}}}}})
+	serveAt(s.fakeSite, agent.StreamSubject("west", "node1", "*"), messages.VerbStream, s.stream)
 	return s
 }
 
 // away makes another site run the command. Only the auctioneer can then reach the node.
 func (s *commandSite) away() {
-	answer(s.fakeSite, messages.Auctioneer, messages.VerbOutput, func(r messages.OutputRequest) (reply messages.LogsReply, err error) {
+	answer(s.fakeSite, messages.Auctioneer, clearing.VerbOutput, func(r clearing.OutputRequest) (reply agent.LogsReply, err error) {
 		if r.Node != "node7" || r.Stream == nil || r.Stream.Attempt.Task.Job != 33 {
 			return reply, messages.Errorf(messages.Invalid, "%+v", r)
 		}
 		answer, err := s.stream(*r.Stream)
-		return messages.LogsReply{Stream: &answer}, err
+		return agent.LogsReply{Stream: &answer}, err
 	})
 	s.node = "node7"
 }
 
 // stream answers a request with at most 3 bytes of output.
-func (s *commandSite) stream(r messages.StreamRequest) (reply messages.StreamReply, err error) {
+func (s *commandSite) stream(r agent.StreamRequest) (reply agent.StreamReply, err error) {
 	switch {
 	case s.lost:
 		return reply, messages.Errorf(messages.NotFound, "the stream has ended")
@@ -133,9 +137,9 @@ func TestRunThatComesToNothing(t *testing.T) {
 		words  string
 	}{
 		{"no such command", func(s *commandSite) {
-			s.end, s.reason, s.state, s.lost = messages.Failed, "CannotStart", "Failed", true
+			s.end, s.reason, s.state, s.lost = job.Failed, "CannotStart", "Failed", true
 		}, 127, "Job 33 Failed"},
-		{"cancelled while it waits", func(s *commandSite) { s.end, s.state = messages.Cancelled, "" }, 130, "Job 33 Cancelled"},
+		{"cancelled while it waits", func(s *commandSite) { s.end, s.state = job.Cancelled, "" }, 130, "Job 33 Cancelled"},
 		{"the client was away for too long", func(s *commandSite) { s.lost = true }, 3, "the end of its output is lost"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -168,9 +172,9 @@ func (w *slowReader) Write(b []byte) (int, error) {
 // would keep its slot until the node ends it as idle.
 func TestRunWhoseReaderGoes(t *testing.T) {
 	s, cancelled := newCommandSite(t), false
-	answer(s.fakeSite, messages.Auctioneer, messages.VerbCancel, func(r messages.CancelRequest) (messages.CancelReply, error) {
+	answer(s.fakeSite, messages.Auctioneer, messages.VerbCancel, func(r job.CancelRequest) (job.CancelReply, error) {
 		cancelled = r.Job == 33
-		return messages.CancelReply{Job: 33}, nil
+		return job.CancelReply{Job: 33}, nil
 	})
 	a := s.app(closedPipe{}, new(bytes.Buffer))
 	code := run(t.Context(), a, []string{"run", "-q", "--", "yes"}, root(a, nil))

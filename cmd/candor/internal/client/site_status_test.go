@@ -9,18 +9,20 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
 )
 
-func someLinks() messages.LinksReply {
+func someLinks() clearing.LinksReply {
 	ms := messages.Duration(time.Millisecond)
-	return messages.LinksReply{
+	return clearing.LinksReply{
 		Site: "west", Missing: []messages.Name{"rack3"},
-		Links: []messages.Link{
+		Links: []clearing.Link{
 			{Peer: "east", Host: "rack1", Address: "10.1.0.1:7422", Outgoing: true, RTT: 61 * ms},
 			{Peer: "east", Host: "rack2", Address: "10.1.0.1:7422", Outgoing: true, RTT: 60 * ms},
 			{Peer: "south", Host: "rack1", Address: "10.3.0.1:40000"},
 		},
-		Trips: []messages.PeerTrip{{Peer: "east", Took: 64 * ms}, {Peer: "north", Failure: "nobody answers"}, {Peer: "south", Took: ms / 2}},
+		Trips: []clearing.PeerTrip{{Peer: "east", Took: 64 * ms}, {Peer: "north", Failure: "nobody answers"}, {Peer: "south", Took: ms / 2}},
 	}
 }
 
@@ -31,13 +33,13 @@ func prepareSite() []Group {
 
 func TestSiteStatusViews(t *testing.T) {
 	linked := func(s *fakeSite) {
-		gives[messages.Empty](messages.Bank, messages.VerbPeers, somePeers())(s)
+		gives[messages.Empty](messages.Bank, clearing.VerbPeers, somePeers())(s)
 		gives[messages.Empty](messages.Links, messages.VerbStatus, someLinks())(s)
 	}
 	checkViews(t, map[string]view{
 		"site_status":          {"site status", linked},
-		"site_status_no_peers": {"site status", gives[messages.Empty](messages.Bank, messages.VerbPeers, messages.PeersReply{Site: "west"})},
-		"site_status_unlinked": {"site status --timeout 1s", gives[messages.Empty](messages.Bank, messages.VerbPeers, somePeers())},
+		"site_status_no_peers": {"site status", gives[messages.Empty](messages.Bank, clearing.VerbPeers, clearing.PeersReply{Site: "west"})},
+		"site_status_unlinked": {"site status --timeout 1s", gives[messages.Empty](messages.Bank, clearing.VerbPeers, somePeers())},
 	})
 }
 
@@ -50,9 +52,9 @@ func TestSiteStatus(t *testing.T) {
 		s.run(append([]string{"site", "status"}, args...)...).expect(t, code, out, err)
 	}
 	bank, links := somePeers(), someLinks()
-	answer(s, messages.Bank, messages.VerbPeers, func(messages.Empty) (messages.PeersReply, error) { return bank, nil })
+	answer(s, messages.Bank, clearing.VerbPeers, func(messages.Empty) (clearing.PeersReply, error) { return bank, nil })
 	run(cli.CodeFailed, "this site does not know the links", "", "--timeout", "1s")
-	answer(s, messages.Links, messages.VerbStatus, func(messages.Empty) (messages.LinksReply, error) { return links, nil })
+	answer(s, messages.Links, messages.VerbStatus, func(messages.Empty) (clearing.LinksReply, error) { return links, nil })
 	run(cli.CodeFailed, "The bank of north did not answer just now: nobody answers", "")
 	bank.Peers = bank.Peers[:1]
 	run(cli.CodeOK, "60.0 ms", "")
@@ -68,29 +70,29 @@ func TestSiteStatus(t *testing.T) {
 // about the answers.
 func TestBetweenSites(t *testing.T) {
 	s := newSite(t)
-	var remit messages.RemitRequest
-	answer(s, messages.Bank, messages.VerbRemit, func(r messages.RemitRequest) (messages.ClearingReply, error) {
+	var remit clearing.RemitRequest
+	answer(s, messages.Bank, clearing.VerbRemit, func(r clearing.RemitRequest) (clearing.ClearingReply, error) {
 		remit = r
-		return messages.ClearingReply{Number: 12}, nil
+		return clearing.ClearingReply{Number: 12}, nil
 	})
-	var asked messages.AuthoriseRequest
-	answer(s, messages.Bank, messages.VerbAuthorise, func(r messages.AuthoriseRequest) (messages.SignedAuthorisation, error) {
+	var asked clearing.AuthoriseRequest
+	answer(s, messages.Bank, clearing.VerbAuthorise, func(r clearing.AuthoriseRequest) (clearing.SignedAuthorisation, error) {
 		asked = r
-		return messages.SignedAuthorisation{Authorisation: messages.Authorisation{
-			Peer: r.Peer, ID: "alice/" + r.Key, Account: "alice", Amount: r.Amount, Issued: at(0), Interval: r.Interval, Margin: messages.MaxClockSkew}}, nil
+		return clearing.SignedAuthorisation{Authorisation: clearing.Authorisation{
+			Peer: r.Peer, ID: "alice/" + r.Key, Account: "alice", Amount: r.Amount, Issued: at(0), Interval: r.Interval, Margin: clearing.MaxClockSkew}}, nil
 	})
-	var revoked messages.RevokeRequest
+	var revoked clearing.RevokeRequest
 	number := uint64(13)
-	answer(s, messages.Bank, messages.VerbRevoke, func(r messages.RevokeRequest) (messages.ClearingReply, error) {
+	answer(s, messages.Bank, clearing.VerbRevoke, func(r clearing.RevokeRequest) (clearing.ClearingReply, error) {
 		revoked = r
-		return messages.ClearingReply{Number: number}, nil
+		return clearing.ClearingReply{Number: number}, nil
 	})
 	run := func(code int, line, out, err string) {
 		t.Helper()
 		s.run(strings.Fields(line)...).expect(t, code, out, err)
 	}
 	run(cli.CodeOK, "remit bob@east 10 --key k --from climate --reason thanks", "Set aside 10 credits for bob at east; this is request 12 to the bank of east", "")
-	if want := (messages.RemitRequest{Key: "k", Account: "climate", Peer: "east", Payee: "bob", Amount: 10 * credit, Reason: "thanks"}); remit != want {
+	if want := (clearing.RemitRequest{Key: "k", Account: "climate", Peer: "east", Payee: "bob", Amount: 10 * credit, Reason: "thanks"}); remit != want {
 		t.Errorf("asked for %+v", remit)
 	}
 	run(cli.CodeUsage, "remit bob 10", "", "like bob@east")
@@ -111,7 +113,7 @@ func TestBetweenSites(t *testing.T) {
 		t.Errorf("revoked %+v", revoked)
 	}
 	other := newSite(t)
-	refuse[messages.RevokeRequest](other, messages.Bank, messages.VerbRevoke, messages.Errorf(messages.NotFound, "no such authorisation"))
+	refuse[clearing.RevokeRequest](other, messages.Bank, clearing.VerbRevoke, messages.Errorf(messages.NotFound, "no such authorisation"))
 	other.run("revoke", "x").expect(t, cli.CodeNotFound, "", "no such authorisation")
 }
 
@@ -120,8 +122,8 @@ func TestAt(t *testing.T) {
 	s := newSite(t)
 	s.write("state/sites/east/site.json", `{"site":"east","server":"nats://127.0.0.1:4223","default_account":"carol"}`)
 	s.write("state/sites/east/creds/carol.creds", "x")
-	serveAt(s, messages.Subject("east", messages.Auctioneer, messages.VerbJobs, "*"), messages.VerbJobs, func(messages.JobsRequest) (messages.JobsReply, error) { return messages.JobsReply{}, nil })
-	answer(s, messages.Auctioneer, messages.VerbJobs, func(messages.JobsRequest) (messages.JobsReply, error) { return messages.JobsReply{}, nil })
+	serveAt(s, messages.Subject("east", messages.Auctioneer, messages.VerbJobs, "*"), messages.VerbJobs, func(job.JobsRequest) (job.JobsReply, error) { return job.JobsReply{}, nil })
+	answer(s, messages.Auctioneer, messages.VerbJobs, func(job.JobsRequest) (job.JobsReply, error) { return job.JobsReply{}, nil })
 	check := func(want cli.Target, args ...string) {
 		t.Helper()
 		s.run(args...).expect(t, cli.CodeOK, "", "")

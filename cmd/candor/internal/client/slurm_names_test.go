@@ -6,35 +6,38 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // namesSite returns a site with a table of names of Slurm, a full market and a free market.
-func namesSite(t *testing.T) (s *fakeSite, submitted *[]messages.SubmitRequest) {
+func namesSite(t *testing.T) (s *fakeSite, submitted *[]job.SubmitRequest) {
 	s = newSite(t)
 	s.env["CANDOR_BUDGET"] = "2"
-	market := func(name messages.Name) messages.MarketStatus {
-		return messages.MarketStatus{Market: messages.Market{Name: name, Classes: []messages.Name{name},
-			Units: []messages.ClassUnit{{Class: name, Unit: messages.Resources{CPUs: 1}}}}}
+	market := func(name messages.Name) marketmsg.MarketStatus {
+		return marketmsg.MarketStatus{Market: marketmsg.Market{Name: name, Classes: []messages.Name{name},
+			Units: []job.ClassUnit{{Class: name, Unit: job.Resources{CPUs: 1}}}}}
 	}
-	reply(s, messages.Auctioneer, messages.VerbMarkets, messages.MarketsReply{Markets: []messages.MarketStatus{market("day"), market("night"), market("fat")},
-		Slurm: &messages.SlurmNames{Partitions: messages.Labels{{Name: "*"}, {Name: "long", Value: "night"}, {Name: "short", Value: "day"}}, Accounts: messages.Labels{{Name: "Proj1", Value: "climate"}}}})
-	reply(s, messages.Auctioneer, messages.VerbNodes, messages.NodesReply{Nodes: []messages.NodeStatus{
-		{Node: "a", State: "Up", Slots: []messages.ClassSlots{{Class: "day", Slots: 4}}, Used: []messages.ClassSlots{{Class: "day", Slots: 4}}},
-		{Node: "b", State: "Up", Slots: []messages.ClassSlots{{Class: "night", Slots: 4}}, Used: []messages.ClassSlots{{Class: "night", Slots: 1}}},
-		{Node: "c", State: "Lost", Slots: []messages.ClassSlots{{Class: "fat", Slots: 64}}}}})
-	answer(s, messages.Bank, messages.VerbAccounts, func(messages.AccountsRequest) (messages.AccountsReply, error) {
-		return messages.AccountsReply{Accounts: []messages.AccountReply{{Account: "alice"}, {Account: "bio"}}}, nil
+	reply(s, messages.Auctioneer, messages.VerbMarkets, marketmsg.MarketsReply{Markets: []marketmsg.MarketStatus{market("day"), market("night"), market("fat")},
+		Slurm: &marketmsg.SlurmNames{Partitions: job.Labels{{Name: "*"}, {Name: "long", Value: "night"}, {Name: "short", Value: "day"}}, Accounts: job.Labels{{Name: "Proj1", Value: "climate"}}}})
+	reply(s, messages.Auctioneer, messages.VerbNodes, marketmsg.NodesReply{Nodes: []marketmsg.NodeStatus{
+		{Node: "a", State: "Up", Slots: []job.ClassSlots{{Class: "day", Slots: 4}}, Used: []job.ClassSlots{{Class: "day", Slots: 4}}},
+		{Node: "b", State: "Up", Slots: []job.ClassSlots{{Class: "night", Slots: 4}}, Used: []job.ClassSlots{{Class: "night", Slots: 1}}},
+		{Node: "c", State: "Lost", Slots: []job.ClassSlots{{Class: "fat", Slots: 64}}}}})
+	answer(s, messages.Bank, messages.VerbAccounts, func(money.AccountsRequest) (money.AccountsReply, error) {
+		return money.AccountsReply{Accounts: []money.AccountReply{{Account: "alice"}, {Account: "bio"}}}, nil
 	})
-	submitted = new([]messages.SubmitRequest)
-	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
+	submitted = new([]job.SubmitRequest)
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (job.SubmitReply, error) {
 		*submitted = append(*submitted, r)
 		if r.Spec.Market == "" {
 			r.Spec.Market = "day"
 		}
 		if cpus := r.Spec.Stages[0].CPUs; r.Spec.Market != "fat" && cpus > 4 || cpus > 64 {
-			return messages.SubmitReply{}, messages.Errorf(messages.TooLarge, "stages[0]: no node of class %s has %d cpus", r.Spec.Market, cpus)
+			return job.SubmitReply{}, messages.Errorf(messages.TooLarge, "stages[0]: no node of class %s has %d cpus", r.Spec.Market, cpus)
 		}
-		return messages.SubmitReply{Job: 5, Market: r.Spec.Market}, nil
+		return job.SubmitReply{Job: 5, Market: r.Spec.Market}, nil
 	})
 	return s, submitted
 }
@@ -113,11 +116,11 @@ func TestScriptsOfWindowsAreRefused(t *testing.T) {
 // present jobs with the same name, and for no others.
 func TestSingletonWaitsForItsNamesakes(t *testing.T) {
 	s, submitted := namesSite(t)
-	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (messages.JobsReply, error) {
+	answer(s, messages.Auctioneer, messages.VerbJobs, func(r job.JobsRequest) (job.JobsReply, error) {
 		if r.After == "" {
-			return messages.JobsReply{Jobs: []messages.JobSummary{{Job: 3, Name: "chain", Account: "alice"}, {Job: 4, Name: "chain", Account: "bob"}}, More: true, Next: "3"}, nil
+			return job.JobsReply{Jobs: []job.JobSummary{{Job: 3, Name: "chain", Account: "alice"}, {Job: 4, Name: "chain", Account: "bob"}}, More: true, Next: "3"}, nil
 		}
-		return messages.JobsReply{Jobs: []messages.JobSummary{{Job: 2, Name: "chain", Account: "alice"}, {Job: 1, Name: "other", Account: "alice"}}}, nil
+		return job.JobsReply{Jobs: []job.JobSummary{{Job: 2, Name: "chain", Account: "alice"}, {Job: 1, Name: "other", Account: "alice"}}}, nil
 	})
 	s.write("a.sh", "#!/bin/sh\n#SBATCH -J chain -d singleton,afterok:9\ntrue\n")
 	if got := s.slurmCall("sbatch", s.path("a.sh")); got.code != 0 || len(*submitted) != 1 {
@@ -133,24 +136,24 @@ func TestSingletonWaitsForItsNamesakes(t *testing.T) {
 func TestRanksAreSpreadOverNodes(t *testing.T) {
 	s := newSite(t)
 	s.env["CANDOR_BUDGET"] = "2"
-	market := func(name messages.Name, unit messages.Resources) messages.MarketStatus {
-		return messages.MarketStatus{Market: messages.Market{Name: name, Classes: []messages.Name{name}, Units: []messages.ClassUnit{{Class: name, Unit: unit}}}}
+	market := func(name messages.Name, unit job.Resources) marketmsg.MarketStatus {
+		return marketmsg.MarketStatus{Market: marketmsg.Market{Name: name, Classes: []messages.Name{name}, Units: []job.ClassUnit{{Class: name, Unit: unit}}}}
 	}
-	reply(s, messages.Auctioneer, messages.VerbMarkets, messages.MarketsReply{Markets: []messages.MarketStatus{market("loose", messages.Resources{CPUs: 1, Memory: 1 << 30}),
-		market("day", messages.Resources{CPUs: 1, Memory: 1 << 30}), market("gpu", messages.Resources{CPUs: 8, Memory: 64 << 30, GPUs: 1})}})
-	var nodes []messages.NodeStatus
-	for name, slots := range map[messages.Name]messages.ClassSlots{"l1": {Class: "loose", Slots: 4}, "l2": {Class: "loose", Slots: 4}, "l3": {Class: "loose", Slots: 4}, "a": {Class: "day", Slots: 4}, "b": {Class: "day", Slots: 4},
+	reply(s, messages.Auctioneer, messages.VerbMarkets, marketmsg.MarketsReply{Markets: []marketmsg.MarketStatus{market("loose", job.Resources{CPUs: 1, Memory: 1 << 30}),
+		market("day", job.Resources{CPUs: 1, Memory: 1 << 30}), market("gpu", job.Resources{CPUs: 8, Memory: 64 << 30, GPUs: 1})}})
+	var nodes []marketmsg.NodeStatus
+	for name, slots := range map[messages.Name]job.ClassSlots{"l1": {Class: "loose", Slots: 4}, "l2": {Class: "loose", Slots: 4}, "l3": {Class: "loose", Slots: 4}, "a": {Class: "day", Slots: 4}, "b": {Class: "day", Slots: 4},
 		"c": {Class: "day", Slots: 3}, "g1": {Class: "gpu", Slots: 4}, "g2": {Class: "gpu", Slots: 4}} {
-		nodes = append(nodes, messages.NodeStatus{Node: name, State: "Up", Slots: []messages.ClassSlots{slots}, Labels: []messages.Name{"on-" + name[:1]}})
+		nodes = append(nodes, marketmsg.NodeStatus{Node: name, State: "Up", Slots: []job.ClassSlots{slots}, Labels: []messages.Name{"on-" + name[:1]}})
 	}
-	reply(s, messages.Auctioneer, messages.VerbNodes, messages.NodesReply{Nodes: nodes})
-	var last messages.SubmitRequest
-	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
+	reply(s, messages.Auctioneer, messages.VerbNodes, marketmsg.NodesReply{Nodes: nodes})
+	var last job.SubmitRequest
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (job.SubmitReply, error) {
 		if r.Spec.Market == "loose" && r.Spec.Stages[0].Allocation {
-			return messages.SubmitReply{}, messages.Errorf(messages.Invalid, "stages[0]: this mechanism starts no tasks together")
+			return job.SubmitReply{}, messages.Errorf(messages.Invalid, "stages[0]: this mechanism starts no tasks together")
 		}
 		last = r
-		return messages.SubmitReply{Job: 5, Market: r.Spec.Market}, nil
+		return job.SubmitReply{Job: 5, Market: r.Spec.Market}, nil
 	})
 	for line, want := range map[string]struct {
 		market               messages.Name
@@ -170,10 +173,10 @@ func TestRanksAreSpreadOverNodes(t *testing.T) {
 		"-n 9 -p day -N 1-2":                    {"day", 0, 9, 0, 0, "9", "9"},
 		"-n 9 -p loose,day":                     {"day", 3, 3, 0, 0, "'3(x3)'", "9"},
 	} {
-		last = messages.SubmitRequest{}
+		last = job.SubmitRequest{}
 		s.write("a.sh", "#!/bin/sh\n#SBATCH "+line+"\ntrue\n")
 		got := s.slurmCall("sbatch", s.path("a.sh"))
-		st := messages.Stage{}
+		st := job.Stage{}
 		if len(last.Spec.Stages) == 1 {
 			st = last.Spec.Stages[0]
 		}
@@ -188,26 +191,26 @@ func TestRanksAreSpreadOverNodes(t *testing.T) {
 // Slurm. A job that must wait for an element waits for the whole array.
 func TestElementsHaveNumbersOfTheirOwn(t *testing.T) {
 	s, submitted := namesSite(t)
-	array := messages.JobSummary{Job: 40, Name: "sweep", Account: "alice", State: messages.Running, Tasks: 3, Running: 2, Array: messages.Array{{First: 0, Last: 6, Step: 3}}, Numbered: true}
-	plain := messages.JobSummary{Job: 30, Name: "old", Account: "alice", State: messages.Running, Tasks: 40, Array: messages.Array{{First: 0, Last: 39, Step: 1}}}
-	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (reply messages.JobsReply, err error) {
-		for _, j := range []messages.JobSummary{array, plain} {
+	array := job.JobSummary{Job: 40, Name: "sweep", Account: "alice", State: job.Running, Tasks: 3, Running: 2, Array: job.Array{{First: 0, Last: 6, Step: 3}}, Numbered: true}
+	plain := job.JobSummary{Job: 30, Name: "old", Account: "alice", State: job.Running, Tasks: 40, Array: job.Array{{First: 0, Last: 39, Step: 1}}}
+	answer(s, messages.Auctioneer, messages.VerbJobs, func(r job.JobsRequest) (reply job.JobsReply, err error) {
+		for _, j := range []job.JobSummary{array, plain} {
 			if (r.Jobs == nil || slices.Contains(r.Jobs, j.Job)) && (r.Before == 0 || j.Job < r.Before) && (r.Limit == 0 || len(reply.Jobs) < r.Limit) {
 				reply.Jobs = append(reply.Jobs, j)
 			}
 		}
 		return reply, nil
 	})
-	answer(s, messages.Auctioneer, messages.VerbJob, func(r messages.JobRequest) (messages.JobDetail, error) {
-		return messages.JobDetail{JobSummary: array, Spec: messages.JobSpec{Stages: []messages.Stage{{Name: "main"}}}}, nil
+	answer(s, messages.Auctioneer, messages.VerbJob, func(r job.JobRequest) (job.JobDetail, error) {
+		return job.JobDetail{JobSummary: array, Spec: job.JobSpec{Stages: []job.Stage{{Name: "main"}}}}, nil
 	})
-	answer(s, messages.Auctioneer, messages.VerbTasks, func(r messages.TasksRequest) (messages.TasksReply, error) {
-		return messages.TasksReply{Tasks: []messages.TaskStatus{{Index: 0, Array: 0, State: "Running", Node: "a"}, {Index: 1, Array: 3, State: "Running", Node: "b"}}}, nil
+	answer(s, messages.Auctioneer, messages.VerbTasks, func(r job.TasksRequest) (job.TasksReply, error) {
+		return job.TasksReply{Tasks: []job.TaskStatus{{Index: 0, Array: 0, State: "Running", Node: "a"}, {Index: 1, Array: 3, State: "Running", Node: "b"}}}, nil
 	})
-	var cancelled messages.CancelRequest
-	answer(s, messages.Auctioneer, messages.VerbCancel, func(r messages.CancelRequest) (messages.CancelReply, error) {
+	var cancelled job.CancelRequest
+	answer(s, messages.Auctioneer, messages.VerbCancel, func(r job.CancelRequest) (job.CancelReply, error) {
 		cancelled = r
-		return messages.CancelReply{Job: r.Job}, nil
+		return job.CancelReply{Job: r.Job}, nil
 	})
 	if got := s.slurmCall("squeue", "-h", "-j", "41", "-o", "%i %A %F %N"); got.code != 0 || got.out != "40_3 41 40 b\n" {
 		t.Errorf("squeue: %+v", got)
@@ -218,7 +221,7 @@ func TestElementsHaveNumbersOfTheirOwn(t *testing.T) {
 	if got := s.slurmCall("sacct", "-n", "-P", "-j", "42,40_0", "-o", "JobID,JobIDRaw"); got.out != "40_[6]|40\n40_0|40\n" {
 		t.Errorf("sacct: %+v", got)
 	}
-	if got := s.slurmCall("scancel", "42"); got.code != 0 || cancelled.Job != 40 || !slices.Equal(cancelled.Tasks, messages.Array{{First: 2, Last: 2, Step: 1}}) {
+	if got := s.slurmCall("scancel", "42"); got.code != 0 || cancelled.Job != 40 || !slices.Equal(cancelled.Tasks, job.Array{{First: 2, Last: 2, Step: 1}}) {
 		t.Errorf("scancel: %+v, %+v", got, cancelled)
 	}
 	for _, none := range []string{"43", "31"} { // not in the array; in an array without own numbers
@@ -246,12 +249,12 @@ func TestElementsHaveNumbersOfTheirOwn(t *testing.T) {
 // or that waits for one that is none, waits for the whole job.
 func TestElementsWaitForElements(t *testing.T) {
 	s, submitted := namesSite(t)
-	array := messages.JobSummary{Job: 40, Account: "alice", Tasks: 3, Array: messages.Array{{First: 0, Last: 2, Step: 1}}, Numbered: true}
-	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (messages.JobsReply, error) {
+	array := job.JobSummary{Job: 40, Account: "alice", Tasks: 3, Array: job.Array{{First: 0, Last: 2, Step: 1}}, Numbered: true}
+	answer(s, messages.Auctioneer, messages.VerbJobs, func(r job.JobsRequest) (job.JobsReply, error) {
 		if r.Before > 40 && r.Before <= 50 {
-			return messages.JobsReply{Jobs: []messages.JobSummary{array}}, nil
+			return job.JobsReply{Jobs: []job.JobSummary{array}}, nil
 		}
-		return messages.JobsReply{Jobs: []messages.JobSummary{{Job: r.Before - 1, Account: "alice"}}}, nil
+		return job.JobsReply{Jobs: []job.JobSummary{{Job: r.Before - 1, Account: "alice"}}}, nil
 	})
 	s.write("a.sh", "#!/bin/sh\ntrue\n")
 	for _, one := range []struct {

@@ -12,6 +12,10 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/slurm"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // slurmCall runs a command of Slurm.
@@ -23,20 +27,20 @@ func (s *fakeSite) slurmCall(name string, args ...string) result {
 }
 
 // slurmSite returns a site with jobs in every state that programs look for.
-func slurmSite(t *testing.T) (s *fakeSite, submitted *[]messages.JobSpec) {
+func slurmSite(t *testing.T) (s *fakeSite, submitted *[]job.JobSpec) {
 	s = newSite(t)
 	s.env = map[string]string{"CANDOR_STATE": s.path("state"), "CANDOR_BUDGET": "2", "MY_PARAMETER": "7", "AWS_SECRET_ACCESS_KEY": "x"}
-	jobs := []messages.JobSummary{
-		{Job: 11, Name: "a1b2", Account: "alice", Payer: "climate", Market: "main", State: messages.Waiting, Reason: "WaitingForShare", Budget: 2e6, Tasks: 1, Submitted: at(3500)},
-		{Job: 10, Name: "array", Account: "alice", Payer: "alice", Market: "main", State: messages.Running, Budget: 2e6, Tasks: 4, Running: 1, Done: 1, Failed: 1,
-			Submitted: at(3400), Started: at(3401), Array: messages.Array{{First: 0, Last: 3, Step: 1}}},
-		{Job: 9, Name: "killed", Account: "alice", Payer: "alice", Market: "main", State: messages.Failed, Reason: "TaskFailed", ExitCode: 137, Tasks: 1, Failed: 1, Submitted: at(3300), Started: at(3300), Ended: at(3390)},
-		{Job: 8, Name: "late", Account: "alice", Payer: "alice", Market: "main", State: messages.Failed, Reason: "TimeLimit", Tasks: 1, Failed: 1, Submitted: at(3300), Started: at(3300), Ended: at(3390)},
-		{Job: 7, Name: "gone", Account: "alice", Payer: "alice", Market: "main", State: messages.Cancelled, Reason: "CancelledByUser", Tasks: 1, Submitted: at(3300), Started: at(3300), Ended: at(3350)},
-		{Job: 6, Name: "fine", Account: "alice", Payer: "alice", Market: "main", State: messages.Completed, Charged: 123456, Tasks: 1, Done: 1, Submitted: at(10), Started: at(12), Ended: at(100)},
+	jobs := []job.JobSummary{
+		{Job: 11, Name: "a1b2", Account: "alice", Payer: "climate", Market: "main", State: job.Waiting, Reason: "WaitingForShare", Budget: 2e6, Tasks: 1, Submitted: at(3500)},
+		{Job: 10, Name: "array", Account: "alice", Payer: "alice", Market: "main", State: job.Running, Budget: 2e6, Tasks: 4, Running: 1, Done: 1, Failed: 1,
+			Submitted: at(3400), Started: at(3401), Array: job.Array{{First: 0, Last: 3, Step: 1}}},
+		{Job: 9, Name: "killed", Account: "alice", Payer: "alice", Market: "main", State: job.Failed, Reason: "TaskFailed", ExitCode: 137, Tasks: 1, Failed: 1, Submitted: at(3300), Started: at(3300), Ended: at(3390)},
+		{Job: 8, Name: "late", Account: "alice", Payer: "alice", Market: "main", State: job.Failed, Reason: "TimeLimit", Tasks: 1, Failed: 1, Submitted: at(3300), Started: at(3300), Ended: at(3390)},
+		{Job: 7, Name: "gone", Account: "alice", Payer: "alice", Market: "main", State: job.Cancelled, Reason: "CancelledByUser", Tasks: 1, Submitted: at(3300), Started: at(3300), Ended: at(3350)},
+		{Job: 6, Name: "fine", Account: "alice", Payer: "alice", Market: "main", State: job.Completed, Charged: 123456, Tasks: 1, Done: 1, Submitted: at(10), Started: at(12), Ended: at(100)},
 	}
-	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (messages.JobsReply, error) {
-		var reply messages.JobsReply
+	answer(s, messages.Auctioneer, messages.VerbJobs, func(r job.JobsRequest) (job.JobsReply, error) {
+		var reply job.JobsReply
 		for _, j := range jobs {
 			if (r.Jobs == nil || slices.Contains(r.Jobs, j.Job)) && !(r.Active && j.State.Final()) && (r.Name == "" || r.Name == j.Name) && (r.Since == 0 || j.Ended == 0 || j.Ended >= r.Since) {
 				reply.Jobs = append(reply.Jobs, j)
@@ -44,50 +48,50 @@ func slurmSite(t *testing.T) (s *fakeSite, submitted *[]messages.JobSpec) {
 		}
 		return reply, nil
 	})
-	answer(s, messages.Auctioneer, messages.VerbJob, func(r messages.JobRequest) (messages.JobDetail, error) {
+	answer(s, messages.Auctioneer, messages.VerbJob, func(r job.JobRequest) (job.JobDetail, error) {
 		for _, j := range jobs {
 			if j.Job == r.Job {
-				return messages.JobDetail{JobSummary: j, Spec: messages.JobSpec{Dir: "/home/alice", Stages: []messages.Stage{{Name: "main", TimeLimit: messages.Duration(600e9)}}}}, nil
+				return job.JobDetail{JobSummary: j, Spec: job.JobSpec{Dir: "/home/alice", Stages: []job.Stage{{Name: "main", TimeLimit: messages.Duration(600e9)}}}}, nil
 			}
 		}
-		return messages.JobDetail{}, messages.Errorf(messages.NotFound, "job %v does not exist", r.Job)
+		return job.JobDetail{}, messages.Errorf(messages.NotFound, "job %v does not exist", r.Job)
 	})
-	answer(s, messages.Auctioneer, messages.VerbTasks, func(r messages.TasksRequest) (messages.TasksReply, error) {
+	answer(s, messages.Auctioneer, messages.VerbTasks, func(r job.TasksRequest) (job.TasksReply, error) {
 		code := func(n int) *int { return &n }
 		switch r.Job {
 		case 10:
-			return messages.TasksReply{Tasks: []messages.TaskStatus{
+			return job.TasksReply{Tasks: []job.TaskStatus{
 				{Index: 0, Array: 0, State: "Done", Node: "node1", ExitCode: code(0), Claimed: at(3401), Ended: at(3411)},
 				{Task: messages.TaskRef{Job: 10, Index: 1}, Attempt: 1, Index: 1, Array: 1, State: "Running", Node: "node2", Claimed: at(3402)},
 				{Index: 2, Array: 2, State: "Failed", Node: "node1", Reason: "MemoryLimit", ExitCode: code(137), Claimed: at(3403), Ended: at(3405)},
 			}}, nil
 		case 9:
-			return messages.TasksReply{Tasks: []messages.TaskStatus{{State: "Failed", Node: "node1", Reason: "Signal", ExitCode: code(137), MaxRSS: 4 << 20}}}, nil
+			return job.TasksReply{Tasks: []job.TaskStatus{{State: "Failed", Node: "node1", Reason: "Signal", ExitCode: code(137), MaxRSS: 4 << 20}}}, nil
 		case 8:
-			return messages.TasksReply{Tasks: []messages.TaskStatus{{State: "Failed", Node: "node2", Reason: "TimeLimit"}}}, nil
+			return job.TasksReply{Tasks: []job.TaskStatus{{State: "Failed", Node: "node2", Reason: "TimeLimit"}}}, nil
 		}
-		return messages.TasksReply{}, nil
+		return job.TasksReply{}, nil
 	})
-	reply(s, messages.Auctioneer, messages.VerbMarkets, messages.MarketsReply{Markets: []messages.MarketStatus{
-		{Market: messages.Market{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"cpu"}}, Tariffs: []messages.SlotTariff{{Class: "cpu", Price: 20_000}}},
-		{Market: messages.Market{Name: "night", Mechanism: "fifo", Classes: []messages.Name{"cpu"}, TimeLimit: messages.Duration(3600e9)}}}})
-	reply(s, messages.Auctioneer, messages.VerbNodes, messages.NodesReply{Nodes: []messages.NodeStatus{
-		{Node: "node1", State: "Up", Slots: []messages.ClassSlots{{Class: "cpu", Slots: 4}}, Used: []messages.ClassSlots{{Class: "cpu", Slots: 1}},
-			Resources: &messages.Resources{CPUs: 4, Memory: 64 << 30, GPUs: 2, GPUType: "a100"}, Labels: []messages.Name{"ib", "rome"}},
-		{Node: "node2", State: "Lost", Slots: []messages.ClassSlots{{Class: "cpu", Slots: 4}}}}})
-	answer(s, messages.Bank, messages.VerbAccounts, func(messages.AccountsRequest) (messages.AccountsReply, error) {
-		return messages.AccountsReply{Accounts: []messages.AccountReply{{Account: "alice", Balance: 9e6, Available: 8e6, Reserved: 1e6}, {Account: "climate", Balance: 5e6, Available: 5e6}}}, nil
+	reply(s, messages.Auctioneer, messages.VerbMarkets, market.MarketsReply{Markets: []market.MarketStatus{
+		{Market: market.Market{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"cpu"}}, Tariffs: []market.SlotTariff{{Class: "cpu", Price: 20_000}}},
+		{Market: market.Market{Name: "night", Mechanism: "fifo", Classes: []messages.Name{"cpu"}, TimeLimit: messages.Duration(3600e9)}}}})
+	reply(s, messages.Auctioneer, messages.VerbNodes, market.NodesReply{Nodes: []market.NodeStatus{
+		{Node: "node1", State: "Up", Slots: []job.ClassSlots{{Class: "cpu", Slots: 4}}, Used: []job.ClassSlots{{Class: "cpu", Slots: 1}},
+			Resources: &job.Resources{CPUs: 4, Memory: 64 << 30, GPUs: 2, GPUType: "a100"}, Labels: []messages.Name{"ib", "rome"}},
+		{Node: "node2", State: "Lost", Slots: []job.ClassSlots{{Class: "cpu", Slots: 4}}}}})
+	answer(s, messages.Bank, messages.VerbAccounts, func(money.AccountsRequest) (money.AccountsReply, error) {
+		return money.AccountsReply{Accounts: []money.AccountReply{{Account: "alice", Balance: 9e6, Available: 8e6, Reserved: 1e6}, {Account: "climate", Balance: 5e6, Available: 5e6}}}, nil
 	})
-	submitted = new([]messages.JobSpec)
-	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
+	submitted = new([]job.JobSpec)
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (job.SubmitReply, error) {
 		*submitted = append(*submitted, r.Spec)
-		return messages.SubmitReply{Job: 33, Market: "main", Payer: "alice", Held: r.Spec.Budget}, nil
+		return job.SubmitReply{Job: 33, Market: "main", Payer: "alice", Held: r.Spec.Budget}, nil
 	})
-	answer(s, messages.Auctioneer, messages.VerbCancel, func(r messages.CancelRequest) (messages.CancelReply, error) {
+	answer(s, messages.Auctioneer, messages.VerbCancel, func(r job.CancelRequest) (job.CancelReply, error) {
 		if r.Job < 9 {
-			return messages.CancelReply{}, messages.Errorf(messages.Ended, "job %v has ended", r.Job)
+			return job.CancelReply{}, messages.Errorf(messages.Ended, "job %v has ended", r.Job)
 		}
-		return messages.CancelReply{Job: r.Job}, nil
+		return job.CancelReply{Job: r.Job}, nil
 	})
 	s.write("pbs.sh", "#PBS -N other\n#PBS -l walltime=2:00:00\n\nhostname\n")
 	s.write("sge.sh", "#!/bin/sh\n#$ -t 1-3 -cwd\nhostname\n")
@@ -101,21 +105,21 @@ func slurmSite(t *testing.T) (s *fakeSite, submitted *[]messages.JobSpec) {
 	s.write("dask.sh", "#!/usr/bin/env bash\n\n#SBATCH -J dask-worker\n#SBATCH -e logs/dask-worker-%J.err\n#SBATCH -o logs/dask-worker-%J.out\n#SBATCH -p main\n#SBATCH -A climate\n#SBATCH -n 1\n#SBATCH -N 1\n"+
 		"#SBATCH --cpus-per-task=1\n#SBATCH --mem=954M\n#SBATCH -t 00:30:00\npython3 -m distributed.cli.dask_worker tcp://127.0.0.1:8786\n")
 	s.write("parsl.sh", "#!/bin/bash\n\n#SBATCH --job-name=parsl.slurm.1\n#SBATCH --output=/tmp/p.stdout\n#SBATCH --error=/tmp/p.stderr\n#SBATCH --nodes=1\n#SBATCH --time=10\n#SBATCH --ntasks-per-node=1\n#SBATCH --partition=main\n\ntrue\n")
-	serveAt(s, messages.StreamSubject("west", "node2", "*"), messages.VerbStream, func(r messages.StreamRequest) (messages.StreamReply, error) {
+	serveAt(s, agent.StreamSubject("west", "node2", "*"), messages.VerbStream, func(r agent.StreamRequest) (agent.StreamReply, error) {
 		s.signals = append(s.signals, fmt.Sprintf("%v.%d %s first %v rest %v", r.Attempt.Task, r.Attempt.Number, r.Signal, r.SignalFirst, r.SignalRest))
-		return messages.StreamReply{}, nil
+		return agent.StreamReply{}, nil
 	})
-	answer(s, messages.Auctioneer, messages.VerbChange, func(r messages.ChangeRequest) (messages.ChangeReply, error) {
+	answer(s, messages.Auctioneer, job.VerbChange, func(r job.ChangeRequest) (job.ChangeReply, error) {
 		most := -1
 		if r.MaxRunning != nil {
 			most = *r.MaxRunning
 		}
 		s.signals = append(s.signals, fmt.Sprintf("change job %v name %q limit %v at once %d", r.Job, r.Name, r.TimeLimit, most))
-		return messages.ChangeReply{Job: r.Job}, r.Validate()
+		return job.ChangeReply{Job: r.Job}, r.Validate()
 	})
-	answer(s, messages.Auctioneer, messages.VerbRequeue, func(r messages.RequeueRequest) (messages.RequeueReply, error) {
+	answer(s, messages.Auctioneer, job.VerbRequeue, func(r job.RequeueRequest) (job.RequeueReply, error) {
 		s.signals = append(s.signals, fmt.Sprintf("requeue job %v stage %v task %v", r.Job, *r.Stage, *r.Task))
-		return messages.RequeueReply{Job: r.Job, Tasks: 1}, nil
+		return job.RequeueReply{Job: r.Job, Tasks: 1}, nil
 	})
 	return s, submitted
 }
@@ -278,9 +282,9 @@ func TestSlurmCalls(t *testing.T) {
 // a step of a job. Nothing may be cancelled.
 func TestSlurmCancelsWhatIsNamed(t *testing.T) {
 	s, _ := slurmSite(t)
-	answer(s, messages.Auctioneer, messages.VerbCancel, func(r messages.CancelRequest) (messages.CancelReply, error) {
+	answer(s, messages.Auctioneer, messages.VerbCancel, func(r job.CancelRequest) (job.CancelReply, error) {
 		t.Errorf("job %v was cancelled", r.Job)
-		return messages.CancelReply{}, nil
+		return job.CancelReply{}, nil
 	})
 	for _, line := range [][]string{
 		{"--name", ""}, {"-n", ""}, {"-u", ""}, {"--user="}, {"-A", ""}, {"-p", ","}, {"-t", ""}, {"--me", "-t", " "},
@@ -308,14 +312,14 @@ func TestWrapIsAnOptionOfSbatchAlone(t *testing.T) {
 func TestSbatchIsInterrupted(t *testing.T) {
 	s := newSite(t)
 	s.env = map[string]string{"CANDOR_STATE": s.path("state"), "CANDOR_BUDGET": "2"}
-	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
-		return messages.SubmitReply{Job: 33, Market: "main", Payer: "alice", Held: r.Spec.Budget}, nil
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (job.SubmitReply, error) {
+		return job.SubmitReply{Job: 33, Market: "main", Payer: "alice", Held: r.Spec.Budget}, nil
 	})
 	var out, errs bytes.Buffer
 	ctx, interrupt := context.WithCancel(context.Background())
-	answer(s, messages.Auctioneer, messages.VerbJob, func(messages.JobRequest) (messages.JobDetail, error) {
+	answer(s, messages.Auctioneer, messages.VerbJob, func(job.JobRequest) (job.JobDetail, error) {
 		interrupt()
-		return messages.JobDetail{}, messages.Errorf(messages.Unavailable, "no leader")
+		return job.JobDetail{}, messages.Errorf(messages.Unavailable, "no leader")
 	})
 	code := slurm.Run(ctx, s.app(&out, &errs), "sbatch", []string{"--wait", "--wrap", "true"})
 	if code != 130 || out.String() != "Submitted batch job 33\n" || errs.String() != "" {
@@ -345,16 +349,16 @@ func TestAnArrayIsWithdrawn(t *testing.T) {
 	s.env = map[string]string{"CANDOR_STATE": s.path("state"), "CANDOR_BUDGET": "2"}
 	s.write("job.sh", "#!/bin/bash\nhostname\n")
 	var submitted, cancelled []string
-	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (job.SubmitReply, error) {
 		if len(submitted) == 2 {
-			return messages.SubmitReply{}, messages.Errorf(messages.Insufficient, "budget: the account has less")
+			return job.SubmitReply{}, messages.Errorf(messages.Insufficient, "budget: the account has less")
 		}
 		submitted = append(submitted, fmt.Sprintf("%v budget %v after %v", r.Spec.Labels, r.Spec.Budget, r.Spec.AfterJobs))
-		return messages.SubmitReply{Job: messages.JobID(30 + len(submitted)), Market: "main", Payer: "alice", Held: r.Spec.Budget}, nil
+		return job.SubmitReply{Job: messages.JobID(30 + len(submitted)), Market: "main", Payer: "alice", Held: r.Spec.Budget}, nil
 	})
-	answer(s, messages.Auctioneer, messages.VerbCancel, func(r messages.CancelRequest) (messages.CancelReply, error) {
+	answer(s, messages.Auctioneer, messages.VerbCancel, func(r job.CancelRequest) (job.CancelReply, error) {
 		cancelled = append(cancelled, r.Job.String())
-		return messages.CancelReply{Job: r.Job}, nil
+		return job.CancelReply{Job: r.Job}, nil
 	})
 	r := s.slurmCall("sbatch", "-N", "2", "--array=1,4,6,7%1", s.path("job.sh"))
 	if r.code != 1 || r.out != "" || !strings.Contains(r.err, "the account has less") {

@@ -8,22 +8,25 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // ledgerSite returns a site with the statement of project climate, two entries on each page. alice and bob each had a
 // job there.
 func ledgerSite(t *testing.T) *fakeSite {
 	s := newSite(t)
-	answer(s, messages.Auctioneer, messages.VerbJobs, func(messages.JobsRequest) (messages.JobsReply, error) { r := someJobs(); r.More = false; return r, nil })
-	answer(s, messages.Auctioneer, messages.VerbMarkets, func(messages.Empty) (messages.MarketsReply, error) { return someMarkets(), nil })
-	entries := []messages.Entry{
-		{Number: 1, At: at(0), Transfer: "$grant/ops/1", By: "ops", Other: messages.IssuerAccount, Change: 100 * credit, Balance: 100 * credit},
-		{Number: 2, At: at(1), Kind: messages.Hold, Transfer: "h", Member: "alice", Hold: 5 * credit, Balance: 100 * credit, Reserved: 5 * credit},
-		{Number: 4, At: at(2), Kind: messages.Hold, Transfer: "i", Member: "bob", Hold: credit, Balance: 100 * credit, Reserved: 6 * credit},
-		{Number: 5, At: at(3), Kind: messages.Post, Transfer: "h/charge", Pending: "h", Member: "alice", Job: 103, Hold: -5 * credit, Change: -2 * credit, Balance: 98 * credit, Reserved: credit, Reason: "said, \"so\""},
+	answer(s, messages.Auctioneer, messages.VerbJobs, func(job.JobsRequest) (job.JobsReply, error) { r := someJobs(); r.More = false; return r, nil })
+	answer(s, messages.Auctioneer, messages.VerbMarkets, func(messages.Empty) (market.MarketsReply, error) { return someMarkets(), nil })
+	entries := []money.Entry{
+		{Number: 1, At: at(0), Transfer: "$grant/ops/1", By: "ops", Other: money.IssuerAccount, Change: 100 * credit, Balance: 100 * credit},
+		{Number: 2, At: at(1), Kind: money.Hold, Transfer: "h", Member: "alice", Hold: 5 * credit, Balance: 100 * credit, Reserved: 5 * credit},
+		{Number: 4, At: at(2), Kind: money.Hold, Transfer: "i", Member: "bob", Hold: credit, Balance: 100 * credit, Reserved: 6 * credit},
+		{Number: 5, At: at(3), Kind: money.Post, Transfer: "h/charge", Pending: "h", Member: "alice", Job: 103, Hold: -5 * credit, Change: -2 * credit, Balance: 98 * credit, Reserved: credit, Reason: "said, \"so\""},
 	}
-	answer(s, messages.Bank, messages.VerbStatement, func(r messages.StatementRequest) (messages.StatementReply, error) {
-		reply := messages.StatementReply{Account: "climate"}
+	answer(s, messages.Bank, messages.VerbStatement, func(r money.StatementRequest) (money.StatementReply, error) {
+		reply := money.StatementReply{Account: "climate"}
 		for _, e := range entries {
 			if e.Number > r.After && len(reply.Entries) == 2 {
 				reply.More = true
@@ -57,12 +60,12 @@ func TestHoldsAreGivenTheirJobs(t *testing.T) {
 // TestCostByLabel checks the costs of jobs by label. Only the reasons of their charges have the labels.
 func TestCostByLabel(t *testing.T) {
 	s := newSite(t)
-	charge := func(job messages.JobID, cost messages.Credits, reason string) messages.Entry {
-		return messages.Entry{Number: uint64(job), Kind: messages.Post, Job: job, Change: -cost, Hold: -5 * credit, Reason: reason}
+	charge := func(job messages.JobID, cost messages.Credits, reason string) money.Entry {
+		return money.Entry{Number: uint64(job), Kind: money.Post, Job: job, Change: -cost, Hold: -5 * credit, Reason: reason}
 	}
-	answer(s, messages.Bank, messages.VerbStatement, func(messages.StatementRequest) (messages.StatementReply, error) {
-		return messages.StatementReply{Account: "alice", Entries: []messages.Entry{
-			{Number: 1, Kind: messages.Hold, Job: 2, Hold: credit, Reason: "budget of x; labels run=7"},
+	answer(s, messages.Bank, messages.VerbStatement, func(money.StatementRequest) (money.StatementReply, error) {
+		return money.StatementReply{Account: "alice", Entries: []money.Entry{
+			{Number: 1, Kind: money.Hold, Job: 2, Hold: credit, Reason: "budget of x; labels run=7"},
 			charge(2, 2*credit, "completed: its budget; labels run=7,team=sky"), charge(3, credit, "failed; labels run=8"), charge(4, credit, "x; labels run=7"),
 			charge(5, 3*credit, "completed"), {Number: 6, Change: -credit, Reason: "a gift; labels run=7"},
 		}}, nil
@@ -91,9 +94,9 @@ func TestStatementOfOnesOwnPart(t *testing.T) {
 // knows.
 func TestStatementWithoutTheAuctioneer(t *testing.T) {
 	s := newSite(t)
-	refuse[messages.JobsRequest](s, messages.Auctioneer, messages.VerbJobs, messages.Errorf(messages.Internal, "away"))
+	refuse[job.JobsRequest](s, messages.Auctioneer, messages.VerbJobs, messages.Errorf(messages.Internal, "away"))
 	refuse[messages.Empty](s, messages.Auctioneer, messages.VerbMarkets, messages.Errorf(messages.Internal, "away"))
-	answer(s, messages.Bank, messages.VerbStatement, func(messages.StatementRequest) (messages.StatementReply, error) {
+	answer(s, messages.Bank, messages.VerbStatement, func(money.StatementRequest) (money.StatementReply, error) {
 		r := someStatement()
 		r.More = false
 		return r, nil

@@ -14,27 +14,29 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // submissions makes the site accept jobs. It returns the list of accepted requests.
-func submissions(s *fakeSite) *[]messages.SubmitRequest {
-	taken := &[]messages.SubmitRequest{}
-	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
+func submissions(s *fakeSite) *[]jobmsg.SubmitRequest {
+	taken := &[]jobmsg.SubmitRequest{}
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r jobmsg.SubmitRequest) (jobmsg.SubmitReply, error) {
 		*taken = append(*taken, r)
-		return messages.SubmitReply{Job: 17, Market: "main", Payer: "alice", Held: r.Spec.Budget, Tasks: 3}, nil
+		return jobmsg.SubmitReply{Job: 17, Market: "main", Payer: "alice", Held: r.Spec.Budget, Tasks: 3}, nil
 	})
 	return taken
 }
 
 // progressing makes the site report a job that has the next of some states at each request.
-func progressing(s *fakeSite, states ...messages.JobSummary) {
-	answer(s, messages.Auctioneer, messages.VerbJob, func(r messages.JobRequest) (messages.JobDetail, error) {
+func progressing(s *fakeSite, states ...jobmsg.JobSummary) {
+	answer(s, messages.Auctioneer, messages.VerbJob, func(r jobmsg.JobRequest) (jobmsg.JobDetail, error) {
 		now := states[0]
 		if len(states) > 1 {
 			states = states[1:]
 		}
 		now.Job, now.Tasks, now.Payer, now.Budget, now.Submitted = r.Job, 3, "alice", 12_500_000, at(0)
-		return messages.JobDetail{JobSummary: now}, nil
+		return jobmsg.JobDetail{JobSummary: now}, nil
 	})
 }
 
@@ -45,8 +47,8 @@ func TestSubmitAScript(t *testing.T) {
 	s.write("sort.sh", script)
 	s.run("submit", "--name", "sorting", "-t", "90s", s.path("sort.sh")).expect(t, 0, "Submitted job 17 (12.5 credits held from alice)\n", "")
 	got := (*taken)[0]
-	want := messages.JobSpec{Name: "sorting", Budget: 12_500_000, Dir: s.dir,
-		Stages: []messages.Stage{{Name: "main", Class: "map", Script: script, TimeLimit: 90e9}}}
+	want := jobmsg.JobSpec{Name: "sorting", Budget: 12_500_000, Dir: s.dir,
+		Stages: []jobmsg.Stage{{Name: "main", Class: "map", Script: script, TimeLimit: 90e9}}}
 	if got.Key == "" || got.DryRun || !equalJSON(t, got.Spec, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
@@ -72,11 +74,11 @@ func TestSubmissionsCarryTheUmask(t *testing.T) {
 
 func equalJSON(t *testing.T, a, b any) bool {
 	t.Helper()
-	x, err := messages.Marshal(a, messages.JSON)
+	x, err := wire.Marshal(a, wire.JSON)
 	if err != nil {
 		t.Fatal(err)
 	}
-	y, err := messages.Marshal(b, messages.JSON)
+	y, err := wire.Marshal(b, wire.JSON)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,9 +128,9 @@ func TestSubmitADocument(t *testing.T) {
 	s.write("flights.yaml", "budget: 1\ndir: data\ncommand: [hostname]\n")
 	s.run("submit", s.path("flights.yaml"), "--array", "0-4%2", "--env", "LANG", "--export=ALL", "--chdir", "other", "-A", "climate").
 		expect(t, 0, "Submitted job 17 (1 credit held from alice)\n", "")
-	want := messages.JobSpec{Name: "flights", Project: "climate", Budget: messages.Credit, Dir: s.path("other"),
-		Env:    messages.Env{{Name: "LANG", Value: "C"}},
-		Stages: []messages.Stage{{Name: "main", Command: []string{"hostname"}, MaxRunning: 2, Array: messages.Array{{First: 0, Last: 4, Step: 1}}}}}
+	want := jobmsg.JobSpec{Name: "flights", Project: "climate", Budget: messages.Credit, Dir: s.path("other"),
+		Env:    jobmsg.Env{{Name: "LANG", Value: "C"}},
+		Stages: []jobmsg.Stage{{Name: "main", Command: []string{"hostname"}, MaxRunning: 2, Array: jobmsg.Array{{First: 0, Last: 4, Step: 1}}}}}
 	if got := (*taken)[0].Spec; !equalJSON(t, got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
@@ -212,7 +214,7 @@ func TestSubmitReportsWhatItIgnores(t *testing.T) {
 
 func TestSubmitShowsTheLineThatTheSiteRefuses(t *testing.T) {
 	s := newSite(t)
-	refuse[messages.SubmitRequest](s, messages.Auctioneer, messages.VerbSubmit, messages.Errorf(messages.Invalid, "stages[0].class: market main has no class gpu; it has map and reduce"))
+	refuse[jobmsg.SubmitRequest](s, messages.Auctioneer, messages.VerbSubmit, messages.Errorf(messages.Invalid, "stages[0].class: market main has no class gpu; it has map and reduce"))
 	s.in = "budget: 1\nstages:\n- name: a\n  class: gpu\n  script: date\n"
 	got := s.run("submit")
 	got.expect(t, cli.CodeUsage, "", "candor submit: stages[0].class: market main has no class gpu; it has map and reduce (Invalid)\n")
@@ -223,16 +225,16 @@ func TestSubmitShowsTheLineThatTheSiteRefuses(t *testing.T) {
 // same key, so that the site recognises the same job.
 func TestSubmitRepeatsUnderTheSameKey(t *testing.T) {
 	s := newSite(t)
-	var sent []messages.SubmitRequest
-	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
+	var sent []jobmsg.SubmitRequest
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r jobmsg.SubmitRequest) (jobmsg.SubmitReply, error) {
 		sent = append(sent, r)
 		switch len(sent) {
 		case 1:
-			return messages.SubmitReply{}, messages.Errorf(messages.NotLeader, "an election is on")
+			return jobmsg.SubmitReply{}, messages.Errorf(messages.NotLeader, "an election is on")
 		case 2:
-			return messages.SubmitReply{}, messages.Errorf(messages.Unknown, "leadership was lost")
+			return jobmsg.SubmitReply{}, messages.Errorf(messages.Unknown, "leadership was lost")
 		}
-		return messages.SubmitReply{Job: 17, Payer: "alice"}, nil
+		return jobmsg.SubmitReply{Job: 17, Payer: "alice"}, nil
 	})
 	s.in = "date"
 	s.run("submit", "-b", "1").expect(t, 0, "Submitted job 17", "")
@@ -253,22 +255,22 @@ func TestSubmitSaysHowToAskAgain(t *testing.T) {
 
 func TestSubmitWaitExitsAsTheJobDid(t *testing.T) {
 	for name, c := range map[string]struct {
-		end  messages.JobSummary
+		end  jobmsg.JobSummary
 		code int
 		out  string
 	}{
-		"completed":          {messages.JobSummary{State: messages.Completed, Done: 3, Charged: 2_500_000, Ended: at(65)}, 0, "Job 17 Completed in 1m05s: 3 of 3 tasks done, 2.5 of 12.5 credits charged to alice\n"},
-		"failed":             {messages.JobSummary{State: messages.Failed, ExitCode: 42, Ended: at(1)}, 42, "See candor logs 17"},
-		"failed to start":    {messages.JobSummary{State: messages.Failed, Ended: at(1)}, 1, "Failed"},
-		"failed by a signal": {messages.JobSummary{State: messages.Failed, ExitCode: 137, Ended: at(1)}, 137, "Failed"},
-		"failed beyond":      {messages.JobSummary{State: messages.Failed, ExitCode: 256, Ended: at(1)}, 1, "Failed"},
-		"cancelled":          {messages.JobSummary{State: messages.Cancelled, Ended: at(1)}, 130, "Cancelled"},
+		"completed":          {jobmsg.JobSummary{State: jobmsg.Completed, Done: 3, Charged: 2_500_000, Ended: at(65)}, 0, "Job 17 Completed in 1m05s: 3 of 3 tasks done, 2.5 of 12.5 credits charged to alice\n"},
+		"failed":             {jobmsg.JobSummary{State: jobmsg.Failed, ExitCode: 42, Ended: at(1)}, 42, "See candor logs 17"},
+		"failed to start":    {jobmsg.JobSummary{State: jobmsg.Failed, Ended: at(1)}, 1, "Failed"},
+		"failed by a signal": {jobmsg.JobSummary{State: jobmsg.Failed, ExitCode: 137, Ended: at(1)}, 137, "Failed"},
+		"failed beyond":      {jobmsg.JobSummary{State: jobmsg.Failed, ExitCode: 256, Ended: at(1)}, 1, "Failed"},
+		"cancelled":          {jobmsg.JobSummary{State: jobmsg.Cancelled, Ended: at(1)}, 130, "Cancelled"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
 			submissions(s)
-			progressing(s, messages.JobSummary{Reason: "WaitingForShare"}, messages.JobSummary{State: messages.Running, Running: 1},
-				messages.JobSummary{State: messages.Running, Running: 1}, messages.JobSummary{State: messages.Settling}, c.end)
+			progressing(s, jobmsg.JobSummary{Reason: "WaitingForShare"}, jobmsg.JobSummary{State: jobmsg.Running, Running: 1},
+				jobmsg.JobSummary{State: jobmsg.Running, Running: 1}, jobmsg.JobSummary{State: jobmsg.Settling}, c.end)
 			s.in = "date"
 			got := s.run("submit", "-b", "12.5", "--wait")
 			got.expect(t, c.code, c.out, "Job 17: Waiting, 0 of 3 tasks done, 0 running (WaitingForShare)\nJob 17: Running, 0 of 3 tasks done, 1 running\nJob 17: Settling")
@@ -279,11 +281,11 @@ func TestSubmitWaitExitsAsTheJobDid(t *testing.T) {
 func TestSubmitWaitAsJSONIsOneDocument(t *testing.T) {
 	s := newSite(t)
 	submissions(s)
-	progressing(s, messages.JobSummary{}, messages.JobSummary{State: messages.Failed, ExitCode: 3})
+	progressing(s, jobmsg.JobSummary{}, jobmsg.JobSummary{State: jobmsg.Failed, ExitCode: 3})
 	s.in = "date"
 	got := s.run("submit", "-b", "1", "-W", "--json")
-	var job messages.JobDetail
-	if err := json.Unmarshal([]byte(got.out), &job); err != nil || got.code != 3 || job.Job != 17 || job.State != messages.Failed {
+	var job jobmsg.JobDetail
+	if err := json.Unmarshal([]byte(got.out), &job); err != nil || got.code != 3 || job.Job != 17 || job.State != jobmsg.Failed {
 		t.Errorf("%v, %+v", err, got)
 	}
 }
@@ -294,11 +296,11 @@ func TestSubmitWaitOutlastsAnElection(t *testing.T) {
 	s := newSite(t)
 	submissions(s)
 	asked := 0
-	answer(s, messages.Auctioneer, messages.VerbJob, func(r messages.JobRequest) (messages.JobDetail, error) {
+	answer(s, messages.Auctioneer, messages.VerbJob, func(r jobmsg.JobRequest) (jobmsg.JobDetail, error) {
 		if asked++; asked < 3 {
-			return messages.JobDetail{}, messages.Errorf(messages.Unknown, "an election is on")
+			return jobmsg.JobDetail{}, messages.Errorf(messages.Unknown, "an election is on")
 		}
-		return messages.JobDetail{JobSummary: messages.JobSummary{Job: r.Job, State: messages.Completed}}, nil
+		return jobmsg.JobDetail{JobSummary: jobmsg.JobSummary{Job: r.Job, State: jobmsg.Completed}}, nil
 	})
 	s.in = "date"
 	s.run("submit", "-b", "1", "--wait").expect(t, 0, "Job 17 Completed", "")
@@ -316,17 +318,17 @@ func TestWaitForAJob(t *testing.T) {
 		s := newSite(t)
 		submissions(s)
 		asked := 0
-		answer(s, messages.Auctioneer, messages.VerbJob, func(r messages.JobRequest) (messages.JobDetail, error) {
-			job := messages.JobSummary{Job: r.Job, State: messages.Running}
+		answer(s, messages.Auctioneer, messages.VerbJob, func(r jobmsg.JobRequest) (jobmsg.JobDetail, error) {
+			job := jobmsg.JobSummary{Job: r.Job, State: jobmsg.Running}
 			if site == earlier && r.Wait != 0 {
-				return messages.JobDetail{}, messages.Errorf(messages.Invalid, "JobRequest: has 2 fields where 1 are known")
+				return jobmsg.JobDetail{}, messages.Errorf(messages.Invalid, "JobRequest: has 2 fields where 1 are known")
 			}
 			if asked++; asked == 3 {
-				job.State = messages.Completed
+				job.State = jobmsg.Completed
 			} else if site == waits {
 				s.now = s.now.Add(r.Wait.Std())
 			}
-			return messages.JobDetail{JobSummary: job}, nil
+			return jobmsg.JobDetail{JobSummary: job}, nil
 		})
 		s.in = "date"
 		s.run("submit", "-b", "1", "--wait").expect(t, 0, "Job 17 Completed", "")
@@ -340,9 +342,9 @@ func TestAnInterruptEndsTheWaitAndNotTheJob(t *testing.T) {
 	s := newSite(t)
 	submissions(s)
 	ctx, interrupt := context.WithCancel(t.Context())
-	answer(s, messages.Auctioneer, messages.VerbJob, func(r messages.JobRequest) (messages.JobDetail, error) {
+	answer(s, messages.Auctioneer, messages.VerbJob, func(r jobmsg.JobRequest) (jobmsg.JobDetail, error) {
 		interrupt()
-		return messages.JobDetail{JobSummary: messages.JobSummary{Job: r.Job, State: messages.Running}}, nil
+		return jobmsg.JobDetail{JobSummary: jobmsg.JobSummary{Job: r.Job, State: jobmsg.Running}}, nil
 	})
 	s.in = "date"
 	s.runIn(ctx, "submit", "-b", "1", "--wait").expect(t, cli.CodeInterrupted, "Submitted job 17", "Job 17 goes on; candor cancel 17 ends it.\n")
@@ -354,7 +356,7 @@ func TestSubmitOfCommands(t *testing.T) {
 	s := newSite(t)
 	s.env["CANDOR_BUDGET"] = ""
 	taken := submissions(s)
-	last := func() messages.JobSpec { return (*taken)[len(*taken)-1].Spec }
+	last := func() jobmsg.JobSpec { return (*taken)[len(*taken)-1].Spec }
 	s.run("submit", "-b", "1", "--", "ls", "-l", "a b").expect(t, 0, "Submitted job 17 (1 credit held from alice)\n", "")
 	if got := last(); !slices.Equal(got.Stages[0].Command, []string{"ls", "-l", "a b"}) || got.Name != "ls" {
 		t.Errorf("a bare command is %+v", got)

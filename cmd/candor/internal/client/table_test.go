@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // TestTablesAreWhatUsersAskFor checks that a narrow terminal gets a table without its least important columns.
@@ -12,7 +13,7 @@ import (
 func TestTablesAreWhatUsersAskFor(t *testing.T) {
 	s := newSite(t)
 	s.further = prepareSite
-	gives[messages.JobsRequest](messages.Auctioneer, messages.VerbJobs, someJobs())(s)
+	gives[job.JobsRequest](messages.Auctioneer, messages.VerbJobs, someJobs())(s)
 	gives[messages.Empty](messages.Auctioneer, messages.VerbMarkets, someMarkets())(s)
 	for _, c := range []struct {
 		line    string
@@ -46,7 +47,7 @@ func TestTablesAreWhatUsersAskFor(t *testing.T) {
 // to the user is on standard error.
 func TestAnEmptyListOfNamesIsEmpty(t *testing.T) {
 	s := newSite(t)
-	gives[messages.JobsRequest](messages.Auctioneer, messages.VerbJobs, messages.JobsReply{})(s)
+	gives[job.JobsRequest](messages.Auctioneer, messages.VerbJobs, job.JobsReply{})(s)
 	s.run("jobs", "-o", "name").expect(t, 0, "", "No jobs.")
 	if got := s.run("jobs", "-o", "name"); got.out != "" {
 		t.Errorf("standard output: %q", got.out)

@@ -8,17 +8,18 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // manyTasks returns a site whose job 5 has 2,500 map tasks and a reduce task. The site lists at most one page of them
 // in a reply.
-func manyTasks(t *testing.T, asked *[]messages.TasksRequest) *fakeSite {
+func manyTasks(t *testing.T, asked *[]jobmsg.TasksRequest) *fakeSite {
 	s := newSite(t)
-	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Running, 2500, 1))
-	answer(s, messages.Auctioneer, messages.VerbTasks, func(r messages.TasksRequest) (messages.TasksReply, error) {
+	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(jobmsg.Running, 2500, 1))
+	answer(s, messages.Auctioneer, messages.VerbTasks, func(r jobmsg.TasksRequest) (jobmsg.TasksReply, error) {
 		*asked = append(*asked, r)
 		total := []uint32{2500, 1}[*r.Stage]
-		out := messages.TasksReply{Unstarted: 3}
+		out := jobmsg.TasksReply{Unstarted: 3}
 		for i := r.From; i < total && (r.Until == 0 || i < r.Until); i++ {
 			if out.More = len(out.Tasks) == r.Limit; out.More {
 				out.Next = i
@@ -35,7 +36,7 @@ func manyTasks(t *testing.T, asked *[]messages.TasksRequest) *fakeSite {
 
 // TestTasksPage lists a job with many tasks, page after page, up to the limit.
 func TestTasksPage(t *testing.T) {
-	var asked []messages.TasksRequest
+	var asked []jobmsg.TasksRequest
 	s := manyTasks(t, &asked)
 	for line, want := range map[string]struct {
 		lines int
@@ -62,11 +63,11 @@ func TestTasksPage(t *testing.T) {
 // TestTasksFilters checks that the filters are sent to the site. Filters without a meaning must be refused with
 // advice.
 func TestTasksFilters(t *testing.T) {
-	var asked []messages.TasksRequest
+	var asked []jobmsg.TasksRequest
 	s := manyTasks(t, &asked)
 	s.run("tasks", "5", "--state", "failed,Stopped", "--node", "n1", "--attempts", "--stage", "map", "--index", "3")
 	stage := 0
-	want := messages.TasksRequest{Job: 5, Stage: &stage, From: 3, Until: 4, Limit: 1000, States: []string{"Failed", "Stopped"}, Node: "n1", Attempts: true}
+	want := jobmsg.TasksRequest{Job: 5, Stage: &stage, From: 3, Until: 4, Limit: 1000, States: []string{"Failed", "Stopped"}, Node: "n1", Attempts: true}
 	if len(asked) != 1 || fmt.Sprintf("%+v", deref(asked[0])) != fmt.Sprintf("%+v", deref(want)) {
 		t.Errorf("asked for %+v, want %+v", asked, want)
 	}
@@ -83,7 +84,7 @@ func TestTasksFilters(t *testing.T) {
 	s.run("tasks", "5", "--stage", "sort").expect(t, cli.CodeNotFound, "", "--stage sort: job 5 has no such stage")
 }
 
-func deref(r messages.TasksRequest) any {
+func deref(r jobmsg.TasksRequest) any {
 	stage := *r.Stage
 	r.Stage = nil
 	return []any{stage, r}
@@ -93,8 +94,8 @@ func deref(r messages.TasksRequest) any {
 // site; it must not wait again for the tasks.
 func TestSilentSiteIsAskedOnce(t *testing.T) {
 	s := newSite(t)
-	job := twoStages(messages.Running, 2, 1)
-	job.Away = &messages.Away{Site: "east", Phase: "There", Known: at(3000), Trouble: "the link is cut"}
+	job := twoStages(jobmsg.Running, 2, 1)
+	job.Away = &jobmsg.Away{Site: "east", Phase: "There", Known: at(3000), Trouble: "the link is cut"}
 	reply(s, messages.Auctioneer, messages.VerbJob, job)
 	if got := s.run("tasks", "5"); got.code != cli.CodeUnavailable || !strings.Contains(got.err, "site east, which runs job 5, does not answer: the link is cut") {
 		t.Errorf("%d %s", got.code, got.err)
@@ -107,9 +108,9 @@ func TestPortOfTheTasksOwnMachine(t *testing.T) {
 	s := newSite(t)
 	s.write("state/site.json", `{"site":"west","server":"nats://127.0.0.1:4222","default_account":"alice"}`)
 	s.write("state/nodes/node1/jobs/x", "")
-	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Running, 1, 1))
-	answer(s, messages.Auctioneer, messages.VerbTasks, func(messages.TasksRequest) (messages.TasksReply, error) {
-		return messages.TasksReply{Tasks: []messages.TaskStatus{{Task: messages.TaskRef{Job: 7}, Attempt: 1, State: "Running", Node: "node1"}}}, nil
+	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(jobmsg.Running, 1, 1))
+	answer(s, messages.Auctioneer, messages.VerbTasks, func(jobmsg.TasksRequest) (jobmsg.TasksReply, error) {
+		return jobmsg.TasksReply{Tasks: []jobmsg.TaskStatus{{Task: messages.TaskRef{Job: 7}, Attempt: 1, State: "Running", Node: "node1"}}}, nil
 	})
 	s.run("port", "7", "--stage", "map", "18888:18888").expect(t, cli.CodeUsage, "", "candor port 7 0:18888")
 }
@@ -117,9 +118,9 @@ func TestPortOfTheTasksOwnMachine(t *testing.T) {
 // TestPortThatIsInUse forwards a port that is in use. The task itself may use it, if it runs on this machine.
 func TestPortThatIsInUse(t *testing.T) {
 	s := newSite(t)
-	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Running, 1, 1))
-	answer(s, messages.Auctioneer, messages.VerbTasks, func(messages.TasksRequest) (messages.TasksReply, error) {
-		return messages.TasksReply{Tasks: []messages.TaskStatus{{Task: messages.TaskRef{Job: 7}, Attempt: 1, State: "Running", Node: "node1"}}}, nil
+	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(jobmsg.Running, 1, 1))
+	answer(s, messages.Auctioneer, messages.VerbTasks, func(jobmsg.TasksRequest) (jobmsg.TasksReply, error) {
+		return jobmsg.TasksReply{Tasks: []jobmsg.TaskStatus{{Task: messages.TaskRef{Job: 7}, Attempt: 1, State: "Running", Node: "node1"}}}, nil
 	})
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

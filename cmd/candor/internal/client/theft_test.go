@@ -12,7 +12,9 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/proof"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // proven is a ledger that asks for proofs, with the keys of its site.
@@ -35,7 +37,7 @@ func newProven(t *testing.T, keys string) *proven {
 		t.Fatal(err)
 	}
 	p.Trust(&ledger.Root{Site: "west", Account: p.authority.AccountKey(), Exchange: exchange, Later: p.authority.Later})
-	payload, err := messages.Marshal(&messages.SiteKeys{Site: "west", Roles: p.authority.RoleKeys()}, messages.Msgpack)
+	payload, err := wire.Marshal(&messages.SiteKeys{Site: "west", Roles: p.authority.RoleKeys()}, wire.Msgpack)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +61,7 @@ func (p *proven) does(apply func([]byte) ledger.Result, c ledger.Command) {
 // signed is a request with the signature of a name.
 func (p *proven) signed(role identity.Role, name messages.Name, verb string, request any) *messages.SignedRequest {
 	p.Helper()
-	payload, err := messages.Marshal(request, messages.Msgpack)
+	payload, err := wire.Marshal(request, wire.Msgpack)
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -101,12 +103,12 @@ func TestVerifyFindsATheft(t *testing.T) {
 			keys, dir := filepath.Join(state, "keys"), filepath.Join(state, messages.Bank, "1")
 			p := newProven(t, keys)
 			for _, name := range []messages.Name{"alice", "bob"} {
-				r := messages.GrantRequest{Key: name, Account: name, Amount: 1000 * messages.Credit, Reason: "allocation"}
+				r := money.GrantRequest{Key: name, Account: name, Amount: 1000 * messages.Credit, Reason: "allocation"}
 				p.does(p.Apply, ledger.Command{Verb: ledger.Grant, By: "ops", Rank: ledger.Operator, Asked: p.signed(identity.Operator, "ops", messages.VerbGrant, r)})
 			}
 			if c.plants {
-				pay := messages.PayRequest{Key: "x", From: "alice", To: "bob", Amount: 900 * messages.Credit, Reason: "r"}
-				if _, err := p.Asked(messages.VerbPay, "bob", p.signed(identity.User, "bob", messages.VerbPay, pay), p.Now()); err != nil {
+				pay := money.PayRequest{Key: "x", From: "alice", To: "bob", Amount: 900 * messages.Credit, Reason: "r"}
+				if _, err := p.Asked(money.VerbPay, "bob", p.signed(identity.User, "bob", money.VerbPay, pay), p.Now()); err != nil {
 					t.Fatal(err)
 				}
 				p.does(p.ApplyOwn, ledger.Command{Verb: ledger.Pay, By: "bob", Rank: ledger.Operator, Within: true, Pay: pay})

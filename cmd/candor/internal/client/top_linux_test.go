@@ -13,8 +13,8 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
-	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // openTerminal makes a terminal of 100 columns and 30 rows. user is the person's side, and tty the program's side.
@@ -154,7 +154,7 @@ func TestWaitOnATerminal(t *testing.T) {
 	s := newSite(t)
 	submissions(s)
 	s.write("x.sh", "date\n")
-	progressing(s, messages.JobSummary{Reason: "WaitingForShare"}, messages.JobSummary{State: messages.Running, Running: 1}, messages.JobSummary{State: messages.Completed, Ended: at(9)})
+	progressing(s, job.JobSummary{Reason: "WaitingForShare"}, job.JobSummary{State: job.Running, Running: 1}, job.JobSummary{State: job.Completed, Ended: at(9)})
 	user, tty := openTerminal(t)
 	code := s.onTerminal(tty, "submit", "-b", "1", "--wait", s.path("x.sh"))
 	shown := readUntil(t, user, "charged to alice")

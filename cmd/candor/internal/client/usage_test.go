@@ -7,19 +7,20 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // usedJobs are jobs of two users. Two of them ended before the others, or not yet.
-func usedJobs() []messages.JobSummary {
-	job := func(id messages.JobID, account, payer messages.Name, state messages.State, charged messages.Credits, used ...messages.ClassUse) messages.JobSummary {
-		return messages.JobSummary{Job: id, Account: account, Payer: payer, Market: "main", State: state, Charged: charged, Submitted: at(-200), Ended: at(float64(id) - 100), Used: used}
+func usedJobs() []jobmsg.JobSummary {
+	job := func(id messages.JobID, account, payer messages.Name, state jobmsg.State, charged messages.Credits, used ...jobmsg.ClassUse) jobmsg.JobSummary {
+		return jobmsg.JobSummary{Job: id, Account: account, Payer: payer, Market: "main", State: state, Charged: charged, Submitted: at(-200), Ended: at(float64(id) - 100), Used: used}
 	}
-	return []messages.JobSummary{
-		job(5, "alice", "climate", messages.Completed, 9*credit, messages.ClassUse{Class: "cpu", SlotHours: 2, CPUHours: 4}, messages.ClassUse{Class: "gpu", SlotHours: 1, GPUHours: 3}),
-		job(4, "bob", "bob", messages.Failed, credit, messages.ClassUse{Class: "cpu", SlotHours: 0.5, CPUHours: 1}),
-		{Job: 3, Account: "bob", Payer: "bob", Market: "main", State: messages.Running, Submitted: at(-200)},
-		job(2, "alice", "alice", messages.Cancelled, 0),
-		job(1, "alice", "alice", messages.Completed, 7*credit, messages.ClassUse{Class: "cpu", SlotHours: 7}), // it ended before
+	return []jobmsg.JobSummary{
+		job(5, "alice", "climate", jobmsg.Completed, 9*credit, jobmsg.ClassUse{Class: "cpu", SlotHours: 2, CPUHours: 4}, jobmsg.ClassUse{Class: "gpu", SlotHours: 1, GPUHours: 3}),
+		job(4, "bob", "bob", jobmsg.Failed, credit, jobmsg.ClassUse{Class: "cpu", SlotHours: 0.5, CPUHours: 1}),
+		{Job: 3, Account: "bob", Payer: "bob", Market: "main", State: jobmsg.Running, Submitted: at(-200)},
+		job(2, "alice", "alice", jobmsg.Cancelled, 0),
+		job(1, "alice", "alice", jobmsg.Completed, 7*credit, jobmsg.ClassUse{Class: "cpu", SlotHours: 7}), // it ended before
 	}
 }
 
@@ -27,7 +28,7 @@ func usedJobs() []messages.JobSummary {
 // user's own.
 func usedSite(t *testing.T) *fakeSite {
 	s, all := newSite(t), usedJobs()
-	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (reply messages.JobsReply, err error) {
+	answer(s, messages.Auctioneer, messages.VerbJobs, func(r jobmsg.JobsRequest) (reply jobmsg.JobsReply, err error) {
 		if r.All && s.env["CANDOR_ACCOUNT"] != "operator" {
 			return reply, messages.Errorf(messages.PermissionDenied, "only operators may list the jobs of others")
 		}

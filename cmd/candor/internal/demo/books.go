@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // AccountLine sums up what happened to an account during the demo. It comes from the account's statement.
@@ -23,7 +24,7 @@ type AccountLine struct {
 // statement is the whole history of an account.
 type statement struct {
 	account messages.Name
-	entries []messages.Entry
+	entries []money.Entry
 }
 
 // line sums up a statement. It returns an error for the first entry whose balance is not the previous balance plus
@@ -43,9 +44,9 @@ func (s *statement) line() (AccountLine, error) {
 	return line, line.check()
 }
 
-func (l *AccountLine) add(e *messages.Entry) {
+func (l *AccountLine) add(e *money.Entry) {
 	switch {
-	case e.Kind == messages.Posted && e.Job == 0:
+	case e.Kind == money.Posted && e.Job == 0:
 		l.Opening += e.Change
 	case e.Change > 0:
 		l.Earnings += e.Change
@@ -75,18 +76,18 @@ func (l *AccountLine) check() error {
 
 // Books are the demo's own check of the bank's books. The bank also checks them.
 type Books struct {
-	Bank     messages.BooksReply `json:"bank"`
-	Accounts []AccountLine       `json:"accounts"` // all accounts except the issuer's, by name
-	Sum      messages.Credits    `json:"sum"`      // sum of their closing balances
-	Issued   messages.Credits    `json:"issued"`   // what the issuer's statement says
-	Entries  int                 `json:"entries"`  // number of entries that were read
-	Balanced bool                `json:"balanced"`
-	Problem  string              `json:"problem,omitempty"` // the reason, if the books do not balance
+	Bank     money.BooksReply `json:"bank"`
+	Accounts []AccountLine    `json:"accounts"` // all accounts except the issuer's, by name
+	Sum      messages.Credits `json:"sum"`      // sum of their closing balances
+	Issued   messages.Credits `json:"issued"`   // what the issuer's statement says
+	Entries  int              `json:"entries"`  // number of entries that were read
+	Balanced bool             `json:"balanced"`
+	Problem  string           `json:"problem,omitempty"` // the reason, if the books do not balance
 }
 
 // addUp sums up all statements, and compares the sums with the bank's own check. charged is the charge of each job as
 // the auctioneer states it; addUp compares it too.
-func addUp(bank messages.BooksReply, statements []statement, charged map[messages.JobID]messages.Credits) *Books {
+func addUp(bank money.BooksReply, statements []statement, charged map[messages.JobID]messages.Credits) *Books {
 	b := &Books{Bank: bank}
 	if err := b.read(statements, charged); err != nil {
 		b.Problem = err.Error()
@@ -102,7 +103,7 @@ func (b *Books) read(statements []statement, charged map[messages.JobID]messages
 			return err
 		}
 		b.Entries += len(s.entries)
-		if s.account == messages.IssuerAccount {
+		if s.account == money.IssuerAccount {
 			b.Issued = -line.Closing
 			continue
 		}
@@ -138,7 +139,7 @@ func compareCharges(statements []statement, charged map[messages.JobID]messages.
 	for _, s := range statements {
 		for _, e := range s.entries {
 			paid[e.Job] += max(-e.Change, 0)
-			if e.Kind == messages.Post && e.Change < e.Hold && e.Change < 0 {
+			if e.Kind == money.Post && e.Change < e.Hold && e.Change < 0 {
 				return fmt.Errorf("job %v was charged %v, and %v was held for it", e.Job, -e.Change, -e.Hold)
 			}
 		}

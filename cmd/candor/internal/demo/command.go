@@ -17,6 +17,7 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/deploy/examples"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner/access"
 	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
@@ -187,8 +188,8 @@ const class = "cpu"
 // siteConfig returns the configuration of a site with the workload's accounts, on a free port. It has two nodes with
 // six processors each, whatever this machine has.
 func siteConfig(state string, w *Workload) embedded.Config {
-	config, unit := embedded.Default(), messages.Resources{CPUs: 1, Memory: 256 << 20}
-	config.Markets[0].Classes, config.Markets[0].Units = []messages.Name{class}, []messages.ClassUnit{{Class: class, Unit: unit}}
+	config, unit := embedded.Default(), job.Resources{CPUs: 1, Memory: 256 << 20}
+	config.Markets[0].Classes, config.Markets[0].Units = []messages.Name{class}, []job.ClassUnit{{Class: class, Unit: unit}}
 	all := unit.Times(6)
 	config.Nodes = embedded.Node{Resources: &all, Declared: true}.Times(2)
 	config.State, config.Listen = state, "127.0.0.1:0"

@@ -11,28 +11,29 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // TestBooksAreExportedPageByPage exports the books of a bank that sends one record in each reply.
 func TestBooksAreExportedPageByPage(t *testing.T) {
 	kept := ledger.New()
 	for i, name := range []messages.Name{"ada", "bob"} {
-		c := ledger.Command{Verb: ledger.Grant, At: messages.Time(1_790_000_000_000_000 + i), By: "ops", Grant: messages.GrantRequest{Key: name, Account: name, Amount: 5}}
+		c := ledger.Command{Verb: ledger.Grant, At: messages.Time(1_790_000_000_000_000 + i), By: "ops", Grant: money.GrantRequest{Key: name, Account: name, Amount: 5}}
 		if r := kept.Apply(c.Encode()); r.Error != nil {
 			t.Fatal(r.Error)
 		}
 	}
 	history := kept.History()
 	network := bus.NewMemory()
-	handle := bus.Handle(messages.VerbJournal, func(_ context.Context, _ messages.Name, r messages.JournalRequest) (messages.JournalReply, error) {
+	handle := bus.Handle(money.VerbJournal, func(_ context.Context, _ messages.Name, r money.JournalRequest) (money.JournalReply, error) {
 		if r.After == history.Count() {
-			return messages.JournalReply{}, nil
+			return money.JournalReply{}, nil
 		}
 		record, err := history.Record(r.After + 1)
-		return messages.JournalReply{Records: []messages.JournalRecord{{Number: r.After + 1, Data: record}}, More: r.After+1 < history.Count()}, err
+		return money.JournalReply{Records: []money.JournalRecord{{Number: r.After + 1, Data: record}}, More: r.After+1 < history.Count()}, err
 	})
 	_, err := network.Connect("bank").Serve(bus.Service{Name: "bank", Version: "1.0.0", Endpoints: []bus.Endpoint{
-		{Name: messages.VerbJournal, Subject: messages.Subject("west", messages.Bank, messages.VerbJournal, "*"), Handle: handle}}})
+		{Name: money.VerbJournal, Subject: messages.Subject("west", messages.Bank, money.VerbJournal, "*"), Handle: handle}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // grid is a site from outside: the connections of its users and of its operator.
@@ -62,13 +63,13 @@ func ask[Reply any](ctx context.Context, g *grid, actor, verb string, request an
 
 // statements reads the whole history of every account.
 func (g *grid) statements(ctx context.Context) ([]statement, error) {
-	list, err := ask[messages.AccountsReply](ctx, g, messages.Bank, messages.VerbAccounts, messages.Empty{})
+	list, err := ask[money.AccountsReply](ctx, g, messages.Bank, messages.VerbAccounts, messages.Empty{})
 	if err != nil {
 		return nil, err
 	}
 	var all []statement
 	for _, a := range list.Accounts {
-		whole, err := accounts.FullStatement(ctx, g.operator, messages.StatementRequest{Account: a.Account})
+		whole, err := accounts.FullStatement(ctx, g.operator, money.StatementRequest{Account: a.Account})
 		if err != nil {
 			return nil, err
 		}

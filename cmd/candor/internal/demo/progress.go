@@ -9,6 +9,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // progress shows each snapshot: on a terminal it redraws the same place, elsewhere it writes one line a second.
@@ -94,16 +95,16 @@ func prices(s *snapshot) string {
 
 // choose returns the jobs to show in at most rows lines, in their order. Running jobs are chosen first, then waiting
 // ones, then those that ended last. hidden is the number of other jobs.
-func choose(jobs []messages.JobSummary, rows int) (shown []messages.JobSummary, hidden int) {
+func choose(jobs []job.JobSummary, rows int) (shown []job.JobSummary, hidden int) {
 	rows = max(rows, 1)
 	if len(jobs) <= rows {
 		return jobs, 0
 	}
 	keep := map[messages.JobID]bool{}
-	for _, wanted := range []func(messages.State) bool{
-		func(s messages.State) bool { return s == messages.Running || s == messages.Settling },
-		func(s messages.State) bool { return s == messages.Waiting },
-		messages.State.Final,
+	for _, wanted := range []func(job.State) bool{
+		func(s job.State) bool { return s == job.Running || s == job.Settling },
+		func(s job.State) bool { return s == job.Waiting },
+		job.State.Final,
 	} {
 		for i := len(jobs) - 1; i >= 0 && len(keep) < rows; i-- {
 			if wanted(jobs[i].State) {
@@ -119,7 +120,7 @@ func choose(jobs []messages.JobSummary, rows int) (shown []messages.JobSummary, 
 	return shown, len(jobs) - len(shown)
 }
 
-func jobTable(s *snapshot, jobs []messages.JobSummary, style terminal.Style) []string {
+func jobTable(s *snapshot, jobs []job.JobSummary, style terminal.Style) []string {
 	t := terminal.NewTable(">JOB|NAME|ACCOUNT|STATE|>TASKS|SHARE NOW|>BUDGET|>CHARGED")
 	for _, j := range jobs {
 		charged := ""
@@ -134,7 +135,7 @@ func jobTable(s *snapshot, jobs []messages.JobSummary, style terminal.Style) []s
 	return strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
 }
 
-func sharesNow(shares []messages.ClassShare) string {
+func sharesNow(shares []job.ClassShare) string {
 	var parts []string
 	for _, c := range shares {
 		if c.Now > 0 {
@@ -144,13 +145,13 @@ func sharesNow(shares []messages.ClassShare) string {
 	return strings.Join(parts, ", ")
 }
 
-func paintState(state messages.State, style terminal.Style) string {
+func paintState(state job.State, style terminal.Style) string {
 	switch state {
-	case messages.Waiting:
+	case job.Waiting:
 		return style.Yellow(state.String())
-	case messages.Running, messages.Settling:
+	case job.Running, job.Settling:
 		return style.Cyan(state.String())
-	case messages.Completed:
+	case job.Completed:
 		return style.Green(state.String())
 	}
 	return style.Red(state.String())

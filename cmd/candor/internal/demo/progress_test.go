@@ -8,18 +8,20 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // someJobs returns n jobs, numbered from 1. The first ended jobs have ended, the next one runs, and the others wait.
-func someJobs(n, ended int) []messages.JobSummary {
-	jobs := make([]messages.JobSummary, n)
+func someJobs(n, ended int) []job.JobSummary {
+	jobs := make([]job.JobSummary, n)
 	for i := range jobs {
-		jobs[i] = messages.JobSummary{Job: messages.JobID(i + 1), Name: "a job with a rather long name", Account: "alice", Tasks: 10, Budget: 12 * credit}
+		jobs[i] = job.JobSummary{Job: messages.JobID(i + 1), Name: "a job with a rather long name", Account: "alice", Tasks: 10, Budget: 12 * credit}
 		switch {
 		case i < ended:
-			jobs[i].State, jobs[i].Done, jobs[i].Charged = messages.Completed, 10, 12*credit
+			jobs[i].State, jobs[i].Done, jobs[i].Charged = job.Completed, 10, 12*credit
 		case i == ended:
-			jobs[i].State, jobs[i].Done = messages.Running, 4
+			jobs[i].State, jobs[i].Done = job.Running, 4
 		}
 	}
 	return jobs
@@ -27,9 +29,9 @@ func someJobs(n, ended int) []messages.JobSummary {
 
 func someSnapshot(n, ended int) *snapshot {
 	return &snapshot{elapsed: 3200 * time.Millisecond, planned: 26, tasks: 260, jobs: someJobs(n, ended),
-		markets: []messages.MarketStatus{{
-			Prices: []messages.ClassPrice{{Class: "map", Price: 31.5, Slots: 8, Idle: 1, Pending: 40, Bidders: 3}, {Class: "reduce", Price: 4, Slots: 4, Idle: 4}},
-			Top:    []messages.JobShare{{Job: messages.JobID(ended + 1), Shares: []messages.ClassShare{{Class: "map", Now: 0.42}, {Class: "reduce"}}}},
+		markets: []market.MarketStatus{{
+			Prices: []market.ClassPrice{{Class: "map", Price: 31.5, Slots: 8, Idle: 1, Pending: 40, Bidders: 3}, {Class: "reduce", Price: 4, Slots: 4, Idle: 4}},
+			Top:    []market.JobShare{{Job: messages.JobID(ended + 1), Shares: []job.ClassShare{{Class: "map", Now: 0.42}, {Class: "reduce"}}}},
 		}}}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 func (r *Report) write(w io.Writer, style terminal.Style) {
@@ -40,7 +41,7 @@ const telling = messages.Duration(250 * time.Millisecond)
 
 // shareOf writes the share of a class that a job received and the share that it was allocated. It writes "-" if the
 // job's tasks hardly ever waited for a slot.
-func shareOf(shares []messages.ClassShare, class messages.Name) string {
+func shareOf(shares []job.ClassShare, class messages.Name) string {
 	for _, s := range shares {
 		if s.Class == class && s.Over >= telling {
 			return terminal.Percent(s.Received) + " / " + terminal.Percent(s.Allocated)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Report has the results of the demo; candor demo --json prints it.
@@ -21,18 +22,18 @@ type Report struct {
 
 // JobLine says what happened to one job.
 type JobLine struct {
-	Job      messages.JobID        `json:"job"`
-	Name     string                `json:"name"`
-	Account  messages.Name         `json:"account"`
-	State    messages.State        `json:"state"`
-	Reason   string                `json:"reason"`
-	Tasks    int                   `json:"tasks"`
-	Wait     messages.Duration     `json:"wait"`     // from submission to the first task
-	Response messages.Duration     `json:"response"` // from submission to the end
-	Shares   []messages.ClassShare `json:"shares"`
-	Budget   messages.Credits      `json:"budget"`
-	Charge   messages.Credits      `json:"charge"`
-	Result   Result                `json:"result"`
+	Job      messages.JobID    `json:"job"`
+	Name     string            `json:"name"`
+	Account  messages.Name     `json:"account"`
+	State    job.State         `json:"state"`
+	Reason   string            `json:"reason"`
+	Tasks    int               `json:"tasks"`
+	Wait     messages.Duration `json:"wait"`     // from submission to the first task
+	Response messages.Duration `json:"response"` // from submission to the end
+	Shares   []job.ClassShare  `json:"shares"`
+	Budget   messages.Credits  `json:"budget"`
+	Charge   messages.Credits  `json:"charge"`
+	Result   Result            `json:"result"`
 }
 
 // Result compares the result of a job with the known answer.
@@ -50,7 +51,7 @@ type Answers struct {
 }
 
 // newJobLine copies what the report needs from a job.
-func newJobLine(d *messages.JobDetail, result Result) JobLine {
+func newJobLine(d *job.JobDetail, result Result) JobLine {
 	line := JobLine{Job: d.Job, Name: d.Name, Account: d.Account, State: d.State, Reason: d.Reason, Tasks: d.Tasks,
 		Shares: d.Shares, Budget: d.Budget, Charge: d.Charged, Result: result}
 	if d.Started != 0 {
@@ -70,7 +71,7 @@ func (r *Report) judge() {
 
 func (r *Report) problem() string {
 	for _, j := range r.Jobs {
-		if j.State != messages.Completed {
+		if j.State != job.Completed {
 			return fmt.Sprintf("job %v (%s of %s) is %v: %s", j.Job, j.Name, j.Account, j.State, j.Reason)
 		}
 	}

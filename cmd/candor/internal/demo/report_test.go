@@ -8,16 +8,17 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // goodReport returns the report of a run without any error.
 func goodReport() *Report {
 	at := func(seconds float64) messages.Time { return messages.Time(1e12 + seconds*1e6) }
 	h, bank, charged := twoUsers()
-	detail := messages.JobDetail{
-		JobSummary: messages.JobSummary{Job: 1, Name: "users", Account: "alice", State: messages.Completed, Tasks: 22,
+	detail := job.JobDetail{
+		JobSummary: job.JobSummary{Job: 1, Name: "users", Account: "alice", State: job.Completed, Tasks: 22,
 			Budget: 12 * credit, Charged: 10 * credit, Submitted: at(0), Started: at(0.25), Ended: at(4.5)},
-		Shares: []messages.ClassShare{{Class: "cpu", Allocated: 0.5, Received: 0.625, Over: messages.Duration(time.Second)}},
+		Shares: []job.ClassShare{{Class: "cpu", Allocated: 0.5, Received: 0.625, Over: messages.Duration(time.Second)}},
 	}
 	return &Report{Site: "west", Nodes: 4, Tasks: 22, Took: messages.Duration(5 * time.Second),
 		Jobs:    []JobLine{newJobLine(&detail, Result{Right: true, Rows: 9})},
@@ -32,7 +33,7 @@ func TestJudge(t *testing.T) {
 		says  string // empty: the report must say that all is well
 	}{
 		{"all is well", func(*Report) {}, ""},
-		{"a job that failed", func(r *Report) { r.Jobs[0].State, r.Jobs[0].Reason = messages.Failed, "TaskFailed" }, "job 1 (users of alice) is Failed: TaskFailed"},
+		{"a job that failed", func(r *Report) { r.Jobs[0].State, r.Jobs[0].Reason = job.Failed, "TaskFailed" }, "job 1 (users of alice) is Failed: TaskFailed"},
 		{"a wrong result", func(r *Report) { r.Jobs[0].Result = Result{Problem: "line 2"} }, "the result of job 1 (users of alice) is wrong: line 2"},
 		{"books that do not balance", func(r *Report) { r.Books.Balanced, r.Books.Problem = false, "a credit is missing" }, "the books do not balance: a credit is missing"},
 	} {

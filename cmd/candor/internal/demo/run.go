@@ -10,6 +10,9 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // run is one run of a workload on a grid.
@@ -58,8 +61,8 @@ func (r *run) submitAll(ctx context.Context, began time.Time, accepted chan<- su
 		case <-ctx.Done():
 			return
 		}
-		request := messages.SubmitRequest{Key: fmt.Sprintf("demo-%d", i+1), Spec: s.Spec(r.dir, outDir(r.dir, i, s))}
-		reply, err := cli.Call[messages.SubmitReply](ctx, r.grid.users[s.Account], messages.Auctioneer, messages.VerbSubmit, request)
+		request := jobmsg.SubmitRequest{Key: fmt.Sprintf("demo-%d", i+1), Spec: s.Spec(r.dir, outDir(r.dir, i, s))}
+		reply, err := cli.Call[jobmsg.SubmitReply](ctx, r.grid.users[s.Account], messages.Auctioneer, messages.VerbSubmit, request)
 		if err != nil {
 			err = fmt.Errorf("submitting %s as %s: %w", s.Title(), s.Account, err)
 		}
@@ -109,7 +112,7 @@ func (r *run) look(ctx context.Context, began time.Time) (*snapshot, error) {
 // report asks for all final states and checks them.
 func (r *run) report(ctx context.Context) (*Report, error) {
 	report := &Report{Site: r.grid.operator.Site}
-	nodes, err := ask[messages.NodesReply](ctx, r.grid, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
+	nodes, err := ask[market.NodesReply](ctx, r.grid, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +132,7 @@ func (r *run) reportJobs(ctx context.Context, report *Report) error {
 	results := map[string]string{}
 	var first, last messages.Time
 	for i, job := range r.jobs {
-		detail, err := ask[messages.JobDetail](ctx, r.grid, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: job})
+		detail, err := ask[jobmsg.JobDetail](ctx, r.grid, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: job})
 		if err != nil {
 			return err
 		}
@@ -166,7 +169,7 @@ func (r *run) check(i int, s *Submission) (string, Result) {
 }
 
 func (r *run) reportBooks(ctx context.Context, report *Report) error {
-	bank, err := ask[messages.BooksReply](ctx, r.grid, messages.Bank, messages.VerbBooks, messages.Empty{})
+	bank, err := ask[money.BooksReply](ctx, r.grid, messages.Bank, messages.VerbBooks, messages.Empty{})
 	if err != nil {
 		return err
 	}

@@ -13,17 +13,20 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // fakeSite answers the demo's requests. A job ends after its first listing, with the result that the test sets.
 type fakeSite struct {
 	network *bus.Network
-	result  string         // result of every job
-	state   messages.State // state in which every job ends
+	result  string    // result of every job
+	state   job.State // state in which every job ends
 	refuse  *messages.Error
 
 	mu   sync.Mutex
-	jobs []messages.JobDetail
+	jobs []job.JobDetail
 	*history
 }
 
@@ -43,11 +46,11 @@ func (f *fakeSite) serve(t *testing.T) {
 		endpoint(messages.Auctioneer, messages.VerbSubmit, f.submit),
 		endpoint(messages.Auctioneer, messages.VerbJobs, f.list),
 		endpoint(messages.Auctioneer, messages.VerbJob, f.detail),
-		endpoint(messages.Auctioneer, messages.VerbMarkets, func(messages.Name, messages.Empty) (messages.MarketsReply, error) {
-			return messages.MarketsReply{}, nil
+		endpoint(messages.Auctioneer, messages.VerbMarkets, func(messages.Name, messages.Empty) (market.MarketsReply, error) {
+			return market.MarketsReply{}, nil
 		}),
-		endpoint(messages.Auctioneer, messages.VerbNodes, func(messages.Name, messages.Empty) (messages.NodesReply, error) {
-			return messages.NodesReply{Nodes: make([]messages.NodeStatus, 4)}, nil
+		endpoint(messages.Auctioneer, messages.VerbNodes, func(messages.Name, messages.Empty) (market.NodesReply, error) {
+			return market.NodesReply{Nodes: make([]market.NodeStatus, 4)}, nil
 		}),
 		endpoint(messages.Bank, messages.VerbBooks, f.books),
 		endpoint(messages.Bank, messages.VerbAccounts, f.accounts),
@@ -58,29 +61,29 @@ func (f *fakeSite) serve(t *testing.T) {
 	}
 }
 
-func (f *fakeSite) submit(caller messages.Name, q messages.SubmitRequest) (messages.SubmitReply, error) {
+func (f *fakeSite) submit(caller messages.Name, q job.SubmitRequest) (job.SubmitReply, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.refuse != nil {
-		return messages.SubmitReply{}, f.refuse
+		return job.SubmitReply{}, f.refuse
 	}
 	for _, v := range q.Spec.Env {
 		if v.Name == "OUT" {
 			if err := os.MkdirAll(v.Value, 0o755); err != nil {
-				return messages.SubmitReply{}, err
+				return job.SubmitReply{}, err
 			}
 			if err := os.WriteFile(filepath.Join(v.Value, "result-0"), []byte(f.result), 0o644); err != nil {
-				return messages.SubmitReply{}, err
+				return job.SubmitReply{}, err
 			}
 		}
 	}
 	id := messages.JobID(len(f.jobs) + 1)
-	f.jobs = append(f.jobs, messages.JobDetail{JobSummary: messages.JobSummary{Job: id, Name: q.Spec.Name, Account: caller,
+	f.jobs = append(f.jobs, job.JobDetail{JobSummary: job.JobSummary{Job: id, Name: q.Spec.Name, Account: caller,
 		Tasks: 3, Budget: q.Spec.Budget, Submitted: messages.Time(id)}})
-	return messages.SubmitReply{Job: id, Held: q.Spec.Budget}, nil
+	return job.SubmitReply{Job: id, Held: q.Spec.Budget}, nil
 }
 
-func (f *fakeSite) list(messages.Name, messages.JobsRequest) (reply messages.JobsReply, _ error) {
+func (f *fakeSite) list(messages.Name, job.JobsRequest) (reply job.JobsReply, _ error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range f.jobs {
@@ -95,17 +98,17 @@ func (f *fakeSite) list(messages.Name, messages.JobsRequest) (reply messages.Job
 	return reply, nil
 }
 
-func (f *fakeSite) detail(_ messages.Name, q messages.JobRequest) (messages.JobDetail, error) {
+func (f *fakeSite) detail(_ messages.Name, q job.JobRequest) (job.JobDetail, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.jobs[q.Job-1], nil
 }
 
-func (f *fakeSite) books(messages.Name, messages.Empty) (messages.BooksReply, error) {
+func (f *fakeSite) books(messages.Name, messages.Empty) (money.BooksReply, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	issued := -f.closing(messages.IssuerAccount)
-	return messages.BooksReply{Issued: issued, Balances: issued, Balanced: true}, nil
+	issued := -f.closing(money.IssuerAccount)
+	return money.BooksReply{Issued: issued, Balances: issued, Balanced: true}, nil
 }
 
 func (f *fakeSite) closing(account messages.Name) messages.Credits {
@@ -113,17 +116,17 @@ func (f *fakeSite) closing(account messages.Name) messages.Credits {
 	return entries[len(entries)-1].Balance
 }
 
-func (f *fakeSite) accounts(messages.Name, messages.Empty) (reply messages.AccountsReply, _ error) {
+func (f *fakeSite) accounts(messages.Name, messages.Empty) (reply money.AccountsReply, _ error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, name := range f.order {
-		reply.Accounts = append(reply.Accounts, messages.AccountReply{Account: name})
+		reply.Accounts = append(reply.Accounts, money.AccountReply{Account: name})
 	}
 	return reply, nil
 }
 
 // page answers with one entry at a time, so that the demo must read several pages.
-func (f *fakeSite) page(_ messages.Name, q messages.StatementRequest) (reply messages.StatementReply, _ error) {
+func (f *fakeSite) page(_ messages.Name, q money.StatementRequest) (reply money.StatementReply, _ error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, e := range f.history.state[q.Account].entries {
@@ -172,7 +175,7 @@ func (f *fakeSite) perform(t *testing.T) (*Report, string, error) {
 }
 
 func TestRun(t *testing.T) {
-	f := &fakeSite{result: "k\n1\n", state: messages.Completed}
+	f := &fakeSite{result: "k\n1\n", state: job.Completed}
 	report, shown, err := f.perform(t)
 	if err != nil {
 		t.Fatal(err)
@@ -194,8 +197,8 @@ func TestRunTellsWhatIsWrong(t *testing.T) {
 		site *fakeSite
 		says string
 	}{
-		{"a wrong result", &fakeSite{result: "k\n2\n", state: messages.Completed}, `line 2 is "2", the known answer has "1"`},
-		{"a failed job", &fakeSite{result: "k\n1\n", state: messages.Failed}, "is Failed"},
+		{"a wrong result", &fakeSite{result: "k\n2\n", state: job.Completed}, `line 2 is "2", the known answer has "1"`},
+		{"a failed job", &fakeSite{result: "k\n1\n", state: job.Failed}, "is Failed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			report, _, err := c.site.perform(t)

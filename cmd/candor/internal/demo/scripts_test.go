@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/deploy/examples"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // TestScripts runs the scripts of each submission, stage by stage, with the shell and awk of this machine and without
@@ -46,14 +46,14 @@ func TestScripts(t *testing.T) {
 }
 
 // runStage runs the tasks of a stage one after the other, in the environment that an agent would set.
-func runStage(t *testing.T, spec *messages.JobSpec, stage *messages.Stage) {
+func runStage(t *testing.T, spec *job.JobSpec, stage *job.Stage) {
 	t.Helper()
 	tasks := max(stage.Tasks, 1)
 	for task := range tasks {
 		command := exec.Command(stage.Command[0], stage.Command[1:]...)
 		command.Dir = spec.Dir
 		command.Env = append(os.Environ(), "CANDOR_JOB=1", fmt.Sprint("CANDOR_TASK=", task), fmt.Sprint("CANDOR_TASKS=", tasks))
-		for _, v := range append(append(messages.Env{}, spec.Env...), stage.Env...) {
+		for _, v := range append(append(job.Env{}, spec.Env...), stage.Env...) {
 			command.Env = append(command.Env, v.Name+"="+v.Value)
 		}
 		if output, err := command.CombinedOutput(); err != nil {

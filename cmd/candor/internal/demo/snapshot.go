@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // snapshot is the state of the workload at one moment.
@@ -13,18 +15,18 @@ type snapshot struct {
 	elapsed time.Duration // time since the first submission
 	planned int           // number of jobs in the workload
 	tasks   int           // number of tasks of all jobs
-	jobs    []messages.JobSummary
-	markets []messages.MarketStatus
+	jobs    []job.JobSummary
+	markets []market.MarketStatus
 }
 
 // look asks the site for the state of the submitted jobs. The result has them in the order of their numbers, without
 // jobs of others.
 func (g *grid) look(ctx context.Context, mine map[messages.JobID]int) (*snapshot, error) {
-	jobs, err := ask[messages.JobsReply](ctx, g, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true, Limit: 1000})
+	jobs, err := ask[job.JobsReply](ctx, g, messages.Auctioneer, messages.VerbJobs, job.JobsRequest{All: true, Limit: 1000})
 	if err != nil {
 		return nil, err
 	}
-	markets, err := ask[messages.MarketsReply](ctx, g, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
+	markets, err := ask[market.MarketsReply](ctx, g, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
 	if err != nil {
 		return nil, err
 	}
@@ -34,12 +36,12 @@ func (g *grid) look(ctx context.Context, mine map[messages.JobID]int) (*snapshot
 			s.jobs = append(s.jobs, j)
 		}
 	}
-	slices.SortFunc(s.jobs, func(a, b messages.JobSummary) int { return int(a.Job) - int(b.Job) })
+	slices.SortFunc(s.jobs, func(a, b job.JobSummary) int { return int(a.Job) - int(b.Job) })
 	return s, nil
 }
 
 // count returns the number of jobs whose state fulfils is.
-func (s *snapshot) count(is func(messages.State) bool) (n int) {
+func (s *snapshot) count(is func(job.State) bool) (n int) {
 	for _, j := range s.jobs {
 		if is(j.State) {
 			n++
@@ -49,11 +51,11 @@ func (s *snapshot) count(is func(messages.State) bool) (n int) {
 }
 
 // ended returns the number of jobs that have ended and are settled.
-func (s *snapshot) ended() int { return s.count(messages.State.Final) }
+func (s *snapshot) ended() int { return s.count(job.State.Final) }
 
 // running returns the number of jobs with running tasks.
 func (s *snapshot) running() int {
-	return s.count(func(state messages.State) bool { return state == messages.Running })
+	return s.count(func(state job.State) bool { return state == job.Running })
 }
 
 // over reports whether every job of the workload was submitted and has ended.
@@ -68,7 +70,7 @@ func (s *snapshot) done() (n int) {
 }
 
 // prices returns the prices of all markets, class by class.
-func (s *snapshot) prices() (all []messages.ClassPrice) {
+func (s *snapshot) prices() (all []market.ClassPrice) {
 	for _, m := range s.markets {
 		all = append(all, m.Prices...)
 	}
@@ -76,7 +78,7 @@ func (s *snapshot) prices() (all []messages.ClassPrice) {
 }
 
 // shares returns the present shares of a job, or nil if no market lists it among its largest bidders.
-func (s *snapshot) shares(job messages.JobID) []messages.ClassShare {
+func (s *snapshot) shares(job messages.JobID) []job.ClassShare {
 	for _, m := range s.markets {
 		for _, top := range m.Top {
 			if top.Job == job {

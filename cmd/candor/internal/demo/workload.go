@@ -11,6 +11,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/yamlfile"
 )
 
@@ -35,7 +36,7 @@ type Submission struct {
 	Budget messages.Credits `yaml:"budget"`
 	Widths string           `yaml:"widths"` // "least-most" processors of the jobs to look at
 
-	spec messages.JobSpec // content of the job file
+	spec job.JobSpec // content of the job file
 }
 
 // anyWidth are the widths for a submission that names none: all sizes of jobs of the machine in the log.
@@ -119,11 +120,11 @@ func (s *Submission) Title() string {
 func (s *Submission) Answer() string { return s.Job + "-" + s.Widths + ".txt" }
 
 // Spec returns the job to submit. Its tasks run in dir and write their results to out.
-func (s *Submission) Spec(dir, out string) messages.JobSpec {
+func (s *Submission) Spec(dir, out string) job.JobSpec {
 	spec := s.spec
 	spec.Name, spec.Budget, spec.Dir = s.Title(), s.Budget, dir
-	spec.Env = slices.Concat(spec.Env, messages.Env{{Name: "OUT", Value: out}, {Name: "WIDTHS", Value: s.Widths}})
-	slices.SortFunc(spec.Env, func(a, b messages.Variable) int { return strings.Compare(a.Name, b.Name) })
+	spec.Env = slices.Concat(spec.Env, job.Env{{Name: "OUT", Value: out}, {Name: "WIDTHS", Value: s.Widths}})
+	slices.SortFunc(spec.Env, func(a, b job.Variable) int { return strings.Compare(a.Name, b.Name) })
 	return spec
 }
 

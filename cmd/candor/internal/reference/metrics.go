@@ -11,7 +11,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/candor-grid/candor/deploy/embedded"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // metricsPage returns a page with each metric of a new site. It starts a site and reads the metrics from it.
@@ -44,9 +44,9 @@ func newSite() (families []*dto.MetricFamily, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(state)) }()
 	c := embedded.Default()
 	c.State, c.Listen, c.Replicas, c.Nodes, c.MetricsAccounts = state, "127.0.0.1:0", 1, c.Nodes[:1], 1
-	c.Nodes[0].Declared, c.Nodes[0].Resources = true, &messages.Resources{CPUs: 8, Memory: 64 << 30, GPUs: 2, Disk: 1 << 40}
-	c.Markets[0].Units = []messages.ClassUnit{{Class: "map", Unit: messages.Resources{CPUs: 1, Memory: 1 << 30}}}
-	c.Licenses = messages.Licenses{{Name: "matlab", Count: 2}}
+	c.Nodes[0].Declared, c.Nodes[0].Resources = true, &job.Resources{CPUs: 8, Memory: 64 << 30, GPUs: 2, Disk: 1 << 40}
+	c.Markets[0].Units = []job.ClassUnit{{Class: "map", Unit: job.Resources{CPUs: 1, Memory: 1 << 30}}}
+	c.Licenses = job.Licenses{{Name: "matlab", Count: 2}}
 	site, err := embedded.Start(context.Background(), c, embedded.Options{Metrics: true})
 	if err != nil {
 		return nil, err

@@ -110,7 +110,7 @@ type fields struct {
 }
 
 // configured are the directories of the packages whose structs appear in a configuration, by package name.
-var configured = map[string]string{"embedded": "deploy/embedded", "messages": "messages", "quota": "auctioneer/quota", "notify": "auctioneer/notify", "signon": "deploy/console/signon"}
+var configured = map[string]string{"embedded": "deploy/embedded", "messages": "messages", "job": "messages/job", "market": "messages/market", "quota": "auctioneer/quota", "notify": "auctioneer/notify", "signon": "deploy/console/signon"}
 
 // goWords maps Go words in comments to the words that readers of the configuration need.
 var goWords = map[string]string{"DefaultConnections": "128", "Valuation": "`valuation`",
@@ -235,7 +235,7 @@ func typeOf(pkg string, t ast.Expr) (inPkg, name, list string) {
 		return pkg, t.Name, ""
 	case *ast.SelectorExpr:
 		if from, ok := t.X.(*ast.Ident); ok {
-			return from.Name, t.Sel.Name, ""
+			return strings.TrimSuffix(from.Name, "msg"), t.Sel.Name, "" // package messages says when a name ends so
 		}
 	case *ast.StarExpr:
 		return typeOf(pkg, t.X)

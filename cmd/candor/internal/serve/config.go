@@ -14,6 +14,7 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 func configCommand() *cobra.Command {
@@ -105,12 +106,12 @@ func (s *settings) shown(cmd *cobra.Command, running bool) ([]byte, error) {
 }
 
 // withMarkets replaces the markets in a configuration. Everything else stays in its order.
-func withMarkets(config []byte, list []messages.MarketStatus) ([]byte, error) {
+func withMarkets(config []byte, list []market.MarketStatus) ([]byte, error) {
 	var whole yaml.MapSlice
 	if err := yaml.UnmarshalWithOptions(config, &whole, yaml.UseOrderedMap()); err != nil {
 		return nil, err
 	}
-	markets := make([]messages.Market, len(list))
+	markets := make([]market.Market, len(list))
 	for i := range list {
 		markets[i] = list[i].Market
 	}
@@ -132,7 +133,7 @@ func withMarkets(config []byte, list []messages.MarketStatus) ([]byte, error) {
 const marketsWithin = 5 * time.Second
 
 // marketsOf asks a running site on this host for its markets. It connects as an operator.
-func marketsOf(ctx context.Context, config []byte) (reply messages.MarketsReply, err error) {
+func marketsOf(ctx context.Context, config []byte) (reply market.MarketsReply, err error) {
 	var c struct {
 		Site      messages.Name
 		State     string
@@ -158,7 +159,7 @@ func marketsOf(ctx context.Context, config []byte) (reply messages.MarketsReply,
 	defer b.Close()
 	ctx, cancel := context.WithTimeout(ctx, marketsWithin)
 	defer cancel()
-	return bus.Call[messages.MarketsReply](ctx, b, messages.Subject(c.Site, messages.Auctioneer, messages.VerbMarkets, who), messages.Empty{})
+	return bus.Call[market.MarketsReply](ctx, b, messages.Subject(c.Site, messages.Auctioneer, messages.VerbMarkets, who), messages.Empty{})
 }
 
 // show writes a configuration as YAML. It first writes JSON, because the types know how to write amounts and slots as

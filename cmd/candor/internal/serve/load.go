@@ -14,6 +14,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/yamlfile"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
@@ -201,7 +202,7 @@ func (s *settings) override(c *embedded.Config) {
 	if s.nodes != 0 && len(c.Nodes) > 0 {
 		first := c.Nodes[0]
 		if s.nodes > 1 && first.Resources == nil && len(first.Slots) == 0 { // each of the nodes gets the resources of this machine
-			first.Resources, first.Declared = &messages.Resources{CPUs: len(runner.Processors()), Memory: runner.Memory()}, true
+			first.Resources, first.Declared = &job.Resources{CPUs: len(runner.Processors()), Memory: runner.Memory()}, true
 		}
 		c.Nodes = first.Times(s.nodes)
 	}

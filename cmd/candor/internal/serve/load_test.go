@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -110,7 +111,7 @@ func TestASiteWithoutAFileSellsTheGPUsThatItFinds(t *testing.T) {
 		}
 		return filepath.Join(dir, name)
 	}
-	sold := func(s settings) []messages.ClassUnit {
+	sold := func(s settings) []job.ClassUnit {
 		c, err := s.load()
 		if err != nil {
 			t.Fatal(err)
@@ -119,8 +120,8 @@ func TestASiteWithoutAFileSellsTheGPUsThatItFinds(t *testing.T) {
 	}
 	plain := sold(settings{})
 	write("nvidia-smi", "#!/bin/sh\necho '0, GPU-a, NVIDIA L4, 23034 MiB'; echo '1, GPU-b, NVIDIA L4, 23034 MiB'\n")
-	half := messages.Resources{GPUs: 1, CPUs: max(len(runner.Processors())/2, 1), Memory: runner.Memory() / 2 >> 20 << 20}
-	if want := append(slices.Clone(plain), messages.ClassUnit{Class: "gpu", Unit: half}); len(plain) != 1 || !slices.Equal(sold(settings{}), want) {
+	half := job.Resources{GPUs: 1, CPUs: max(len(runner.Processors())/2, 1), Memory: runner.Memory() / 2 >> 20 << 20}
+	if want := append(slices.Clone(plain), job.ClassUnit{Class: "gpu", Unit: half}); len(plain) != 1 || !slices.Equal(sold(settings{}), want) {
 		t.Errorf("sold are %+v, want %+v", sold(settings{}), want)
 	}
 	for _, s := range []settings{{nodes: 2}, {file: write("site.yaml", "listen: 127.0.0.1:2000\n")}} {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 const withProfiles = `
@@ -29,7 +29,7 @@ profiles:
       - {parameter: at2, low: 10, high: 20}
 `
 
-func loadText(t *testing.T, text string) ([]messages.Profile, error) {
+func loadText(t *testing.T, text string) ([]job.Profile, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "site.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // TestRevokedWhenItReturns revokes a user's credentials. When the command returns, the running site's server must
@@ -50,7 +51,7 @@ func TestRevokedWhenItReturns(t *testing.T) {
 	}
 	defer bob.Close()
 	balance := func(b bus.Bus, name messages.Name) error {
-		_, err := bus.Call[messages.AccountReply](ctx, b, messages.Subject(c.Site, messages.Bank, messages.VerbAccount, name), messages.AccountRequest{})
+		_, err := bus.Call[money.AccountReply](ctx, b, messages.Subject(c.Site, messages.Bank, messages.VerbAccount, name), money.AccountRequest{})
 		return err
 	}
 	if err := balance(thief, "alice"); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/deploy/identity/certificate"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 	"github.com/candor-grid/candor/messages/durable"
 )
 
@@ -138,8 +139,8 @@ func (h plannedHost) At(port int) string { return net.JoinHostPort(h.Address, fm
 const localHost = "localhost"
 
 func (i *initial) plan(site messages.Name) (*plan, error) {
-	if !messages.ValidName(site) || len(site) > messages.MaxPeerName {
-		return nil, messages.Errorf(messages.Invalid, "site %q: write a lower-case letter, then lower-case letters, digits, '-' or '_'; at most %d in all", site, messages.MaxPeerName)
+	if !messages.ValidName(site) || len(site) > clearing.MaxPeerName {
+		return nil, messages.Errorf(messages.Invalid, "site %q: write a lower-case letter, then lower-case letters, digits, '-' or '_'; at most %d in all", site, clearing.MaxPeerName)
 	}
 	p := &plan{Site: site, Listen: i.settings.listen, Plain: i.plain, CPUs: runtime.NumCPU()}
 	var err error

@@ -13,6 +13,8 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // must runs a command that must succeed, and returns its output.
@@ -99,14 +101,14 @@ func TestJoinedSitesSettle(t *testing.T) {
 	east.Peers[0].URLs[0] = "tls://" + hub.Info().Leaf
 	leaf := start(&east)
 	payer, payee := connected(t, leaf), connected(t, hub)
-	remit := messages.RemitRequest{Key: "k", Peer: "west", Payee: "alice", Amount: 7 * messages.Credit}
-	if _, err := bus.Call[messages.ClearingReply](ctx, payer, messages.Subject("east", messages.Bank, messages.VerbRemit, "alice"), remit); err != nil {
+	remit := clearing.RemitRequest{Key: "k", Peer: "west", Payee: "alice", Amount: 7 * messages.Credit}
+	if _, err := bus.Call[clearing.ClearingReply](ctx, payer, messages.Subject("east", messages.Bank, clearing.VerbRemit, "alice"), remit); err != nil {
 		t.Fatal(err)
 	}
 	every := time.NewTicker(20 * time.Millisecond)
 	defer every.Stop()
 	for ; ; <-every.C { // the loop ends at the deadline of ctx
-		a, err := bus.Call[messages.AccountReply](ctx, payee, messages.Subject("west", messages.Bank, messages.VerbAccount, "alice"), messages.AccountRequest{})
+		a, err := bus.Call[money.AccountReply](ctx, payee, messages.Subject("west", messages.Bank, messages.VerbAccount, "alice"), money.AccountRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,10 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 )
@@ -166,15 +169,15 @@ const askWithin = 2 * time.Second
 // reach says what tasks on the nodes of this process can reach. If the nodes differ, it speaks of the one with the
 // weakest protection.
 func reach(ctx context.Context, site *embedded.Site) string {
-	reply, err := ask[messages.NodesReply](ctx, site, messages.Auctioneer, messages.VerbNodes)
+	reply, err := ask[market.NodesReply](ctx, site, messages.Auctioneer, messages.VerbNodes)
 	if err != nil || len(reply.Nodes) == 0 {
 		return "candor nodes shows what tasks can reach"
 	}
-	worst := slices.MinFunc(reply.Nodes, func(a, b messages.NodeStatus) int {
-		return cmp.Compare(messages.Containment(a.Abilities), messages.Containment(b.Abilities))
+	worst := slices.MinFunc(reply.Nodes, func(a, b market.NodeStatus) int {
+		return cmp.Compare(agent.Containment(a.Abilities), agent.Containment(b.Abilities))
 	})
-	text := "can reach " + messages.Reach(worst.Abilities)
-	for _, more := range []string{messages.Lingers(worst.Abilities), messages.Unbounded(worst.Abilities)} {
+	text := "can reach " + agent.Reach(worst.Abilities)
+	for _, more := range []string{agent.Lingers(worst.Abilities), agent.Unbounded(worst.Abilities)} {
 		if more != "" {
 			text += "; " + more
 		}
@@ -196,7 +199,7 @@ func exportState(c *embedded.Config) string {
 func accountList(ctx context.Context, site *embedded.Site) string {
 	c := site.Config()
 	balance := map[messages.Name]messages.Credits{}
-	reply, _ := ask[messages.AccountsReply](ctx, site, messages.Bank, messages.VerbAccounts)
+	reply, _ := ask[money.AccountsReply](ctx, site, messages.Bank, messages.VerbAccounts)
 	for _, a := range reply.Accounts {
 		balance[a.Account] = a.Available
 	}
@@ -211,7 +214,7 @@ func accountList(ctx context.Context, site *embedded.Site) string {
 	return strings.Join(list, ", ")
 }
 
-func marketList(markets []messages.Market) string {
+func marketList(markets []market.Market) string {
 	var list []string
 	for _, m := range markets {
 		list = append(list, fmt.Sprintf("%s (%s: %s)", m.Name, m.Mechanism, strings.Join(m.Classes, ", ")))

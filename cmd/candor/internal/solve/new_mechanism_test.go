@@ -19,15 +19,17 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // newest is a new mechanism, such as a newcomer would write: the newest job goes first.
 type newest struct{ *posted.Desk }
 
 // described returns everything that the rest of the system knows about the mechanism.
-func described(*messages.Market) mechanism.Traits {
+func described(*market.Market) mechanism.Traits {
 	t := posted.Traits("newest-first", "the newest job")
-	t.Make = func(m messages.Market) (mechanism.Mechanism, error) { return newest{posted.NewDesk(m)}, nil }
+	t.Make = func(m market.Market) (mechanism.Mechanism, error) { return newest{posted.NewDesk(m)}, nil }
 	t.Solve = func([]byte) (any, error) { return "the newest job goes first", nil }
 	return t
 }
@@ -58,15 +60,15 @@ func (newest) Explain(_ *mechanism.View, job *mechanism.Job) mechanism.Explanati
 // TestMechanismsAreNamedOnce, in deploy, checks that no other file names a mechanism.
 func TestANewMechanismIsOneDirectoryAndOneLine(t *testing.T) {
 	t.Cleanup(registry.Add(described))
-	m := messages.Market{Name: "main", Mechanism: "newest-first", Classes: []messages.Name{"cpu"}}
-	if err := auctioneer.CheckMarket([]messages.Market{m}, 0); err != nil {
+	m := market.Market{Name: "main", Mechanism: "newest-first", Classes: []messages.Name{"cpu"}}
+	if err := auctioneer.CheckMarket([]market.Market{m}, 0); err != nil {
 		t.Error(err)
 	}
 	m.Draws = 3
-	if err := auctioneer.CheckMarket([]messages.Market{m}, 0); err == nil || !strings.Contains(err.Error(), "draws: markets of mechanism newest-first do not use this field") {
+	if err := auctioneer.CheckMarket([]market.Market{m}, 0); err == nil || !strings.Contains(err.Error(), "draws: markets of mechanism newest-first do not use this field") {
 		t.Errorf("draws: %v", err)
 	}
-	if err := intake.Heeds(&messages.JobSpec{Rate: 1}, &m, new(desk.Markets)); err == nil || !strings.Contains(err.Error(), "a bid there has budget; leave rate out") {
+	if err := intake.Heeds(&job.JobSpec{Rate: 1}, &m, new(desk.Markets)); err == nil || !strings.Contains(err.Error(), "a bid there has budget; leave rate out") {
 		t.Errorf("rate: %v", err)
 	}
 	if rows := strings.Join(registry.Rows(), "\n"); !strings.Contains(rows, "| `newest-first` | the newest job | a posted price") {

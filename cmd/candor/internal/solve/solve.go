@@ -17,6 +17,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 	"github.com/candor-grid/candor/cmd/candor/internal/simulate"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // solvers maps a name on the command line to a function. The function reads a document and returns the answer as a
@@ -24,7 +25,7 @@ import (
 func solvers() map[string]func(document []byte) (any, error) {
 	all := map[string]func([]byte) (any, error){"density": solveDensity, "utility": solveUtility, "valuation": valuation.SolveDocument}
 	for _, name := range registry.Names(nil) {
-		if t := registry.Of(&messages.Market{Mechanism: name}); t.Solve != nil {
+		if t := registry.Of(&market.Market{Mechanism: name}); t.Solve != nil {
 			all[name] = t.Solve
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/contract"
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // matchings measures optimal matchings with all prices. If scipy is installed, it also measures scipy's matchings of
@@ -41,10 +41,10 @@ var weightings = []struct {
 }{
 	{"", random},
 	{"/sigmoid", func(r *rand.Rand, m int) []float64 {
-		return sigmoids(r, m, func(t messages.Valuation) float64 { return t.Mu + t.Delta*r.Float64() })
+		return sigmoids(r, m, func(t job.Valuation) float64 { return t.Mu + t.Delta*r.Float64() })
 	}},
 	{"/sigmoid, late", func(r *rand.Rand, m int) []float64 {
-		return sigmoids(r, m, func(messages.Valuation) float64 { return 1500 + 5000*r.Float64() })
+		return sigmoids(r, m, func(job.Valuation) float64 { return 1500 + 5000*r.Float64() })
 	}},
 }
 
@@ -58,7 +58,7 @@ func random(r *rand.Rand, m int) []float64 {
 
 // sigmoids draws weights that are valuations of one completion time for each
 // surrogate.
-func sigmoids(r *rand.Rand, m int, completion func(messages.Valuation) float64) []float64 {
+func sigmoids(r *rand.Rand, m int, completion func(job.Valuation) float64) []float64 {
 	replicas, surrogates := types(r, m), types(r, m)
 	times := make([]float64, m)
 	for k := range times {
@@ -69,10 +69,10 @@ func sigmoids(r *rand.Rand, m int, completion func(messages.Valuation) float64) 
 
 // types draws sigmoidal valuations as the paper on contracts does: μ and δ from
 // N((2000, 1000), diag(1000², 500²)), 100 credits each.
-func types(r *rand.Rand, n int) []messages.Valuation {
-	out := make([]messages.Valuation, 0, n)
+func types(r *rand.Rand, n int) []job.Valuation {
+	out := make([]job.Valuation, 0, n)
 	for len(out) < n {
-		t := messages.Valuation{Class: messages.Sigmoidal, Max: 100, Mu: 2000 + 1000*r.NormFloat64(), Delta: 1000 + 500*r.NormFloat64()}
+		t := job.Valuation{Class: job.Sigmoidal, Max: 100, Mu: 2000 + 1000*r.NormFloat64(), Delta: 1000 + 500*r.NormFloat64()}
 		if t.Validate() == nil {
 			out = append(out, t)
 		}
@@ -80,7 +80,7 @@ func types(r *rand.Rand, n int) []messages.Valuation {
 	return out
 }
 
-func curves(types []messages.Valuation) []valuation.Curve {
+func curves(types []job.Valuation) []valuation.Curve {
 	out := make([]valuation.Curve, len(types))
 	for i, t := range types {
 		out[i], _ = valuation.New(t) // cannot fail: the types are valid

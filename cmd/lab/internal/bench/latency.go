@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -68,7 +69,7 @@ type watched struct {
 	tell func()
 }
 
-func (w watched) Start(task runner.Task, done func(messages.Finished)) runner.Process {
+func (w watched) Start(task runner.Task, done func(agent.Finished)) runner.Process {
 	p := w.Runner.Start(task, done)
 	w.tell()
 	return p

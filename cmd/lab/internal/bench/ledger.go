@@ -18,6 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/proof"
 )
 
@@ -66,7 +67,7 @@ func ledger(ctx context.Context, c *cobra.Command) (any, error) {
 	if r.Single, r.SingleCPU, err = b.measure(ctx, "single", singleClients, 1, span); err != nil {
 		return nil, err
 	}
-	books, err := ask[messages.BooksReply](ctx, b, messages.VerbBooks, messages.BooksRequest{Full: true})
+	books, err := ask[money.BooksReply](ctx, b, messages.VerbBooks, money.BooksRequest{Full: true})
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +138,7 @@ func (b *bankBed) start(ctx context.Context) error {
 	}
 	for i := range accounts {
 		name := account + fmt.Sprint(i)
-		_, err := ask[messages.AccountReply](ctx, b, messages.VerbGrant, messages.GrantRequest{Key: name, Account: name, Amount: 1_000_000 * messages.Credit})
+		_, err := ask[money.AccountReply](ctx, b, messages.VerbGrant, money.GrantRequest{Key: name, Account: name, Amount: 1_000_000 * messages.Credit})
 		if err != nil {
 			return err
 		}
@@ -197,15 +198,15 @@ func (b *bankBed) measure(ctx context.Context, name string, clients, batch int, 
 
 // send sends one request of transfers between drawn accounts.
 func (b *bankBed) send(ctx context.Context, id string, client, i, batch int) error {
-	r := messages.TransferRequest{Transfers: make([]messages.Transfer, batch)}
+	r := money.TransferRequest{Transfers: make([]money.Transfer, batch)}
 	for j := range r.Transfers {
 		from := (client*7919 + i*31 + j) % accounts
-		r.Transfers[j] = messages.Transfer{
-			ID: fmt.Sprintf("%s/%d", id, j), Kind: messages.Posted, Amount: 1,
+		r.Transfers[j] = money.Transfer{
+			ID: fmt.Sprintf("%s/%d", id, j), Kind: money.Posted, Amount: 1,
 			Debit: account + fmt.Sprint(from), Credit: account + fmt.Sprint((from+1+j%(accounts-1))%accounts), Reason: "bench",
 		}
 	}
-	reply, err := ask[messages.TransferReply](ctx, b, messages.VerbTransfer, r)
+	reply, err := ask[money.TransferReply](ctx, b, messages.VerbTransfer, r)
 	if err != nil {
 		return err
 	}

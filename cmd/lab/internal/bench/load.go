@@ -17,6 +17,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // order is a command to the process that makes the load for a measured site. One field is set.
@@ -164,15 +165,15 @@ func (s *submitting) run(ctx context.Context) error {
 	return inParallel(ctx, (s.Jobs+s.Batch-1)/s.Batch, s.Clients, func(number int) error {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 		defer cancel()
-		var r messages.SubmitRequest
+		var r job.SubmitRequest
 		for i := (number - 1) * s.Batch; i < min(number*s.Batch, s.Jobs); i++ {
 			key := fmt.Sprint(s.Key, i)
-			r.Jobs = append(r.Jobs, messages.NewJob{Key: key, Spec: benchJob(s.Market, key, 1)})
+			r.Jobs = append(r.Jobs, job.NewJob{Key: key, Spec: benchJob(s.Market, key, 1)})
 		}
 		if s.Batch == 1 {
-			r = messages.SubmitRequest{Key: r.Jobs[0].Key, Spec: r.Jobs[0].Spec}
+			r = job.SubmitRequest{Key: r.Jobs[0].Key, Spec: r.Jobs[0].Spec}
 		}
-		reply, err := bus.Call[messages.SubmitReply](ctx, connection, subject, r)
+		reply, err := bus.Call[job.SubmitReply](ctx, connection, subject, r)
 		for i := range reply.Jobs {
 			if err == nil && reply.Jobs[i].Error != nil {
 				err = reply.Jobs[i].Error

@@ -10,7 +10,10 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/wire"
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
@@ -54,7 +57,7 @@ type rack struct {
 type simulated struct {
 	name      messages.Name
 	session   uint64 // 0: it must register
-	exchange  messages.Exchange
+	exchange  agent.Exchange
 	repeats   bool // the last exchange had no answer
 	heard     time.Time
 	talks     bool
@@ -63,8 +66,8 @@ type simulated struct {
 	suspended []messages.Attempt // the suspended attempts among them
 	began     map[messages.Attempt]messages.Time
 	version   uint64
-	dry       uint64              // number of the vector with which a claim found no work
-	finished  []messages.Finished // ends of tasks to report
+	dry       uint64           // number of the vector with which a claim found no work
+	finished  []agent.Finished // ends of tasks to report
 }
 
 // Limits of a rack.
@@ -101,8 +104,8 @@ func (r *rack) open(ctx context.Context) error {
 			return err
 		}
 		if _, err := r.bus.Subscribe(messages.DirectiveSubject(r.hall.site, name), func(_ string, data []byte) {
-			var d messages.Directive
-			if messages.Unmarshal(data, messages.Detect(data, ""), &d) == nil {
+			var d agent.Directive
+			if wire.Unmarshal(data, wire.Detect(data, ""), &d) == nil {
 				r.mu.Lock()
 				defer r.mu.Unlock()
 				r.obey(n, d.Stop, d.Suspended, d.Version)
@@ -113,8 +116,8 @@ func (r *rack) open(ctx context.Context) error {
 		}
 	}
 	if _, err := r.bus.Subscribe(messages.VectorSubject(r.hall.site, benchMarket), func(_ string, data []byte) {
-		var v messages.Vector
-		if messages.Unmarshal(data, messages.Detect(data, ""), &v) == nil {
+		var v agent.Vector
+		if wire.Unmarshal(data, wire.Detect(data, ""), &v) == nil {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.hear(&v)
@@ -136,15 +139,15 @@ func (r *rack) register(ctx context.Context, n *simulated) error {
 	r.mu.Lock()
 	session := r.rng.Uint64() | 1
 	r.mu.Unlock()
-	reply, err := bus.Call[messages.RegisterReply](ctx, r.bus, messages.Subject(r.hall.site, messages.Auctioneer, messages.VerbRegister, n.name),
-		messages.RegisterRequest{Session: session, Slots: []messages.ClassSlots{{Class: class, Slots: 1}}})
+	reply, err := bus.Call[agent.RegisterReply](ctx, r.bus, messages.Subject(r.hall.site, messages.Auctioneer, messages.VerbRegister, n.name),
+		agent.RegisterRequest{Session: session, Slots: []job.ClassSlots{{Class: class, Slots: 1}}})
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.directs = len(reply.Markets) > 0 && reply.Markets[0].Ordered
-	n.session, n.heard, n.exchange = session, time.Now(), messages.Exchange{Session: session}
+	n.session, n.heard, n.exchange = session, time.Now(), agent.Exchange{Session: session}
 	n.attempts, n.suspended, n.finished, n.version, n.repeats = nil, nil, nil, 0, false
 	n.began = map[messages.Attempt]messages.Time{}
 	r.sleep(n)
@@ -165,7 +168,7 @@ func (r *rack) beat() {
 }
 
 // hear handles a vector, and wakes a number of nodes in proportion to the work.
-func (r *rack) hear(v *messages.Vector) {
+func (r *rack) hear(v *agent.Vector) {
 	if v.Term < r.term || v.Term == r.term && v.Seq <= r.seq {
 		return
 	}
@@ -208,7 +211,7 @@ func (r *rack) fetch() {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), rackWithin)
 		defer cancel()
-		v, err := bus.Call[messages.Vector](ctx, r.bus, messages.Subject(r.hall.site, messages.Auctioneer, messages.VerbVector, first), messages.VectorRequest{Market: benchMarket})
+		v, err := bus.Call[agent.Vector](ctx, r.bus, messages.Subject(r.hall.site, messages.Auctioneer, messages.VerbVector, first), agent.VectorRequest{Market: benchMarket})
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.fetching = false
@@ -274,19 +277,19 @@ func (r *rack) say(n *simulated) {
 	if n.repeats {
 		return
 	}
-	n.exchange = messages.Exchange{Session: n.session, Seq: n.exchange.Seq + 1, Finished: n.finished}
+	n.exchange = agent.Exchange{Session: n.session, Seq: n.exchange.Seq + 1, Finished: n.finished}
 	n.finished = nil
 	if len(n.attempts) == len(n.suspended) && r.pending > 0 {
 		if job := r.jobs.Sample(r.rng.Float64()); job != 0 {
-			n.exchange.Claims = []messages.Claim{{Market: benchMarket, Class: class, Job: job, Slots: 1}}
+			n.exchange.Claims = []agent.Claim{{Market: benchMarket, Class: class, Job: job, Slots: 1}}
 		}
 	}
 }
 
-func (r *rack) ask(n *simulated, x *messages.Exchange) (*messages.ExchangeReply, error) {
+func (r *rack) ask(n *simulated, x *agent.Exchange) (*agent.ExchangeReply, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), rackWithin)
 	defer cancel()
-	payload, err := messages.Marshal(x, messages.Msgpack)
+	payload, err := wire.Marshal(x, wire.Msgpack)
 	if err != nil {
 		return nil, err
 	}
@@ -294,12 +297,12 @@ func (r *rack) ask(n *simulated, x *messages.Exchange) (*messages.ExchangeReply,
 	if err != nil {
 		return nil, err
 	}
-	reply := new(messages.ExchangeReply)
-	return reply, messages.Unmarshal(data, messages.Msgpack, reply)
+	reply := new(agent.ExchangeReply)
+	return reply, wire.Unmarshal(data, wire.Msgpack, reply)
 }
 
 // answered handles the answer to a node's exchange.
-func (r *rack) answered(n *simulated, reply *messages.ExchangeReply, took time.Duration, err error) {
+func (r *rack) answered(n *simulated, reply *agent.ExchangeReply, took time.Duration, err error) {
 	if err != nil {
 		if n.repeats = true; messages.KindOf(err) == messages.Fenced {
 			n.session = 0
@@ -325,7 +328,7 @@ func (r *rack) answered(n *simulated, reply *messages.ExchangeReply, took time.D
 // obey ends and suspends the tasks that the leader named.
 func (r *rack) obey(n *simulated, stop, suspended []messages.Attempt, version uint64) {
 	for _, a := range stop {
-		r.end(n, a, messages.Stopped)
+		r.end(n, a, agent.Stopped)
 	}
 	if version > n.version {
 		n.version, n.suspended = version, nil
@@ -338,14 +341,14 @@ func (r *rack) obey(n *simulated, stop, suspended []messages.Attempt, version ui
 }
 
 // end ends a task of a node.
-func (r *rack) end(n *simulated, a messages.Attempt, how messages.Outcome) {
+func (r *rack) end(n *simulated, a messages.Attempt, how agent.Outcome) {
 	i := slices.Index(n.attempts, a)
 	if i < 0 {
 		return
 	}
 	n.attempts = slices.Delete(n.attempts, i, i+1)
 	n.suspended = slices.DeleteFunc(n.suspended, func(s messages.Attempt) bool { return s == a })
-	n.finished = append(n.finished, messages.Finished{Attempt: a, Outcome: how, Started: n.began[a], Ended: messages.TimeOf(time.Now())})
+	n.finished = append(n.finished, agent.Finished{Attempt: a, Outcome: how, Started: n.began[a], Ended: messages.TimeOf(time.Now())})
 	delete(n.began, a)
 }
 
@@ -354,7 +357,7 @@ func (r *rack) sendOrSleep(n *simulated) {
 	if !r.hall.holdsTasks() {
 		for _, a := range slices.Clone(n.attempts) {
 			if !slices.Contains(n.suspended, a) {
-				r.end(n, a, messages.Exited)
+				r.end(n, a, agent.Exited)
 			}
 		}
 	}
@@ -413,7 +416,7 @@ func (h *hall) release(last bool) {
 		r.mu.Lock()
 		for _, n := range r.nodes {
 			for _, a := range slices.Clone(n.attempts) {
-				r.end(n, a, messages.Exited)
+				r.end(n, a, agent.Exited)
 			}
 			if len(n.finished) > 0 {
 				r.speak(n)

@@ -13,6 +13,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -51,7 +52,7 @@ func scaleFlags(c *cobra.Command) {
 	c.Flags().Int("clients", 64, "clients that submit at the same time")
 	c.Flags().Int("batch", 1, "jobs that a client submits in one request")
 	c.Flags().Duration("for", 10*time.Second, "`time` to run waiting jobs to their end")
-	c.Flags().String("mechanism", messages.Proportional, "mechanism of the market: proportional or highest-bid")
+	c.Flags().String("mechanism", market.Proportional, "mechanism of the market: proportional or highest-bid")
 }
 
 // crowdedSite is the site that is measured. Its agents and clients are in another process.
@@ -78,8 +79,8 @@ func scale(ctx context.Context, c *cobra.Command) (any, error) {
 		return nil, err
 	}
 	mechanism, _ := c.Flags().GetString("mechanism")
-	if mechanism != messages.Proportional && mechanism != messages.HighestBid {
-		return nil, messages.Errorf(messages.Invalid, "mechanism: must be %s or %s, is %.64q", messages.Proportional, messages.HighestBid, mechanism)
+	if mechanism != market.Proportional && mechanism != market.HighestBid {
+		return nil, messages.Errorf(messages.Invalid, "mechanism: must be %s or %s, is %.64q", market.Proportional, market.HighestBid, mechanism)
 	}
 	r := &scaleResult{Agents: agents, JobsWaiting: jobs}
 	s, err := openCrowded(ctx, mechanism, jobs, n[3], n[4])

@@ -13,6 +13,8 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
@@ -49,7 +51,7 @@ func instantRunner(string, messages.Name) (runner.Runner, error) { return runner
 
 // open starts a site with a proportional market, as openMarket does.
 func open(ctx context.Context, nodes, slots int, run makeRunner) (*grid, error) {
-	return openMarket(ctx, messages.Proportional, nodes, slots, run)
+	return openMarket(ctx, market.Proportional, nodes, slots, run)
 }
 
 // openMarket starts a site with one market, and nodes with equal numbers of slots. run makes the runners of tasks;
@@ -64,7 +66,7 @@ func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, 
 	for _, name := range append(others, account) {
 		c.Accounts = append(c.Accounts, embedded.Account{Name: name, Grant: 1e9 * messages.Credit})
 	}
-	c.Markets = []messages.Market{{Name: benchMarket, Mechanism: mechanism, Classes: []messages.Name{class}}}
+	c.Markets = []market.Market{{Name: benchMarket, Mechanism: mechanism, Classes: []messages.Name{class}}}
 	c.Nodes = embedded.NodesAlike(nodes, embedded.Slots{{Class: class, Slots: slots}})
 	o := embedded.Options{Metrics: true, Executor: executor.Self()}
 	if run != nil {
@@ -98,18 +100,18 @@ func (g *grid) submit(ctx context.Context, tasks int, command ...string) (messag
 func (g *grid) submitKey(ctx context.Context, key string, tasks int, command ...string) (messages.JobID, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute) // there may be the requests of thousands of agents before it
 	defer cancel()
-	r, err := bus.Call[messages.SubmitReply](ctx, g.bus, g.subject(messages.VerbSubmit), messages.SubmitRequest{Key: key, Spec: benchJob(g.market, key, tasks, command...)})
+	r, err := bus.Call[job.SubmitReply](ctx, g.bus, g.subject(messages.VerbSubmit), job.SubmitRequest{Key: key, Spec: benchJob(g.market, key, tasks, command...)})
 	return r.Job, err
 }
 
 // benchJob returns a job for a market of a mechanism.
-func benchJob(mechanism messages.Name, key string, tasks int, command ...string) messages.JobSpec {
+func benchJob(mechanism messages.Name, key string, tasks int, command ...string) job.JobSpec {
 	if len(command) == 0 {
 		command = []string{"/bin/true"}
 	}
-	spec := messages.JobSpec{Name: "bench", Market: benchMarket, Budget: messages.Credit, Stages: []messages.Stage{
+	spec := job.JobSpec{Name: "bench", Market: benchMarket, Budget: messages.Credit, Stages: []job.Stage{
 		{Name: "work", Class: class, Tasks: tasks, Command: command}}}
-	if mechanism == messages.HighestBid { // each job has its own bid, jobs of many tasks bid more, and the budget is large enough
+	if mechanism == market.HighestBid { // each job has its own bid, jobs of many tasks bid more, and the budget is large enough
 		spec.Rate, spec.Budget = messages.Credit+messages.Credits(crc32.ChecksumIEEE([]byte(key))%1e6), messages.Credits(tasks)*10_000*messages.Credit
 		if tasks > 1 {
 			spec.Rate += messages.Credit
@@ -126,9 +128,9 @@ func (g *grid) subject(verb string) string {
 // an exchange of a node. So it looks less often at a long job.
 func (g *grid) done(ctx context.Context, id messages.JobID) error {
 	for wait := 5 * time.Millisecond; ; wait = min(wait+wait/8, 50*time.Millisecond) {
-		j, err := bus.Call[messages.JobDetail](ctx, g.bus, g.subject(messages.VerbJob), messages.JobRequest{Job: id})
+		j, err := bus.Call[job.JobDetail](ctx, g.bus, g.subject(messages.VerbJob), job.JobRequest{Job: id})
 		switch {
-		case err != nil || j.State == messages.Completed:
+		case err != nil || j.State == job.Completed:
 			return err
 		case j.State.Final():
 			return fmt.Errorf("job %d is %v: %s", id, j.State, j.Reason)

@@ -15,6 +15,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // waitingResult has the cost of waiting jobs for a replica of the auctioneer, and for its leader.
@@ -39,7 +41,7 @@ type waitingResult struct {
 
 func waitingFlags(c *cobra.Command) {
 	c.Flags().Int("jobs", 1_000_000, "jobs to let wait, of one task each")
-	c.Flags().String("mechanism", messages.Proportional, "mechanism of the market")
+	c.Flags().String("mechanism", market.Proportional, "mechanism of the market")
 	c.Flags().String("heapprofiles", "", "write heap profiles of the book and of the leader to this directory")
 }
 
@@ -55,7 +57,7 @@ func waiting(_ context.Context, c *cobra.Command) (any, error) {
 	}
 	mechanism, _ := c.Flags().GetString("mechanism")
 	profiles, _ := c.Flags().GetString("heapprofiles")
-	w := &waitingRoom{book: book.New(), market: messages.Market{Name: "main", Mechanism: mechanism, Classes: []messages.Name{class}}}
+	w := &waitingRoom{book: book.New(), market: market.Market{Name: "main", Mechanism: mechanism, Classes: []messages.Name{class}}}
 	r := waitingResult{JobsWaiting: n[0]}
 	empty := settledMemory().HeapAlloc
 	if err := w.register(); err != nil {
@@ -95,7 +97,7 @@ func waiting(_ context.Context, c *cobra.Command) (any, error) {
 type waitingRoom struct {
 	book   *book.Book
 	desk   *desk.Desk
-	market messages.Market
+	market market.Market
 	jobs   int
 	began  time.Time
 	inputs []desk.Input
@@ -124,7 +126,7 @@ func (w *waitingRoom) apply(c *book.Command) (any, error) {
 
 // register adds a node with one slot, which nobody claims.
 func (w *waitingRoom) register() error {
-	_, err := w.apply(&book.Command{Register: &book.Register{Node: "node1", Session: 1, Slots: []messages.ClassSlots{{Class: class, Slots: 1}}}})
+	_, err := w.apply(&book.Command{Register: &book.Register{Node: "node1", Session: 1, Slots: []job.ClassSlots{{Class: class, Slots: 1}}}})
 	return err
 }
 
@@ -133,10 +135,10 @@ func (w *waitingRoom) arrive() error {
 	w.jobs++
 	key := fmt.Sprintf("KJ3QXTQ6YZ2M4VDR6P%08d", w.jobs)
 	owner := fmt.Sprint("user", w.jobs%64)
-	spec := &messages.JobSpec{Name: "sweep", Market: w.market.Name, Budget: 10 * messages.Credit, Dir: "/home/" + owner + "/experiments/sweep",
+	spec := &job.JobSpec{Name: "sweep", Market: w.market.Name, Budget: 10 * messages.Credit, Dir: "/home/" + owner + "/experiments/sweep",
 		Rate:    messages.Credits(1 + w.jobs%1000),
-		Utility: &messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: class, Weight: 1}}},
-		Stages: []messages.Stage{{Name: "main", Class: class, Command: []string{"python3", "train.py", "--seed", fmt.Sprint(w.jobs)},
+		Utility: &job.Utility{Form: job.Linear, Weights: job.Weights{{Class: class, Weight: 1}}},
+		Stages: []job.Stage{{Name: "main", Class: class, Command: []string{"python3", "train.py", "--seed", fmt.Sprint(w.jobs)},
 			TimeLimit: messages.Duration(time.Hour), Memory: 1 << 30}}}
 	_, err := w.apply(&book.Command{Submit: &book.Submit{Account: owner, Key: key, Digest: []byte(fmt.Sprintf("%032d", w.jobs)), Payer: owner, Spec: spec,
 		Assumed: "the default: all classes alike", Hold: "job/site/" + owner + "/" + key, Held: spec.Budget}})
@@ -146,7 +148,7 @@ func (w *waitingRoom) arrive() error {
 // lead makes a desk, as a new leader does. It returns the time in seconds until its market has decided and published.
 func (w *waitingRoom) lead() (seconds float64, err error) {
 	w.began = time.Now()
-	config := desk.Config{Site: "site", Term: 1, Markets: []messages.Market{w.market}, Lease: messages.Duration(10 * time.Second), HoldFor: messages.Duration(time.Hour), Estimator: true}
+	config := desk.Config{Site: "site", Term: 1, Markets: []market.Market{w.market}, Lease: messages.Duration(10 * time.Second), HoldFor: messages.Duration(time.Hour), Estimator: true}
 	d, faults := desk.New(config, w, w.now())
 	if len(faults) > 0 {
 		return 0, faults[0]

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -79,10 +80,10 @@ func (g *gated) wait(n int) <-chan struct{} {
 }
 
 // Start holds a task.
-func (g *gated) Start(task runner.Task, done func(messages.Finished)) runner.Process {
+func (g *gated) Start(task runner.Task, done func(agent.Finished)) runner.Process {
 	began := messages.TimeOf(time.Now())
 	h := &held{end: sync.OnceFunc(func() {
-		done(messages.Finished{Attempt: task.Attempt, Started: began, Ended: messages.TimeOf(time.Now())})
+		done(agent.Finished{Attempt: task.Attempt, Started: began, Ended: messages.TimeOf(time.Now())})
 	})}
 	g.mu.Lock()
 	defer g.mu.Unlock()

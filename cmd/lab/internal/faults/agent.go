@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
@@ -59,7 +61,7 @@ func (a *agent) start() {
 	}
 	a.down, a.wake, a.tasks = false, 0, map[messages.Attempt]*task{}
 	a.life++
-	a.state = state.New([]messages.ClassSlots{{Class: class, Slots: slots}}, a.rng)
+	a.state = state.New([]job.ClassSlots{{Class: class, Slots: slots}}, a.rng)
 	if a.odd { // its tasks are short, so they can be claimed in advance
 		a.state.SetAhead(time.Minute)
 	}
@@ -106,7 +108,7 @@ func (a *agent) act() {
 		if a.Bug == LeaseIgnored && s.Kill {
 			continue
 		}
-		a.end(s.Attempt, messages.Stopped)
+		a.end(s.Attempt, agentmsg.Stopped)
 	}
 	for range do.Fetch {
 		a.fetch()
@@ -176,7 +178,7 @@ func (a *agent) goOn(at messages.Attempt, t *task) {
 	a.after(&a.host, t.left, func() {
 		if a.tasks[at] == t && t.round == round {
 			a.exits[at] = !t.fails
-			a.end(at, messages.Exited)
+			a.end(at, agentmsg.Exited)
 			a.act()
 		}
 	})
@@ -190,12 +192,12 @@ func (a *agent) hold(at messages.Attempt) {
 	}
 }
 
-func (a *agent) end(at messages.Attempt, how messages.Outcome) {
+func (a *agent) end(at messages.Attempt, how agentmsg.Outcome) {
 	if t := a.tasks[at]; t != nil {
 		delete(a.tasks, at)
 		a.note(a.site.name, false, a.actor, "ends", at, how)
-		f := messages.Finished{Attempt: at, Outcome: how, Started: t.began, Ended: a.clock(), CPU: 3e6, MaxRSS: 2 << 20}
-		if how == messages.Exited && !a.exits[at] {
+		f := agentmsg.Finished{Attempt: at, Outcome: how, Started: t.began, Ended: a.clock(), CPU: 3e6, MaxRSS: 2 << 20}
+		if how == agentmsg.Exited && !a.exits[at] {
 			f.ExitCode = 137
 		}
 		a.over(f, t.since != 0)
@@ -208,7 +210,7 @@ func (a *agent) attempts() []messages.Attempt {
 }
 
 // vector handles a published vector.
-func (a *agent) vector(v *messages.Vector) {
+func (a *agent) vector(v *agentmsg.Vector) {
 	if a.down {
 		return
 	}
@@ -219,7 +221,7 @@ func (a *agent) vector(v *messages.Vector) {
 }
 
 // directive handles a directive of a leader.
-func (a *agent) directive(d *messages.Directive) {
+func (a *agent) directive(d *agentmsg.Directive) {
 	if !a.down {
 		a.state.Directive(a.clock(), d)
 		a.act()
@@ -271,12 +273,12 @@ func (a *agent) request(q *state.Request) {
 			answer(take)
 		}
 		if q.Register != nil {
-			l.register(a, q.Register, func(r *messages.RegisterReply, err error) {
+			l.register(a, q.Register, func(r *agentmsg.RegisterReply, err error) {
 				reply(err, func() { a.state.Registered(a.clock(), q.ID, r) })
 			})
 			return
 		}
-		l.exchange(a, q.Exchange, func(r *messages.ExchangeReply, err error) {
+		l.exchange(a, q.Exchange, func(r *agentmsg.ExchangeReply, err error) {
 			reply(err, func() {
 				a.state.Answered(a.clock(), q.ID, r)
 				a.after(&a.host, 0, func() { a.check(a.site, a.heeds(l)) })

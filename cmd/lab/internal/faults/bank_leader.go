@@ -6,6 +6,8 @@ import (
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // bankLeader is the shell of a leader of the bank. It answers requests, and repeats instructions to other banks until
@@ -77,7 +79,7 @@ func (o *bankLeader) applied() {
 
 // allowed reports whether a message may be sent. It returns false only for a repetition, with the planted bug
 // SentOnce.
-func (o *bankLeader) allowed(m *messages.Instructions) bool {
+func (o *bankLeader) allowed(m *clearingmsg.Instructions) bool {
 	last := m.First + uint64(len(m.List)) - 1
 	if o.Bug == SentOnce && len(m.List) > 0 && last <= o.once[m.To] {
 		return false
@@ -87,7 +89,7 @@ func (o *bankLeader) allowed(m *messages.Instructions) bool {
 }
 
 // instruct sends a message to another bank, and handles its receipt.
-func (o *bankLeader) instruct(p *correspondent, m messages.Instructions) {
+func (o *bankLeader) instruct(p *correspondent, m clearingmsg.Instructions) {
 	signed, err := clearing.SignInstructions(sealer(o.name), m)
 	if err != nil {
 		o.violate("instructions cannot be signed: %v", err)
@@ -99,15 +101,15 @@ func (o *bankLeader) instruct(p *correspondent, m messages.Instructions) {
 		if !to.serving() {
 			return
 		}
-		to.shell.(*bankLeader).receive(&signed, func(receipt *messages.SignedReceipt) {
+		to.shell.(*bankLeader).receive(&signed, func(receipt *clearingmsg.SignedReceipt) {
 			o.send(to.host.name, o.r.host.name, func() { o.learn(p, receipt) })
 		})
 	})
 }
 
 // receive carries out another bank's instructions. It calls answer with the receipt, if there is one.
-func (o *bankLeader) receive(m *messages.SignedInstructions, answer func(*messages.SignedReceipt)) {
-	reply := func(r *messages.Receipt) {
+func (o *bankLeader) receive(m *clearingmsg.SignedInstructions, answer func(*clearingmsg.SignedReceipt)) {
+	reply := func(r *clearingmsg.Receipt) {
 		signed, err := clearing.SignReceipt(sealer(o.name), *r)
 		if err != nil {
 			o.violate("a receipt cannot be signed: %v", err)
@@ -130,7 +132,7 @@ func (o *bankLeader) receive(m *messages.SignedInstructions, answer func(*messag
 }
 
 // learn records the outcomes in a receipt.
-func (o *bankLeader) learn(p *correspondent, r *messages.SignedReceipt) {
+func (o *bankLeader) learn(p *correspondent, r *clearingmsg.SignedReceipt) {
 	if o.gone() {
 		return
 	}
@@ -156,7 +158,7 @@ func (o *bankLeader) propose(c *clearing.Command, answered func(any)) {
 const mostAtOnce = 2
 
 // transfer commits the auctioneer's transfers.
-func (o *bankLeader) transfer(list []messages.Transfer, answer func(any)) {
+func (o *bankLeader) transfer(list []money.Transfer, answer func(any)) {
 	if len(list) > mostAtOnce && !list[0].Linked {
 		answer(messages.Errorf(messages.TooLarge, "%d transfers at once", len(list)))
 		return
@@ -177,7 +179,7 @@ func (o *bankLeader) transfer(list []messages.Transfer, answer func(any)) {
 // refund is a planted bug: it frees the credits that are held for a payment to another site, because no answer has
 // come.
 func (o *bankLeader) refund(by messages.Name, key string) {
-	t := messages.Transfer{ID: "refund/" + by + "/" + key, Kind: messages.Void, Pending: fmt.Sprint(clearing.TransferPrefix, "remittance/", by, "/", key)}
-	c := ledger.Command{Verb: ledger.Transfers, At: o.r.clock(), By: "$clearing", Rank: ledger.Clearing, Transfers: []messages.Transfer{t}}
+	t := money.Transfer{ID: "refund/" + by + "/" + key, Kind: money.Void, Pending: fmt.Sprint(clearing.TransferPrefix, "remittance/", by, "/", key)}
+	c := ledger.Command{Verb: ledger.Transfers, At: o.r.clock(), By: "$clearing", Rank: ledger.Clearing, Transfers: []money.Transfer{t}}
 	o.r.propose(c.Encode(), nil)
 }

@@ -5,18 +5,20 @@ import (
 
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // between has what a tally knows about the instructions between its bank and other banks. It learns from committed
 // commands and their results.
 type between struct {
-	issued    map[string]messages.Authorisation // authorisations that have not ended, by identifier
-	given     map[string]bool                   // identifiers that were ever issued
-	remitted  map[string]bool                   // by user and key
-	payers    map[number]messages.Name          // payers of payments without an answer
-	received  map[messages.Name]uint64          // the last number of a peer that was carried out
-	confirmed map[messages.Name]uint64          // the last number that a peer has answered
-	charges   map[string]messages.Credits       // charges by authorisations of other sites, by site and identifier
+	issued    map[string]clearingmsg.Authorisation // authorisations that have not ended, by identifier
+	given     map[string]bool                      // identifiers that were ever issued
+	remitted  map[string]bool                      // by user and key
+	payers    map[number]messages.Name             // payers of payments without an answer
+	received  map[messages.Name]uint64             // the last number of a peer that was carried out
+	confirmed map[messages.Name]uint64             // the last number that a peer has answered
+	charges   map[string]messages.Credits          // charges by authorisations of other sites, by site and identifier
 }
 
 // number is the number of an instruction to a peer.
@@ -26,7 +28,7 @@ type number struct {
 }
 
 func newBetween() between {
-	return between{map[string]messages.Authorisation{}, map[string]bool{}, map[string]bool{}, map[number]messages.Name{},
+	return between{map[string]clearingmsg.Authorisation{}, map[string]bool{}, map[string]bool{}, map[number]messages.Name{},
 		map[messages.Name]uint64{}, map[messages.Name]uint64{}, map[string]messages.Credits{}}
 }
 
@@ -61,7 +63,7 @@ func (t *tally) clear(s *site, c *clearing.Command, came *clearing.Result) error
 }
 
 // obeyed handles the outcomes of a peer's instructions at this bank. It counts each number once.
-func (t *tally) obeyed(s *site, m *messages.Instructions, r *messages.Receipt) error {
+func (t *tally) obeyed(s *site, m *clearingmsg.Instructions, r *clearingmsg.Receipt) error {
 	for i, o := range r.Outcomes {
 		n := r.First + uint64(i)
 		if n <= t.between.received[m.From] {
@@ -78,15 +80,15 @@ func (t *tally) obeyed(s *site, m *messages.Instructions, r *messages.Receipt) e
 	return nil
 }
 
-func (t *tally) obey(s *site, from messages.Name, in *messages.Instruction, o *messages.TransferResult) error {
+func (t *tally) obey(s *site, from messages.Name, in *clearingmsg.Instruction, o *money.TransferResult) error {
 	peer, settled := clearing.PeerAccount(from), clearing.SettledAccount(from)
 	if o.Error != nil {
 		return nil
 	}
 	switch in.Kind {
-	case messages.InstructPay:
+	case clearingmsg.InstructPay:
 		t.move(peer, in.Account, o.Amount)
-	case messages.InstructCharge:
+	case clearingmsg.InstructCharge:
 		a, pending := t.free(in.ID)
 		if o.Amount > a.Amount {
 			return fmt.Errorf("invariant 2: %v is charged of authorisation %s, of which %v is pending", o.Amount, in.ID, a.Amount)
@@ -94,14 +96,14 @@ func (t *tally) obey(s *site, from messages.Name, in *messages.Instruction, o *m
 		if pending {
 			t.move(a.Account, peer, o.Amount)
 		}
-	case messages.InstructSettle:
+	case clearingmsg.InstructSettle:
 		t.move(settled, peer, o.Amount)
 	}
 	return nil
 }
 
 // free removes an authorisation of this bank that has ended.
-func (t *tally) free(id string) (messages.Authorisation, bool) {
+func (t *tally) free(id string) (clearingmsg.Authorisation, bool) {
 	a, pending := t.between.issued[id]
 	if pending {
 		delete(t.between.issued, id)
@@ -111,7 +113,7 @@ func (t *tally) free(id string) (messages.Authorisation, bool) {
 }
 
 // learned handles the outcomes of this bank's instructions at a peer. It counts each number once.
-func (t *tally) learned(s *site, r *messages.Receipt) {
+func (t *tally) learned(s *site, r *clearingmsg.Receipt) {
 	for i, o := range r.Outcomes {
 		n := r.First + uint64(i)
 		if n <= t.between.confirmed[r.From] {
@@ -126,18 +128,18 @@ func (t *tally) learned(s *site, r *messages.Receipt) {
 	}
 }
 
-func (t *tally) learn(n number, in *messages.Instruction, o *messages.TransferResult) {
+func (t *tally) learn(n number, in *clearingmsg.Instruction, o *money.TransferResult) {
 	peer := clearing.PeerAccount(n.peer)
 	switch in.Kind {
-	case messages.InstructPay:
+	case clearingmsg.InstructPay:
 		payer := t.between.payers[n]
 		t.reserved[payer] -= in.Amount
 		t.move(payer, peer, o.Amount)
-	case messages.InstructCharge:
-		t.move(peer, messages.SiteAccount, o.Amount)
-	case messages.InstructSettle:
+	case clearingmsg.InstructCharge:
+		t.move(peer, money.SiteAccount, o.Amount)
+	case clearingmsg.InstructSettle:
 		t.move(peer, clearing.SettlementAccount, o.Amount)
-	case messages.InstructRevoke:
+	case clearingmsg.InstructRevoke:
 		if o.Error == nil {
 			t.free(in.ID)
 		}

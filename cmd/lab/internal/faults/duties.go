@@ -6,6 +6,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // duties checks that a leader does what it must in time, and nothing twice.
@@ -74,7 +76,7 @@ func (d *duties) decided(c *book.Command) {
 
 // published checks that the numbers of a site's vectors only increase, also from one leader to the next. It does not
 // check vectors of an old leader that does not know its successor yet.
-func (d *duties) published(v *messages.Vector) error {
+func (d *duties) published(v *agentmsg.Vector) error {
 	last := d.vector
 	if d.r.term < last.leader {
 		return nil
@@ -116,7 +118,7 @@ func (d *duties) undone() error {
 
 // overdrawn returns an error if a job runs on after its budget is spent.
 func (d *duties) overdrawn(b *bookState, j *book.Job) error {
-	if d.market.Mechanism != messages.HighestBid || !j.Active() {
+	if d.market.Mechanism != market.HighestBid || !j.Active() {
 		delete(d.spent, j.ID)
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
@@ -30,7 +31,7 @@ func (a *agent) line(s state.Start) {
 func (a *agent) withdraw(at messages.Attempt) {
 	if a.Bug == WithdrawnBegins && a.executor.has(at) || a.executor.remove(at) {
 		a.hear(func() {
-			a.state.Ended(messages.Finished{Attempt: at, Outcome: messages.Stopped, Detail: "given back before it started"})
+			a.state.Ended(agentmsg.Finished{Attempt: at, Outcome: agentmsg.Stopped, Detail: "given back before it started"})
 		})
 	}
 }
@@ -50,7 +51,7 @@ func (x *executor) remove(at messages.Attempt) bool {
 }
 
 // over tells the agent how a task ended. If the task had a slot, a waiting task may take it.
-func (a *agent) over(f messages.Finished, slot bool) {
+func (a *agent) over(f agentmsg.Finished, slot bool) {
 	if !slot || len(a.executor.waits) == 0 {
 		a.hear(func() { a.state.Ended(f) })
 		return

@@ -6,7 +6,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/bank/clearing"
-	"github.com/candor-grid/candor/messages"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // patience is how long a site without faults may take to end and charge its jobs. It is also how long all sites may take
@@ -57,7 +58,7 @@ func (s *site) goesOn() error {
 
 // healed returns an error if something is not true that must be true when there have been no faults for long enough.
 func (w *World) healed() error {
-	var positions []messages.Position
+	var positions []clearingmsg.Position
 	for _, s := range w.sites {
 		if err := s.ended(); err != nil {
 			return fmt.Errorf("%w, at %s", err, s.name)
@@ -83,8 +84,8 @@ func (w *World) healed() error {
 }
 
 // honest returns a position without the part about the lying site.
-func honest(p *messages.Position) *messages.Position {
-	p.Legs = slices.DeleteFunc(p.Legs, func(l messages.Leg) bool {
+func honest(p *clearingmsg.Position) *clearingmsg.Position {
+	p.Legs = slices.DeleteFunc(p.Legs, func(l clearingmsg.Leg) bool {
 		if l.Peer == south {
 			p.Net -= l.Received - l.Paid
 		}
@@ -145,7 +146,7 @@ func (s *site) returned(u *user) error {
 	case r.Phase != book.Over:
 		return fmt.Errorf("invariant 5: job %d for %s is %v still", r.ID, r.Peer, r.Phase)
 	}
-	j := u.peer.books.reference.(*bookState).Visitor(messages.Visit{Home: s.name, Job: r.ID})
+	j := u.peer.books.reference.(*bookState).Visitor(job.Visit{Home: s.name, Job: r.ID})
 	switch {
 	case j == nil && r.Status.Charged != 0:
 		return fmt.Errorf("invariant 2: job %d was charged %v by %s, which did not run it", r.ID, r.Status.Charged, r.Peer)

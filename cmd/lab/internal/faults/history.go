@@ -10,6 +10,7 @@ import (
 	"github.com/candor-grid/candor/bank/history"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // segmentBytes is the size of a file of a bank's history, in bytes of records. It is so small that each run fills
@@ -125,7 +126,7 @@ func (m *machine) fetch(sum ledger.Sum) ([]byte, error) {
 		if slices.ContainsFunc(h.Segments(), func(s ledger.Sealed) bool { return s.Sum() == sum }) && r.host.store.Check(sum) != nil {
 			continue
 		}
-		if content, _, err := history.Part(r.host.files, sum.First, 0, messages.MaxPayload); err == nil {
+		if content, _, err := history.Part(r.host.files, sum.First, 0, wire.MaxPayload); err == nil {
 			return content, nil
 		}
 	}

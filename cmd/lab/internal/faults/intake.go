@@ -4,10 +4,13 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // submit admits a bid, holds its budget, and then enters the job. The request may be repeated.
-func (l *leader) submit(who messages.Name, key string, spec *messages.JobSpec, answer func(any)) {
+func (l *leader) submit(who messages.Name, key string, spec *job.JobSpec, answer func(any)) {
 	if j := l.book().ByKey(who, key); j != nil && l.Bug != NoDedupe {
 		answer(j.ID)
 		return
@@ -18,8 +21,8 @@ func (l *leader) submit(who messages.Name, key string, spec *messages.JobSpec, a
 	}
 	version, seen := l.desk.Version+1, l.book().LastEffect()+1
 	hold := "job/" + who + "/" + key
-	t := messages.Transfer{ID: hold, Kind: messages.Hold, Debit: who, Credit: messages.SiteAccount, Amount: spec.Budget, Member: who, Timeout: holdFor}
-	l.transfer(l.r.host.name, l.gone, []messages.Transfer{t}, func(came []messages.TransferResult, _ error) {
+	t := money.Transfer{ID: hold, Kind: money.Hold, Debit: who, Credit: money.SiteAccount, Amount: spec.Budget, Member: who, Timeout: holdFor}
+	l.transfer(l.r.host.name, l.gone, []money.Transfer{t}, func(came []money.TransferResult, _ error) {
 		if err := came[0].Error; err != nil {
 			answer(err)
 			return
@@ -33,13 +36,13 @@ func (l *leader) submit(who messages.Name, key string, spec *messages.JobSpec, a
 	})
 }
 
-func (l *leader) admit(who messages.Name, spec *messages.JobSpec) error {
+func (l *leader) admit(who messages.Name, spec *job.JobSpec) error {
 	now, m := l.r.clock(), l.desk.Market(l.site.market.Name)
 	return m.Admit(now, m.Bid(0, who, now, spec, nil))
 }
 
 // register adds a node.
-func (l *leader) register(a *agent, q *messages.RegisterRequest, answer func(*messages.RegisterReply, error)) {
+func (l *leader) register(a *agent, q *agentmsg.RegisterRequest, answer func(*agentmsg.RegisterReply, error)) {
 	c, err := l.desk.Register(a.name, q)
 	if err != nil {
 		answer(nil, err)
@@ -61,7 +64,7 @@ func (l *leader) register(a *agent, q *messages.RegisterRequest, answer func(*me
 
 // exchange answers an agent. If nothing must be committed, it answers as soon as a majority confirms the leader. A
 // claim waits while a market is about to decide about it.
-func (l *leader) exchange(a *agent, x *messages.Exchange, answer func(*messages.ExchangeReply, error)) {
+func (l *leader) exchange(a *agent, x *agentmsg.Exchange, answer func(*agentmsg.ExchangeReply, error)) {
 	heard := desk.Heard{Node: a.name, At: l.instant().Mono}
 	if !desk.MustCommit(l.book(), l.r.clock(), a.name, x) {
 		l.r.verify(func() { l.reply(x, heard, nil, answer) })
@@ -82,17 +85,17 @@ func (l *leader) exchange(a *agent, x *messages.Exchange, answer func(*messages.
 	try()
 }
 
-func (l *leader) commitExchange(a *agent, x *messages.Exchange, heard desk.Heard, answer func(*messages.ExchangeReply, error)) {
+func (l *leader) commitExchange(a *agent, x *agentmsg.Exchange, heard desk.Heard, answer func(*agentmsg.ExchangeReply, error)) {
 	c := l.desk.Exchange(a.name, x)
 	if l.Bug == BlindToHoles {
 		for i := range c.Exchange.Finished { // planted bug: hides quick failures of tasks
-			if f := &c.Exchange.Finished[i]; f.Outcome == messages.Unstartable || f.Outcome == messages.Exited {
-				f.Outcome, f.Started = messages.Exited, 0
+			if f := &c.Exchange.Finished[i]; f.Outcome == agentmsg.Unstartable || f.Outcome == agentmsg.Exited {
+				f.Outcome, f.Started = agentmsg.Exited, 0
 			}
 		}
 	}
 	l.propose(c, func(result any) {
-		grants, _ := result.([]messages.Grant)
+		grants, _ := result.([]agentmsg.Grant)
 		l.desk.Unreserve(desk.Ungranted(c.Exchange, grants))
 		if err, refused := result.(error); refused {
 			answer(nil, err)
@@ -102,7 +105,7 @@ func (l *leader) commitExchange(a *agent, x *messages.Exchange, heard desk.Heard
 	})
 }
 
-func (l *leader) reply(x *messages.Exchange, heard desk.Heard, grants []messages.Grant, answer func(*messages.ExchangeReply, error)) {
+func (l *leader) reply(x *agentmsg.Exchange, heard desk.Heard, grants []agentmsg.Grant, answer func(*agentmsg.ExchangeReply, error)) {
 	if l.gone() {
 		return
 	}

@@ -10,6 +10,10 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // leader is the shell of a leader of the book. It carries out the desk's actions with the log of its replica, the
@@ -41,7 +45,7 @@ func newLeader(s *site, r *replica) *leader {
 	l := &leader{site: s, r: r, duties: newDuties(r), told: map[messages.Name]bool{}}
 	l.visits = &visits{Visits: federation.NewVisits(r.term), leader: l}
 	l.book().Watch(true)
-	c := desk.Config{Site: s.name, Term: r.term, Markets: []messages.Market{s.market},
+	c := desk.Config{Site: s.name, Term: r.term, Markets: []marketmsg.Market{s.market},
 		Lease: lease, HoldFor: holdFor, RemoteFor: roamFor, Idle: second, Estimator: true, Seed: s.seed, Open: s.openMarket}
 	switch s.Bug {
 	case LeaseEarly:
@@ -58,7 +62,7 @@ func newLeader(s *site, r *replica) *leader {
 
 // openMarket opens a market, and checks its mechanism's guarantees. The market learns run times, although no
 // mechanism here uses them to plan.
-func (s *site) openMarket(config messages.Market) (*market.Market, error) {
+func (s *site) openMarket(config marketmsg.Market) (*market.Market, error) {
 	mech, err := registry.Make(config)
 	if err != nil {
 		return nil, err
@@ -211,21 +215,21 @@ func (l *leader) ask(q desk.Request) {
 	}
 	over := func() bool { return done || l.gone() }
 	switch body := q.Body.(type) {
-	case messages.TransferRequest:
+	case money.TransferRequest:
 		l.transfers(body.Transfers, over, answer)
-	case messages.ChargeRequest:
+	case clearingmsg.ChargeRequest:
 		l.askBank(clearing.Command{Charge: &body}, over, answer)
-	case []messages.Observation: // the stream of observations has no faults here
+	case []job.Observation: // the stream of observations has no faults here
 		l.after(&l.r.host.host, gathering, func() { answer(len(body), nil) })
-	case messages.RuntimeRequest, messages.Empty, messages.SamplesRequest: // a request to the estimator
+	case marketmsg.RuntimeRequest, messages.Empty, marketmsg.SamplesRequest: // a request to the estimator
 		l.after(&l.r.host.host, gathering, func() { answer(l.estimate(body)) })
 	case *messages.Empty: // asks which peers the bank has parted from: none here
-		answer(&messages.PeersReply{}, nil)
-	case *messages.AuthoriseRequest:
+		answer(&clearingmsg.PeersReply{}, nil)
+	case *clearingmsg.AuthoriseRequest:
 		l.askBank(clearing.Command{Authorise: body}, over, answer)
-	case *messages.RevokeRequest:
+	case *clearingmsg.RevokeRequest:
 		l.askBank(clearing.Command{Revoke: body}, over, answer)
-	case *messages.PeerSubmitRequest, *messages.PeerJobsRequest, *messages.JobRequest:
+	case *clearingmsg.PeerSubmitRequest, *clearingmsg.PeerJobsRequest, *job.JobRequest:
 		l.askPeer(&q, over, answer)
 	default:
 		l.violate("the desk asks %s for %T", q.To, body)
@@ -239,16 +243,16 @@ func (l *leader) ask(q desk.Request) {
 }
 
 // transfers sends transfers to the bank.
-func (l *leader) transfers(list []messages.Transfer, over func() bool, answer func(any, error)) {
+func (l *leader) transfers(list []money.Transfer, over func() bool, answer func(any, error)) {
 	if round := list[0].Linked; round && l.Bug == RoundLate {
 		presume(list, answer)
-		l.queue.Push(l.now.Add(40*second), func() { l.transfer(l.r.host.name, never, list, func([]messages.TransferResult, error) {}) })
+		l.queue.Push(l.now.Add(40*second), func() { l.transfer(l.r.host.name, never, list, func([]money.TransferResult, error) {}) })
 		return
 	}
 	l.short(list)
 	l.impatient(list, over)
-	l.transfer(l.r.host.name, over, l.spoil(list), func(came []messages.TransferResult, err error) {
-		answer(&messages.TransferReply{Results: came[:min(len(list), len(came))]}, err)
+	l.transfer(l.r.host.name, over, l.spoil(list), func(came []money.TransferResult, err error) {
+		answer(&money.TransferReply{Results: came[:min(len(list), len(came))]}, err)
 	})
 	if l.Bug == ConfirmedEarly {
 		presume(list, answer)

@@ -6,6 +6,8 @@ import (
 
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // south is a site that exists only as messages. In plans with lies, it is a peer of the other sites. It has no books
@@ -19,7 +21,7 @@ const (
 // liar is the state of south's account at a site, added up from committed commands.
 type liar struct {
 	rng      *rand.Rand
-	said     []messages.SignedInstructions
+	said     []clearingmsg.SignedInstructions
 	shown    int              // number of authorisations
 	given    messages.Credits // paid to accounts here and owed by south, minus what south has paid
 	redeemed messages.Credits // part of this site's debt to south that settlements have paid
@@ -34,12 +36,12 @@ func newLiar(s *site) liar {
 // meet makes the operator add south as a peer, and makes users authorise something for it.
 func (s *site) meet() {
 	share := southShare
-	s.bank(s.clients, never, operator, clearing.Command{Peer: &messages.PeerRequest{Peer: south, Keys: []string{south}, Limit: southLimit, Share: &share}}, func(clearing.Result) {})
+	s.bank(s.clients, never, operator, clearing.Command{Peer: &clearingmsg.PeerRequest{Peer: south, Keys: []string{south}, Limit: southLimit, Share: &share}}, func(clearing.Result) {})
 	for i := range users {
 		at := 8*second + messages.Duration(s.liar.rng.Int64N(int64(s.plan.Duration)))
-		c := clearing.Command{Authorise: &messages.AuthoriseRequest{Key: southKey, Peer: south, Amount: messages.Credit, Interval: roamFor}}
+		c := clearing.Command{Authorise: &clearingmsg.AuthoriseRequest{Key: southKey, Peer: south, Amount: messages.Credit, Interval: roamFor}}
 		if i == 0 {
-			c = clearing.Command{Remit: &messages.RemitRequest{Key: southKey, Peer: south, Payee: "somebody", Amount: messages.Credit}}
+			c = clearing.Command{Remit: &clearingmsg.RemitRequest{Key: southKey, Peer: south, Payee: "somebody", Amount: messages.Credit}}
 		}
 		s.queue.Push(s.now.Add(at), func() { s.bank(s.clients, never, userName(i), c, func(clearing.Result) {}) })
 	}
@@ -70,15 +72,15 @@ func (o *bankLeader) hearLie() {
 	}
 	switch n := o.liar.rng.IntN(20); {
 	case n < 9:
-		o.receive(o.instruction(&p), func(*messages.SignedReceipt) {})
+		o.receive(o.instruction(&p), func(*clearingmsg.SignedReceipt) {})
 	case n < 11 && len(o.liar.said) > 0:
 		again := o.liar.said[o.liar.rng.IntN(len(o.liar.said))]
-		o.receive(&again, func(*messages.SignedReceipt) {})
+		o.receive(&again, func(*clearingmsg.SignedReceipt) {})
 	case n < 14:
 		o.propose(&clearing.Command{By: auctioneer, Accept: o.show()}, nil)
 	case n < 17:
 		id := fmt.Sprint("eve/", o.liar.rng.IntN(o.liar.shown+1))
-		o.propose(&clearing.Command{By: auctioneer, Charge: &messages.ChargeRequest{Issuer: south, ID: id, Amount: o.some()}}, nil)
+		o.propose(&clearing.Command{By: auctioneer, Charge: &clearingmsg.ChargeRequest{Issuer: south, ID: id, Amount: o.some()}}, nil)
 	default:
 		o.answerLie(&p)
 	}
@@ -94,9 +96,9 @@ func (o *bankLeader) some() messages.Credits {
 
 // instruction returns one message of south. Most have the next number and the right total, so that
 // their content is checked.
-func (o *bankLeader) instruction(p *messages.PeerReply) *messages.SignedInstructions {
+func (o *bankLeader) instruction(p *clearingmsg.PeerReply) *clearingmsg.SignedInstructions {
 	rng := o.liar.rng
-	m := messages.Instructions{From: south, To: o.name, First: p.Received.Number + 1, Known: p.Received, At: o.now}
+	m := clearingmsg.Instructions{From: south, To: o.name, First: p.Received.Number + 1, Known: p.Received, At: o.now}
 	switch rng.IntN(40) {
 	case 0:
 		m.Known.Owed -= messages.Credit
@@ -106,14 +108,14 @@ func (o *bankLeader) instruction(p *messages.PeerReply) *messages.SignedInstruct
 		m.First -= min(m.First-1, uint64(rng.IntN(3)))
 	}
 	for range 1 + rng.IntN(4) {
-		in := messages.Instruction{Kind: messages.InstructPay, Account: userName(rng.IntN(users)), Amount: o.some()}
+		in := clearingmsg.Instruction{Kind: clearingmsg.InstructPay, Account: userName(rng.IntN(users)), Amount: o.some()}
 		switch rng.IntN(5) {
 		case 0, 1:
-			in = messages.Instruction{Kind: messages.InstructSettle, Cycle: uint64(rng.IntN(40)), Amount: o.some()}
+			in = clearingmsg.Instruction{Kind: clearingmsg.InstructSettle, Cycle: uint64(rng.IntN(40)), Amount: o.some()}
 		case 2:
-			in = messages.Instruction{Kind: messages.InstructCharge, ID: fmt.Sprint(userName(rng.IntN(users)), "/", southKey), Amount: o.some()}
+			in = clearingmsg.Instruction{Kind: clearingmsg.InstructCharge, ID: fmt.Sprint(userName(rng.IntN(users)), "/", southKey), Amount: o.some()}
 		case 3:
-			in = messages.Instruction{Kind: messages.InstructRevoke, ID: fmt.Sprint("eve/", rng.IntN(o.liar.shown+1)), Expires: o.now.Add(roamFor)}
+			in = clearingmsg.Instruction{Kind: clearingmsg.InstructRevoke, ID: fmt.Sprint("eve/", rng.IntN(o.liar.shown+1)), Expires: o.now.Add(roamFor)}
 		}
 		m.List = append(m.List, in)
 	}
@@ -126,35 +128,35 @@ func (o *bankLeader) instruction(p *messages.PeerReply) *messages.SignedInstruct
 }
 
 // show returns an authorisation of south. It is new, or was shown before with other content.
-func (o *bankLeader) show() *messages.AcceptRequest {
+func (o *bankLeader) show() *clearingmsg.AcceptRequest {
 	rng := o.liar.rng
 	if rng.IntN(3) > 0 {
 		o.liar.shown++
 	}
 	n := rng.IntN(o.liar.shown + 1)
-	a := messages.Authorisation{Issuer: south, Peer: o.name, ID: fmt.Sprint("eve/", n), Account: fmt.Sprint("eve", n), Member: "eve",
-		Amount: max(1, o.some()), Issued: o.now, Interval: roamFor, Margin: messages.MaxClockSkew}
+	a := clearingmsg.Authorisation{Issuer: south, Peer: o.name, ID: fmt.Sprint("eve/", n), Account: fmt.Sprint("eve", n), Member: "eve",
+		Amount: max(1, o.some()), Issued: o.now, Interval: roamFor, Margin: clearingmsg.MaxClockSkew}
 	signed, err := clearing.SignAuthorisation(sealer(south), a)
 	if err != nil {
 		o.violate("a lie cannot be signed: %v", err)
 	}
-	return &messages.AcceptRequest{Purpose: fmt.Sprint("job ", rng.IntN(3)), Authorisation: signed, Firm: rng.IntN(2) == 0}
+	return &clearingmsg.AcceptRequest{Purpose: fmt.Sprint("job ", rng.IntN(3)), Authorisation: signed, Firm: rng.IntN(2) == 0}
 }
 
 // answerLie answers the bank's instructions as south, with arbitrary outcomes and a total that is not always their
 // sum.
-func (o *bankLeader) answerLie(p *messages.PeerReply) {
+func (o *bankLeader) answerLie(p *clearingmsg.PeerReply) {
 	m, known := o.state().clearing.Outgoing(south, o.now)
 	if !known {
 		return
 	}
 	o.words.instructions(o.World, &m)
-	r := messages.Receipt{From: south, To: o.name, First: m.First, Outcomes: []messages.TransferResult{}, Total: p.Sent, At: o.now}
+	r := clearingmsg.Receipt{From: south, To: o.name, First: m.First, Outcomes: []money.TransferResult{}, Total: p.Sent, At: o.now}
 	for i := range m.List {
-		came := messages.TransferResult{Amount: m.List[i].Amount}
+		came := money.TransferResult{Amount: m.List[i].Amount}
 		switch o.liar.rng.IntN(6) {
 		case 0:
-			came = messages.TransferResult{Error: messages.Errorf(messages.NotFound, "no")}
+			came = money.TransferResult{Error: messages.Errorf(messages.NotFound, "no")}
 		case 1:
 			came.Amount = o.some()
 		}
@@ -173,23 +175,23 @@ func (o *bankLeader) answerLie(p *messages.PeerReply) {
 }
 
 // obeyed counts the outcome of an instruction from south.
-func (l *liar) obeyed(in *messages.Instruction, o *messages.TransferResult) {
+func (l *liar) obeyed(in *clearingmsg.Instruction, o *money.TransferResult) {
 	switch in.Kind {
-	case messages.InstructPay:
+	case clearingmsg.InstructPay:
 		l.given += o.Amount
-	case messages.InstructCharge:
+	case clearingmsg.InstructCharge:
 		l.given -= o.Amount
 	}
 }
 
 // learned counts the outcome of an instruction to south.
-func (l *liar) learned(in *messages.Instruction, o *messages.TransferResult) {
+func (l *liar) learned(in *clearingmsg.Instruction, o *money.TransferResult) {
 	switch in.Kind {
-	case messages.InstructPay:
+	case clearingmsg.InstructPay:
 		l.given -= o.Amount
-	case messages.InstructCharge:
+	case clearingmsg.InstructCharge:
 		l.given += o.Amount
-	case messages.InstructSettle:
+	case clearingmsg.InstructSettle:
 		l.redeemed += o.Amount
 	}
 }

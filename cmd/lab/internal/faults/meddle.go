@@ -5,7 +5,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // meddle plants bugs of the desk in its proposals.
@@ -40,35 +40,35 @@ func (l *leader) onceEach(list []desk.Direction) []desk.Direction {
 }
 
 // presume is a planted bug: it does not wait for the bank's answer.
-func presume(list []messages.Transfer, answer func(any, error)) {
-	reply := new(messages.TransferReply)
+func presume(list []money.Transfer, answer func(any, error)) {
+	reply := new(money.TransferReply)
 	for _, t := range list {
-		reply.Results = append(reply.Results, messages.TransferResult{Amount: t.Amount})
+		reply.Results = append(reply.Results, money.TransferResult{Amount: t.Amount})
 	}
 	answer(reply, nil)
 }
 
 // spoil is a planted bug: a part of a payment goes to an account that the mechanism did not choose.
-func (w *World) spoil(list []messages.Transfer) []messages.Transfer {
+func (w *World) spoil(list []money.Transfer) []money.Transfer {
 	out := slices.Clone(list)
 	for _, t := range list {
-		if w.Bug == Skim && t.Kind == messages.Post {
-			out = append(out, messages.Transfer{ID: t.ID + "/skim", Debit: t.Credit, Credit: "u0", Amount: 1 + t.Amount/10, Job: t.Job})
+		if w.Bug == Skim && t.Kind == money.Post {
+			out = append(out, money.Transfer{ID: t.ID + "/skim", Debit: t.Credit, Credit: "u0", Amount: 1 + t.Amount/10, Job: t.Job})
 		}
 	}
 	return out
 }
 
 // impatient is a planted bug: it frees the credits for instructions without an immediate answer.
-func (l *leader) impatient(list []messages.Transfer, over func() bool) {
+func (l *leader) impatient(list []money.Transfer, over func() bool) {
 	if l.Bug != RefundTimeout {
 		return
 	}
 	l.after(&l.r.host.host, second/50, func() {
 		for _, t := range list {
 			if t.Pending != "" && !over() {
-				refund := messages.Transfer{ID: t.Pending + "/refund", Kind: messages.Void, Pending: t.Pending}
-				l.transfer(l.r.host.name, l.gone, []messages.Transfer{refund}, func([]messages.TransferResult, error) {})
+				refund := money.Transfer{ID: t.Pending + "/refund", Kind: money.Void, Pending: t.Pending}
+				l.transfer(l.r.host.name, l.gone, []money.Transfer{refund}, func([]money.TransferResult, error) {})
 			}
 		}
 	})

@@ -6,20 +6,24 @@ import (
 
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 func (s *site) clearing() *clearing.State { return s.banks.reference.(*bankState).clearing }
 
 // peer returns another site as a site's bank sees it; false if the bank does not know it.
-func (s *site) peer(name messages.Name) (messages.PeerReply, bool) { return peerIn(s.clearing(), name) }
+func (s *site) peer(name messages.Name) (clearingmsg.PeerReply, bool) {
+	return peerIn(s.clearing(), name)
+}
 
-func peerIn(c *clearing.State, name messages.Name) (messages.PeerReply, bool) {
+func peerIn(c *clearing.State, name messages.Name) (clearingmsg.PeerReply, bool) {
 	for _, p := range c.Peers().Peers {
 		if p.Peer == name {
 			return p, true
 		}
 	}
-	return messages.PeerReply{}, false
+	return clearingmsg.PeerReply{}, false
 }
 
 // mirrored compares a site's books with those of each other site, in both directions.
@@ -70,7 +74,7 @@ func inFlight(x, y *site) (sum messages.Credits, err error) {
 	if last < first || last > first+uint64(len(out.List)) {
 		return 0, fmt.Errorf("invariant 1: entered to number %d, carried out to %d, asked to %d", first, last, first+uint64(len(out.List)))
 	}
-	lines, err := y.clearing().Lines(x.name, messages.LinesRequest{Sender: x.name, From: max(first, 1)})
+	lines, err := y.clearing().Lines(x.name, clearingmsg.LinesRequest{Sender: x.name, From: max(first, 1)})
 	if err != nil {
 		return 0, err
 	}
@@ -86,9 +90,9 @@ func inFlight(x, y *site) (sum messages.Credits, err error) {
 			return 0, fmt.Errorf("invariant 1: number %d was asked as %v of %v, and carried out as %v of %v", l.Number, in.Kind, in.Amount, l.Kind, l.Asked)
 		}
 		switch l.Kind {
-		case messages.InstructPay:
+		case clearingmsg.InstructPay:
 			sum -= l.Moved // the payee has it, and the payer's hold is not charged yet
-		case messages.InstructCharge:
+		case clearingmsg.InstructCharge:
 			sum += l.Moved // the user has paid, and the site does not have it yet
 		}
 	}
@@ -101,7 +105,7 @@ func (w *World) wealth() error {
 	for i, s := range w.sites {
 		for _, a := range s.banks.reference.(*bankState).ledger.Accounts() {
 			switch {
-			case a.Account == messages.IssuerAccount:
+			case a.Account == money.IssuerAccount:
 				issued -= a.Balance
 			case !foreign(a.Account):
 				have += a.Balance

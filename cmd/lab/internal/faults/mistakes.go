@@ -6,26 +6,29 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/federation"
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // mistakes are invalid registrations, by the name of the mistake.
 var mistakes = []struct {
 	what    string
 	node    messages.Name
-	mistake func(*messages.RegisterRequest)
+	mistake func(*agentmsg.RegisterRequest)
 }{
-	{"a node without a name", "no name", func(*messages.RegisterRequest) {}},
-	{"a node without a session", "n0", func(q *messages.RegisterRequest) { q.Session = 0 }},
-	{"a node without slots", "n0", func(q *messages.RegisterRequest) { q.Slots = nil }},
-	{"a class named twice", "n0", func(q *messages.RegisterRequest) { q.Slots = append(q.Slots, q.Slots...) }},
-	{"an ability that is no name", "n0", func(q *messages.RegisterRequest) { q.Abilities = []messages.Name{"no name"} }},
-	{"fewer suspended tasks than 0", "n0", func(q *messages.RegisterRequest) { q.MostSuspended = -1 }},
+	{"a node without a name", "no name", func(*agentmsg.RegisterRequest) {}},
+	{"a node without a session", "n0", func(q *agentmsg.RegisterRequest) { q.Session = 0 }},
+	{"a node without slots", "n0", func(q *agentmsg.RegisterRequest) { q.Slots = nil }},
+	{"a class named twice", "n0", func(q *agentmsg.RegisterRequest) { q.Slots = append(q.Slots, q.Slots...) }},
+	{"an ability that is no name", "n0", func(q *agentmsg.RegisterRequest) { q.Abilities = []messages.Name{"no name"} }},
+	{"fewer suspended tasks than 0", "n0", func(q *agentmsg.RegisterRequest) { q.MostSuspended = -1 }},
 }
 
 // refuses sends a leader messages that no agent and no site may send. The leader must refuse all of them.
 func (l *leader) refuses() error {
 	for _, m := range mistakes {
-		q := messages.RegisterRequest{Session: 1, Slots: []messages.ClassSlots{{Class: class, Slots: slots}}}
+		q := agentmsg.RegisterRequest{Session: 1, Slots: []job.ClassSlots{{Class: class, Slots: slots}}}
 		m.mistake(&q)
 		if _, err := l.desk.Register(m.node, &q); messages.KindOf(err) != messages.Invalid {
 			return fmt.Errorf("invariant 9: %s is to be refused, and the answer is %v", m.what, err)
@@ -35,7 +38,7 @@ func (l *leader) refuses() error {
 		return fmt.Errorf("invariant 9: a market that is not there is asked for, and the answer is %v", err)
 	}
 	now := l.r.clock()
-	for _, a := range []messages.Authorisation{{Issuer: south, Peer: l.name}, {Issuer: operator, Peer: south},
+	for _, a := range []clearing.Authorisation{{Issuer: south, Peer: l.name}, {Issuer: operator, Peer: south},
 		{Issuer: operator, Peer: l.name, Issued: now, Interval: 1}, {Issuer: operator, Peer: l.name, Issued: now, Interval: roamFor}} {
 		if err := l.site.vouched(a, now, 2*roamFor); err == nil {
 			return fmt.Errorf("invariant 9: a job of a length of %v is taken for authorisation %+v", 2*roamFor, a)
@@ -46,13 +49,13 @@ func (l *leader) refuses() error {
 
 // vouched returns an error if a job of some length could visit the site under an invalid authorisation. The job's
 // home site has the name of the operator.
-func (s *site) vouched(a messages.Authorisation, now messages.Time, length messages.Duration) error {
-	r := &messages.PeerSubmitRequest{Job: 1, Authorisation: messages.SignedAuthorisation{Authorisation: a}}
+func (s *site) vouched(a clearing.Authorisation, now messages.Time, length messages.Duration) error {
+	r := &clearing.PeerSubmitRequest{Job: 1, Authorisation: clearing.SignedAuthorisation{Authorisation: a}}
 	arrival, err := federation.Arrive(s.name, operator, r)
 	if err != nil {
 		return err
 	}
-	return arrival.Timely(now, &s.market, &messages.JobSpec{Length: length})
+	return arrival.Timely(now, &s.market, &job.JobSpec{Length: length})
 }
 
 // anotherJob submits other jobs with the numbers of jobs that visit a site. They must be refused.
@@ -61,7 +64,7 @@ func anotherJob(b *book.Book) error {
 		if j.Visit == nil {
 			continue
 		}
-		_, err := federation.Known(b, j.Visit.Home, &messages.PeerSubmitRequest{Job: j.Visit.Job, Account: "eve"}, j.Digest)
+		_, err := federation.Known(b, j.Visit.Home, &clearing.PeerSubmitRequest{Job: j.Visit.Job, Account: "eve"}, j.Digest)
 		if messages.KindOf(err) != messages.Conflict {
 			return fmt.Errorf("invariant 9: job %d is taken for that of another account: %v", j.ID, err)
 		}

@@ -5,21 +5,24 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/federation"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // offers asks all sites for the cost and the end of a job. It answers in time even if some sites do not. The answer
 // is the site of the best offer, or its own site if there is none.
-func (l *leader) offers(spec *messages.JobSpec, answer func(any)) {
-	var all []messages.Offer
+func (l *leader) offers(spec *job.JobSpec, answer func(any)) {
+	var all []clearing.Offer
 	over := false
 	for _, s := range l.sites {
 		l.call(l.r.host.name, s.books, func() bool { return over || l.gone() }, func(r *replica, answer func(any)) {
 			answer(r.shell.(*leader).visits.expect(spec))
 		}, func(reply any) {
-			all = append(all, federation.Screened(s.name, []messages.Offer{reply.(messages.Offer)}, l.r.clock())...)
+			all = append(all, federation.Screened(s.name, []clearing.Offer{reply.(clearing.Offer)}, l.r.clock())...)
 		})
 	}
-	l.after(&l.r.host.host, messages.QuoteWithin, func() {
+	l.after(&l.r.host.host, clearing.QuoteWithin, func() {
 		over = true
 		best, _ := federation.Choose(spec, l.r.clock(), all)
 		l.check(l.site, bestOf(spec, all, best))
@@ -32,7 +35,7 @@ func (l *leader) offers(spec *messages.JobSpec, answer func(any)) {
 }
 
 // bestOf checks that a chosen offer is within the budget, and that no other offer is as early and cheaper.
-func bestOf(spec *messages.JobSpec, all []messages.Offer, best int) error {
+func bestOf(spec *job.JobSpec, all []clearing.Offer, best int) error {
 	if best < 0 {
 		return nil
 	}
@@ -49,19 +52,19 @@ func bestOf(spec *messages.JobSpec, all []messages.Offer, best int) error {
 }
 
 // expect returns the site's offer for a job. The estimator may know the run time, and the market the price of a slot.
-func (v *visits) expect(spec *messages.JobSpec) messages.Offer {
+func (v *visits) expect(spec *job.JobSpec) clearing.Offer {
 	l := v.leader
 	own := *spec
 	own.Market = l.site.market.Name
 	look := &federation.Outlook{Site: l.name, Market: l.desk.Find(own.Market), Now: l.r.clock(), Prices: l.desk.Market(own.Market).SeenBy("", true).Prices()}
 	if n := l.rng.IntN(4); n > 0 {
-		tariff := messages.SlotTariff{Class: class, Price: messages.Credit / 20, OwnBid: n == 1, Length: messages.Duration(n-1) * second}
-		look.Tariffs = []messages.SlotTariff{tariff}
+		tariff := market.SlotTariff{Class: class, Price: messages.Credit / 20, OwnBid: n == 1, Length: messages.Duration(n-1) * second}
+		look.Tariffs = []market.SlotTariff{tariff}
 	}
 	if n := l.rng.IntN(4); n > 0 {
-		takes := messages.Spread{Low: second, Median: messages.Duration(10*n) * second, High: 60 * second, Mean: 20 * second}
-		look.Estimate = &messages.EstimateReply{Wait: takes, Completion: takes, Source: []string{"", "declared", "declared"}[n-1],
-			Stages: []messages.RuntimeEstimate{{Spread: takes}}}
+		takes := market.Spread{Low: second, Median: messages.Duration(10*n) * second, High: 60 * second, Mean: 20 * second}
+		look.Estimate = &market.EstimateReply{Wait: takes, Completion: takes, Source: []string{"", "declared", "declared"}[n-1],
+			Stages: []market.RuntimeEstimate{{Spread: takes}}}
 	}
 	return federation.Expect(&own, look)
 }

@@ -4,7 +4,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/bank/clearing"
-	"github.com/candor-grid/candor/messages"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 )
 
 // roamFor is how long a remote job can be charged. It is longer than any run.
@@ -42,7 +42,7 @@ func (l *leader) askBank(c clearing.Command, over func() bool, answer func(any, 
 		case came.Error != nil:
 			answer(nil, came.Error)
 		case came.Authorisation == nil:
-			answer(&messages.ClearingReply{}, nil)
+			answer(&clearingmsg.ClearingReply{}, nil)
 		default:
 			signed, err := clearing.SignAuthorisation(sealer(l.name), *came.Authorisation)
 			answer(&signed, err)

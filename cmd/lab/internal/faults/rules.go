@@ -6,6 +6,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // auditor stands between a market and its mechanism. It checks the mechanism's guarantees.
@@ -73,12 +74,12 @@ func (a *auditor) shares(v *mechanism.View, weights func(int) []float64) error {
 
 // spent reports whether a job has used up its budget and will soon be discarded.
 func (a *auditor) spent(j *mechanism.Job) bool {
-	return a.market.Mechanism == messages.HighestBid && j.Accrued >= j.Budget
+	return a.market.Mechanism == market.HighestBid && j.Accrued >= j.Budget
 }
 
 // waits reports whether the mechanism may leave a class unused although tasks are pending. A queue does so until its
 // front job can start.
-func (a *auditor) waits() bool { return a.market.Mechanism == messages.BatchQueue }
+func (a *auditor) waits() bool { return a.market.Mechanism == market.BatchQueue }
 
 // monotone checks that nobody gets less than a lower bidder, for mechanisms that guarantee this: if budgets buy
 // shares, or if bids are served in order.
@@ -86,10 +87,10 @@ func (a *auditor) monotone(v *mechanism.View, weights func(int) []float64) error
 	bid := func(j *mechanism.Job) messages.Credits { return j.Budget }
 	more := func(x, y float64) bool { return x >= y*(1-1e-9) }
 	switch a.market.Mechanism {
-	case messages.HighestBid:
+	case market.HighestBid:
 		bid = func(j *mechanism.Job) messages.Credits { return j.Rate }
 		more = func(x, y float64) bool { return x > 0 || y == 0 }
-	case messages.Proportional:
+	case market.Proportional:
 	default:
 		return nil
 	}
@@ -125,12 +126,12 @@ func (a *auditor) payments(job *mechanism.Job, end mechanism.End, list []mechani
 	if paid > job.Budget {
 		return fmt.Errorf("invariant 6: job %d is to pay %v, above its budget of %v", job.Job, paid, job.Budget)
 	}
-	if a.market.Mechanism == messages.HighestBid {
+	if a.market.Mechanism == market.HighestBid {
 		if most := job.Rate.Float()*job.Received.Seconds() + 1e-6; paid.Float() > most {
 			return fmt.Errorf("invariant 6: individual rationality: job %d is to pay %v for slots it bid %v for", job.Job, paid, most)
 		}
 	}
-	if a.market.Mechanism == messages.Proportional && (end.Began == 0 || job.Received == 0) && paid != 0 {
+	if a.market.Mechanism == market.Proportional && (end.Began == 0 || job.Received == 0) && paid != 0 {
 		return fmt.Errorf("invariant 6: individual rationality: job %d is to pay %v for nothing", job.Job, paid)
 	}
 	return nil

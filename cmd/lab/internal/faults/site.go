@@ -8,6 +8,9 @@ import (
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 const (
@@ -28,13 +31,13 @@ const (
 var siteNames = []string{"east", "north", "west"}
 
 // markets returns the markets of the sites, each with another mechanism.
-func markets() []messages.Market {
+func markets() []market.Market {
 	price := messages.Price(messages.Credit / 20)
-	return []messages.Market{
-		{Name: "share", Mechanism: messages.Proportional, Classes: []messages.Name{class}},
-		{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{class}, Reserve: &price, Capped: true},
-		{Name: "queue", Mechanism: messages.BatchQueue, Classes: []messages.Name{class}, Draws: 16, GangTimeout: mostGathering,
-			PriorJobs: []messages.QueuedType{{Value: 3 * messages.Credit, Delay: messages.Credit / 20, Length: 20e9}, {Value: 40 * messages.Credit, Delay: messages.Credit, Length: 90e9}}},
+	return []market.Market{
+		{Name: "share", Mechanism: market.Proportional, Classes: []messages.Name{class}},
+		{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{class}, Reserve: &price, Capped: true},
+		{Name: "queue", Mechanism: market.BatchQueue, Classes: []messages.Name{class}, Draws: 16, GangTimeout: mostGathering,
+			PriorJobs: []market.QueuedType{{Value: 3 * messages.Credit, Delay: messages.Credit / 20, Length: 20e9}, {Value: 40 * messages.Credit, Delay: messages.Credit, Length: 90e9}}},
 	}
 }
 
@@ -45,7 +48,7 @@ type site struct {
 	index    int
 	name     messages.Name
 	clients  string // network name of its users and operators
-	market   messages.Market
+	market   market.Market
 	machines [3]*machine
 	books    *group
 	banks    *group
@@ -120,15 +123,15 @@ func userName(i int) messages.Name { return fmt.Sprint("u", i%users) }
 func (s *site) open() {
 	for _, p := range s.sites {
 		if p != s {
-			s.bank(s.clients, never, operator, clearing.Command{Peer: &messages.PeerRequest{Peer: p.name, Keys: []string{p.name}, Limit: limit}}, func(clearing.Result) {})
+			s.bank(s.clients, never, operator, clearing.Command{Peer: &clearingmsg.PeerRequest{Peer: p.name, Keys: []string{p.name}, Limit: limit}}, func(clearing.Result) {})
 		}
 	}
-	s.bank(s.clients, never, operator, clearing.Command{Reserve: &messages.ReserveRequest{Limit: reserve}}, func(clearing.Result) {})
+	s.bank(s.clients, never, operator, clearing.Command{Reserve: &clearingmsg.ReserveRequest{Limit: reserve}}, func(clearing.Result) {})
 	if s.lies {
 		s.meet()
 	}
 	for i := range users {
-		c := ledger.Command{Verb: ledger.Grant, At: s.now, By: operator, Grant: messages.GrantRequest{
+		c := ledger.Command{Verb: ledger.Grant, At: s.now, By: operator, Grant: money.GrantRequest{
 			Key: fmt.Sprint("open/", i), Account: userName(i), Amount: granted, Reason: "the run begins"}}
 		data := c.Encode()
 		s.call(s.clients, s.banks, never, func(r *replica, answer func(any)) { r.propose(data, answer) }, func(any) {})
@@ -171,15 +174,15 @@ func (s *site) drain(node messages.Name, at messages.Duration) {
 func (s *site) reform() {
 	config, alpha, reserve := s.market, 0.5+s.rng.Float64()/2, 1+messages.Price(s.rng.Int64N(int64(messages.Credit/20)))
 	switch config.Mechanism {
-	case messages.Proportional:
+	case market.Proportional:
 		config.Alpha = &alpha
-	case messages.HighestBid:
+	case market.HighestBid:
 		config.Reserve = &reserve
-	case messages.BatchQueue:
+	case market.BatchQueue:
 		config.Draws = 8
 	}
 	s.order(func(l *leader) *book.Command {
-		return &book.Command{ApplyMarkets: &book.ApplyMarkets{Markets: []messages.Market{config}, MarketsVersion: l.desk.Version + 1}}
+		return &book.Command{ApplyMarkets: &book.ApplyMarkets{Markets: []market.Market{config}, MarketsVersion: l.desk.Version + 1}}
 	}, func(any) {})
 }
 
@@ -193,7 +196,7 @@ func (s *site) order(command func(*leader) *book.Command, answered func(any)) {
 
 // closeCycle makes the operator close a settlement cycle.
 func (s *site) closeCycle(number uint64) {
-	s.bank(s.clients, never, operator, clearing.Command{Close: &messages.CloseRequest{Cycle: number}}, func(clearing.Result) {})
+	s.bank(s.clients, never, operator, clearing.Command{Close: &clearingmsg.CloseRequest{Cycle: number}}, func(clearing.Result) {})
 }
 
 // site returns the site of a target; nil: the target has none.

@@ -10,6 +10,9 @@ import (
 	"github.com/candor-grid/candor/bank/history"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // automaton is the state machine of a replicated state.
@@ -61,7 +64,7 @@ func (b *bookState) stale(c *book.Command) {
 		for _, n := range b.Nodes() {
 			if h, held := n.Claims[f.Attempt.Task]; held && h.Attempt != f.Attempt.Number {
 				f.Attempt.Number = h.Attempt
-				b.Apply(&book.Command{At: c.At, Exchange: &book.Exchange{Node: n.Name, Session: n.Session, Seq: n.Seq + 1, Finished: []messages.Finished{f}}})
+				b.Apply(&book.Command{At: c.At, Exchange: &book.Exchange{Node: n.Name, Session: n.Session, Seq: n.Seq + 1, Finished: []agentmsg.Finished{f}}})
 			}
 		}
 	}
@@ -119,7 +122,7 @@ func (b *bankState) trustSouth() {
 		return
 	}
 	share := 100 * messages.Credit
-	c := clearing.Command{At: b.ledger.Now(), By: operator, Peer: &messages.PeerRequest{Peer: south, Keys: []string{south}, Limit: share, Share: &share}}
+	c := clearing.Command{At: b.ledger.Now(), By: operator, Peer: &clearingmsg.PeerRequest{Peer: south, Keys: []string{south}, Limit: share, Share: &share}}
 	data, err := c.Encode()
 	if err != nil {
 		b.violate("the planted command: %v", err)
@@ -136,9 +139,9 @@ func (b *bankState) payAgain(data []byte) {
 	m := &c.Instructions.Instructions
 	for _, p := range b.clearing.Peers().Peers {
 		for i, in := range m.List {
-			if n := m.First + uint64(i); p.Peer == m.From && in.Kind == messages.InstructPay && n <= p.Received.Number {
-				t := messages.Transfer{ID: fmt.Sprint("again/", m.From, n, c.At), Debit: clearing.PeerAccount(m.From), Credit: in.Account, Amount: in.Amount}
-				l := ledger.Command{Verb: ledger.Transfers, At: c.At, By: "$clearing", Rank: ledger.Clearing, Transfers: []messages.Transfer{t}}
+			if n := m.First + uint64(i); p.Peer == m.From && in.Kind == clearingmsg.InstructPay && n <= p.Received.Number {
+				t := money.Transfer{ID: fmt.Sprint("again/", m.From, n, c.At), Debit: clearing.PeerAccount(m.From), Credit: in.Account, Amount: in.Amount}
+				l := ledger.Command{Verb: ledger.Transfers, At: c.At, By: "$clearing", Rank: ledger.Clearing, Transfers: []money.Transfer{t}}
 				b.ledger.Apply(l.Encode())
 			}
 		}

@@ -7,6 +7,10 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism/registry"
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // steer lets a user change a job that has not ended: hold and release it, raise its budget, requeue its tasks, or
@@ -36,7 +40,7 @@ func (u *user) steer() {
 
 func (u *user) drop() {
 	last := int64(u.spec.Stages[0].Tasks - 1)
-	u.word(&book.Command{CancelTasks: &book.CancelTasks{Job: u.job, By: u.name, Tasks: messages.Array{{First: last, Last: last, Step: 1}}}}, func(any) {})
+	u.word(&book.Command{CancelTasks: &book.CancelTasks{Job: u.job, By: u.name, Tasks: job.Array{{First: last, Last: last, Step: 1}}}}, func(any) {})
 }
 
 // beg gives some jobs that pay for each second a small budget.
@@ -45,7 +49,7 @@ func (u *user) beg() {
 	if u.peer != nil {
 		to = u.peer
 	}
-	if u.does == 5 && !u.asks && to.market.Mechanism == messages.HighestBid {
+	if u.does == 5 && !u.asks && to.market.Mechanism == market.HighestBid {
 		u.spec.Budget = messages.Credit / 4
 	}
 }
@@ -58,7 +62,7 @@ func (u *user) rerun() {
 			answer(u.again(j))
 		}
 	}, func(reply any) {
-		if spec := reply.(*messages.JobSpec); spec != nil {
+		if spec := reply.(*job.JobSpec); spec != nil {
 			again := &user{site: u.site, name: u.name, key: u.key + "-again", spec: spec, does: -1}
 			u.users = append(u.users, again)
 			again.submit()
@@ -67,7 +71,7 @@ func (u *user) rerun() {
 }
 
 // again returns a job with the tasks of an ended job that did not end well; nil: there are none.
-func (u *user) again(j *book.Job) *messages.JobSpec {
+func (u *user) again(j *book.Job) *job.JobSpec {
 	spec, all := *u.spec, u.spec.Stages[0].Tasks
 	stage := spec.Stages[0]
 	var left []uint32
@@ -76,14 +80,14 @@ func (u *user) again(j *book.Job) *messages.JobSpec {
 			left = append(left, k)
 		}
 	}
-	if len(left) == 0 || j.Outcome == messages.Completed {
+	if len(left) == 0 || j.Outcome == job.Completed {
 		return nil
 	}
 	if err := stage.Narrow(left, all); err != nil {
 		u.violate("job %d cannot be done again: %v", j.ID, err)
 		return nil
 	}
-	spec.RerunOf, spec.Stages = j.ID, []messages.Stage{stage}
+	spec.RerunOf, spec.Stages = j.ID, []job.Stage{stage}
 	return &spec
 }
 
@@ -94,7 +98,7 @@ func done(j *book.Job, k int) bool {
 }
 
 // repeats checks a task of a rerun. The task that it repeats must not have ended well.
-func (a *agent) repeats(g *messages.Grant) error {
+func (a *agent) repeats(g *agentmsg.Grant) error {
 	b := a.books.reference.(*bookState)
 	j := b.Job(g.Attempt.Task.Job)
 	if j == nil || j.Spec.RerunOf == 0 || j.Spec.Stages[0].Gang {
@@ -130,7 +134,7 @@ func (u *user) word(c *book.Command, then func(any)) {
 }
 
 // short is a planted bug: less is held than the raised budget.
-func (l *leader) short(list []messages.Transfer) {
+func (l *leader) short(list []money.Transfer) {
 	if t := &list[len(list)-1]; l.Bug == RaiseShort && strings.HasPrefix(t.Reason, "raised budget") {
 		t.Amount--
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Limits of a story: lines, and characters in a line.
@@ -149,7 +150,7 @@ func brief(v reflect.Value, subjects map[string]bool) string {
 		return ""
 	}
 	switch x := v.Interface().(type) {
-	case messages.Time, []byte, *messages.JobSpec:
+	case messages.Time, []byte, *job.JobSpec:
 		return ""
 	case messages.JobID:
 		subjects["job "+x.String()] = true

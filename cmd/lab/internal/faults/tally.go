@@ -10,6 +10,8 @@ import (
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
@@ -17,7 +19,7 @@ import (
 type tally struct {
 	balance, reserved map[messages.Name]messages.Credits
 	known             map[string]bool
-	holds             map[string]messages.Transfer
+	holds             map[string]money.Transfer
 	resolved          map[string]bool
 	charged           map[messages.JobID]messages.Credits // paid to the site by ended jobs
 	revenue           messages.Credits                    // income of the site's account from its own jobs
@@ -28,7 +30,7 @@ type tally struct {
 
 func newTally() *tally {
 	return &tally{map[messages.Name]messages.Credits{}, map[messages.Name]messages.Credits{}, map[string]bool{},
-		map[string]messages.Transfer{}, map[string]bool{}, map[messages.JobID]messages.Credits{}, 0, map[uint64]messages.Credits{}, 0, newBetween()}
+		map[string]money.Transfer{}, map[string]bool{}, map[messages.JobID]messages.Credits{}, 0, map[uint64]messages.Credits{}, 0, newBetween()}
 }
 
 func (t *tally) move(debit, credit messages.Name, amount messages.Credits) {
@@ -56,7 +58,7 @@ func (t *tally) expects(e book.Effect) bool {
 }
 
 // addAll handles transfers that were committed together.
-func (t *tally) addAll(list []messages.Transfer, came []messages.TransferResult, now messages.Time) error {
+func (t *tally) addAll(list []money.Transfer, came []money.TransferResult, now messages.Time) error {
 	for i, x := range list {
 		if x.Timeout > 0 {
 			x.Expires = now.Add(x.Timeout)
@@ -68,19 +70,19 @@ func (t *tally) addAll(list []messages.Transfer, came []messages.TransferResult,
 	return nil
 }
 
-func (t *tally) add(x messages.Transfer, came messages.TransferResult) error {
+func (t *tally) add(x money.Transfer, came money.TransferResult) error {
 	if came.Error != nil || t.known[x.ID] {
 		return nil
 	}
 	t.known[x.ID] = true
-	if h, pending := t.holds[x.Pending]; x.Kind == messages.Extend {
+	if h, pending := t.holds[x.Pending]; x.Kind == money.Extend {
 		if pending {
 			h.Expires = x.Expires
 			t.holds[x.Pending] = h
 		}
 		return nil
 	}
-	if x.Kind == messages.Hold {
+	if x.Kind == money.Hold {
 		t.holds[x.ID] = x
 		t.reserved[x.Debit] += x.Amount
 		return nil
@@ -90,14 +92,14 @@ func (t *tally) add(x messages.Transfer, came messages.TransferResult) error {
 		if !pending || t.resolved[x.Pending] {
 			return fmt.Errorf("invariant 1: hold %s is resolved by %s, and was not pending", x.Pending, x.ID)
 		}
-		if x.Kind == messages.Post && came.Amount > h.Amount {
+		if x.Kind == money.Post && came.Amount > h.Amount {
 			return fmt.Errorf("invariant 2: %s takes %v of a hold of %v", x.ID, came.Amount, h.Amount)
 		}
 		t.resolved[x.Pending] = true
 		t.reserved[h.Debit] -= h.Amount
 		x.Debit = h.Debit
 	}
-	if x.Kind == messages.Void {
+	if x.Kind == money.Void {
 		return nil
 	}
 	t.move(x.Debit, x.Credit, came.Amount)
@@ -116,20 +118,20 @@ func (t *tally) lapse(now messages.Time) {
 
 // count records what jobs paid, and how much the site got. Payments between jobs go through the site, and must not
 // stay there.
-func (t *tally) count(x messages.Transfer, amount messages.Credits) error {
+func (t *tally) count(x money.Transfer, amount messages.Credits) error {
 	switch {
 	case x.Job == 0:
 		return nil
-	case x.Debit == messages.SiteAccount:
+	case x.Debit == money.SiteAccount:
 		t.revenue -= amount
-	case x.Credit == messages.SiteAccount:
+	case x.Credit == money.SiteAccount:
 		t.revenue += amount
 	}
 	if id, of := roundOf(x.ID); of {
 		t.kept += t.rounds[id] // counts the whole round at its first transfer
 		t.rounds[id] = 0
 	}
-	if x.Credit != messages.SiteAccount || !strings.Contains(x.ID, "/charge") {
+	if x.Credit != money.SiteAccount || !strings.Contains(x.ID, "/charge") {
 		return nil
 	}
 	if _, twice := t.charged[x.Job]; twice {
@@ -181,7 +183,7 @@ func (s *site) seenBank(data []byte, state automaton, result any) error {
 	s.tally.lapse(now)
 	switch came := result.(type) {
 	case ledger.Result:
-		list, _ := s.asked[string(data)].([]messages.Transfer)
+		list, _ := s.asked[string(data)].([]money.Transfer)
 		if came.Error != nil {
 			list = nil
 		}
@@ -201,7 +203,7 @@ func (t *tally) compare(books *bankState) error {
 	var sum, held, issued messages.Credits
 	for _, a := range books.ledger.Accounts() {
 		sum, held, issued = sum+a.Balance, held+a.Reserved, issued+a.Granted
-		if a.Account == messages.IssuerAccount {
+		if a.Account == money.IssuerAccount {
 			continue
 		}
 		if want := a.Granted + t.balance[a.Account]; a.Balance != want {
@@ -225,5 +227,5 @@ func (t *tally) compare(books *bankState) error {
 
 // foreign reports whether an account belongs to other sites.
 func foreign(account messages.Name) bool {
-	return strings.HasPrefix(account, messages.PeerAccountPrefix)
+	return strings.HasPrefix(account, clearingmsg.PeerAccountPrefix)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 )
 
 // trade is a transaction of a user with another site. The user pays somebody there, or that site charges an
@@ -34,7 +35,7 @@ func newTrade(s *site, i int) {
 }
 
 func (t *trade) pay() {
-	c := clearing.Command{Remit: &messages.RemitRequest{Key: t.key, Peer: t.peer.name, Payee: userName(len(t.key)), Amount: t.amount}}
+	c := clearing.Command{Remit: &clearingmsg.RemitRequest{Key: t.key, Peer: t.peer.name, Payee: userName(len(t.key)), Amount: t.amount}}
 	t.bank(t.clients, never, t.user, c, func(clearing.Result) {})
 	if t.Bug == RefundRemit { // the bank behaves as if there were no answer
 		t.queue.Push(t.now.Add(2*second), func() {
@@ -50,7 +51,7 @@ func (t *trade) pay() {
 // authorise asks the home bank for an authorisation, and brings it to the other site.
 func (t *trade) authorise() {
 	interval := 20*second + messages.Duration(len(t.key))*20*second
-	c := clearing.Command{Authorise: &messages.AuthoriseRequest{Key: t.key, Peer: t.peer.name, Amount: t.amount, Interval: interval}}
+	c := clearing.Command{Authorise: &clearingmsg.AuthoriseRequest{Key: t.key, Peer: t.peer.name, Amount: t.amount, Interval: interval}}
 	t.bank(t.clients, never, t.user, c, func(came clearing.Result) {
 		if came.Authorisation == nil {
 			return
@@ -65,16 +66,16 @@ func (t *trade) authorise() {
 }
 
 // accept makes the other site accept the authorisation. Later, that site charges it or is asked to give it up.
-func (t *trade) accept(a messages.SignedAuthorisation) {
+func (t *trade) accept(a clearingmsg.SignedAuthorisation) {
 	work := second + messages.Duration(t.rng.Int64N(int64(30*second)))
 	part := messages.Credits(t.rng.Int64N(int64(t.amount) + 1))
 	revoked := t.rng.IntN(5) == 0
-	c := clearing.Command{Accept: &messages.AcceptRequest{Purpose: t.key, Authorisation: a}}
+	c := clearing.Command{Accept: &clearingmsg.AcceptRequest{Purpose: t.key, Authorisation: a}}
 	t.peer.bank(t.clients, never, auctioneer, c, func(came clearing.Result) {
 		switch {
 		case came.Error != nil:
 		case revoked:
-			t.bank(t.clients, never, t.user, clearing.Command{Revoke: &messages.RevokeRequest{ID: a.Authorisation.ID}}, func(clearing.Result) {})
+			t.bank(t.clients, never, t.user, clearing.Command{Revoke: &clearingmsg.RevokeRequest{ID: a.Authorisation.ID}}, func(clearing.Result) {})
 		default:
 			t.queue.Push(t.now.Add(work), func() { t.charge(a.Authorisation.ID, part) })
 		}
@@ -83,6 +84,6 @@ func (t *trade) accept(a messages.SignedAuthorisation) {
 
 // charge makes the other site charge. That site may be cut off from this one.
 func (t *trade) charge(id string, amount messages.Credits) {
-	c := clearing.Command{Charge: &messages.ChargeRequest{Issuer: t.name, ID: id, Amount: amount}}
+	c := clearing.Command{Charge: &clearingmsg.ChargeRequest{Issuer: t.name, ID: id, Amount: amount}}
 	t.peer.bank(t.peer.clients, never, auctioneer, c, func(clearing.Result) {})
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // user submits one job, and repeats the request until it is answered. Later, the user may submit it again or cancel
@@ -14,7 +16,7 @@ type user struct {
 	name messages.Name
 	key  string
 	peer *site // site that must run the job; nil: the user's own
-	spec *messages.JobSpec
+	spec *job.JobSpec
 	job  messages.JobID // 0: not answered yet
 	over bool           // the job was refused
 	asks bool           // the user asks for offers first, and then names a site
@@ -41,16 +43,16 @@ func newUser(s *site, i int) *user {
 }
 
 // spec returns a job for the site's market: some tasks, or a gang of two in a market with gangs.
-func (s *site) spec() *messages.JobSpec {
-	stage := messages.Stage{Name: "main", Class: class, Tasks: 1 + s.rng.IntN(4), Attempts: 3, Command: []string{"run"}}
+func (s *site) spec() *job.JobSpec {
+	stage := job.Stage{Name: "main", Class: class, Tasks: 1 + s.rng.IntN(4), Attempts: 3, Command: []string{"run"}}
 	rate := messages.Credit/20 + messages.Credits(s.rng.Int64N(int64(messages.Credit/4)))
-	if s.market.Mechanism == messages.BatchQueue && s.rng.IntN(2) == 0 {
+	if s.market.Mechanism == market.BatchQueue && s.rng.IntN(2) == 0 {
 		stage.Tasks, stage.Gang = 2, true
 	}
-	return &messages.JobSpec{Market: s.market.Name, Budget: 4 * messages.Credit, Rate: rate,
+	return &job.JobSpec{Market: s.market.Name, Budget: 4 * messages.Credit, Rate: rate,
 		Value: messages.Credit + messages.Credits(s.rng.Int64N(int64(3*messages.Credit))), Delay: rate / 2, Length: 10 * second,
-		Utility: &messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: class, Weight: 1}}},
-		Stages:  []messages.Stage{stage}}
+		Utility: &job.Utility{Form: job.Linear, Weights: job.Weights{{Class: class, Weight: 1}}},
+		Stages:  []job.Stage{stage}}
 }
 
 func (u *user) submit() {
@@ -101,7 +103,7 @@ func (u *user) choose() {
 	case 0: // cancel as early as possible
 		asked.Value = 0
 	case 1:
-		asked.Valuation = &messages.Valuation{Class: messages.Hard, Max: 4, Deadline: 30}
+		asked.Valuation = &job.Valuation{Class: job.Hard, Max: 4, Deadline: 30}
 	case 2:
 		asked.Length, asked.Deadline = 0, u.now.Add(20*second)
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/federation"
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // visits serves the auctioneers of other sites whose jobs run at this leader's site.
@@ -29,30 +31,30 @@ func (v *visits) changed(b *book.Book, c book.Changes) {
 func (v *visits) serve(home messages.Name, q *desk.Request, answer func(any)) {
 	l := v.leader
 	switch body := q.Body.(type) {
-	case *messages.PeerSubmitRequest:
+	case *clearingmsg.PeerSubmitRequest:
 		v.welcome(home, body, answer)
-	case *messages.PeerJobsRequest:
+	case *clearingmsg.PeerJobsRequest:
 		v.changes(home, body, func(reply any) { l.r.verify(func() { answer(reply) }) })
-	case *messages.JobRequest:
+	case *job.JobRequest:
 		l.r.verify(func() { v.serveJob(home, q.Verb, body, answer) })
 	}
 }
 
 // serveJob answers requests about one visiting job.
-func (v *visits) serveJob(home messages.Name, verb string, r *messages.JobRequest, answer func(any)) {
+func (v *visits) serveJob(home messages.Name, verb string, r *job.JobRequest, answer func(any)) {
 	l := v.leader
-	switch j := l.book().Visitor(messages.Visit{Home: home, Job: r.Job}); {
+	switch j := l.book().Visitor(job.Visit{Home: home, Job: r.Job}); {
 	case j == nil:
 		answer(messages.Errorf(messages.NotFound, "there is no such job"))
-	case verb == messages.VerbPeerJob:
-		answer(&messages.JobDetail{JobSummary: outward(j)})
+	case verb == clearingmsg.VerbPeerJob:
+		answer(&job.JobDetail{JobSummary: outward(j)})
 	default:
 		l.propose(&book.Command{Cancel: &book.Cancel{Job: j.ID, By: j.Account}}, answer)
 	}
 }
 
 // changes answers with the changed jobs of a site, as soon as there is one.
-func (v *visits) changes(home messages.Name, r *messages.PeerJobsRequest, answer func(any)) {
+func (v *visits) changes(home messages.Name, r *clearingmsg.PeerJobsRequest, answer func(any)) {
 	l := v.leader
 	if err := v.Poll(home); err != nil {
 		answer(err)
@@ -79,15 +81,15 @@ func (v *visits) changes(home messages.Name, r *messages.PeerJobsRequest, answer
 }
 
 // outward returns a visiting job in the form for its home site.
-func outward(j *book.Job) messages.JobSummary {
+func outward(j *book.Job) job.JobSummary {
 	total, running, done := j.Count()
-	return federation.Outward(messages.JobSummary{Visit: &j.Visit.Visit, Account: j.Account, State: j.State, Reason: j.Reason, Charged: j.Charged, Tasks: total, Running: running, Done: done})
+	return federation.Outward(job.JobSummary{Visit: &j.Visit.Visit, Account: j.Account, State: j.State, Reason: j.Reason, Charged: j.Charged, Tasks: total, Running: running, Done: done})
 }
 
 // welcome accepts a visiting job that its home site's bank has authorised. The request may be repeated.
-func (v *visits) welcome(home messages.Name, r *messages.PeerSubmitRequest, answer func(any)) {
+func (v *visits) welcome(home messages.Name, r *clearingmsg.PeerSubmitRequest, answer func(any)) {
 	l := v.leader
-	visit := messages.Visit{Home: home, Job: r.Job}
+	visit := job.Visit{Home: home, Job: r.Job}
 	if err := v.Begin(visit); err != nil {
 		answer(err)
 		return
@@ -98,7 +100,7 @@ func (v *visits) welcome(home messages.Name, r *messages.PeerSubmitRequest, answ
 	}
 	known, err := federation.Known(l.book(), home, r, []byte(visit.Job.String()))
 	if known != nil {
-		over(&messages.PeerSubmitReply{Job: outward(known)})
+		over(&clearingmsg.PeerSubmitReply{Job: outward(known)})
 		return
 	}
 	a, wrong := federation.Arrive(l.name, home, r)
@@ -126,7 +128,7 @@ func (v *visits) welcome(home messages.Name, r *messages.PeerSubmitRequest, answ
 			if err, refused := result.(error); refused { // the markets have changed since then: try again
 				over(err)
 			} else if j := l.book().Visitor(visit); j != nil {
-				over(&messages.PeerSubmitReply{Job: outward(j)})
+				over(&clearingmsg.PeerSubmitReply{Job: outward(j)})
 			}
 		})
 	})

@@ -8,6 +8,8 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	agentmsg "github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
@@ -191,14 +193,14 @@ func ends(c *book.Command, r messages.TaskRef, was claimed) bool {
 	case c.Exchange == nil || c.Exchange.Node != was.node:
 		return false
 	}
-	return slices.ContainsFunc(c.Exchange.Finished, func(f messages.Finished) bool { return f.Attempt == messages.Attempt{Task: r, Number: was.attempt} })
+	return slices.ContainsFunc(c.Exchange.Finished, func(f agentmsg.Finished) bool { return f.Attempt == messages.Attempt{Task: r, Number: was.attempt} })
 }
 
 func (s *witness) job(j *book.Job) error {
 	if j.Refused != "" {
 		return fmt.Errorf("invariant 1: job %d was held for, and its charge refused: %s", j.ID, j.Refused)
 	}
-	if j.Outcome == messages.Failed && !s.hopeless && j.Reason == "TaskFailed" {
+	if j.Outcome == job.Failed && !s.hopeless && j.Reason == "TaskFailed" {
 		return fmt.Errorf("invariant 8: job %d failed, though its tasks fail only on a node on which all do", j.ID)
 	}
 	if j.Charged > j.Held-j.Paid || j.Charged != 0 && j.Charged != j.Owed {

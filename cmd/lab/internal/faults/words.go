@@ -1,12 +1,16 @@
 package faults
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
+)
 
 // words records what banks have told each other. A bank must never change what it said about a number, even after a
 // crash.
 type words struct {
-	asked map[pair]messages.Instruction
-	came  map[pair]messages.TransferResult
+	asked map[pair]clearing.Instruction
+	came  map[pair]money.TransferResult
 }
 
 // pair is the number of an instruction from one site to another.
@@ -16,10 +20,10 @@ type pair struct {
 }
 
 func newWords() words {
-	return words{map[pair]messages.Instruction{}, map[pair]messages.TransferResult{}}
+	return words{map[pair]clearing.Instruction{}, map[pair]money.TransferResult{}}
 }
 
-func (o *words) instructions(w *World, m *messages.Instructions) {
+func (o *words) instructions(w *World, m *clearing.Instructions) {
 	for i, in := range m.List {
 		key := pair{m.From, m.To, m.First + uint64(i)}
 		if before, known := o.asked[key]; known && before != in {
@@ -29,7 +33,7 @@ func (o *words) instructions(w *World, m *messages.Instructions) {
 	}
 }
 
-func (o *words) receipt(w *World, r *messages.Receipt) {
+func (o *words) receipt(w *World, r *clearing.Receipt) {
 	for i, came := range r.Outcomes {
 		key := pair{r.To, r.From, r.First + uint64(i)}
 		if before, known := o.came[key]; known && !alike(&before, &came) {
@@ -39,6 +43,6 @@ func (o *words) receipt(w *World, r *messages.Receipt) {
 	}
 }
 
-func alike(a, b *messages.TransferResult) bool {
+func alike(a, b *money.TransferResult) bool {
 	return a.Amount == b.Amount && (a.Error == nil) == (b.Error == nil) && (a.Error == nil || *a.Error == *b.Error)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/clock"
 	"github.com/candor-grid/candor/deploy/simulated/network"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // epoch is the beginning of a run. It is not 0, because a time of 0 means never.
@@ -26,7 +27,7 @@ type World struct {
 	nets   uint64 // number of networks before this one
 	active []Event
 	sites  [3]*site
-	asked  map[string]any // request of a bank's log entry: []messages.Transfer or *clearing.Command
+	asked  map[string]any // request of a bank's log entry: []money.Transfer or *clearing.Command
 	words  words
 	flight [3][3]messages.Credits // amount in flight from the first site to the second, at the last computation
 	steps  uint64
@@ -112,7 +113,7 @@ func never() bool { return false }
 
 // transfer sends transfers to a site's bank as its auctioneer, until gone. The bank answers with a result for each,
 // or refuses all.
-func (s *site) transfer(from string, gone func() bool, list []messages.Transfer, answered func([]messages.TransferResult, error)) {
+func (s *site) transfer(from string, gone func() bool, list []money.Transfer, answered func([]money.TransferResult, error)) {
 	tries := 0
 	s.call(from, s.banks, gone, func(r *replica, answer func(any)) {
 		if s.Bug == WaitsForPeers && r.state.(*bankState).clearing.Outstanding() > 0 {
@@ -123,18 +124,18 @@ func (s *site) transfer(from string, gone func() bool, list []messages.Transfer,
 		}
 		r.shell.(*bankLeader).transfer(list, answer)
 	}, func(reply any) {
-		list, _ := reply.([]messages.TransferResult)
+		list, _ := reply.([]money.TransferResult)
 		err, _ := reply.(error)
 		answered(list, err)
 	})
 }
 
 // anew is a planted bug: a repeated charge gets a new number, and does not use the hold.
-func anew(list []messages.Transfer, try int) []messages.Transfer {
+func anew(list []money.Transfer, try int) []money.Transfer {
 	out := slices.Clone(list)
 	for i, t := range list {
-		if t.Kind == messages.Post {
-			out[i].ID, out[i].Kind, out[i].Pending = fmt.Sprint(t.ID, "/", try), messages.Posted, ""
+		if t.Kind == money.Post {
+			out[i].ID, out[i].Kind, out[i].Pending = fmt.Sprint(t.ID, "/", try), money.Posted, ""
 		}
 	}
 	return out

@@ -9,6 +9,8 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // configure writes the configuration of the racks, and the configuration of the agents, which is
@@ -59,11 +61,11 @@ func (s *Site) configuration() embedded.Config {
 	for _, u := range s.plan.Users {
 		c.Accounts = append(c.Accounts, embedded.Account{Name: u, Grant: s.plan.Grant})
 	}
-	c.Markets = []messages.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"map"}}}
+	c.Markets = []market.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"map"}}}
 	c.Nodes = append(c.Nodes, s.node(0))
 	if s.plan.Queue {
-		c.Markets = append(c.Markets, messages.Market{Name: QueueMarket, Mechanism: messages.BatchQueue, Pricing: "pivot", Classes: []messages.Name{QueueMarket}})
-		c.Nodes[0].Slots = append(c.Nodes[0].Slots, messages.ClassSlots{Class: QueueMarket, Slots: 1})
+		c.Markets = append(c.Markets, market.Market{Name: QueueMarket, Mechanism: market.BatchQueue, Pricing: "pivot", Classes: []messages.Name{QueueMarket}})
+		c.Nodes[0].Slots = append(c.Nodes[0].Slots, job.ClassSlots{Class: QueueMarket, Slots: 1})
 	}
 	return c
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity/natsserver"
 	"github.com/candor-grid/candor/deploy/identity/natstest"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 // TestGatewaysCarryRequestsBetweenSites sends requests between two sites whose servers are connected by two clusters
@@ -40,7 +41,7 @@ func TestGatewaysCarryRequestsBetweenSites(t *testing.T) {
 		t.Fatal(err)
 	}
 	west, east := linked(t, l.Sites[0]), linked(t, l.Sites[1])
-	verb := messages.PeerVerb{Actor: messages.Bank, Verb: messages.VerbInstruct}
+	verb := clearing.PeerVerb{Actor: messages.Bank, Verb: clearing.VerbInstruct}
 	if _, err := east.Subscribe(messages.Subject("east", verb.Actor, verb.Verb, "*"), func(m *nats.Msg) { _ = m.Respond(m.Data) }); err != nil {
 		t.Fatal(err)
 	}

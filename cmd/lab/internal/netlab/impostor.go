@@ -10,6 +10,7 @@ import (
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 )
 
 // Impostor sends messages in the name of a site without hosts. It has a NATS server that obeys no rules, the
@@ -70,14 +71,14 @@ func (i *Impostor) linked(context.Context) error {
 
 // Subject returns the subject of a request from the site to the peer, or from the peer to the site.
 func (i *Impostor) Subject(actor, verb string) string {
-	return messages.PeerVerb{Actor: actor, Verb: verb}.Subject(i.Name, i.To)
+	return clearingmsg.PeerVerb{Actor: actor, Verb: verb}.Subject(i.Name, i.To)
 }
 
 // Answer makes the impostor answer the peer's requests, by verb.
 func (i *Impostor) Answer(actor string, handlers map[string]bus.Handler) error {
 	service := bus.Service{Name: "candor-impostor-" + actor, Version: "1.0.0"}
 	for verb, handle := range handlers {
-		service.Endpoints = append(service.Endpoints, bus.Endpoint{Name: verb, Subject: messages.PeerVerb{Actor: actor, Verb: verb}.Subject(i.To, i.Name), Handle: handle})
+		service.Endpoints = append(service.Endpoints, bus.Endpoint{Name: verb, Subject: clearingmsg.PeerVerb{Actor: actor, Verb: verb}.Subject(i.To, i.Name), Handle: handle})
 	}
 	_, err := i.Serve(service)
 	return err

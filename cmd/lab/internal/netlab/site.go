@@ -14,6 +14,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // Plan describes a site.
@@ -133,7 +134,7 @@ func (s *Site) urlOf(h *Host) string {
 }
 
 // Markets returns the initial markets of the site.
-func (s *Site) Markets() []messages.Market { return s.configuration().Markets }
+func (s *Site) Markets() []market.Market { return s.configuration().Markets }
 
 // Start starts every host and returns when all of them serve and every node is up.
 func (s *Site) Start(ctx context.Context) error {
@@ -257,7 +258,7 @@ func (s *Site) AwaitBack(ctx context.Context, operator bus.Bus, h *Host, since t
 // awaitNodes reads since when each node is up, until enough returns true.
 func (s *Site) awaitNodes(ctx context.Context, operator bus.Bus, enough func(map[messages.Name]messages.Time) error) error {
 	return Until(ctx, func(ctx context.Context) error {
-		reply, err := bus.Call[messages.NodesReply](ctx, operator, messages.Subject(s.Name, messages.Auctioneer, messages.VerbNodes, Operator), messages.Empty{})
+		reply, err := bus.Call[market.NodesReply](ctx, operator, messages.Subject(s.Name, messages.Auctioneer, messages.VerbNodes, Operator), messages.Empty{})
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // Commands returns the commands about accounts and about moving credits between them. predict
@@ -55,11 +56,11 @@ during a submission, the hold ends by itself within the hour.`,
 // showAccount asks the bank to change an account. Then it shows the account, with the members that the caller may
 // see.
 func showAccount(ctx context.Context, a *cli.App, s *cli.Session, verb string, request any) error {
-	reply, err := cli.Call[messages.AccountReply](ctx, s, messages.Bank, verb, request)
+	reply, err := cli.Call[money.AccountReply](ctx, s, messages.Bank, verb, request)
 	if err != nil {
 		return err
 	}
-	if whole, err := cli.Call[messages.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: reply.Account}); err == nil {
+	if whole, err := cli.Call[money.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, money.AccountRequest{Account: reply.Account}); err == nil {
 		reply = whole
 	}
 	return a.Show(reply, func(p *cli.Page) { writeAccount(p, reply) })
@@ -69,7 +70,7 @@ func accounts(ctx context.Context, a *cli.App, s *cli.Session, args []string) er
 	if len(args) > 0 {
 		return cli.Usagef("--all lists every account: leave out %q", args[0])
 	}
-	reply, err := allAccounts(ctx, s, messages.AccountsRequest{})
+	reply, err := allAccounts(ctx, s, money.AccountsRequest{})
 	if err != nil {
 		return err
 	}
@@ -77,9 +78,9 @@ func accounts(ctx context.Context, a *cli.App, s *cli.Session, args []string) er
 }
 
 // allAccounts reads all pages of the list of accounts and joins them.
-func allAccounts(ctx context.Context, s *cli.Session, r messages.AccountsRequest) (all messages.AccountsReply, err error) {
+func allAccounts(ctx context.Context, s *cli.Session, r money.AccountsRequest) (all money.AccountsReply, err error) {
 	for {
-		reply, err := cli.Call[messages.AccountsReply](ctx, s, messages.Bank, messages.VerbAccounts, r)
+		reply, err := cli.Call[money.AccountsReply](ctx, s, messages.Bank, messages.VerbAccounts, r)
 		if err != nil {
 			return all, err
 		}
@@ -107,7 +108,7 @@ until the job has ended.`,
 		Example: `  candor grant alice 100 --account operator --reason 'spring allocation'
   candor grant climate 5000 --expires 2027-01-01`,
 		RunE: a.Operating(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
-			r := messages.GrantRequest{Key: cmp.Or(key, rand.Text()), Account: args[0], Amount: amount, Reason: reason}
+			r := money.GrantRequest{Key: cmp.Or(key, rand.Text()), Account: args[0], Amount: amount, Reason: reason}
 			if span, ok := cli.Span(strings.TrimPrefix(expires, "in ")); ok { // counts from when the bank gets the request
 				r.Lasts = messages.Duration(span)
 			} else if at, err := a.Future("--expires", expires); err != nil {
@@ -120,7 +121,7 @@ until the job has ended.`,
 					return err
 				}
 			}
-			return askKeyed(ctx, a, s, messages.VerbGrant, r.Key, "grant", r, func(p *cli.Page, reply messages.AccountReply) {
+			return askKeyed(ctx, a, s, messages.VerbGrant, r.Key, "grant", r, func(p *cli.Page, reply money.AccountReply) {
 				writeGranted(p, r, reply)
 			})
 		})),
@@ -135,7 +136,7 @@ until the job has ended.`,
 
 // confirmAccount asks the user whether to open an account that the bank does not know. The name may be misspelt.
 func confirmAccount(ctx context.Context, a *cli.App, s *cli.Session, name messages.Name) error {
-	_, err := cli.Call[messages.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: name})
+	_, err := cli.Call[money.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, money.AccountRequest{Account: name})
 	if messages.KindOf(err) != messages.NotFound {
 		return nil // the grant itself reports any other error
 	}

@@ -8,12 +8,15 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // showHeld shows an account with the holds on its credits. For recent holds, only the auctioneer knows the number of
 // the job.
 func showHeld(ctx context.Context, a *cli.App, s *cli.Session, name messages.Name) error {
-	reply, err := cli.Call[messages.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: name, Holds: true})
+	reply, err := cli.Call[money.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, money.AccountRequest{Account: name, Holds: true})
 	if err != nil {
 		return err
 	}
@@ -36,10 +39,10 @@ type holders struct {
 
 // number fills in the job numbers of holds. It returns whether it saw the jobs of all users, and whether the
 // auctioneer answered.
-func (h *holders) number(ctx context.Context, s *cli.Session, list []messages.PendingHold, all bool) (every, answered bool) {
-	q := messages.JobsRequest{All: all, Active: true}
+func (h *holders) number(ctx context.Context, s *cli.Session, list []money.PendingHold, all bool) (every, answered bool) {
+	q := job.JobsRequest{All: all, Active: true}
 	jobs := map[string]messages.JobID{}
-	answered = eachJob(ctx, quickly(s), &q, 0, func(j *messages.JobSummary) { jobs[j.Hold] = j.Job })
+	answered = eachJob(ctx, quickly(s), &q, 0, func(j *job.JobSummary) { jobs[j.Hold] = j.Job })
 	for i := range list {
 		if job := jobs[list[i].ID]; job != 0 {
 			list[i].Job = job
@@ -49,12 +52,12 @@ func (h *holders) number(ctx context.Context, s *cli.Session, list []messages.Pe
 }
 
 // of returns what a hold is for, and when it ends.
-func (h *holders) of(p *cli.Page, hold *messages.PendingHold) (what, ends string) {
+func (h *holders) of(p *cli.Page, hold *money.PendingHold) (what, ends string) {
 	at := "when " + terminal.Safe(hold.By) + " resolves it"
 	if hold.Expires != 0 {
 		at = "at " + p.At(hold.Expires)
 	}
-	site, toPeer := strings.CutPrefix(hold.Payee, messages.PeerAccountPrefix)
+	site, toPeer := strings.CutPrefix(hold.Payee, clearing.PeerAccountPrefix)
 	switch {
 	case hold.Job != 0 && toPeer:
 		return fmt.Sprintf("job %d at site %s", hold.Job, terminal.Safe(site)), "when " + terminal.Safe(site) + " charges, or " + at
@@ -63,7 +66,7 @@ func (h *holders) of(p *cli.Page, hold *messages.PendingHold) (what, ends string
 	case toPeer && hold.Expires == 0:
 		return "a payment to site " + terminal.Safe(site), "when the site has answered"
 	case toPeer:
-		return fmt.Sprintf("authorisation %s for site %s", terminal.Safe(strings.TrimPrefix(hold.ID, messages.AuthorisationHold)), terminal.Safe(site)), at
+		return fmt.Sprintf("authorisation %s for site %s", terminal.Safe(strings.TrimPrefix(hold.ID, clearing.AuthorisationHold)), terminal.Safe(site)), at
 	case !strings.HasPrefix(hold.ID, "job/"):
 		return terminal.Safe(hold.Payee), at
 	case !h.answered:
@@ -75,7 +78,7 @@ func (h *holders) of(p *cli.Page, hold *messages.PendingHold) (what, ends string
 }
 
 // writeHolds lists the holds on an account: the amounts, and what each hold is for.
-func writeHolds(p *cli.Page, r messages.AccountReply, h holders) {
+func writeHolds(p *cli.Page, r money.AccountReply, h holders) {
 	if len(r.Pending) == 0 {
 		return
 	}

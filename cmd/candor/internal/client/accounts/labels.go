@@ -7,18 +7,20 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // selectors parses the labels that the command line gives.
-func selectors(o *statementOptions) (out []messages.LabelSelector, err error) {
+func selectors(o *statementOptions) (out []job.LabelSelector, err error) {
 	for _, text := range o.labels {
-		selector, err := messages.ParseLabelSelector(text)
+		selector, err := job.ParseLabelSelector(text)
 		if err != nil {
 			return nil, cli.Usagef("--label: %s", messages.Detail(err))
 		}
 		out = append(out, selector)
 	}
-	if o.byLabel != "" && messages.CheckLabel(o.byLabel, "") != nil {
+	if o.byLabel != "" && job.CheckLabel(o.byLabel, "") != nil {
 		return nil, cli.Usagef("--by-label %q: is not the name of a label", o.byLabel)
 	}
 	return out, nil
@@ -26,11 +28,11 @@ func selectors(o *statementOptions) (out []messages.LabelSelector, err error) {
 
 // labelsOf returns the labels of the job that an entry charged. Credits that are only held are not a cost, so a hold
 // has no labels here.
-func labelsOf(e messages.Entry) messages.Labels {
+func labelsOf(e money.Entry) job.Labels {
 	if e.Job == 0 || e.Change == 0 {
 		return nil
 	}
-	return messages.LabelsOf(e.Reason)
+	return job.LabelsOf(e.Reason)
 }
 
 // labelCosts is the cost of an account's jobs, summed by the value of one label.
@@ -50,7 +52,7 @@ type labelCost struct {
 }
 
 // byLabel sums up what jobs cost, the dearest value first.
-func byLabel(r messages.StatementReply, name string) labelCosts {
+func byLabel(r money.StatementReply, name string) labelCosts {
 	out := labelCosts{Account: r.Account, Label: name, Values: []labelCost{}, More: r.More}
 	jobs := map[string]map[messages.JobID]bool{}
 	cost := map[string]messages.Credits{}
@@ -98,7 +100,7 @@ func writeCosts(p *cli.Page, c labelCosts) {
 }
 
 // writeLabelled writes the entries of the jobs with the given labels, and their sum.
-func writeLabelled(p *cli.Page, r messages.StatementReply, labels []string, facts map[messages.JobID]jobFacts) {
+func writeLabelled(p *cli.Page, r money.StatementReply, labels []string, facts map[messages.JobID]jobFacts) {
 	p.Printf("%s  jobs with label %s\n", p.Bold("Account "+r.Account), terminal.Safe(strings.Join(labels, ", ")))
 	if !entries(p, r.Entries, facts) {
 		return

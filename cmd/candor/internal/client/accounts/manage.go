@@ -7,6 +7,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 func memberCommand(a *cli.App) *cobra.Command {
@@ -25,7 +26,7 @@ func memberAdd(a *cli.App) *cobra.Command {
 		Long: `Make an account a member of a project. By default the member may spend the
 credits of the project on jobs, without a limit.`,
 		Example: "  candor account member add climate alice\n  candor project member add climate bob --role auditor\n  candor project member add climate carol --limit 50",
-	}, func(r *messages.MemberRequest, _ []string) error {
+	}, func(r *money.MemberRequest, _ []string) error {
 		if role != "" {
 			if err := setRole(r, role); err != nil {
 				return err
@@ -46,7 +47,7 @@ func memberRemove(a *cli.App) *cobra.Command {
 		Use:     "remove PROJECT ACCOUNT",
 		Short:   "remove a member from a project (owners, operators)",
 		Example: "  candor account member remove climate alice",
-	}, func(r *messages.MemberRequest, _ []string) error {
+	}, func(r *money.MemberRequest, _ []string) error {
 		r.Remove = true
 		return nil
 	})
@@ -54,10 +55,10 @@ func memberRemove(a *cli.App) *cobra.Command {
 
 // changeMember runs a command that changes the part of a member in a project. The first argument is the project, the
 // second one the member.
-func changeMember(a *cli.App, cmd *cobra.Command, change func(r *messages.MemberRequest, args []string) error) *cobra.Command {
+func changeMember(a *cli.App, cmd *cobra.Command, change func(r *money.MemberRequest, args []string) error) *cobra.Command {
 	cmd.ValidArgsFunction = a.CompleteAccounts()
 	cmd.RunE = a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-		r := messages.MemberRequest{Account: args[0], Member: args[1]}
+		r := money.MemberRequest{Account: args[0], Member: args[1]}
 		if err := change(&r, args); err != nil {
 			return err
 		}
@@ -66,9 +67,9 @@ func changeMember(a *cli.App, cmd *cobra.Command, change func(r *messages.Member
 	return cmd
 }
 
-func setRole(r *messages.MemberRequest, text string) error {
-	var role messages.Role
-	if err := role.UnmarshalText([]byte(text)); err != nil || role == messages.RoleSelf {
+func setRole(r *money.MemberRequest, text string) error {
+	var role money.Role
+	if err := role.UnmarshalText([]byte(text)); err != nil || role == money.RoleSelf {
 		return cli.Usagef("role %q: use member, owner or auditor", text)
 	}
 	r.Role = &role
@@ -76,7 +77,7 @@ func setRole(r *messages.MemberRequest, text string) error {
 }
 
 // setLimit sets a member's limit. The text "none" removes the limit.
-func setLimit(r *messages.MemberRequest, text string) error {
+func setLimit(r *money.MemberRequest, text string) error {
 	r.Limit = new(messages.Credits)
 	if text == "none" {
 		return nil
@@ -111,7 +112,7 @@ Only an operator unfreezes an account that an operator froze.`,
 		cmd.Example = "  candor account unfreeze climate"
 	}
 	cmd.RunE = a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-		return showAccount(ctx, a, s, messages.VerbFreeze, messages.FreezeRequest{Account: args[0], Frozen: frozen, Reason: reason})
+		return showAccount(ctx, a, s, money.VerbFreeze, money.FreezeRequest{Account: args[0], Frozen: frozen, Reason: reason})
 	})
 	return cmd
 }
@@ -123,7 +124,7 @@ func creditCommand(a *cli.App) *cobra.Command {
 		Short:   "set how far below zero the balance may go (operators)",
 		Example: "  candor account credit climate 500 --reason 'until the grant comes'\n  candor account credit climate 0",
 		RunE: a.Operating(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
-			return showAccount(ctx, a, s, messages.VerbCredit, messages.CreditRequest{Account: args[0], Credit: amount, Reason: reason})
+			return showAccount(ctx, a, s, money.VerbCredit, money.CreditRequest{Account: args[0], Credit: amount, Reason: reason})
 		})),
 		ValidArgsFunction: a.CompleteAccounts(),
 	}

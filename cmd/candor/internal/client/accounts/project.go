@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 func projectCommand(a *cli.App) *cobra.Command {
@@ -36,11 +37,11 @@ same command on an existing project changes the title and adds owners. An owner
 needs no account of credits. The command says which owners have none.`,
 		Example: "  candor project create climate --owner alice --owner bob \\\n      --title 'Climate models'",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
-			if err := showAccount(ctx, a, s, messages.VerbProject, messages.ProjectRequest{Account: args[0], Title: title, Owners: owners}); err != nil {
+			if err := showAccount(ctx, a, s, money.VerbProject, money.ProjectRequest{Account: args[0], Title: title, Owners: owners}); err != nil {
 				return err
 			}
 			for _, owner := range owners {
-				if _, err := cli.Call[messages.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: owner}); messages.KindOf(err) == messages.NotFound {
+				if _, err := cli.Call[money.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, money.AccountRequest{Account: owner}); messages.KindOf(err) == messages.NotFound {
 					a.Tell(fmt.Sprintf("candor project create: owner %s has no account of credits; if the name is wrong, candor project member remove %s %s takes the owner out", owner, args[0], owner))
 				}
 			}
@@ -59,7 +60,7 @@ func projectShow(a *cli.App) *cobra.Command {
 		Short:   "show a project: credits, members, limits",
 		Example: "  candor project show climate\n  candor project show climate --json | jq '.roles[]'",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-			return cli.Ask(ctx, a, s, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: args[0]}, writeAccount)
+			return cli.Ask(ctx, a, s, messages.Bank, messages.VerbAccount, money.AccountRequest{Account: args[0]}, writeAccount)
 		}),
 		ValidArgsFunction: a.CompleteAccounts(),
 	}
@@ -72,7 +73,7 @@ func projectList(a *cli.App) *cobra.Command {
 		Short:   "list the projects that you have a part in",
 		Example: "  candor project list\n  candor project list --all",
 		RunE: a.OnlineAs(func() bool { return all }, func(ctx context.Context, s *cli.Session, _ []string) error {
-			reply, err := allAccounts(ctx, s, messages.AccountsRequest{Projects: true})
+			reply, err := allAccounts(ctx, s, money.AccountsRequest{Projects: true})
 			if err != nil {
 				return err
 			}
@@ -90,7 +91,7 @@ func projectLimit(a *cli.App) *cobra.Command {
 		Long: `Limit the credits of a project that a member may spend and hold. All that the
 member ever spent counts. To let the member spend more, raise the limit.`,
 		Example: "  candor project limit climate bob 50\n  candor project limit climate bob none",
-	}, func(r *messages.MemberRequest, args []string) error { return setLimit(r, args[2]) })
+	}, func(r *money.MemberRequest, args []string) error { return setLimit(r, args[2]) })
 }
 
 func projectRole(a *cli.App) *cobra.Command {
@@ -100,5 +101,5 @@ func projectRole(a *cli.App) *cobra.Command {
 		Long: `Members spend credits of the project on their jobs. Owners also manage the
 project and transfer credits from it. Auditors only see the account.`,
 		Example: "  candor project role climate bob owner\n  candor project role climate carol auditor",
-	}, func(r *messages.MemberRequest, args []string) error { return setRole(r, args[2]) })
+	}, func(r *money.MemberRequest, args []string) error { return setRole(r, args[2]) })
 }

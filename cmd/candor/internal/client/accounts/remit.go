@@ -10,6 +10,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 func remitCommand(a *cli.App) *cobra.Command {
@@ -37,8 +38,8 @@ of least_visit in the site's configuration (0.01 credits).`,
 			if err != nil {
 				return err
 			}
-			r := messages.RemitRequest{Key: cmp.Or(m.key, rand.Text()), Account: m.from, Peer: peer, Payee: payee, Amount: amount, Reason: m.reason}
-			return askKeyed(ctx, a, s, messages.VerbRemit, r.Key, "remit", r, func(p *cli.Page, reply messages.ClearingReply) {
+			r := clearing.RemitRequest{Key: cmp.Or(m.key, rand.Text()), Account: m.from, Peer: peer, Payee: payee, Amount: amount, Reason: m.reason}
+			return askKeyed(ctx, a, s, clearing.VerbRemit, r.Key, "remit", r, func(p *cli.Page, reply clearing.ClearingReply) {
 				p.Printf("Set aside %s for %s at %s", cli.Credits(amount), r.Payee, r.Peer)
 				writeAsked(p, reply, peer)
 			})
@@ -58,7 +59,7 @@ func accountAt(text string) (account, site messages.Name, err error) {
 }
 
 // writeAsked writes the end of a sentence about a request to a peer's bank: the number of the request.
-func writeAsked(p *cli.Page, r messages.ClearingReply, peer messages.Name) {
+func writeAsked(p *cli.Page, r clearing.ClearingReply, peer messages.Name) {
 	if r.Number == 0 {
 		p.Printf("; the bank of %s was asked before\n", peer)
 		return
@@ -86,9 +87,9 @@ project needs a limit in it (candor project member --limit).`,
 			if !ok {
 				return cli.Usagef("--for %q: write a length of time, like 12h or 2d", lasting)
 			}
-			r := messages.AuthoriseRequest{Key: cmp.Or(m.key, rand.Text()), Account: m.from, Peer: args[0], Amount: amount,
+			r := clearing.AuthoriseRequest{Key: cmp.Or(m.key, rand.Text()), Account: m.from, Peer: args[0], Amount: amount,
 				Interval: messages.Duration(interval), Reason: m.reason}
-			return askKeyed(ctx, a, s, messages.VerbAuthorise, r.Key, "authorise", r, func(p *cli.Page, reply messages.SignedAuthorisation) {
+			return askKeyed(ctx, a, s, clearing.VerbAuthorise, r.Key, "authorise", r, func(p *cli.Page, reply clearing.SignedAuthorisation) {
 				r := reply.Authorisation
 				p.Printf("Site %s may charge %s once, up to %s, until %s\n", r.Peer, r.Account, cli.Credits(r.Amount), p.At(r.Ends()))
 				p.Fields("Authorisation", r.ID, "Free again", p.At(r.Frees())+" at the latest")
@@ -110,7 +111,7 @@ charge. An owner of a project, and an operator, can revoke what a member set
 aside: candor account NAME lists it.`,
 		Example: "  candor revoke alice/k2",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-			reply, err := cli.CallKeyed[messages.ClearingReply](ctx, s, messages.Bank, messages.VerbRevoke, messages.RevokeRequest{ID: args[0]})
+			reply, err := cli.CallKeyed[clearing.ClearingReply](ctx, s, messages.Bank, clearing.VerbRevoke, clearing.RevokeRequest{ID: args[0]})
 			if err != nil {
 				return err
 			}

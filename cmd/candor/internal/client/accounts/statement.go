@@ -9,6 +9,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 func statementCommand(a *cli.App) *cobra.Command {
@@ -60,7 +61,7 @@ type statementOptions struct {
 }
 
 func statement(ctx context.Context, a *cli.App, s *cli.Session, o *statementOptions, args []string) error {
-	r := messages.StatementRequest{Account: cmp.Or(o.project, optional(args))}
+	r := money.StatementRequest{Account: cmp.Or(o.project, optional(args))}
 	var err error
 	if r.From, err = a.Instant("--from", o.from); err != nil {
 		return err
@@ -85,14 +86,14 @@ func statement(ctx context.Context, a *cli.App, s *cli.Session, o *statementOpti
 	}
 	nameJobs(reply.Entries)
 	if o.project != "" {
-		reply.Entries = slices.DeleteFunc(reply.Entries, func(e messages.Entry) bool { return e.Member != s.Account })
+		reply.Entries = slices.DeleteFunc(reply.Entries, func(e money.Entry) bool { return e.Member != s.Account })
 	}
 	want, err := selectors(o)
 	if err != nil {
 		return err
 	}
 	if len(want) > 0 {
-		reply.Entries = slices.DeleteFunc(reply.Entries, func(e messages.Entry) bool { return !labelsOf(e).Fit(want) })
+		reply.Entries = slices.DeleteFunc(reply.Entries, func(e money.Entry) bool { return !labelsOf(e).Fit(want) })
 	}
 	if o.byLabel != "" {
 		costs := byLabel(reply, o.byLabel)
@@ -117,13 +118,13 @@ func statement(ctx context.Context, a *cli.App, s *cli.Session, o *statementOpti
 }
 
 // statementOf reads the newest entries, at most limit of them; with limit 0, all.
-func statementOf(ctx context.Context, s *cli.Session, r messages.StatementRequest, limit int) (all messages.StatementReply, err error) {
+func statementOf(ctx context.Context, s *cli.Session, r money.StatementRequest, limit int) (all money.StatementReply, err error) {
 	if limit == 0 {
 		return FullStatement(ctx, s, r)
 	}
 	for r.Newest = true; ; {
 		r.Limit = min(limit-len(all.Entries), cli.MaxPage)
-		reply, err := cli.Call[messages.StatementReply](ctx, s, messages.Bank, messages.VerbStatement, r)
+		reply, err := cli.Call[money.StatementReply](ctx, s, messages.Bank, messages.VerbStatement, r)
 		if err != nil {
 			return all, err
 		}
@@ -138,10 +139,10 @@ func statementOf(ctx context.Context, s *cli.Session, r messages.StatementReques
 }
 
 // FullStatement reads all pages of a statement and joins them.
-func FullStatement(ctx context.Context, s *cli.Session, r messages.StatementRequest) (messages.StatementReply, error) {
-	var all messages.StatementReply
+func FullStatement(ctx context.Context, s *cli.Session, r money.StatementRequest) (money.StatementReply, error) {
+	var all money.StatementReply
 	for r.Limit = cli.MaxPage; ; {
-		reply, err := cli.Call[messages.StatementReply](ctx, s, messages.Bank, messages.VerbStatement, r)
+		reply, err := cli.Call[money.StatementReply](ctx, s, messages.Bank, messages.VerbStatement, r)
 		if err != nil {
 			return all, err
 		}
@@ -158,7 +159,7 @@ func FullStatement(ctx context.Context, s *cli.Session, r messages.StatementRequ
 
 // nameJobs fills in the job's number in entries that make a hold. Later entries about the same hold have the number,
 // perhaps on another page.
-func nameJobs(entries []messages.Entry) {
+func nameJobs(entries []money.Entry) {
 	jobs := map[string]messages.JobID{}
 	for _, e := range slices.Backward(entries) {
 		if e.Pending != "" && e.Job != 0 {
@@ -166,7 +167,7 @@ func nameJobs(entries []messages.Entry) {
 		}
 	}
 	for i := range entries {
-		if e := &entries[i]; e.Kind == messages.Hold && e.Job == 0 {
+		if e := &entries[i]; e.Kind == money.Hold && e.Job == 0 {
 			e.Job = jobs[e.Transfer]
 		}
 	}

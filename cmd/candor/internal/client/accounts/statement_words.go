@@ -9,6 +9,8 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // jobFacts is what a statement says about a job and the bank does not know.
@@ -24,7 +26,7 @@ const factsWithin = 2 * time.Second
 
 // jobsOf asks the auctioneer about the jobs of a statement. The result has no job that the auctioneer does not know,
 // and is empty if it does not answer.
-func jobsOf(ctx context.Context, s *cli.Session, r messages.StatementReply) map[messages.JobID]jobFacts {
+func jobsOf(ctx context.Context, s *cli.Session, r money.StatementReply) map[messages.JobID]jobFacts {
 	facts := map[messages.JobID]jobFacts{}
 	low, high := bounds(r.Entries)
 	if high == 0 {
@@ -35,8 +37,8 @@ func jobsOf(ctx context.Context, s *cli.Session, r messages.StatementReply) map[
 	for _, m := range cli.SiteMarkets(ctx, s) {
 		mechanisms[m.Market.Name] = m.Market.Mechanism
 	}
-	q := messages.JobsRequest{All: r.Account != s.Account, Before: high + 1}
-	eachJob(ctx, s, &q, low, func(j *messages.JobSummary) { facts[j.Job] = factsOf(j, mechanisms) })
+	q := job.JobsRequest{All: r.Account != s.Account, Before: high + 1}
+	eachJob(ctx, s, &q, low, func(j *job.JobSummary) { facts[j.Job] = factsOf(j, mechanisms) })
 	return facts
 }
 
@@ -49,10 +51,10 @@ func quickly(s *cli.Session) *cli.Session {
 
 // eachJob reads the auctioneer's jobs, the newest first. It stops below job low, or after maxFactPages pages. It sets
 // q.All to false if the caller may see only its own jobs. It returns whether all jobs were read.
-func eachJob(ctx context.Context, s *cli.Session, q *messages.JobsRequest, low messages.JobID, do func(*messages.JobSummary)) (all bool) {
+func eachJob(ctx context.Context, s *cli.Session, q *job.JobsRequest, low messages.JobID, do func(*job.JobSummary)) (all bool) {
 	q.Limit = cli.MaxPage
 	for range maxFactPages {
-		reply, err := cli.Call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, *q)
+		reply, err := cli.Call[job.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, *q)
 		if err != nil && q.All { // only operators may see all jobs; ask for the caller's own jobs
 			q.All = false
 			continue
@@ -70,7 +72,7 @@ func eachJob(ctx context.Context, s *cli.Session, q *messages.JobsRequest, low m
 }
 
 // factsOf returns the facts about a job. They lack the mechanism if the market is at another site.
-func factsOf(j *messages.JobSummary, mechanisms map[messages.Name]string) jobFacts {
+func factsOf(j *job.JobSummary, mechanisms map[messages.Name]string) jobFacts {
 	if j.Away != nil {
 		return jobFacts{name: j.Name, market: j.Market + " at " + j.Away.Site}
 	}
@@ -81,7 +83,7 @@ func factsOf(j *messages.JobSummary, mechanisms map[messages.Name]string) jobFac
 const maxFactPages = 10
 
 // bounds returns the smallest and the largest job number of the entries.
-func bounds(entries []messages.Entry) (low, high messages.JobID) {
+func bounds(entries []money.Entry) (low, high messages.JobID) {
 	for _, e := range entries {
 		if e.Job != 0 && (low == 0 || e.Job < low) {
 			low = e.Job
@@ -93,9 +95,9 @@ func bounds(entries []messages.Entry) (low, high messages.JobID) {
 
 // inWords says why an entry exists. The number of its job is in the next column. The reason of a payment to another
 // site ends in a colon if the user gave no reason; inWords removes that colon.
-func inWords(e messages.Entry, facts map[messages.JobID]jobFacts) string {
+func inWords(e money.Entry, facts map[messages.JobID]jobFacts) string {
 	job := facts[e.Job].words()
-	if e.Kind == messages.Hold && e.Reason != "" {
+	if e.Kind == money.Hold && e.Reason != "" {
 		job = "" // the reason names the job and its market
 	}
 	parts := []string{happened(e), job, strings.TrimRight(e.Reason, ": ")}
@@ -115,13 +117,13 @@ func (f jobFacts) words() string {
 }
 
 // happened returns a phrase that says what an entry did.
-func happened(e messages.Entry) string {
+func happened(e money.Entry) string {
 	switch e.Kind {
-	case messages.Hold:
+	case money.Hold:
 		return held(e)
-	case messages.Post:
+	case money.Post:
 		return ofHold(e)
-	case messages.Void:
+	case money.Void:
 		if e.By == "" {
 			return fmt.Sprintf("%v came back", -e.Hold)
 		}
@@ -130,7 +132,7 @@ func happened(e messages.Entry) string {
 	return moved(e)
 }
 
-func held(e messages.Entry) string {
+func held(e money.Entry) string {
 	text := "set aside"
 	if e.Member != "" {
 		text += " for " + e.Member
@@ -139,7 +141,7 @@ func held(e messages.Entry) string {
 }
 
 // ofHold says how many of the credits of a hold were charged, and how many came back.
-func ofHold(e messages.Entry) string {
+func ofHold(e money.Entry) string {
 	if e.Change >= 0 && e.Hold == 0 {
 		return "received"
 	}
@@ -154,7 +156,7 @@ func ofHold(e messages.Entry) string {
 }
 
 // moved says why credits moved at once, without a hold. The beginning of the transfer's identifier names the reason.
-func moved(e messages.Entry) string {
+func moved(e money.Entry) string {
 	ground, _, _ := strings.Cut(strings.TrimPrefix(e.Transfer, "$"), "/")
 	if !strings.HasPrefix(e.Transfer, "$") {
 		ground = ""

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 const credit = messages.Credit
@@ -14,25 +15,25 @@ func someFacts() map[messages.JobID]jobFacts {
 
 // entriesOfEveryKind has an entry for each reason for which credits move, and the words for it.
 var entriesOfEveryKind = []struct {
-	entry messages.Entry
+	entry money.Entry
 	words string
 }{
-	{messages.Entry{Transfer: "$grant/ops/1", By: "ops", Change: 5, Reason: "spring"}, "granted by ops: spring"},
-	{messages.Entry{Transfer: "$withdraw/ops/1", By: "ops", Change: -5, Reason: "too much"}, "withdrawn by ops: too much"},
-	{messages.Entry{Transfer: "$correct/x", Pending: "x", By: "ops", Change: 5, Reason: "fault"}, "correction by ops of x: fault"},
-	{messages.Entry{Transfer: "$return/9", Pending: "$grant/ops/1", Change: -5, Reason: "the grant expired"}, "unspent of grant ops/1: the grant expired"},
-	{messages.Entry{Transfer: "$pay/bob/1", By: "bob", Change: 5}, "received from bob"},
-	{messages.Entry{Transfer: "$pay/bob/1", By: "bob", Change: -5}, "transferred by bob"},
-	{messages.Entry{Transfer: "grant/ops/1", Change: 5, Reason: "externality of job 9"}, "externality of job 9"},
-	{messages.Entry{Kind: messages.Hold, Hold: 2 * credit, Member: "bob", Job: 103}, "set aside for bob: flights on main (proportional)"},
-	{messages.Entry{Kind: messages.Hold, Hold: 2 * credit, Job: 103, Reason: "budget of job flights (market main)"}, "set aside: budget of job flights (market main)"},
-	{messages.Entry{Kind: messages.Post, Hold: -3 * credit, Change: -2 * credit, Job: 103, Reason: "late"}, "2 of 3 charged, 1 came back: flights on main (proportional): late"},
-	{messages.Entry{Kind: messages.Post, Hold: -3 * credit, Change: -3 * credit}, "all 3 charged"},
-	{messages.Entry{Kind: messages.Post, Hold: -3 * credit, Change: -3 * credit, Reason: "pay confirmed by site east: "}, "all 3 charged: pay confirmed by site east"},
-	{messages.Entry{Kind: messages.Post, Hold: -3 * credit}, "nothing charged, 3 came back"},
-	{messages.Entry{Kind: messages.Post, Change: 2 * credit}, "received"},
-	{messages.Entry{Kind: messages.Void, Hold: -3 * credit, By: "$auctioneer", Reason: "cancelled"}, "nothing charged, 3 came back: cancelled"},
-	{messages.Entry{Kind: messages.Void, Hold: -3 * credit, Reason: "the hold expired"}, "3 came back: the hold expired"},
+	{money.Entry{Transfer: "$grant/ops/1", By: "ops", Change: 5, Reason: "spring"}, "granted by ops: spring"},
+	{money.Entry{Transfer: "$withdraw/ops/1", By: "ops", Change: -5, Reason: "too much"}, "withdrawn by ops: too much"},
+	{money.Entry{Transfer: "$correct/x", Pending: "x", By: "ops", Change: 5, Reason: "fault"}, "correction by ops of x: fault"},
+	{money.Entry{Transfer: "$return/9", Pending: "$grant/ops/1", Change: -5, Reason: "the grant expired"}, "unspent of grant ops/1: the grant expired"},
+	{money.Entry{Transfer: "$pay/bob/1", By: "bob", Change: 5}, "received from bob"},
+	{money.Entry{Transfer: "$pay/bob/1", By: "bob", Change: -5}, "transferred by bob"},
+	{money.Entry{Transfer: "grant/ops/1", Change: 5, Reason: "externality of job 9"}, "externality of job 9"},
+	{money.Entry{Kind: money.Hold, Hold: 2 * credit, Member: "bob", Job: 103}, "set aside for bob: flights on main (proportional)"},
+	{money.Entry{Kind: money.Hold, Hold: 2 * credit, Job: 103, Reason: "budget of job flights (market main)"}, "set aside: budget of job flights (market main)"},
+	{money.Entry{Kind: money.Post, Hold: -3 * credit, Change: -2 * credit, Job: 103, Reason: "late"}, "2 of 3 charged, 1 came back: flights on main (proportional): late"},
+	{money.Entry{Kind: money.Post, Hold: -3 * credit, Change: -3 * credit}, "all 3 charged"},
+	{money.Entry{Kind: money.Post, Hold: -3 * credit, Change: -3 * credit, Reason: "pay confirmed by site east: "}, "all 3 charged: pay confirmed by site east"},
+	{money.Entry{Kind: money.Post, Hold: -3 * credit}, "nothing charged, 3 came back"},
+	{money.Entry{Kind: money.Post, Change: 2 * credit}, "received"},
+	{money.Entry{Kind: money.Void, Hold: -3 * credit, By: "$auctioneer", Reason: "cancelled"}, "nothing charged, 3 came back: cancelled"},
+	{money.Entry{Kind: money.Void, Hold: -3 * credit, Reason: "the hold expired"}, "3 came back: the hold expired"},
 }
 
 func TestEveryMovementHasAReason(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // payment holds the flags of commands that pay from an account that the user chooses.
@@ -31,8 +32,8 @@ project that you own. Credits that expire keep their expiry. A second transfer
 with the same --key transfers nothing more.`,
 		Example: "  candor transfer bob 5 --reason 'thanks for the data'\n  candor transfer bob 100 --from climate",
 		RunE: a.Online(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
-			r := messages.PayRequest{Key: cmp.Or(m.key, rand.Text()), From: m.from, To: args[0], Amount: amount, Reason: m.reason}
-			return askKeyed(ctx, a, s, messages.VerbPay, r.Key, "transfer", r, func(p *cli.Page, reply messages.AccountReply) {
+			r := money.PayRequest{Key: cmp.Or(m.key, rand.Text()), From: m.from, To: args[0], Amount: amount, Reason: m.reason}
+			return askKeyed(ctx, a, s, money.VerbPay, r.Key, "transfer", r, func(p *cli.Page, reply money.AccountReply) {
 				writeMoved(p, "Transferred", amount, "to "+r.To, reply)
 			})
 		})),
@@ -51,8 +52,8 @@ func withdrawCommand(a *cli.App) *cobra.Command {
 --key takes nothing more.`,
 		Example: "  candor withdraw climate 20 --reason 'the project ends early'",
 		RunE: a.Operating(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
-			r := messages.WithdrawRequest{Key: cmp.Or(key, rand.Text()), Account: args[0], Amount: amount, Reason: reason}
-			return askKeyed(ctx, a, s, messages.VerbWithdraw, r.Key, "withdraw", r, func(p *cli.Page, reply messages.AccountReply) {
+			r := money.WithdrawRequest{Key: cmp.Or(key, rand.Text()), Account: args[0], Amount: amount, Reason: reason}
+			return askKeyed(ctx, a, s, money.VerbWithdraw, r.Key, "withdraw", r, func(p *cli.Page, reply money.AccountReply) {
 				writeMoved(p, "Withdrew", amount, "from "+r.Account, reply)
 			})
 		})),
@@ -75,13 +76,13 @@ corrected once, and its correction can be corrected too. "candor statement
 --json" has the identifiers of transfers.`,
 		Example: "  candor correct job/west/alice/hello-1/charge \\\n      --reason 'the node was faulty'\n  candor correct '$grant/operator/spring' --amount 10 \\\n      --reason 'granted too much'",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) (err error) {
-			r := messages.CorrectRequest{Transfer: args[0], Reason: reason}
+			r := money.CorrectRequest{Transfer: args[0], Reason: reason}
 			if amount != "" {
 				if r.Amount, err = cli.AmountOf(amount); err != nil {
 					return err
 				}
 			}
-			reply, err := cli.CallKeyed[messages.CorrectReply](ctx, s, messages.Bank, messages.VerbCorrect, r)
+			reply, err := cli.CallKeyed[money.CorrectReply](ctx, s, messages.Bank, money.VerbCorrect, r)
 			if err != nil {
 				return err
 			}

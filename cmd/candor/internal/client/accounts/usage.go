@@ -10,6 +10,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 func usageCommand(a *cli.App) *cobra.Command {
@@ -114,10 +115,10 @@ func usage(ctx context.Context, a *cli.App, s *cli.Session, o *usageOptions) (er
 
 // endedJobs lists the jobs that ended in the time of a report: the jobs of all users if the site allows that,
 // otherwise the caller's.
-func endedJobs(ctx context.Context, s *cli.Session, report *usageReport, each func(*messages.JobSummary)) error {
-	r := messages.JobsRequest{All: true, Since: report.From, Until: report.To, Limit: cli.MaxPage}
+func endedJobs(ctx context.Context, s *cli.Session, report *usageReport, each func(*job.JobSummary)) error {
+	r := job.JobsRequest{All: true, Since: report.From, Until: report.To, Limit: cli.MaxPage}
 	for {
-		reply, err := cli.Call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
+		reply, err := cli.Call[job.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
 		if r.All && r.After == "" && messages.KindOf(err) == messages.PermissionDenied {
 			r.All, report.Account = false, s.Account
 			continue
@@ -139,14 +140,14 @@ func endedJobs(ctx context.Context, s *cli.Session, report *usageReport, each fu
 }
 
 // usageKey returns the value by which a job, or its use of one class, is grouped.
-type usageKey func(*messages.JobSummary, *messages.ClassUse) string
+type usageKey func(*job.JobSummary, *job.ClassUse) string
 
 func usageKeys(by []string) (keys []usageKey, err error) {
 	for _, word := range by {
 		name, label := strings.CutPrefix(word, "label=")
 		switch {
-		case label && messages.CheckLabel(name, "") == nil:
-			keys = append(keys, func(j *messages.JobSummary, _ *messages.ClassUse) string {
+		case label && job.CheckLabel(name, "") == nil:
+			keys = append(keys, func(j *job.JobSummary, _ *job.ClassUse) string {
 				value, _ := j.Labels.Get(name)
 				return value
 			})
@@ -163,16 +164,16 @@ func usageKeys(by []string) (keys []usageKey, err error) {
 }
 
 var usageWords = map[string]usageKey{
-	"account": func(j *messages.JobSummary, _ *messages.ClassUse) string { return j.Payer },
-	"project": func(j *messages.JobSummary, _ *messages.ClassUse) string {
+	"account": func(j *job.JobSummary, _ *job.ClassUse) string { return j.Payer },
+	"project": func(j *job.JobSummary, _ *job.ClassUse) string {
 		if j.Payer == j.Account {
 			return ""
 		}
 		return j.Payer
 	},
-	"user":   func(j *messages.JobSummary, _ *messages.ClassUse) string { return j.Account },
-	"market": func(j *messages.JobSummary, _ *messages.ClassUse) string { return j.Market },
-	"class":  func(_ *messages.JobSummary, u *messages.ClassUse) string { return u.Class },
+	"user":   func(j *job.JobSummary, _ *job.ClassUse) string { return j.Account },
+	"market": func(j *job.JobSummary, _ *job.ClassUse) string { return j.Market },
+	"class":  func(_ *job.JobSummary, u *job.ClassUse) string { return u.Class },
 }
 
 // usageSums adds up the use of jobs by their keys.
@@ -184,10 +185,10 @@ type usageSums struct {
 
 // add adds a job's use to a row for each class. It counts the job once in each of these rows, and once in the sum of
 // all.
-func (s *usageSums) add(j *messages.JobSummary) {
+func (s *usageSums) add(j *job.JobSummary) {
 	used := j.Used
 	if len(used) == 0 { // the job never had a slot
-		used = []messages.ClassUse{{}}
+		used = []job.ClassUse{{}}
 	}
 	whole := 0.0
 	for i := range used {
@@ -211,7 +212,7 @@ func (s *usageSums) add(j *messages.JobSummary) {
 	s.all.end(j.State)
 }
 
-func (s *usageSums) row(j *messages.JobSummary, u *messages.ClassUse) *usageRow {
+func (s *usageSums) row(j *job.JobSummary, u *job.ClassUse) *usageRow {
 	var keys []string
 	for _, k := range s.keys {
 		keys = append(keys, k(j, u))
@@ -223,18 +224,18 @@ func (s *usageSums) row(j *messages.JobSummary, u *messages.ClassUse) *usageRow 
 	return s.rows[name]
 }
 
-func (r *usageRow) use(u *messages.ClassUse, charged messages.Credits) {
+func (r *usageRow) use(u *job.ClassUse, charged messages.Credits) {
 	r.SlotHours, r.CPUHours, r.GPUHours, r.Charged = r.SlotHours+u.SlotHours, r.CPUHours+u.CPUHours, r.GPUHours+u.GPUHours, r.Charged+charged
 }
 
-func (r *usageRow) end(state messages.State) {
+func (r *usageRow) end(state job.State) {
 	r.Jobs++
 	switch state {
-	case messages.Completed:
+	case job.Completed:
 		r.Completed++
-	case messages.Failed:
+	case job.Failed:
 		r.Failed++
-	case messages.Cancelled:
+	case job.Cancelled:
 		r.Cancelled++
 	default:
 		r.Discarded++

@@ -9,9 +9,11 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
 )
 
-func writeAccount(p *cli.Page, r messages.AccountReply) {
+func writeAccount(p *cli.Page, r money.AccountReply) {
 	title := p.Bold("Account " + r.Account)
 	if r.Title != "" {
 		title += "  " + terminal.Safe(r.Title)
@@ -38,7 +40,7 @@ func inHolds(n int) string {
 	return " in " + terminal.Plural(n, "hold")
 }
 
-func frozen(p *cli.Page, r messages.AccountReply) string {
+func frozen(p *cli.Page, r money.AccountReply) string {
 	if r.Frozen == "" {
 		return ""
 	}
@@ -50,7 +52,7 @@ func frozen(p *cli.Page, r messages.AccountReply) string {
 }
 
 // plainMembers returns the names of the members, for replies that do not say each member's part.
-func plainMembers(r messages.AccountReply) string {
+func plainMembers(r money.AccountReply) string {
 	if len(r.Roles) > 0 {
 		return ""
 	}
@@ -58,7 +60,7 @@ func plainMembers(r messages.AccountReply) string {
 }
 
 // writeExpiring lists the credits that return to the issuer, and when.
-func writeExpiring(p *cli.Page, list []messages.Expiring) {
+func writeExpiring(p *cli.Page, list []money.Expiring) {
 	if len(list) == 0 {
 		return
 	}
@@ -71,7 +73,7 @@ func writeExpiring(p *cli.Page, list []messages.Expiring) {
 }
 
 // writeMembers lists the members of a project with their parts.
-func writeMembers(p *cli.Page, list []messages.Membership) {
+func writeMembers(p *cli.Page, list []money.Membership) {
 	if len(list) == 0 {
 		return
 	}
@@ -88,7 +90,7 @@ func writeMembers(p *cli.Page, list []messages.Membership) {
 }
 
 // writeProjects lists the projects, one on each line.
-func writeProjects(p *cli.Page, r messages.AccountsReply) {
+func writeProjects(p *cli.Page, r money.AccountsReply) {
 	if len(r.Accounts) == 0 {
 		p.Printf("No projects. An operator makes a project with candor project create.\n")
 		return
@@ -105,14 +107,14 @@ func writeProjects(p *cli.Page, r messages.AccountsReply) {
 }
 
 // writeMoved says how many credits were moved, and how many are left in the account.
-func writeMoved(p *cli.Page, what string, c messages.Credits, where string, r messages.AccountReply) {
+func writeMoved(p *cli.Page, what string, c messages.Credits, where string, r money.AccountReply) {
 	p.Printf("%s %s %s; %s\n", what, cli.Credits(c), where, left(r))
 }
 
 // left returns a phrase that says what an account has after a movement. The account for a peer's settled debts has no
 // credits to spend: its balance is a debt.
-func left(r messages.AccountReply) string {
-	if !strings.HasPrefix(r.Account, messages.PeerAccountPrefix) {
+func left(r money.AccountReply) string {
+	if !strings.HasPrefix(r.Account, clearing.PeerAccountPrefix) {
 		return r.Account + " now has " + cli.Credits(r.Available) + " available"
 	}
 	switch {
@@ -124,7 +126,7 @@ func left(r messages.AccountReply) string {
 	return "nothing is owed on " + r.Account + " now"
 }
 
-func writeAccounts(p *cli.Page, r messages.AccountsReply) {
+func writeAccounts(p *cli.Page, r money.AccountsReply) {
 	t := terminal.NewTable("~ACCOUNT|>AVAILABLE|>HELD|>BALANCE|>GRANTED|>SPENT|~MEMBERS").Spare("GRANTED")
 	for _, a := range r.Accounts {
 		t.Row(a.Account, a.Available.String(), a.Reserved.String(), a.Balance.String(), a.Granted.String(), a.Spent.String(), strings.Join(a.Members, ", "))
@@ -132,7 +134,7 @@ func writeAccounts(p *cli.Page, r messages.AccountsReply) {
 	p.Table(t, "")
 }
 
-func writeGranted(p *cli.Page, q messages.GrantRequest, r messages.AccountReply) {
+func writeGranted(p *cli.Page, q money.GrantRequest, r money.AccountReply) {
 	until := ""
 	if q.Expires != 0 {
 		until = " until " + p.At(q.Expires)
@@ -144,7 +146,7 @@ func writeGranted(p *cli.Page, q messages.GrantRequest, r messages.AccountReply)
 }
 
 // writeStatement writes the entries between the opening and the closing balance.
-func writeStatement(p *cli.Page, r messages.StatementReply, facts map[messages.JobID]jobFacts) {
+func writeStatement(p *cli.Page, r money.StatementReply, facts map[messages.JobID]jobFacts) {
 	p.Printf("%s  opening balance %s\n", p.Bold("Account "+r.Account), cli.Credits(r.Opening))
 	if !entries(p, r.Entries, facts) {
 		return
@@ -155,7 +157,7 @@ func writeStatement(p *cli.Page, r messages.StatementReply, facts map[messages.J
 }
 
 // writePart writes the entries of a project that concern one member.
-func writePart(p *cli.Page, r messages.StatementReply, member messages.Name, facts map[messages.JobID]jobFacts) {
+func writePart(p *cli.Page, r money.StatementReply, member messages.Name, facts map[messages.JobID]jobFacts) {
 	p.Printf("%s  on the word of %s\n", p.Bold("Account "+r.Account), member)
 	if !entries(p, r.Entries, facts) {
 		return
@@ -176,7 +178,7 @@ func writeOlder(p *cli.Page, more bool) {
 }
 
 // entries writes a line for each entry, and reports whether there are any.
-func entries(p *cli.Page, entries []messages.Entry, facts map[messages.JobID]jobFacts) bool {
+func entries(p *cli.Page, entries []money.Entry, facts map[messages.JobID]jobFacts) bool {
 	if len(entries) == 0 {
 		p.Printf("  No movements.\n")
 		return false
@@ -192,7 +194,7 @@ func entries(p *cli.Page, entries []messages.Entry, facts map[messages.JobID]job
 
 // statementCSV prints a statement as comma-separated values: a line of column names, then a line for each entry.
 // Times are in RFC 3339 and UTC, amounts in credits.
-func statementCSV(a *cli.App, r messages.StatementReply, facts map[messages.JobID]jobFacts) error {
+func statementCSV(a *cli.App, r money.StatementReply, facts map[messages.JobID]jobFacts) error {
 	w := csv.NewWriter(a.Out)
 	w.Write([]string{"account", "number", "at", "kind", "transfer", "pending", "job", "market", "mechanism", "with", "member", "by",
 		"change", "held", "balance", "held_now", "reason"})

@@ -12,6 +12,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/proof"
 )
 
@@ -27,7 +28,7 @@ balance and every hold again from the first record. The exit code is 1 if the
 books do not balance.`,
 		Example: "  candor books\n  candor books --full\n  candor books --json | jq .balanced",
 		RunE: a.OnlineAs(func() bool { return full }, func(ctx context.Context, s *cli.Session, _ []string) error {
-			reply, err := cli.Call[messages.BooksReply](ctx, s, messages.Bank, messages.VerbBooks, messages.BooksRequest{Full: full})
+			reply, err := cli.Call[money.BooksReply](ctx, s, messages.Bank, messages.VerbBooks, money.BooksRequest{Full: full})
 			if err != nil {
 				return err
 			}
@@ -38,7 +39,7 @@ books do not balance.`,
 	return cmd
 }
 
-func writeBooks(p *cli.Page, r messages.BooksReply) {
+func writeBooks(p *cli.Page, r money.BooksReply) {
 	verdict := p.Green("The books balance")
 	if !r.Balanced {
 		verdict = p.Red("The books do NOT balance")

@@ -6,19 +6,20 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // TestBooksSayWhetherTheyBalance checks that the first line says whether the books balance.
 func TestBooksSayWhetherTheyBalance(t *testing.T) {
 	for _, x := range []struct {
-		reply messages.BooksReply
+		reply money.BooksReply
 		first string
 		has   []string
 		lacks []string
 	}{
-		{messages.BooksReply{Balanced: true, Issued: 5 * messages.Credit, Holds: 2, Held: messages.Credit}, "The books balance", []string{"5 credits", "1 credit in 2 holds"}, nil},
-		{messages.BooksReply{Balanced: true}, "The books balance", nil, []string{"hold"}}, // users are not told the number
-		{messages.BooksReply{Message: "1 credit is missing\x1b[2J"}, "The books do NOT balance", []string{"1 credit is missing"}, []string{"\x1b"}},
+		{money.BooksReply{Balanced: true, Issued: 5 * messages.Credit, Holds: 2, Held: messages.Credit}, "The books balance", []string{"5 credits", "1 credit in 2 holds"}, nil},
+		{money.BooksReply{Balanced: true}, "The books balance", nil, []string{"hold"}}, // users are not told the number
+		{money.BooksReply{Message: "1 credit is missing\x1b[2J"}, "The books do NOT balance", []string{"1 credit is missing"}, []string{"\x1b"}},
 	} {
 		p := new(cli.Page)
 		writeBooks(p, x.reply)

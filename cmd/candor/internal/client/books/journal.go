@@ -17,6 +17,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/durable"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // AddCommands adds the commands about the books to the command that runs a replica of the bank. They connect as
@@ -73,7 +74,7 @@ func isDir(path string) bool {
 // liveJournal reads the journal page by page from the bank's leader.
 type liveJournal struct {
 	session *cli.Session
-	last    messages.JournalReply // the last page, which has the balances of all accounts (standings)
+	last    money.JournalReply // the last page, which has the balances of all accounts (standings)
 }
 
 func (j *liveJournal) site() messages.Name { return j.session.Site }
@@ -81,9 +82,9 @@ func (j *liveJournal) site() messages.Name { return j.session.Site }
 // each reads all pages. It asks for the balances of accounts on the last page only: balances and records can be
 // compared only if one answer has both.
 func (j *liveJournal) each(ctx context.Context, f func(uint64, []byte) error) error {
-	r := messages.JournalRequest{}
+	r := money.JournalRequest{}
 	for {
-		page, err := cli.Call[messages.JournalReply](ctx, j.session, messages.Bank, messages.VerbJournal, r)
+		page, err := cli.Call[money.JournalReply](ctx, j.session, messages.Bank, money.VerbJournal, r)
 		if messages.KindOf(err) == messages.TooLarge && r.Standings {
 			return nil // the site has too many accounts to compare; the caller says so
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 func verifyCommand(a *cli.App) *cobra.Command {
@@ -95,8 +96,8 @@ type proofs struct {
 // verification is a check that is running.
 type verification struct {
 	verifier    *ledger.Verifier
-	checkpoints []messages.Checkpoint // checkpoints of records that were not read yet
-	key         string                // key that must sign them; "": any
+	checkpoints []money.Checkpoint // checkpoints of records that were not read yet
+	key         string             // key that must sign them; "": any
 	result      verified
 }
 
@@ -269,7 +270,7 @@ func (v *verification) checkpoint() error {
 }
 
 // compare compares the balances that the bank states with the recomputed ones.
-func (v *verification) compare(last *messages.JournalReply) error {
+func (v *verification) compare(last *money.JournalReply) error {
 	if len(last.Standings) == 0 {
 		return nil
 	}
@@ -292,7 +293,7 @@ func (v *verification) compare(last *messages.JournalReply) error {
 
 // checkpointsOf lists the signed checkpoints of a journal. It first asks a running site to sign a new one, so that
 // signatures cover all records.
-func checkpointsOf(ctx context.Context, source journalSource) ([]messages.Checkpoint, error) {
+func checkpointsOf(ctx context.Context, source journalSource) ([]money.Checkpoint, error) {
 	if stored, ok := source.(*storedJournal); ok {
 		kept, err := history.ReadCheckpoints(stored.files)
 		if err == nil {
@@ -305,10 +306,10 @@ func checkpointsOf(ctx context.Context, source journalSource) ([]messages.Checkp
 		return all, nil
 	}
 	live := source.(*liveJournal)
-	var all []messages.Checkpoint
-	r := messages.CheckpointsRequest{Sign: true}
+	var all []money.Checkpoint
+	r := money.CheckpointsRequest{Sign: true}
 	for {
-		page, err := cli.Call[messages.CheckpointsReply](ctx, live.session, messages.Bank, messages.VerbCheckpoints, r)
+		page, err := cli.Call[money.CheckpointsReply](ctx, live.session, messages.Bank, money.VerbCheckpoints, r)
 		if r.Sign && messages.KindOf(err) == messages.NotFound {
 			r.Sign = false // the bank runs without the site's keys
 			continue
@@ -320,7 +321,7 @@ func checkpointsOf(ctx context.Context, source journalSource) ([]messages.Checkp
 		if !page.More || len(page.Checkpoints) == 0 {
 			return all, nil
 		}
-		r = messages.CheckpointsRequest{After: all[len(all)-1].Records}
+		r = money.CheckpointsRequest{After: all[len(all)-1].Records}
 	}
 }
 

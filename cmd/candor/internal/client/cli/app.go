@@ -20,6 +20,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // App is the commands' access to their process. Tests replace every part of it.
@@ -171,7 +172,7 @@ func (a *App) Verdict(reply any, good bool, words func(*Page)) error {
 
 // PrintJSON prints a reply on one line, in the same JSON that the site writes.
 func (a *App) PrintJSON(reply any) error {
-	text, err := messages.Marshal(reply, messages.JSON)
+	text, err := wire.Marshal(reply, wire.JSON)
 	if err != nil {
 		return err
 	}

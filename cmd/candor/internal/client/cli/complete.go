@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // completionTimeout is how long a shell's completion waits for the site.
@@ -31,8 +34,8 @@ func (a *App) completion(ask func(ctx context.Context, s *Session) []string) cob
 // CompleteJobs completes the numbers of recent jobs. If active is true, it completes only jobs that have not ended.
 func (a *App) CompleteJobs(active bool) cobra.CompletionFunc {
 	return a.completion(func(ctx context.Context, s *Session) (words []string) {
-		r := messages.JobsRequest{Active: active, Limit: 50}
-		reply, _ := Call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
+		r := job.JobsRequest{Active: active, Limit: 50}
+		reply, _ := Call[job.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
 		for _, j := range reply.Jobs {
 			words = append(words, fmt.Sprintf("%v\t%v %s", j.Job, j.State, j.Name))
 		}
@@ -43,7 +46,7 @@ func (a *App) CompleteJobs(active bool) cobra.CompletionFunc {
 // CompleteAccounts completes the accounts that the user may see.
 func (a *App) CompleteAccounts() cobra.CompletionFunc {
 	return a.completion(func(ctx context.Context, s *Session) (words []string) {
-		reply, _ := Call[messages.AccountsReply](ctx, s, messages.Bank, messages.VerbAccounts, messages.Empty{})
+		reply, _ := Call[money.AccountsReply](ctx, s, messages.Bank, messages.VerbAccounts, messages.Empty{})
 		for _, account := range reply.Accounts {
 			if messages.ValidFreeName(account.Account) {
 				words = append(words, fmt.Sprintf("%s\t%s available", account.Account, account.Available.Words()))
@@ -76,8 +79,8 @@ func (a *App) CompleteClasses() cobra.CompletionFunc {
 }
 
 // SiteMarkets asks for the markets of the site. It returns none if the site does not answer.
-func SiteMarkets(ctx context.Context, s *Session) []messages.MarketStatus {
-	reply, _ := Call[messages.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
+func SiteMarkets(ctx context.Context, s *Session) []market.MarketStatus {
+	reply, _ := Call[market.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
 	return reply.Markets
 }
 

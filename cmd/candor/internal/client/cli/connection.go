@@ -17,6 +17,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
 	"github.com/candor-grid/candor/messages/durable"
 	"github.com/candor-grid/candor/messages/proof"
 )
@@ -163,7 +164,7 @@ func (a *App) Resolve(asOperator bool) (Target, error) {
 		t.Site, t.Account, t.ca = cmp.Or(t.Site, local.Site), cmp.Or(t.Account, local.DefaultAccount), cmp.Or(t.ca, local.CA)
 		t.Creds = cmp.Or(t.Creds, localCreds(state, t.Account))
 	}
-	if t.Site == "" && a.Flags.Destination != messages.AnySite {
+	if t.Site == "" && a.Flags.Destination != clearing.AnySite {
 		t.Site = a.Flags.Destination
 	}
 	return t, t.check()

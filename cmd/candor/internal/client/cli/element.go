@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Element finds the array job that contains an element with the job number number, and the index of the element. is
 // reports whether there is one.
-func Element(ctx context.Context, s *Session, number messages.JobID) (array messages.JobSummary, at int64, is bool, err error) {
-	reply, err := Call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{Before: number + 1, Limit: 1})
+func Element(ctx context.Context, s *Session, number messages.JobID) (array job.JobSummary, at int64, is bool, err error) {
+	reply, err := Call[job.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, job.JobsRequest{Before: number + 1, Limit: 1})
 	if err != nil || len(reply.Jobs) == 0 {
 		return array, 0, false, err
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // Page collects the output of a command. Views write to it. What a view writes depends only on the page and the
@@ -72,15 +74,15 @@ func (p *Page) check() error {
 func (p *Page) Printf(format string, args ...any) { fmt.Fprintf(&p.Buffer, format, args...) }
 
 // State returns the name of a job's state in its colour.
-func (p *Page) State(s messages.State) string {
+func (p *Page) State(s job.State) string {
 	switch s {
-	case messages.Completed:
+	case job.Completed:
 		return p.Green(s.String())
-	case messages.Failed:
+	case job.Failed:
 		return p.Red(s.String())
-	case messages.Cancelled, messages.Discarded:
+	case job.Cancelled, job.Discarded:
 		return p.Yellow(s.String())
-	case messages.Running, messages.Settling:
+	case job.Running, job.Settling:
 		return p.Cyan(s.String())
 	}
 	return s.String()
@@ -211,7 +213,7 @@ func Change(c messages.Credits) string {
 }
 
 // Prices writes the price, the slots and the demand of each class. It leaves out sealed prices.
-func (p *Page) Prices(prices []messages.ClassPrice) {
+func (p *Page) Prices(prices []market.ClassPrice) {
 	t := terminal.NewTable("~CLASS|>PRICE (CREDITS)|SLOTS|>USED|>SLOTS WANTED|>BIDDERS").Spare("SLOTS")
 	for _, c := range prices {
 		busy, price, waiting := c.Slots-c.Idle, Price(c.Price), terminal.Count(c.Pending)

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // The forms of tables, as --output names them.
@@ -44,7 +45,7 @@ func (a *App) Form(text string) error {
 
 // Tariff returns a phrase for the price of one second on a slot of a class. "": a slot costs nothing, because nobody
 // else wants one.
-func Tariff(t messages.SlotTariff) string {
+func Tariff(t market.SlotTariff) string {
 	costs := "a second on a slot of " + t.Class + " costs "
 	switch {
 	case t.Contention != nil && *t.Contention > 0:

@@ -16,6 +16,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // asClient names the variable with which this program is the command candor.
@@ -113,7 +114,7 @@ func TestADoorGivesUsersTheirCredentials(t *testing.T) {
 	m, state := newMachine(t), t.TempDir()
 	c := embedded.Config{Site: "west", State: state, Listen: "127.0.0.1:0", Replicas: 1, Operators: []messages.Name{"operator", "daemon"},
 		Accounts: []embedded.Account{{Name: "nobody", Grant: 10 * messages.Credit}, {Name: "alice", Grant: messages.Credit}},
-		Markets:  []messages.Market{{Name: "main", Mechanism: messages.FIFO, Classes: []messages.Name{"cpu"}}},
+		Markets:  []market.Market{{Name: "main", Mechanism: market.FIFO, Classes: []messages.Name{"cpu"}}},
 		Nodes:    []embedded.Node{{Name: "node1", Slots: embedded.Slots{{Class: "cpu", Slots: 1}}}}}
 	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	defer cancel()

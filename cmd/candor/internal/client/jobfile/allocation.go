@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // allocation is what a script asks for if it starts several ranks with srun or mpirun. The script runs once. Each
@@ -93,7 +94,7 @@ func (job *Job) finishAllocation() error {
 		return err
 	}
 	switch {
-	case here > messages.MaxCPUs/max(s.CPUs, 1):
+	case here > jobmsg.MaxCPUs/max(s.CPUs, 1):
 		return messages.Errorf(messages.TooLarge, "--ntasks: %d tasks of %d processors are more than any node has; use --nodes", here, max(s.CPUs, 1))
 	case a.gpusPerRank > 0 && s.GPUs > 0 && s.GPUs != a.gpusPerRank*here:
 		return messages.Errorf(messages.Invalid, "--gpus-per-task: %d tasks of %d GPUs are not the %d that another option asks for", here, a.gpusPerRank, s.GPUs)
@@ -141,7 +142,7 @@ func (job *Job) ranksOfGPUs() error {
 		a.inAll.number = a.ranks / a.perGPU
 	case all == 0:
 		return messages.Errorf(messages.Invalid, "--ntasks-per-gpu=%d: say how many GPUs, with --gpus", a.perGPU)
-	case a.ranks == 0 && all <= messages.MaxCPUs/a.perGPU:
+	case a.ranks == 0 && all <= jobmsg.MaxCPUs/a.perGPU:
 		a.ranks = all * a.perGPU
 	case a.ranks != all*a.perGPU:
 		return messages.Errorf(messages.Invalid, "--ntasks-per-gpu=%d: %d GPUs have %d tasks, and --ntasks asks for %d: leave it out", a.perGPU, all, all*a.perGPU, a.ranks)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // due is a deadline: an instant, or a span from the submission.
@@ -19,7 +20,7 @@ type due struct {
 // numbers is a list of job numbers.
 type numbers []messages.JobID
 
-// valuation is a messages.Valuation as a YAML document writes it.
+// valuation is a job.Valuation as a YAML document writes it.
 type valuation struct {
 	Class          text    `yaml:"class"`
 	Max            number  `yaml:"max"`
@@ -37,14 +38,14 @@ type point struct {
 	Part number `yaml:"part"`
 }
 
-func (v *valuation) spec() *messages.Valuation {
+func (v *valuation) spec() *job.Valuation {
 	if v == nil {
 		return nil
 	}
-	out := &messages.Valuation{Class: messages.ValuationClass(v.Class), Max: float64(v.Max), Mu: float64(v.Mu), Delta: float64(v.Delta),
+	out := &job.Valuation{Class: job.ValuationClass(v.Class), Max: float64(v.Max), Mu: float64(v.Mu), Delta: float64(v.Delta),
 		Epsilon: float64(v.Epsilon), Deadline: float64(v.Deadline), Workload: float64(v.Workload), SecondsPerUnit: float64(v.SecondsPerUnit)}
 	for _, p := range v.Points {
-		out.Points = append(out.Points, messages.ValuationPoint{At: float64(p.At), Part: float64(p.Part)})
+		out.Points = append(out.Points, job.ValuationPoint{At: float64(p.At), Part: float64(p.Part)})
 	}
 	return out
 }
@@ -85,9 +86,9 @@ func (o *Options) bidOptions() {
 			return err
 		})
 	o.option("value", "", "the worth of the job's completion, in `credits`, in markets that read it",
-		credits(func(spec *messages.JobSpec) *messages.Credits { return &spec.Value }))
+		credits(func(spec *job.JobSpec) *messages.Credits { return &spec.Value }))
 	o.option("delay", "", "the cost of a second of waiting, in `credits`, in markets that read it",
-		credits(func(spec *messages.JobSpec) *messages.Credits { return &spec.Delay }))
+		credits(func(spec *job.JobSpec) *messages.Credits { return &spec.Delay }))
 	o.option("length", "", "declared run `time` of the job, written as for --time", func(job *Job, text string) error {
 		length, err := ParseTime(text)
 		job.Spec.Length = cmp.Or(length, job.Spec.Length)
@@ -95,7 +96,7 @@ func (o *Options) bidOptions() {
 	})
 	o.option("deadline", "", "`instant` by which the job must have completed: 2026-01-31T12:00:00Z, or +1h30m", setDeadline)
 	o.option("contract", "", "accept the contract of this `ID`, from candor quote", textOf(func(j *Job) *string { return &j.Spec.Contract }))
-	after := func(name, usage string, jobs func(*messages.JobSpec) *[]messages.JobID) {
+	after := func(name, usage string, jobs func(*job.JobSpec) *[]messages.JobID) {
 		o.option(name, "", usage, func(job *Job, text string) (err error) {
 			items := strings.Split(text, ",")
 			for i, item := range items {
@@ -108,10 +109,10 @@ func (o *Options) bidOptions() {
 			return err
 		})
 	}
-	after("after", "start when the jobs of these `numbers` have ended: 7 or 7,8", func(s *messages.JobSpec) *[]messages.JobID { return &s.AfterJobs })
-	after("after-ok", "start when the jobs of these `numbers` have completed; end if one of them does not complete", func(s *messages.JobSpec) *[]messages.JobID { return &s.AfterOK })
-	after("after-failed", "start when the jobs of these `numbers` have ended without completing; end if one of them completes", func(s *messages.JobSpec) *[]messages.JobID { return &s.AfterFailed })
-	after("after-start", "start when a task of each of the jobs of these `numbers` has started, or the job has ended", func(s *messages.JobSpec) *[]messages.JobID { return &s.AfterStart })
+	after("after", "start when the jobs of these `numbers` have ended: 7 or 7,8", func(s *job.JobSpec) *[]messages.JobID { return &s.AfterJobs })
+	after("after-ok", "start when the jobs of these `numbers` have completed; end if one of them does not complete", func(s *job.JobSpec) *[]messages.JobID { return &s.AfterOK })
+	after("after-failed", "start when the jobs of these `numbers` have ended without completing; end if one of them completes", func(s *job.JobSpec) *[]messages.JobID { return &s.AfterFailed })
+	after("after-start", "start when a task of each of the jobs of these `numbers` has started, or the job has ended", func(s *job.JobSpec) *[]messages.JobID { return &s.AfterStart })
 	o.rules["after-any"] = func(job *Job, text string) (err error) {
 		job.Spec.AfterAny, err = strconv.ParseBool(text)
 		return err
@@ -144,7 +145,7 @@ func setDeadline(job *Job, text string) error {
 	return err
 }
 
-func credits(field func(*messages.JobSpec) *messages.Credits) rule {
+func credits(field func(*job.JobSpec) *messages.Credits) rule {
 	return func(job *Job, text string) (err error) {
 		*field(&job.Spec), err = messages.ParseCredits(text)
 		return err

@@ -1,10 +1,10 @@
-// Package jobfile turns the input of "candor submit" into a [messages.JobSpec]: a YAML (or JSON)
+// Package jobfile turns the input of "candor submit" into a [job.JobSpec]: a YAML (or JSON)
 // document, or a script with directives in its leading comments. [Options] are the options of a
 // job, on the command line and in directives.
 //
 // # Documents
 //
-// A document has the fields of messages.JobSpec under their JSON names. A job of one stage may give
+// A document has the fields of job.JobSpec under their JSON names. A job of one stage may give
 // that stage's fields at the top level instead of under "stages". Unknown and repeated fields are
 // errors; every error names the line and column and shows them.
 //

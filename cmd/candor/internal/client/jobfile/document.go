@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/yamlfile"
 )
 
@@ -100,7 +101,7 @@ type utility struct {
 
 // Job is a job as its document or script describes it.
 type Job struct {
-	Spec messages.JobSpec
+	Spec job.JobSpec
 	// HasBudget distinguishes a budget of 0, which the site refuses, from no budget.
 	HasBudget bool
 	// Site is the site that must run the job; "": the site that gets the submission.
@@ -210,18 +211,18 @@ func wanted(err yaml.Error) string {
 	return err.GetMessage()
 }
 
-func (d *document) spec() (messages.JobSpec, error) {
-	spec := messages.JobSpec{Name: string(d.Name), Project: string(d.Project), Market: string(d.Market),
-		Env: messages.Env(d.Env), Dir: string(d.Dir),
+func (d *document) spec() (job.JobSpec, error) {
+	spec := job.JobSpec{Name: string(d.Name), Project: string(d.Project), Market: string(d.Market),
+		Env: job.Env(d.Env), Dir: string(d.Dir),
 		Rate: messages.Credits(d.Rate), Value: messages.Credits(d.Value), Delay: messages.Credits(d.Delay), Length: messages.Duration(d.Length),
 		Deadline: d.Deadline.at, Valuation: d.Valuation.spec(), Contract: string(d.Contract), AfterJobs: d.AfterJobs, AfterOK: d.AfterOK, AfterFailed: d.AfterFailed, AfterStart: d.AfterStart, AfterAny: bool(d.AfterAny), StartDelay: messages.Duration(d.StartDelay), AfterEach: messages.JobID(d.AfterEach), Hold: bool(d.Hold),
-		Labels: messages.Labels(d.Labels), Comment: string(d.Comment), Notify: d.Notify}
+		Labels: job.Labels(d.Labels), Comment: string(d.Comment), Notify: d.Notify}
 	if d.Budget != nil {
 		spec.Budget = messages.Credits(*d.Budget)
 	}
 	if d.Utility != nil {
-		spec.Utility = &messages.Utility{Form: messages.Form(d.Utility.Form), Minimum: float64(d.Utility.Minimum),
-			Weights: messages.Weights(d.Utility.Weights)}
+		spec.Utility = &job.Utility{Form: job.Form(d.Utility.Form), Minimum: float64(d.Utility.Minimum),
+			Weights: job.Weights(d.Utility.Weights)}
 	}
 	single := d.single()
 	switch {
@@ -252,13 +253,13 @@ func (d *document) single() *stage {
 // singleStage is the name of the only stage of a job that names no stage.
 const singleStage = "main"
 
-func (s *stage) spec() messages.Stage {
-	out := messages.Stage{Name: string(s.Name), Class: string(s.Class), Tasks: int(s.Tasks), After: s.After,
-		Command: s.Command, Script: string(s.Script), Env: messages.Env(s.Env),
+func (s *stage) spec() job.Stage {
+	out := job.Stage{Name: string(s.Name), Class: string(s.Class), Tasks: int(s.Tasks), After: s.After,
+		Command: s.Command, Script: string(s.Script), Env: job.Env(s.Env),
 		TimeLimit: messages.Duration(s.TimeLimit), Attempts: int(s.Attempts), Array: s.Array.ranges,
 		MaxRunning: int(s.MaxRunning), Gang: bool(s.Gang), Memory: int64(s.Memory), CPUs: int(s.CPUs),
 		GPUs: s.GPUs.number, GPUType: cmp.Or(string(s.GPUType), s.GPUs.kind), Disk: int64(s.Disk), Exclusive: bool(s.Exclusive),
-		Constraint: string(s.Constraint), Nodes: s.Nodes, Exclude: s.Exclude, Licenses: messages.Licenses(s.Licenses), OnFailure: messages.OnFailure(s.OnFailure), OOM: messages.OOM(s.OOM)}
+		Constraint: string(s.Constraint), Nodes: s.Nodes, Exclude: s.Exclude, Licenses: job.Licenses(s.Licenses), OnFailure: job.OnFailure(s.OnFailure), OOM: job.OOM(s.OOM)}
 	if out.MaxRunning == 0 {
 		out.MaxRunning = s.Array.most
 	}

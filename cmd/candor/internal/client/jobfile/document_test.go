@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 func TestADocumentWithStages(t *testing.T) {
@@ -45,14 +47,14 @@ stages:
 		t.Fatal(err)
 	}
 	script := "awk '{ n++ }'\nsort\n"
-	want := messages.JobSpec{
+	want := jobmsg.JobSpec{
 		Name: "flights", Project: "climate", Market: "main", Budget: 12_500_000, Dir: "/data",
-		Env:     messages.Env{{Name: "EMPTY", Value: ""}, {Name: "LC_ALL", Value: "C"}, {Name: "THREADS", Value: "4"}},
-		Utility: &messages.Utility{Form: messages.Log, Minimum: 0.25, Weights: messages.Weights{{Class: "map", Weight: 3.5}, {Class: "reduce", Weight: 2}}},
-		Stages: []messages.Stage{
-			{Name: "count", Class: "map", Attempts: 2, MaxRunning: 2, Script: script, TimeLimit: messages.Duration(10 * time.Minute), Array: messages.Array{{First: 0, Last: 7, Step: 1}}},
-			{Name: "total", Class: "reduce", Attempts: 2, MaxRunning: 9, Script: script, TimeLimit: messages.Duration(90 * time.Second), Array: messages.Array{{First: 5, Last: 5, Step: 1}},
-				After: []messages.Name{"count"}, Env: messages.Env{{Name: "A", Value: "1.50"}}},
+		Env:     jobmsg.Env{{Name: "EMPTY", Value: ""}, {Name: "LC_ALL", Value: "C"}, {Name: "THREADS", Value: "4"}},
+		Utility: &jobmsg.Utility{Form: jobmsg.Log, Minimum: 0.25, Weights: jobmsg.Weights{{Class: "map", Weight: 3.5}, {Class: "reduce", Weight: 2}}},
+		Stages: []jobmsg.Stage{
+			{Name: "count", Class: "map", Attempts: 2, MaxRunning: 2, Script: script, TimeLimit: messages.Duration(10 * time.Minute), Array: jobmsg.Array{{First: 0, Last: 7, Step: 1}}},
+			{Name: "total", Class: "reduce", Attempts: 2, MaxRunning: 9, Script: script, TimeLimit: messages.Duration(90 * time.Second), Array: jobmsg.Array{{First: 5, Last: 5, Step: 1}},
+				After: []messages.Name{"count"}, Env: jobmsg.Env{{Name: "A", Value: "1.50"}}},
 		},
 	}
 	if !reflect.DeepEqual(job.Spec, want) {
@@ -69,7 +71,7 @@ func TestADocumentOfOneStage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []messages.Stage{{Name: "main", Command: []string{"echo", "1", "true"}, Tasks: 3}}
+		want := []jobmsg.Stage{{Name: "main", Command: []string{"echo", "1", "true"}, Tasks: 3}}
 		if !reflect.DeepEqual(job.Spec.Stages, want) || job.Spec.Budget != messages.Credit || !job.HasBudget {
 			t.Errorf("got %+v, want %+v", job.Spec, want)
 		}
@@ -190,12 +192,12 @@ func TestTheLineThatTheSiteComplainsOfIsFound(t *testing.T) {
 
 // TestTheSitesOwnJSONIsADocument checks that the description of a job that the site prints can be submitted again.
 func TestTheSitesOwnJSONIsADocument(t *testing.T) {
-	want := messages.JobSpec{Name: "again", Budget: 12_500_000, Dir: "/data", Env: messages.Env{{Name: "A", Value: "1"}},
-		Utility: &messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: "map", Weight: 1.5}}},
-		Stages: []messages.Stage{
-			{Name: "a", Command: []string{"x", ""}, TimeLimit: messages.Duration(time.Minute), Array: messages.Array{{First: 0, Last: 9, Step: 3}, {First: 20, Last: 20, Step: 1}}},
+	want := jobmsg.JobSpec{Name: "again", Budget: 12_500_000, Dir: "/data", Env: jobmsg.Env{{Name: "A", Value: "1"}},
+		Utility: &jobmsg.Utility{Form: jobmsg.Linear, Weights: jobmsg.Weights{{Class: "map", Weight: 1.5}}},
+		Stages: []jobmsg.Stage{
+			{Name: "a", Command: []string{"x", ""}, TimeLimit: messages.Duration(time.Minute), Array: jobmsg.Array{{First: 0, Last: 9, Step: 3}, {First: 20, Last: 20, Step: 1}}},
 			{Name: "b", After: []messages.Name{"a"}, Script: "#!/bin/sh\ndate\n", Attempts: 1}}}
-	text, err := messages.Marshal(want, messages.JSON)
+	text, err := wire.Marshal(want, wire.JSON)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +205,7 @@ func TestTheSitesOwnJSONIsADocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, _ := messages.Marshal(job.Spec, messages.JSON); string(again) != string(text) {
+	if again, _ := wire.Marshal(job.Spec, wire.JSON); string(again) != string(text) {
 		t.Errorf("got  %s\nwant %s", again, text)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // An array of jobs on several nodes is not one job: each element is a job of its own, because a job has one gang for
@@ -18,11 +19,11 @@ const (
 )
 
 // MaxElements is the largest number of elements of an array of jobs on several nodes: another job can wait for them all.
-const MaxElements = messages.MaxDependencies
+const MaxElements = job.MaxDependencies
 
 // split is an array of jobs on several nodes.
 type split struct {
-	indices messages.Array           // nil: the job is no such array
+	indices job.Array                // nil: the job is no such array
 	most    int                      // how many elements run at the same time; 0: no bound
 	after   map[int64]messages.JobID // the job that the element with an index waits for; nil: for none
 	// The following fields are set for the job of one element:
@@ -32,7 +33,7 @@ type split struct {
 }
 
 // Splits returns the indices of an array whose elements are jobs of their own; nil: the job is no such array.
-func (job *Job) Splits() messages.Array {
+func (job *Job) Splits() job.Array {
 	if job.split.element {
 		return nil
 	}
@@ -83,7 +84,7 @@ func (job *Job) Element(earlier []messages.JobID) (*Job, error) {
 
 // AfterElements makes a job wait for the completion of an array of jobs on several nodes: each element for the one with the
 // same index, if the job is such an array too.
-func (job *Job) AfterElements(elements []messages.JobSummary) error {
+func (job *Job) AfterElements(elements []job.JobSummary) error {
 	pairs := map[int64]messages.JobID{}
 	for i := range elements {
 		_, index, _ := ElementOf(&elements[i])
@@ -102,7 +103,7 @@ func (job *Job) AfterElements(elements []messages.JobSummary) error {
 }
 
 // ElementOf returns the array and the index of a job that is one element of an array of jobs on several nodes.
-func ElementOf(j *messages.JobSummary) (array messages.JobID, index int64, is bool) {
+func ElementOf(j *job.JobSummary) (array messages.JobID, index int64, is bool) {
 	of, _ := j.Labels.Get(arrayLabel)
 	text, _ := j.Labels.Get(indexLabel)
 	index, err := strconv.ParseInt(text, 10, 64)
@@ -120,7 +121,7 @@ func ElementOf(j *messages.JobSummary) (array messages.JobID, index int64, is bo
 func ElementsAfter(first messages.JobID) string { return arrayLabel + "=" + first.String() }
 
 // indices returns the indices of the array that the job is, or is a part of; nil: there is none.
-func (job *Job) indices() messages.Array {
+func (job *Job) indices() job.Array {
 	if job.split.element {
 		return job.split.indices
 	}

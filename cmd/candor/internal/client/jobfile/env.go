@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // AddEnvironment sets the variables of the user's environment ("K=V" each), as --export=ALL asks. It keeps variables
@@ -17,7 +17,7 @@ func (j *Job) AddEnvironment(environment []string) (left []string) {
 		if _, set := findVariable(j.Spec.Env, key); set || ofTask(key) {
 			continue
 		}
-		if v := (messages.Variable{Name: key, Value: value}); v.Validate() != nil {
+		if v := (job.Variable{Name: key, Value: value}); v.Validate() != nil {
 			left = append(left, key)
 			continue
 		}
@@ -32,18 +32,18 @@ func ofTask(name string) bool {
 }
 
 // setVariable sets one variable in a list that is sorted by name.
-func setVariable(e messages.Env, name, value string) messages.Env {
+func setVariable(e job.Env, name, value string) job.Env {
 	i, found := findVariable(e, name)
 	if found {
 		e[i].Value = value
 		return e
 	}
-	return slices.Insert(e, i, messages.Variable{Name: name, Value: value})
+	return slices.Insert(e, i, job.Variable{Name: name, Value: value})
 }
 
 // findVariable returns the index of a variable in a sorted list, or the index where it belongs.
-func findVariable(e messages.Env, name string) (int, bool) {
-	return slices.BinarySearchFunc(e, name, func(v messages.Variable, name string) int { return strings.Compare(v.Name, name) })
+func findVariable(e job.Env, name string) (int, bool) {
+	return slices.BinarySearchFunc(e, name, func(v job.Variable, name string) int { return strings.Compare(v.Name, name) })
 }
 
 // AddSafeEnvironment does what AddEnvironment does, but leaves out variables that seem to hold a secret: the job
@@ -68,7 +68,7 @@ func (j *Job) AddSafeEnvironment(environment []string) (warnings []string) {
 		}
 	}
 	if unusable := j.AddEnvironment(safe); len(unusable) > 0 {
-		warnings = append(warnings, fmt.Sprintf("not given to the job, because it has more than %d bytes, is not UTF-8, or has a name that no shell accepts: %q", messages.MaxVariable, unusable))
+		warnings = append(warnings, fmt.Sprintf("not given to the job, because it has more than %d bytes, is not UTF-8, or has a name that no shell accepts: %q", job.MaxVariable, unusable))
 	}
 	if len(left) > 0 {
 		warnings = append(warnings, "not given to the job, as the name says that it is a secret: "+strings.Join(left, ", ")+" (--export names a variable to give it all the same)")

@@ -8,7 +8,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Input is a file of the user that goes with a job.
@@ -21,7 +21,7 @@ type Input struct {
 // inputs are files in a document: files on the user's machine, and files that the site already stores.
 type inputs struct {
 	local  []Input
-	stored []messages.File
+	stored []job.File
 }
 
 // patterns are the patterns of output files in a job file.
@@ -36,7 +36,7 @@ func (in *inputs) UnmarshalYAML(n ast.Node) error {
 	}
 	for _, value := range values {
 		if _, ok := bare(value).(ast.MapNode); ok {
-			var f messages.File
+			var f job.File
 			if err := yaml.NodeToValue(value, &f, yaml.Strict(), yaml.UseJSONUnmarshaler()); err != nil {
 				return err
 			}

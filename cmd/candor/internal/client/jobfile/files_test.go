@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 func TestFilesOfADocument(t *testing.T) {
@@ -29,7 +29,7 @@ stages:
 	if !reflect.DeepEqual(one.Outputs, []string{"*.csv", "out", "log?"}) || !reflect.DeepEqual(two.Outputs, []string{"*.csv"}) {
 		t.Errorf("outputs %q and %q", one.Outputs, two.Outputs)
 	}
-	if !reflect.DeepEqual(two.Inputs, []messages.File{{Name: "s", Size: 3, Digest: "d", Executable: true}}) || one.Inputs != nil {
+	if !reflect.DeepEqual(two.Inputs, []jobmsg.File{{Name: "s", Size: 3, Digest: "d", Executable: true}}) || one.Inputs != nil {
 		t.Errorf("stored inputs %+v and %+v", one.Inputs, two.Inputs)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
@@ -66,10 +68,10 @@ type Market struct {
 // Translate replaces the job's names of Slurm by what they mean at a site. It returns the markets of its partitions,
 // none if it names no partition. payers returns the accounts that the user may charge; it is called only if the job
 // names an account.
-func (j *Job) Translate(site messages.Name, reply *messages.MarketsReply, payers func() ([]messages.Name, error)) ([]Market, error) {
+func (j *Job) Translate(site messages.Name, reply *market.MarketsReply, payers func() ([]messages.Name, error)) ([]Market, error) {
 	table := reply.Slurm
 	if table == nil {
-		table = &messages.SlurmNames{}
+		table = &market.SlurmNames{}
 	}
 	if err := j.toSite(site, table.Clusters); err != nil {
 		return nil, err
@@ -88,12 +90,12 @@ func (j *Job) Translate(site messages.Name, reply *messages.MarketsReply, payers
 }
 
 // sells reports whether a site has a market of this name.
-func sells(reply *messages.MarketsReply, name messages.Name) bool {
-	return slices.ContainsFunc(reply.Markets, func(m messages.MarketStatus) bool { return m.Market.Name == name })
+func sells(reply *market.MarketsReply, name messages.Name) bool {
+	return slices.ContainsFunc(reply.Markets, func(m market.MarketStatus) bool { return m.Market.Name == name })
 }
 
 // toSite finds the site for a list of clusters. As with sbatch, any cluster of the list will do.
-func (j *Job) toSite(site messages.Name, table messages.Labels) error {
+func (j *Job) toSite(site messages.Name, table job.Labels) error {
 	names := j.Names.Cluster
 	if names == "" || names == "all" {
 		return nil
@@ -114,7 +116,7 @@ func (j *Job) toSite(site messages.Name, table messages.Labels) error {
 }
 
 // toProject finds the account that pays for the job.
-func (j *Job) toProject(table messages.Labels, payers func() ([]messages.Name, error)) error {
+func (j *Job) toProject(table job.Labels, payers func() ([]messages.Name, error)) error {
 	name := j.Names.Account
 	if name == "" {
 		return nil
@@ -138,7 +140,7 @@ func (j *Job) toProject(table messages.Labels, payers func() ([]messages.Name, e
 }
 
 // toMarkets finds the markets for a list of partitions. Each market is in the result once.
-func (j *Job) toMarkets(table messages.Labels, reply *messages.MarketsReply) (markets []Market, err error) {
+func (j *Job) toMarkets(table job.Labels, reply *market.MarketsReply) (markets []Market, err error) {
 	if j.Names.Partition == "" {
 		return nil, nil
 	}
@@ -164,7 +166,7 @@ func (j *Job) toMarkets(table messages.Labels, reply *messages.MarketsReply) (ma
 
 // within applies a quality of service or a reservation. The site's table says what its name means: a market, a limit
 // of the run time, or nothing.
-func (j *Job) within(option, name string, table messages.Labels, markets []Market, reply *messages.MarketsReply) ([]Market, error) {
+func (j *Job) within(option, name string, table job.Labels, markets []Market, reply *market.MarketsReply) ([]Market, error) {
 	if name == "" {
 		return markets, nil
 	}

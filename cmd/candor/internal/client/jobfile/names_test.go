@@ -7,16 +7,18 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // campus is a site's answer about its markets and its tables of names of Slurm.
-var campus = &messages.MarketsReply{
-	Markets: []messages.MarketStatus{{Market: messages.Market{Name: "cpu"}}, {Market: messages.Market{Name: "gpu"}}, {Market: messages.Market{Name: "7"}}},
-	Slurm: &messages.SlurmNames{
-		Partitions: messages.Labels{{Name: "*"}, {Name: "long", Value: "cpu"}, {Name: "short", Value: "cpu"}},
-		Accounts:   messages.Labels{{Name: "*"}, {Name: "Proj1", Value: "Physics"}},
-		QOS:        messages.Labels{{Name: "big", Value: "gpu"}, {Name: "debug", Value: "30m"}, {Name: "normal"}, {Name: "seven", Value: "7"}},
-		Clusters:   messages.Labels{{Name: "c1"}, {Name: "far", Value: "east"}},
+var campus = &market.MarketsReply{
+	Markets: []market.MarketStatus{{Market: market.Market{Name: "cpu"}}, {Market: market.Market{Name: "gpu"}}, {Market: market.Market{Name: "7"}}},
+	Slurm: &market.SlurmNames{
+		Partitions: job.Labels{{Name: "*"}, {Name: "long", Value: "cpu"}, {Name: "short", Value: "cpu"}},
+		Accounts:   job.Labels{{Name: "*"}, {Name: "Proj1", Value: "Physics"}},
+		QOS:        job.Labels{{Name: "big", Value: "gpu"}, {Name: "debug", Value: "30m"}, {Name: "normal"}, {Name: "seven", Value: "7"}},
+		Clusters:   job.Labels{{Name: "c1"}, {Name: "far", Value: "east"}},
 	},
 }
 
@@ -56,7 +58,7 @@ func TestNamesOfSlurmAreTranslated(t *testing.T) {
 }
 
 func TestUnknownNamesOfSlurmAreRefused(t *testing.T) {
-	bare := &messages.MarketsReply{Markets: campus.Markets}
+	bare := &market.MarketsReply{Markets: campus.Markets}
 	for line, want := range map[string]string{
 		"-p cpu,x":               `there is no market "x"; the site has cpu, gpu, 7, and its tables do not say what partition x is`,
 		"-p ''":                  "", // the default

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // Lookup returns a variable of the environment of the user who submits.
@@ -69,7 +70,7 @@ func NewOptions(lookup Lookup) *Options {
 	o.option("class", "c", "the `class` of slot each task takes (default: the market's first)",
 		textOf(func(j *Job) *string { return &j.Spec.Stages[0].Class }))
 	o.option("tasks", "n", "`number` of tasks (default: one for each index of --array, or 1)",
-		positive(func(s *messages.Stage) *int { return &s.Tasks }))
+		positive(func(s *jobmsg.Stage) *int { return &s.Tasks }))
 	o.option("name", "J", "`name` of the job (default: the name of the file)", textOf(func(j *Job) *string { return &j.Spec.Name }))
 	o.option("label", "", "a label `K=V`, by which candor jobs and statement can choose jobs; may be repeated", setLabels)
 	o.option("comment", "", "a `text` for people, shown by candor job", textOf(func(j *Job) *string { return &j.Spec.Comment }))
@@ -90,19 +91,19 @@ func NewOptions(lookup Lookup) *Options {
 		textOf(func(j *Job) *string { return &j.Stderr }))
 	o.hidden("stdin", textOf(func(j *Job) *string { return &j.Stdin }))
 	o.option("attempts", "", "how many attempts a task has, a `number` (default: 1, and 3 for a task that cannot be started)",
-		positive(func(s *messages.Stage) *int { return &s.Attempts }))
+		positive(func(s *jobmsg.Stage) *int { return &s.Attempts }))
 	o.option("signal", "", "send a `signal` before the time limit or the end of the budget, as\nUSR2@30 (seconds; default: 60); B:USR2@30 only to the script,\nC:USR2@30 only to ranks of srun", setSignal)
 	o.option("on-failure", "", "the other tasks after a task has failed, a `word`: continue or stop (default: continue for an array)", func(job *Job, text string) error {
-		job.Spec.Stages[0].OnFailure = messages.OnFailure(text)
-		if on := messages.OnFailure(text); on != messages.GoOn && on != messages.Stop {
-			return fmt.Errorf("%q is neither %s nor %s", text, messages.GoOn, messages.Stop)
+		job.Spec.Stages[0].OnFailure = jobmsg.OnFailure(text)
+		if on := jobmsg.OnFailure(text); on != jobmsg.GoOn && on != jobmsg.Stop {
+			return fmt.Errorf("%q is neither %s nor %s", text, jobmsg.GoOn, jobmsg.Stop)
 		}
 		return nil
 	})
 	o.option("oom", "", "a task that ends well after its memory limit has ended a process of it, a `word`: fail or ignore\n(default: ignore)", func(job *Job, text string) error {
-		job.Spec.Stages[0].OOM = messages.OOM(text)
-		if on := messages.OOM(text); on != messages.FailOOM && on != messages.IgnoreOOM {
-			return fmt.Errorf("%q is neither %s nor %s", text, messages.FailOOM, messages.IgnoreOOM)
+		job.Spec.Stages[0].OOM = jobmsg.OOM(text)
+		if on := jobmsg.OOM(text); on != jobmsg.FailOOM && on != jobmsg.IgnoreOOM {
+			return fmt.Errorf("%q is neither %s nor %s", text, jobmsg.FailOOM, jobmsg.IgnoreOOM)
 		}
 		return nil
 	})
@@ -130,7 +131,7 @@ func (o *Options) option(name, short, usage string, set rule) {
 func (o *Options) check(name string) func(string) error {
 	return func(text string) error {
 		o.said = append(o.said, setting{name, text})
-		return o.rules[name](&Job{Spec: messages.JobSpec{Stages: make([]messages.Stage, 1)}}, text)
+		return o.rules[name](&Job{Spec: jobmsg.JobSpec{Stages: make([]jobmsg.Stage, 1)}}, text)
 	}
 }
 
@@ -197,7 +198,7 @@ func textOf(field func(*Job) *string) rule {
 	}
 }
 
-func positive(field func(*messages.Stage) *int) rule {
+func positive(field func(*jobmsg.Stage) *int) rule {
 	return func(job *Job, text string) error {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
@@ -217,15 +218,15 @@ func setNotify(job *Job, text string) error {
 }
 
 // parseNotify reads "end,failure:ada@example.org", or a receiver alone.
-func parseNotify(text string) messages.Notify {
+func parseNotify(text string) jobmsg.Notify {
 	before, to, _ := strings.Cut(text, ":")
 	events := strings.Split(before, ",")
 	for _, event := range events {
-		if !slices.Contains(messages.NotifyEvents, event) {
-			return messages.Notify{To: text}
+		if !slices.Contains(jobmsg.NotifyEvents, event) {
+			return jobmsg.Notify{To: text}
 		}
 	}
-	return messages.Notify{To: to, On: events}
+	return jobmsg.Notify{To: to, On: events}
 }
 
 // setLabels reads labels K=V, with commas between several.
@@ -235,7 +236,7 @@ func setLabels(job *Job, text string) error {
 		if !given {
 			return fmt.Errorf("%q: write a label as K=V", part)
 		}
-		if err := messages.CheckLabel(name, value); err != nil {
+		if err := jobmsg.CheckLabel(name, value); err != nil {
 			return errors.New(messages.Detail(err))
 		}
 		job.Spec.Labels = job.Spec.Labels.Set(name, value)
@@ -247,7 +248,7 @@ func setLabels(job *Job, text string) error {
 // for sbatch this is the meaning without B.
 func setSignal(job *Job, text string) error {
 	rest, at, timed := strings.Cut(text, "@")
-	var s messages.EarlySignal
+	var s jobmsg.EarlySignal
 	for flag, name, has := strings.Cut(rest, ":"); has; flag, name, has = strings.Cut(rest, ":") {
 		if strings.Trim(flag, "BCR") != "" {
 			return fmt.Errorf("%q: write USR2@30, or B:USR2@30 only for the script", text)
@@ -264,7 +265,7 @@ func setSignal(job *Job, text string) error {
 		s.Before = messages.Duration(seconds) * 1e9
 	}
 	var err error
-	s.Name, err = messages.ParseSignal(rest)
+	s.Name, err = jobmsg.ParseSignal(rest)
 	job.Spec.Stages[0].Signal = &s
 	return err
 }
@@ -289,7 +290,7 @@ func setArray(job *Job, text string) error {
 
 func (o *Options) setEnv(job *Job, text string) error {
 	key, value, given := strings.Cut(text, "=")
-	if !messages.ValidVariable(key) {
+	if !jobmsg.ValidVariable(key) {
 		return fmt.Errorf("%q is not the name of a variable: write K=V, or only K", key)
 	}
 	if !given {
@@ -322,14 +323,14 @@ func (o *Options) setExport(job *Job, text string) error {
 }
 
 func setUtility(job *Job, text string) error {
-	u := &messages.Utility{}
+	u := &jobmsg.Utility{}
 	for part := range strings.SplitSeq(text, ",") {
 		class, weightText, ok := strings.Cut(part, "=")
 		weight, err := strconv.ParseFloat(weightText, 64)
 		if !ok || err != nil || math.IsNaN(weight) || math.IsInf(weight, 0) {
 			return fmt.Errorf("%q: write a weight for each class, like map=3,reduce=2", part)
 		}
-		u.Weights = append(u.Weights, messages.ClassWeight{Class: class, Weight: weight})
+		u.Weights = append(u.Weights, jobmsg.ClassWeight{Class: class, Weight: weight})
 	}
 	sort.SliceStable(u.Weights, func(i, j int) bool { return u.Weights[i].Class < u.Weights[j].Class })
 	job.Spec.Utility = u

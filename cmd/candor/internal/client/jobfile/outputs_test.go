@@ -3,7 +3,7 @@ package jobfile
 import (
 	"testing"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // TestFilesAreReadFromThePrelude: the names that a prelude gives to a job's files can be read again.
@@ -19,9 +19,9 @@ func TestFilesAreReadFromThePrelude(t *testing.T) {
 		{errs: "only", wantErrs: "only"},
 		{},
 	} {
-		j := Job{Stdout: one.out, Stderr: one.errs, Stdin: one.in, Append: one.after, Spec: messages.JobSpec{Stages: []messages.Stage{{Script: "#!/bin/bash\nexec something\n"}}}}
+		j := Job{Stdout: one.out, Stderr: one.errs, Stdin: one.in, Append: one.after, Spec: job.JobSpec{Stages: []job.Stage{{Script: "#!/bin/bash\nexec something\n"}}}}
 		if one.numbered {
-			j.Slurm, j.Spec.Stages[0].Array = true, messages.Array{{First: 0, Last: 3, Step: 1}}
+			j.Slurm, j.Spec.Stages[0].Array = true, job.Array{{First: 0, Last: 3, Step: 1}}
 		}
 		if err := j.AddPrelude("alice"); err != nil {
 			t.Fatal(err)
@@ -39,7 +39,7 @@ func TestFilesAreReadFromThePrelude(t *testing.T) {
 // TestThePathOfAScriptIsReadFromThePrelude: scontrol show job names the file that was submitted, and the script has it.
 func TestThePathOfAScriptIsReadFromThePrelude(t *testing.T) {
 	for _, path := range []string{"/home/alice/it's run.sh", ""} {
-		j := Job{Slurm: true, Path: path, Stdout: "slurm-%j.out", Spec: messages.JobSpec{Stages: []messages.Stage{{Script: "#!/bin/bash\nX=1 CANDOR_SCRIPT=other srun true || exit 73\n"}}}}
+		j := Job{Slurm: true, Path: path, Stdout: "slurm-%j.out", Spec: job.JobSpec{Stages: []job.Stage{{Script: "#!/bin/bash\nX=1 CANDOR_SCRIPT=other srun true || exit 73\n"}}}}
 		if err := j.AddPrelude("alice"); err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // AddPrelude puts shell commands before a script, if the job asks for them. They set Slurm's variables and send the
@@ -142,7 +143,7 @@ func (j *Job) shapeVariables() (values [][2]string) {
 	}
 	given("mem-per-cpu", "SLURM_MEM_PER_CPU", mebibytes(j.relative.perCPU))
 	given("mem-per-gpu", "SLURM_MEM_PER_GPU", mebibytes(j.relative.perGPU))
-	if stage.Memory == messages.AllMemory {
+	if stage.Memory == job.AllMemory {
 		given("mem", "SLURM_MEM_PER_NODE", `"$((${CANDOR_MEMORY:-0} >> 20))"`)
 	} else {
 		given("mem", "SLURM_MEM_PER_NODE", mebibytes(stage.Memory))

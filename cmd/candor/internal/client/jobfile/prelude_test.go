@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // TestOutputFileThatCannotBeMade runs a script whose output file cannot be created, in several shells. It must fail
@@ -20,7 +21,7 @@ func TestOutputFileThatCannotBeMade(t *testing.T) {
 		}
 		for _, j := range []Job{{Stdout: "missing/%j.out"}, {Stderr: "missing/%j.err"}, {Stdout: "out", Stderr: "missing/err"}} {
 			dir := t.TempDir()
-			j.Spec = messages.JobSpec{Dir: dir, Stages: []messages.Stage{{Script: "#!" + path + "\ntouch ran\n"}}}
+			j.Spec = job.JobSpec{Dir: dir, Stages: []job.Stage{{Script: "#!" + path + "\ntouch ran\n"}}}
 			if err := j.AddPrelude("alice"); err != nil {
 				t.Fatal(err)
 			}
@@ -39,7 +40,7 @@ func TestOutputFileThatCannotBeMade(t *testing.T) {
 // TestUnknownLettersOfAPattern checks that unknown letters in a pattern of sbatch stay unchanged, as under Slurm. In
 // other patterns they are refused.
 func TestUnknownLettersOfAPattern(t *testing.T) {
-	j := Job{Slurm: true, Spec: messages.JobSpec{Stages: []messages.Stage{{}}}}
+	j := Job{Slurm: true, Spec: job.JobSpec{Stages: []job.Stage{{}}}}
 	if got, err := j.file("--output", "a_j%.out_%5z%x", "alice"); err != nil || got != `'a_j%.out_%5z'"$CANDOR_JOB_NAME"` {
 		t.Errorf("%s, %v", got, err)
 	}
@@ -61,7 +62,7 @@ func TestAScriptFindsSrun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	j := Job{Slurm: true, Commands: dir, Spec: messages.JobSpec{Stages: []messages.Stage{{Script: "#!/bin/bash\nsrun; command -v ls\n"}}}}
+	j := Job{Slurm: true, Commands: dir, Spec: job.JobSpec{Stages: []job.Stage{{Script: "#!/bin/bash\nsrun; command -v ls\n"}}}}
 	if err := j.AddPrelude("alice"); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // readSbatch reads the options of all #SBATCH lines. One error names all refused options, and one warning names all
@@ -227,7 +228,7 @@ func (o *Options) sayDependency(text string) error {
 
 // mailTypes maps the values of sbatch's --mail-type to our names of events.
 var mailTypes = map[string][]string{
-	"NONE": nil, "BEGIN": {messages.NotifyStart}, "END": {messages.NotifyEnd}, "FAIL": {messages.NotifyFailure}, "ALL": messages.NotifyEvents,
+	"NONE": nil, "BEGIN": {job.NotifyStart}, "END": {job.NotifyEnd}, "FAIL": {job.NotifyFailure}, "ALL": job.NotifyEvents,
 }
 
 // noMail are values of --mail-type for which Candor sends no e-mail. They do not change the job.
@@ -256,7 +257,7 @@ func (o *Options) sayMailType(text string) error {
 // there is none to send to.
 func (o *Options) sayMail(ignored *[]string) error {
 	switch {
-	case len(o.mailOn) > 0 && o.mailUser != "" && !messages.MailAddress(o.mailUser): // sbatch takes any text as an address
+	case len(o.mailOn) > 0 && o.mailUser != "" && !job.MailAddress(o.mailUser): // sbatch takes any text as an address
 		*ignored = append(*ignored, fmt.Sprintf("--mail-type (--mail-user %q is no e-mail address)", o.mailUser))
 	case len(o.mailOn) > 0 && o.mailUser != "":
 		o.Mail = true

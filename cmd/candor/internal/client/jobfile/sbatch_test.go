@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // optionsOfSbatch are the options in the manual of Slurm 25.05, with two older names and the options of the plugin
@@ -134,7 +135,7 @@ func TestDirectivesOfOtherSystems(t *testing.T) {
 
 func TestSbatchMailIsNotify(t *testing.T) {
 	job := parse(t, "#!/bin/sh\n#SBATCH --mail-user=ada@example.org\n#SBATCH --mail-type=FAIL,begin,FAIL\ntrue\n")
-	want := []messages.Notify{{To: "ada@example.org", On: []string{messages.NotifyFailure, messages.NotifyStart}}}
+	want := []jobmsg.Notify{{To: "ada@example.org", On: []string{jobmsg.NotifyFailure, jobmsg.NotifyStart}}}
 	if !reflect.DeepEqual(job.Spec.Notify, want) || !job.Options.Mail || len(job.Warnings) > 0 {
 		t.Errorf("%+v, warnings %q", job.Spec.Notify, job.Warnings)
 	}

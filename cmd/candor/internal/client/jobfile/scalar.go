@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // The values of a document's fields. Each type reads its YAML node itself, so that errors speak of credits and
@@ -29,17 +30,17 @@ type (
 	truth    bool
 	names    []messages.Name
 	command  []string
-	env      messages.Env
-	labels   messages.Labels
-	notices  []messages.Notify
-	weights  messages.Weights
-	licenses messages.Licenses
+	env      job.Env
+	labels   job.Labels
+	notices  []job.Notify
+	weights  job.Weights
+	licenses job.Licenses
 	gpus     struct {
 		number int
 		kind   messages.Name
 	}
 	array struct {
-		ranges messages.Array
+		ranges job.Array
 		most   int
 	}
 )
@@ -212,7 +213,7 @@ func (e *env) UnmarshalYAML(n ast.Node) error {
 		if !ok {
 			return refuse(value, "%s: must be text", key)
 		}
-		*e = env(setVariable(messages.Env(*e), key, s))
+		*e = env(setVariable(job.Env(*e), key, s))
 		return nil
 	})
 }
@@ -236,10 +237,10 @@ func (l *labels) UnmarshalYAML(n ast.Node) error {
 		if !ok {
 			return refuse(value, "%s: must be text", name)
 		}
-		if err := messages.CheckLabel(name, s); err != nil {
+		if err := job.CheckLabel(name, s); err != nil {
 			return refuse(value, "%s", messages.Detail(err))
 		}
-		*l = labels(messages.Labels(*l).Set(name, s))
+		*l = labels(job.Labels(*l).Set(name, s))
 		return nil
 	})
 }
@@ -251,7 +252,7 @@ func (w *weights) UnmarshalYAML(n ast.Node) error {
 		if err := x.UnmarshalYAML(value); err != nil {
 			return err
 		}
-		*w = append(*w, messages.ClassWeight{Class: key, Weight: float64(x)})
+		*w = append(*w, job.ClassWeight{Class: key, Weight: float64(x)})
 		return nil
 	})
 	sort.SliceStable(*w, func(i, j int) bool { return (*w)[i].Class < (*w)[j].Class })
@@ -261,17 +262,17 @@ func (w *weights) UnmarshalYAML(n ast.Node) error {
 // UnmarshalYAML takes a mapping from licences to numbers, or the text that --licenses takes.
 func (l *licenses) UnmarshalYAML(n ast.Node) error {
 	if _, ok := scalar(n); ok {
-		return read(n, (*messages.Licenses)(l), parseLicenses)
+		return read(n, (*job.Licenses)(l), parseLicenses)
 	}
 	err := eachPair(n, "must map licences to numbers, like {matlab: 2}", func(key string, value ast.Node) error {
 		var c count
 		if err := c.UnmarshalYAML(value); err != nil {
 			return err
 		}
-		*l = append(*l, messages.License{Name: key, Count: int(c)})
+		*l = append(*l, job.License{Name: key, Count: int(c)})
 		return nil
 	})
-	slices.SortFunc(*l, func(a, b messages.License) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(*l, func(a, b job.License) int { return strings.Compare(a.Name, b.Name) })
 	return err
 }
 
@@ -311,10 +312,10 @@ func (a *array) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// parseArray calls messages.ParseArray. It removes the kind from the error, because the error becomes a part of
+// parseArray calls job.ParseArray. It removes the kind from the error, because the error becomes a part of
 // another error.
-func parseArray(s string) (messages.Array, int, error) {
-	ranges, most, err := messages.ParseArray(s)
+func parseArray(s string) (job.Array, int, error) {
+	ranges, most, err := job.ParseArray(s)
 	if e, ok := errors.AsType[*messages.Error](err); ok {
 		return nil, 0, errors.New(e.Message)
 	}

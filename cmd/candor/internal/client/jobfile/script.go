@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // ParseScript reads a script with its directives. Its errors have the kind Invalid and name the line. arguments
@@ -41,7 +42,7 @@ func ParseScript(source []byte, arguments []string, lookup Lookup) (*Job, error)
 		}
 	}
 	script := withArguments(string(source), arguments)
-	job.Spec.Stages = []messages.Stage{{Name: singleStage, Script: script}}
+	job.Spec.Stages = []jobmsg.Stage{{Name: singleStage, Script: script}}
 	return job, nil
 }
 
@@ -310,5 +311,5 @@ func IsScript(name string, source []byte) (script, ok bool) {
 
 // OfCommand returns a job that runs one command.
 func OfCommand(words []string) *Job {
-	return &Job{Spec: messages.JobSpec{Stages: []messages.Stage{{Name: singleStage, Command: words}}}, Options: NewOptions(nil)}
+	return &Job{Spec: jobmsg.JobSpec{Stages: []jobmsg.Stage{{Name: singleStage, Command: words}}}, Options: NewOptions(nil)}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // parse reads a script of a user who has HOME and LANG set.
@@ -40,12 +41,12 @@ func TestDirectivesSayTheOptionsOfSubmit(t *testing.T) {
 #CANDOR --chdir "/data/my files"
 sort input
 `)
-	want := messages.JobSpec{
+	want := jobmsg.JobSpec{
 		Name: "two words", Project: "climate", Market: "main", Budget: 12_500_000, Dir: "/data/my files",
-		Utility: &messages.Utility{Weights: messages.Weights{{Class: "map", Weight: 3}, {Class: "reduce", Weight: 2}}},
-		Env:     messages.Env{{Name: "A", Value: "1"}, {Name: "HOME", Value: "/home/alice"}},
-		Stages: []messages.Stage{{Name: "main", Class: "map", Attempts: 5, MaxRunning: 2, Script: job.Spec.Stages[0].Script,
-			TimeLimit: messages.Duration(90 * time.Minute), Array: messages.Array{{First: 0, Last: 9, Step: 3}}}},
+		Utility: &jobmsg.Utility{Weights: jobmsg.Weights{{Class: "map", Weight: 3}, {Class: "reduce", Weight: 2}}},
+		Env:     jobmsg.Env{{Name: "A", Value: "1"}, {Name: "HOME", Value: "/home/alice"}},
+		Stages: []jobmsg.Stage{{Name: "main", Class: "map", Attempts: 5, MaxRunning: 2, Script: job.Spec.Stages[0].Script,
+			TimeLimit: messages.Duration(90 * time.Minute), Array: jobmsg.Array{{First: 0, Last: 9, Step: 3}}}},
 	}
 	if !reflect.DeepEqual(job.Spec, want) {
 		t.Errorf("got  %+v\nwant %+v", job.Spec, want)
@@ -71,10 +72,10 @@ func TestSbatchDirectivesAreAliases(t *testing.T) {
 	if time.Duration(stage.TimeLimit) != 10*time.Minute || stage.Attempts != 1 || stage.Tasks != 0 {
 		t.Errorf("stage %+v", stage)
 	}
-	if want := (messages.Array{{First: 1, Last: 1, Step: 1}, {First: 3, Last: 3, Step: 1}}); !reflect.DeepEqual(stage.Array, want) {
+	if want := (jobmsg.Array{{First: 1, Last: 1, Step: 1}, {First: 3, Last: 3, Step: 1}}); !reflect.DeepEqual(stage.Array, want) {
 		t.Errorf("array %v, want %v", stage.Array, want)
 	}
-	if want := (messages.Env{{Name: "LANG", Value: "C"}, {Name: "X", Value: "y"}}); !reflect.DeepEqual(job.Spec.Env, want) {
+	if want := (jobmsg.Env{{Name: "LANG", Value: "C"}, {Name: "X", Value: "y"}}); !reflect.DeepEqual(job.Spec.Env, want) {
 		t.Errorf("env %v, want %v", job.Spec.Env, want)
 	}
 	if !job.Options.Wait || len(job.Warnings) != 0 {
@@ -206,9 +207,9 @@ func TestAScriptIsToldFromADocument(t *testing.T) {
 
 func TestExportAllTakesWhatNothingElseSet(t *testing.T) {
 	job := parse(t, "#!/bin/sh\n#CANDOR --env A=mine\ntrue\n")
-	long := strings.Repeat("x", messages.MaxVariable)
+	long := strings.Repeat("x", jobmsg.MaxVariable)
 	left := job.AddEnvironment([]string{"A=theirs", "B=2", "CANDOR_JOB=7", "BASH_FUNC_a-b%%=() { :\n}", "Z=", "L=" + long[1:], "M=" + long, "x.y=1", "BASH_FUNC_%%=", "U=\xff"})
-	want := messages.Env{{Name: "A", Value: "mine"}, {Name: "B", Value: "2"}, {Name: "BASH_FUNC_a-b%%", Value: "() { :\n}"}, {Name: "L", Value: long[1:]}, {Name: "Z", Value: ""}}
+	want := jobmsg.Env{{Name: "A", Value: "mine"}, {Name: "B", Value: "2"}, {Name: "BASH_FUNC_a-b%%", Value: "() { :\n}"}, {Name: "L", Value: long[1:]}, {Name: "Z", Value: ""}}
 	if !reflect.DeepEqual(job.Spec.Env, want) {
 		t.Errorf("got %v, want %v", job.Spec.Env, want)
 	}
@@ -248,7 +249,7 @@ func TestMemoryOfSbatch(t *testing.T) {
 func TestAJobOfAJobHasItsOwnThreads(t *testing.T) {
 	job := &Job{}
 	job.AddSafeEnvironment([]string{"OMP_NUM_THREADS=8", "GOMAXPROCS=3", "CANDOR_CPUS=8", "A=8"})
-	if want := (messages.Env{{Name: "A", Value: "8"}, {Name: "GOMAXPROCS", Value: "3"}}); !slices.Equal(job.Spec.Env, want) {
+	if want := (jobmsg.Env{{Name: "A", Value: "8"}, {Name: "GOMAXPROCS", Value: "3"}}); !slices.Equal(job.Spec.Env, want) {
 		t.Errorf("%v, want %v", job.Spec.Env, want)
 	}
 }

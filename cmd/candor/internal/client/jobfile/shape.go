@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // relative has amounts that the job asks for each processor or each GPU. The amounts for a whole task are known only
@@ -21,7 +22,7 @@ type relative struct {
 func (o *Options) shapeOptions() {
 	o.option("cpus", "", "`number` of processors of each task (default: what a slot has)", func(job *Job, text string) error {
 		job.relative.cpusPerGPU = 0
-		return positive(func(s *messages.Stage) *int { return &s.CPUs })(job, text)
+		return positive(func(s *jobmsg.Stage) *int { return &s.CPUs })(job, text)
 	})
 	o.option("memory", "", "memory of each task, a `size` such as 512M or 2G, or all, which is all memory of a node;\na bare number is MiB (default: what its slots have, or the node's)", setMemory)
 	o.option("gpus", "", "`number` of GPUs of each task, of any type, or of one, as in 2:a100", func(job *Job, text string) error {
@@ -84,7 +85,7 @@ func perEach(field func(*relative) *int64) rule {
 		job.Spec.Stages[0].Memory, job.relative.perCPU, job.relative.perGPU = 0, 0, 0
 		*field(&job.relative), err = parseSize(text)
 		if err == nil && *field(&job.relative) == 0 { // --mem-per-cpu=0 means all memory, as --mem=0 does
-			job.Spec.Stages[0].Memory = messages.AllMemory
+			job.Spec.Stages[0].Memory = jobmsg.AllMemory
 		}
 		return err
 	}
@@ -97,7 +98,7 @@ func (job *Job) finishShape() error {
 		return nil
 	}
 	s := &job.Spec.Stages[0]
-	job.asked = asked{Resources: messages.Resources{CPUs: s.CPUs, Memory: s.Memory, GPUs: s.GPUs, GPUType: s.GPUType}, tasks: s.Tasks, onFailure: s.OnFailure, allocation: job.allocation}
+	job.asked = asked{Resources: jobmsg.Resources{CPUs: s.CPUs, Memory: s.Memory, GPUs: s.GPUs, GPUType: s.GPUType}, tasks: s.Tasks, onFailure: s.OnFailure, allocation: job.allocation}
 	if err := job.finishAllocation(); err != nil {
 		return err
 	}
@@ -113,8 +114,8 @@ func (job *Job) finishShape() error {
 		each, n = r.perGPU, s.GPUs
 	}
 	if each > 0 {
-		if each > messages.MaxMemory/int64(n) {
-			return messages.Errorf(messages.TooLarge, "memory: %d times %s is more than any node has", n, messages.SizeText(each))
+		if each > jobmsg.MaxMemory/int64(n) {
+			return messages.Errorf(messages.TooLarge, "memory: %d times %s is more than any node has", n, jobmsg.SizeText(each))
 		}
 		s.Memory = each * int64(n)
 	}
@@ -124,21 +125,21 @@ func (job *Job) finishShape() error {
 // parseMemory reads a size, "all", or 0, which for sbatch also means all memory of a node.
 func parseMemory(text string) (bytes int64, err error) {
 	if strings.EqualFold(text, "all") {
-		return messages.AllMemory, nil
+		return jobmsg.AllMemory, nil
 	}
 	if bytes, err = parseSize(text); err != nil {
 		return 0, fmt.Errorf("%q: must be a size such as 512M or 2G, or all", text)
 	}
 	if bytes == 0 {
-		return messages.AllMemory, nil
+		return jobmsg.AllMemory, nil
 	}
 	return bytes, nil
 }
 
 func count1(text string) (int, error) {
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > messages.MaxCPUs {
-		return 0, fmt.Errorf("must be a whole number from 1 to %d", messages.MaxCPUs)
+	if err != nil || n < 1 || n > jobmsg.MaxCPUs {
+		return 0, fmt.Errorf("must be a whole number from 1 to %d", jobmsg.MaxCPUs)
 	}
 	return n, nil
 }
@@ -156,8 +157,8 @@ func parseGPUs(text string) (n int, kind messages.Name, err error) {
 	default:
 		n, kind, err = 1, first, nil
 	}
-	if err != nil || n < 0 || n > messages.MaxGPUs || both && kind == "" || kind != "" && !messages.ValidFreeName(kind) {
-		return 0, "", fmt.Errorf("%q: write how many, from 0 to %d, and the type, if only one will do, like 2 or 2:a100", text, messages.MaxGPUs)
+	if err != nil || n < 0 || n > jobmsg.MaxGPUs || both && kind == "" || kind != "" && !messages.ValidFreeName(kind) {
+		return 0, "", fmt.Errorf("%q: write how many, from 0 to %d, and the type, if only one will do, like 2 or 2:a100", text, jobmsg.MaxGPUs)
 	}
 	if n == 0 {
 		kind = ""
@@ -167,7 +168,7 @@ func parseGPUs(text string) (n int, kind messages.Name, err error) {
 
 // parseLicenses reads a list of licences such as matlab:2,ansys. As in Slurm, a name alone means one licence, and "="
 // may replace the colon. "" and matlab:0 mean no licences.
-func parseLicenses(text string) (all messages.Licenses, err error) {
+func parseLicenses(text string) (all jobmsg.Licenses, err error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -177,14 +178,14 @@ func parseLicenses(text string) (all messages.Licenses, err error) {
 		if counted {
 			n, err = strconv.Atoi(number)
 		}
-		if err != nil || n < 0 || n > messages.MaxLicenseCount || !messages.ValidFreeName(name) {
+		if err != nil || n < 0 || n > jobmsg.MaxLicenseCount || !messages.ValidFreeName(name) {
 			return nil, fmt.Errorf("%q: write the names of licences and how many, like matlab:2,ansys", text)
 		}
 		if n > 0 {
-			all = append(all, messages.License{Name: name, Count: n})
+			all = append(all, jobmsg.License{Name: name, Count: n})
 		}
 	}
-	slices.SortFunc(all, func(a, b messages.License) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b jobmsg.License) int { return strings.Compare(a.Name, b.Name) })
 	return all, all.Validate("licenses")
 }
 
@@ -197,7 +198,7 @@ func setConstraint(job *Job, text string) error {
 		}
 	}
 	text = strings.ReplaceAll(text, ",", "&")
-	if _, err := messages.ParseConstraint(text); err != nil || text == "" {
+	if _, err := jobmsg.ParseConstraint(text); err != nil || text == "" {
 		return fmt.Errorf("%q: write labels of nodes with & and |, like a100&infiniband|v100", text)
 	}
 	job.Spec.Stages[0].Constraint = text
@@ -206,7 +207,7 @@ func setConstraint(job *Job, text string) error {
 
 // parseNodes reads a list of nodes in Slurm's form, such as node1,node[3-5,08].
 func parseNodes(text string) (nodes []messages.Name, err error) {
-	bad := fmt.Errorf("%q: write names of nodes, like node1,node[3-5]; at most %d", text, messages.MaxChosen)
+	bad := fmt.Errorf("%q: write names of nodes, like node1,node[3-5]; at most %d", text, jobmsg.MaxChosen)
 	for rest := text; ; {
 		end, inside := len(rest), false
 		for i := range len(rest) {
@@ -223,7 +224,7 @@ func parseNodes(text string) (nodes []messages.Name, err error) {
 			}
 		}
 		some, ok := expandNodes(rest[:end])
-		if nodes = append(nodes, some...); !ok || inside || len(nodes) > messages.MaxChosen {
+		if nodes = append(nodes, some...); !ok || inside || len(nodes) > jobmsg.MaxChosen {
 			return nil, bad
 		}
 		if end == len(rest) {
@@ -281,7 +282,7 @@ func expandNodes(word string) (nodes []messages.Name, ok bool) {
 		}
 		low, err := strconv.ParseUint(from, 10, 32)
 		high, errHigh := strconv.ParseUint(to, 10, 32)
-		if err != nil || errHigh != nil || high < low || high-low >= messages.MaxChosen || len(nodes) > messages.MaxChosen {
+		if err != nil || errHigh != nil || high < low || high-low >= jobmsg.MaxChosen || len(nodes) > jobmsg.MaxChosen {
 			return nil, false
 		}
 		for n := low; n <= high; n++ {

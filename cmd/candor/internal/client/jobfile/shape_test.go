@@ -7,57 +7,58 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 const gib = 1 << 30
 
 // shape has the resources that a task of a stage asks for.
 type shape struct {
-	messages.Resources
+	job.Resources
 	exclusive     bool
 	constraint    string
 	nodes, except []messages.Name
 }
 
-func shapeOf(s *messages.Stage) shape {
-	return shape{messages.Resources{CPUs: s.CPUs, Memory: s.Memory, GPUs: s.GPUs, GPUType: s.GPUType, Disk: s.Disk}, s.Exclusive, s.Constraint, s.Nodes, s.Exclude}
+func shapeOf(s *job.Stage) shape {
+	return shape{job.Resources{CPUs: s.CPUs, Memory: s.Memory, GPUs: s.GPUs, GPUType: s.GPUType, Disk: s.Disk}, s.Exclusive, s.Constraint, s.Nodes, s.Exclude}
 }
 
 // TestShapesOfSbatch checks the resources of one task on one node for options of sbatch, as sbatch's manual defines
 // them.
 func TestShapesOfSbatch(t *testing.T) {
 	for text, want := range map[string]shape{
-		"-c 8 --mem-per-cpu=500M":                            {Resources: messages.Resources{CPUs: 8, Memory: 4000 << 20}},
-		"--mem-per-cpu=2G":                                   {Resources: messages.Resources{Memory: 2 * gib}},
-		"--mem=0 --exclusive":                                {Resources: messages.Resources{Memory: messages.AllMemory}, exclusive: true},
-		"--gres=gpu:1 --cpus-per-task=4 --mem=16G":           {Resources: messages.Resources{CPUs: 4, Memory: 16 * gib, GPUs: 1}},
-		"--gres=gpu:a100:2 --nodes=1 --ntasks-per-node=1":    {Resources: messages.Resources{GPUs: 2, GPUType: "a100"}},
-		"--gres=gpu:v100":                                    {Resources: messages.Resources{GPUs: 1, GPUType: "v100"}},
-		"--gres=gpu":                                         {Resources: messages.Resources{GPUs: 1}},
+		"-c 8 --mem-per-cpu=500M":                            {Resources: job.Resources{CPUs: 8, Memory: 4000 << 20}},
+		"--mem-per-cpu=2G":                                   {Resources: job.Resources{Memory: 2 * gib}},
+		"--mem=0 --exclusive":                                {Resources: job.Resources{Memory: job.AllMemory}, exclusive: true},
+		"--gres=gpu:1 --cpus-per-task=4 --mem=16G":           {Resources: job.Resources{CPUs: 4, Memory: 16 * gib, GPUs: 1}},
+		"--gres=gpu:a100:2 --nodes=1 --ntasks-per-node=1":    {Resources: job.Resources{GPUs: 2, GPUType: "a100"}},
+		"--gres=gpu:v100":                                    {Resources: job.Resources{GPUs: 1, GPUType: "v100"}},
+		"--gres=gpu":                                         {Resources: job.Resources{GPUs: 1}},
 		"--gres=none":                                        {},
-		"-G a100:2 --gpus-per-node=2 --gpu-bind=closest":     {Resources: messages.Resources{GPUs: 2, GPUType: "a100"}},
-		"--gpus-per-task=2 --cpus-per-gpu=6 --mem-per-gpu=1": {Resources: messages.Resources{CPUs: 12, Memory: 2 << 20, GPUs: 2}},
-		"-n 1 -c 2 --mincpus=4 --mem-per-cpu=1G":             {Resources: messages.Resources{CPUs: 4, Memory: 4 * gib}},
-		"--tmp=10G --tasks-per-node=1":                       {Resources: messages.Resources{Disk: 10 * gib}},
-		"-n 4":                                               {Resources: messages.Resources{CPUs: 4}},
-		"-N 2 -n 3 -c 4 --mem=3G -G 4":                       {Resources: messages.Resources{CPUs: 8, Memory: 3 * gib, GPUs: 2}},
-		"-n 4 -c 2 --mem-per-cpu=1G -N 1":                    {Resources: messages.Resources{CPUs: 8, Memory: 8 * gib}},
-		"-N 1-4 --tasks-per-node=3 --mem=6G":                 {Resources: messages.Resources{CPUs: 3, Memory: 6 * gib}},
-		"--ntasks=2 --gpus-per-task=a100:2 --cpus-per-gpu=3": {Resources: messages.Resources{CPUs: 12, GPUs: 4, GPUType: "a100"}},
-		"-n 2 -c 3 --gpus-per-task=1 --gpus=2":               {Resources: messages.Resources{CPUs: 6, GPUs: 2}},
+		"-G a100:2 --gpus-per-node=2 --gpu-bind=closest":     {Resources: job.Resources{GPUs: 2, GPUType: "a100"}},
+		"--gpus-per-task=2 --cpus-per-gpu=6 --mem-per-gpu=1": {Resources: job.Resources{CPUs: 12, Memory: 2 << 20, GPUs: 2}},
+		"-n 1 -c 2 --mincpus=4 --mem-per-cpu=1G":             {Resources: job.Resources{CPUs: 4, Memory: 4 * gib}},
+		"--tmp=10G --tasks-per-node=1":                       {Resources: job.Resources{Disk: 10 * gib}},
+		"-n 4":                                               {Resources: job.Resources{CPUs: 4}},
+		"-N 2 -n 3 -c 4 --mem=3G -G 4":                       {Resources: job.Resources{CPUs: 8, Memory: 3 * gib, GPUs: 2}},
+		"-n 4 -c 2 --mem-per-cpu=1G -N 1":                    {Resources: job.Resources{CPUs: 8, Memory: 8 * gib}},
+		"-N 1-4 --tasks-per-node=3 --mem=6G":                 {Resources: job.Resources{CPUs: 3, Memory: 6 * gib}},
+		"--ntasks=2 --gpus-per-task=a100:2 --cpus-per-gpu=3": {Resources: job.Resources{CPUs: 12, GPUs: 4, GPUType: "a100"}},
+		"-n 2 -c 3 --gpus-per-task=1 --gpus=2":               {Resources: job.Resources{CPUs: 6, GPUs: 2}},
 		`-C "skylake|icelake"`:                               {constraint: "skylake|icelake"},
 		`-C "[skylake|icelake]"`:                             {constraint: "skylake|icelake"},
 		"-C ib,a100":                                         {constraint: "ib&a100"},
 		"-w node3 -x node[1-2,08-10],rack1":                  {nodes: []messages.Name{"node3"}, except: []messages.Name{"node08", "node09", "node1", "node10", "node2", "rack1"}},
 		"--threads-per-core=2 --hint=nomultithread --nice":   {},
-		"--gpus-per-node=h100:4 --gpus-per-node=l40s:2":      {Resources: messages.Resources{GPUs: 2, GPUType: "l40s"}},
-		"--mem-per-cpu=0 -c 2":                               {Resources: messages.Resources{CPUs: 2, Memory: messages.AllMemory}},
-		"-N 2 --gpus-per-node=a100:4 -G 8":                   {Resources: messages.Resources{CPUs: 1, GPUs: 4, GPUType: "a100"}},
-		"-G a100:8 --gres=gpu:4 -N 2 -c 3":                   {Resources: messages.Resources{CPUs: 3, GPUs: 4, GPUType: "a100"}},
-		"--ntasks-per-gpu=2 --gres=gpu:2 -c 3":               {Resources: messages.Resources{CPUs: 12, GPUs: 2}},
-		"-n 4 --ntasks-per-gpu=2 -B 2:8:1 -S 0":              {Resources: messages.Resources{CPUs: 4, GPUs: 2}},
-		"-w node[1-2]":                                       {Resources: messages.Resources{CPUs: 1}, nodes: []messages.Name{"node1", "node2"}},
-		"-w node1,node2 -n 4":                                {Resources: messages.Resources{CPUs: 2}, nodes: []messages.Name{"node1", "node2"}},
+		"--gpus-per-node=h100:4 --gpus-per-node=l40s:2":      {Resources: job.Resources{GPUs: 2, GPUType: "l40s"}},
+		"--mem-per-cpu=0 -c 2":                               {Resources: job.Resources{CPUs: 2, Memory: job.AllMemory}},
+		"-N 2 --gpus-per-node=a100:4 -G 8":                   {Resources: job.Resources{CPUs: 1, GPUs: 4, GPUType: "a100"}},
+		"-G a100:8 --gres=gpu:4 -N 2 -c 3":                   {Resources: job.Resources{CPUs: 3, GPUs: 4, GPUType: "a100"}},
+		"--ntasks-per-gpu=2 --gres=gpu:2 -c 3":               {Resources: job.Resources{CPUs: 12, GPUs: 2}},
+		"-n 4 --ntasks-per-gpu=2 -B 2:8:1 -S 0":              {Resources: job.Resources{CPUs: 4, GPUs: 2}},
+		"-w node[1-2]":                                       {Resources: job.Resources{CPUs: 1}, nodes: []messages.Name{"node1", "node2"}},
+		"-w node1,node2 -n 4":                                {Resources: job.Resources{CPUs: 2}, nodes: []messages.Name{"node1", "node2"}},
 		"-m block:cyclic --get-user-env -q long":             {},
 	} {
 		job := parse(t, "#!/bin/sh\n#SBATCH "+text+"\ntrue\n")
@@ -91,7 +92,7 @@ func TestShapesOfSbatch(t *testing.T) {
 	} {
 		_, err := ParseScript([]byte("#!/bin/sh\n#SBATCH "+text+"\ntrue\n"), nil, lookup)
 		if err == nil {
-			job := &Job{Spec: messages.JobSpec{Stages: make([]messages.Stage, 1)}}
+			job := &Job{Spec: job.JobSpec{Stages: make([]job.Stage, 1)}}
 			o := NewOptions(nil)
 			if err = o.readSbatch([]directive{{1, " " + text}}, new([]string)); err == nil {
 				err = o.Apply(job)
@@ -108,10 +109,10 @@ func TestShapesOfSbatch(t *testing.T) {
 func TestTheCommandLineShapes(t *testing.T) {
 	script := "#!/bin/sh\n#SBATCH -c 2 --mem-per-cpu=1G --gres=gpu:a100:1\ntrue\n"
 	for line, want := range map[string]shape{
-		"-c 4":                          {Resources: messages.Resources{CPUs: 4, Memory: 4 * gib, GPUs: 1, GPUType: "a100"}},
-		"--mem=3G --gres=none":          {Resources: messages.Resources{CPUs: 2, Memory: 3 * gib}},
-		"--gpus=2 --cpus-per-gpu=3":     {Resources: messages.Resources{CPUs: 6, Memory: 6 * gib, GPUs: 2}},
-		"--mem-per-gpu 2G --exclude n1": {Resources: messages.Resources{CPUs: 2, Memory: 2 * gib, GPUs: 1, GPUType: "a100"}, except: []messages.Name{"n1"}},
+		"-c 4":                          {Resources: job.Resources{CPUs: 4, Memory: 4 * gib, GPUs: 1, GPUType: "a100"}},
+		"--mem=3G --gres=none":          {Resources: job.Resources{CPUs: 2, Memory: 3 * gib}},
+		"--gpus=2 --cpus-per-gpu=3":     {Resources: job.Resources{CPUs: 6, Memory: 6 * gib, GPUs: 2}},
+		"--mem-per-gpu 2G --exclude n1": {Resources: job.Resources{CPUs: 2, Memory: 2 * gib, GPUs: 1, GPUType: "a100"}, except: []messages.Name{"n1"}},
 	} {
 		job, err := ParseScript([]byte(script), nil, lookup)
 		if err != nil {
@@ -148,9 +149,9 @@ func TestListedNodesAreTheNodesOfTheJob(t *testing.T) {
 // TestShapesInDocuments checks the fields of a stage for resources. They have the names of the options.
 func TestShapesInDocuments(t *testing.T) {
 	for text, want := range map[string]shape{
-		"cpus: 4\nmemory: 16G\ngpus: 1":           {Resources: messages.Resources{CPUs: 4, Memory: 16 * gib, GPUs: 1}},
-		"gpus: 2:a100\nmemory: all\ndisk: 1G":     {Resources: messages.Resources{Memory: messages.AllMemory, GPUs: 2, GPUType: "a100", Disk: gib}},
-		"gpus: 2\ngpu_type: v100":                 {Resources: messages.Resources{GPUs: 2, GPUType: "v100"}},
+		"cpus: 4\nmemory: 16G\ngpus: 1":           {Resources: job.Resources{CPUs: 4, Memory: 16 * gib, GPUs: 1}},
+		"gpus: 2:a100\nmemory: all\ndisk: 1G":     {Resources: job.Resources{Memory: job.AllMemory, GPUs: 2, GPUType: "a100", Disk: gib}},
+		"gpus: 2\ngpu_type: v100":                 {Resources: job.Resources{GPUs: 2, GPUType: "v100"}},
 		"exclusive: true\nconstraint: ib|a100":    {exclusive: true, constraint: "ib|a100"},
 		"nodes: [node1, node2]\nexclude: [node3]": {nodes: []messages.Name{"node1", "node2"}, except: []messages.Name{"node3"}},
 	} {
@@ -172,14 +173,14 @@ func TestShapesInDocuments(t *testing.T) {
 
 // TestLicences gives the number of licences in a job file, on the command line and in a script of sbatch.
 func TestLicences(t *testing.T) {
-	want := messages.Licenses{{Name: "ansys", Count: 1}, {Name: "matlab", Count: 2}}
-	for text, want := range map[string]messages.Licenses{"licenses: {matlab: 2, ansys: 1}": want, "licenses: matlab:2,ansys": want, "licenses: {}": nil} {
+	want := job.Licenses{{Name: "ansys", Count: 1}, {Name: "matlab", Count: 2}}
+	for text, want := range map[string]job.Licenses{"licenses: {matlab: 2, ansys: 1}": want, "licenses: matlab:2,ansys": want, "licenses: {}": nil} {
 		job, err := ParseDocument([]byte("command: [true]\n" + text + "\n"))
 		if err != nil || !slices.Equal(job.Spec.Stages[0].Licenses, want) {
 			t.Errorf("%s: %v, %v, want %v", text, job.Spec.Stages[0].Licenses, err, want)
 		}
 	}
-	for text, want := range map[string]messages.Licenses{"#SBATCH -L matlab=2,ansys": want, "#SBATCH --licenses=ansys:1,matlab:2": want, "#CANDOR --licenses matlab:2,ansys": want, "#SBATCH --licenses=": nil} {
+	for text, want := range map[string]job.Licenses{"#SBATCH -L matlab=2,ansys": want, "#SBATCH --licenses=ansys:1,matlab:2": want, "#CANDOR --licenses matlab:2,ansys": want, "#SBATCH --licenses=": nil} {
 		job, err := ParseScript([]byte("#!/bin/sh\n"+text+"\ntrue\n"), nil, lookup)
 		if err == nil {
 			err = job.Options.Apply(job)

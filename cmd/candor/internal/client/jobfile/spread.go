@@ -4,14 +4,14 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // asked is what a job asks for before its ranks are divided over nodes.
 type asked struct {
-	messages.Resources
+	job.Resources
 	tasks      int
-	onFailure  messages.OnFailure
+	onFailure  job.OnFailure
 	allocation allocation
 }
 

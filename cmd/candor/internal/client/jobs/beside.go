@@ -18,15 +18,17 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // runningTasks returns the tasks of a query that run now. away reports whether they run at another site.
-func runningTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (running []messages.TaskStatus, away bool, err error) {
+func runningTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (running []job.TaskStatus, away bool, err error) {
 	r, err := newReader(ctx, a, s, q)
 	if err != nil {
 		return nil, false, err
 	}
-	err = r.eachTask(ctx, func(t messages.TaskStatus) error {
+	err = r.eachTask(ctx, func(t job.TaskStatus) error {
 		if t.State == "Running" || t.State == "Suspended" {
 			running = append(running, t)
 		}
@@ -39,7 +41,7 @@ func runningTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) 
 }
 
 // oneRunning returns the only task of a query that runs now. away reports whether it runs at another site.
-func oneRunning(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (t messages.TaskStatus, away bool, err error) {
+func oneRunning(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (t job.TaskStatus, away bool, err error) {
 	all, away, err := runningTasks(ctx, a, s, q)
 	if err == nil && len(all) > 1 {
 		err = messages.Errorf(messages.Invalid, "%d tasks of job %v run: choose one with --task or --stage", len(all), q.job)
@@ -52,7 +54,7 @@ func oneRunning(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (t
 
 // StreamOf returns a stream to the process of a task. If begin is not nil, it returns a new stream that starts while
 // the task runs.
-func StreamOf(a *cli.App, s *cli.Session, t *messages.TaskStatus, away bool, begin *messages.StreamBegin) *Stream {
+func StreamOf(a *cli.App, s *cli.Session, t *job.TaskStatus, away bool, begin *agent.StreamBegin) *Stream {
 	return &Stream{App: a, Session: s, Node: t.Node, Away: away, Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Begin: begin}
 }
 
@@ -104,7 +106,7 @@ task ends. The exit code is the exit code of the command.`,
 			if err != nil {
 				return err
 			}
-			begin := &messages.StreamBegin{Command: args[1:], Interactive: Window(a, onTerminal), Term: a.Getenv("TERM")}
+			begin := &agent.StreamBegin{Command: args[1:], Interactive: Window(a, onTerminal), Term: a.Getenv("TERM")}
 			return ExitWith(StreamOf(a, s, &t, away, begin).Interact(ctx, onTerminal))
 		})),
 		ValidArgsFunction: a.CompleteJobs(true),
@@ -135,7 +137,7 @@ failed, and may be tried again: candor cancel ends a job.`,
 
 // signalTasks sends a signal to the running tasks of a query.
 func signalTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery, text string) error {
-	name, err := messages.ParseSignal(text)
+	name, err := job.ParseSignal(text)
 	if err != nil {
 		return err
 	}
@@ -143,7 +145,7 @@ func signalTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery, t
 	if err != nil {
 		return err
 	}
-	n, err := SignalTasks(ctx, s, running, away, messages.StreamRequest{Signal: name})
+	n, err := SignalTasks(ctx, s, running, away, agent.StreamRequest{Signal: name})
 	if err != nil {
 		return err
 	}
@@ -154,7 +156,7 @@ func signalTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery, t
 
 // SignalTasks sends a signal to running tasks, and returns the number of tasks that got it. It does not count tasks
 // that ended in the meantime.
-func SignalTasks(ctx context.Context, s *cli.Session, running []messages.TaskStatus, away bool, r messages.StreamRequest) (n int, err error) {
+func SignalTasks(ctx context.Context, s *cli.Session, running []job.TaskStatus, away bool, r agent.StreamRequest) (n int, err error) {
 	for _, t := range running {
 		r.Attempt = messages.Attempt{Task: t.Task, Number: t.Attempt}
 		ctx, cancel := context.WithTimeout(ctx, s.Timeout)
@@ -196,7 +198,7 @@ be the port of the task: without LOCAL it is any free port.`,
 }
 
 // forward passes connections on a local port to the task, until ctx or the task ends.
-func forward(ctx context.Context, a *cli.App, s *cli.Session, t *messages.TaskStatus, away bool, text string) error {
+func forward(ctx context.Context, a *cli.App, s *cli.Session, t *job.TaskStatus, away bool, text string) error {
 	local, remote, two := strings.Cut(text, ":")
 	if !two {
 		remote = local
@@ -233,7 +235,7 @@ func forward(ctx context.Context, a *cli.App, s *cli.Session, t *messages.TaskSt
 			return nil
 		}
 		open.Go(func() {
-			stream := StreamOf(a, s, t, away, &messages.StreamBegin{Port: int(port), Interactive: messages.Interactive{Linger: portLinger}})
+			stream := StreamOf(a, s, t, away, &agent.StreamBegin{Port: int(port), Interactive: job.Interactive{Linger: portLinger}})
 			if err := stream.connect(ctx, conn); messages.KindOf(err) == messages.NotFound {
 				cancel(err) // the node says so when the task has ended
 			} else if err != nil && ctx.Err() == nil {

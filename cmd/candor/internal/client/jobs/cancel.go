@@ -11,6 +11,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // cancellation has the flags of the command cancel.
@@ -89,19 +90,19 @@ func (c *cancellation) run(ctx context.Context, a *cli.App, s *cli.Session, args
 }
 
 // find lists the jobs that the flags select.
-func (c *cancellation) find(ctx context.Context, a *cli.App, s *cli.Session) ([]messages.JobSummary, error) {
-	r := messages.JobsRequest{Account: c.owner, Active: true, Limit: math.MaxInt}
+func (c *cancellation) find(ctx context.Context, a *cli.App, s *cli.Session) ([]job.JobSummary, error) {
+	r := job.JobsRequest{Account: c.owner, Active: true, Limit: math.MaxInt}
 	if err := c.which.fill(a, &r); err != nil {
 		return nil, err
 	}
 	reply, err := listJobs(ctx, s, r)
-	return slices.DeleteFunc(reply.Jobs, func(j messages.JobSummary) bool { return j.State > messages.Running }), err
+	return slices.DeleteFunc(reply.Jobs, func(j job.JobSummary) bool { return j.State > job.Running }), err
 }
 
 // cancel asks the user, and cancels the jobs that were found.
-func (c *cancellation) cancel(ctx context.Context, a *cli.App, s *cli.Session, found []messages.JobSummary) error {
+func (c *cancellation) cancel(ctx context.Context, a *cli.App, s *cli.Session, found []job.JobSummary) error {
 	if len(found) == 0 || c.dryRun {
-		return a.Show(messages.JobsReply{Jobs: found}, func(p *cli.Page) { writeChosen(p, found, "would be cancelled") })
+		return a.Show(job.JobsReply{Jobs: found}, func(p *cli.Page) { writeChosen(p, found, "would be cancelled") })
 	}
 	if !c.yes {
 		if err := agree(ctx, a, found); err != nil {
@@ -116,7 +117,7 @@ func (c *cancellation) cancel(ctx context.Context, a *cli.App, s *cli.Session, f
 }
 
 // agree asks the user whether to cancel some jobs. It returns nil for a yes.
-func agree(ctx context.Context, a *cli.App, found []messages.JobSummary) error {
+func agree(ctx context.Context, a *cli.App, found []job.JobSummary) error {
 	p := a.Page(a.Err)
 	writeChosen(p, found, "to be cancelled")
 	if _, err := a.Err.Write(p.Bytes()); err != nil {
@@ -137,7 +138,7 @@ func agree(ctx context.Context, a *cli.App, found []messages.JobSummary) error {
 const mostChosen = 20
 
 // writeChosen says how many jobs were selected, and lists the first of them.
-func writeChosen(p *cli.Page, found []messages.JobSummary, what string) {
+func writeChosen(p *cli.Page, found []job.JobSummary, what string) {
 	if len(found) == 0 {
 		p.Printf("No active job fits the flags. Nothing was cancelled.\n")
 		return
@@ -167,17 +168,17 @@ func cancelNumbers(ctx context.Context, a *cli.App, s *cli.Session, args []strin
 	case dryRun:
 		return cli.Usagef("--dry-run goes with flags that choose jobs, not with numbers")
 	case len(ids) == 1:
-		return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: ids[0]}, writeCancelled)
+		return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbCancel, job.CancelRequest{Job: ids[0]}, writeCancelled)
 	}
 	return cancelJobs(ctx, a, s, ids)
 }
 
 // cancelJobs cancels jobs, and shows the result for each. The exit code is that of the first failure.
 func cancelJobs(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.JobID) error {
-	var all messages.CancelReply
+	var all job.CancelReply
 	var failed error
-	for part := range slices.Chunk(ids, messages.MaxCancelled) {
-		reply, err := cli.Call[messages.CancelReply](ctx, s, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Jobs: part})
+	for part := range slices.Chunk(ids, job.MaxCancelled) {
+		reply, err := cli.Call[job.CancelReply](ctx, s, messages.Auctioneer, messages.VerbCancel, job.CancelRequest{Jobs: part})
 		if failed = err; failed != nil {
 			break
 		}
@@ -201,14 +202,14 @@ func cancelJobs(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.
 	return failed
 }
 
-func writeAllCancelled(p *cli.Page, list []messages.CancelOutcome) {
+func writeAllCancelled(p *cli.Page, list []job.CancelOutcome) {
 	done := 0
 	for _, j := range list {
 		if j.Error != nil {
 			continue
 		}
 		if done++; len(list) <= mostChosen {
-			writeCancelled(p, messages.CancelReply{Job: j.Job, State: j.State, Away: j.Away})
+			writeCancelled(p, job.CancelReply{Job: j.Job, State: j.State, Away: j.Away})
 		}
 	}
 	if len(list) > mostChosen {

@@ -6,6 +6,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // cancelTasks cancels some tasks of one job.
@@ -22,12 +23,12 @@ func (c *cancellation) cancelTasks(ctx context.Context, a *cli.App, s *cli.Sessi
 	if err != nil {
 		return err
 	}
-	r := messages.CancelRequest{Job: job}
+	r := jobmsg.CancelRequest{Job: job}
 	flag, text := "--task", c.tasks
 	if c.array != "" {
 		flag, text = "--array", c.array
 	}
-	chosen, bound, err := messages.ParseArray(text)
+	chosen, bound, err := jobmsg.ParseArray(text)
 	if err != nil || bound != 0 {
 		return cli.Usagef("%s %s: must be numbers and ranges, such as 3-7 or 1,4,9", flag, terminal.Safe(text))
 	}
@@ -36,14 +37,14 @@ func (c *cancellation) cancelTasks(ctx context.Context, a *cli.App, s *cli.Sessi
 			return err
 		}
 	}
-	return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbCancel, r, func(p *cli.Page, r messages.CancelReply) {
+	return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbCancel, r, func(p *cli.Page, r jobmsg.CancelReply) {
 		p.Printf("Cancelled %s of job %v\n", terminal.Plural(r.Tasks, "task"), r.Job)
 	})
 }
 
 // place finds the stage of the tasks to cancel. For indices of an array, it finds the positions of the tasks.
-func (c *cancellation) place(ctx context.Context, s *cli.Session, r *messages.CancelRequest) error {
-	job, err := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: r.Job})
+func (c *cancellation) place(ctx context.Context, s *cli.Session, r *jobmsg.CancelRequest) error {
+	job, err := cli.Call[jobmsg.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: r.Job})
 	if err != nil {
 		return err
 	}

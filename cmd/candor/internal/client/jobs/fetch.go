@@ -19,6 +19,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // fetchQuery has the flags of the command fetch.
@@ -83,8 +84,8 @@ func fetch(ctx context.Context, a *cli.App, s *cli.Session, q fetchQuery) error 
 			return err
 		}
 	}
-	err = a.Show(messages.OutputsReply{Tasks: all}, func(p *cli.Page) {
-		if !slices.ContainsFunc(all, func(t messages.TaskOutputs) bool { return len(t.Files) > 0 }) {
+	err = a.Show(job.OutputsReply{Tasks: all}, func(p *cli.Page) {
+		if !slices.ContainsFunc(all, func(t job.TaskOutputs) bool { return len(t.Files) > 0 }) {
 			p.Printf("No file of %s fits the --output patterns of job %v: %s\n", terminal.Plural(len(all), "ended task"), r.job.Job, patterns(r))
 			return
 		}
@@ -111,7 +112,7 @@ func patterns(r *logReader) string {
 
 // unlisted returns an error if the depot lacks a task's list of output files. Each task that ends well leaves a list,
 // which may be empty. So a missing list was lost, or was removed because it was too old.
-func unlisted(r *logReader, all []messages.TaskOutputs) error {
+func unlisted(r *logReader, all []job.TaskOutputs) error {
 	want := 0
 	for i, stage := range r.job.Stages {
 		if r.stage != nil && i != *r.stage || len(r.job.Spec.Stages[i].Outputs) == 0 {
@@ -123,7 +124,7 @@ func unlisted(r *logReader, all []messages.TaskOutputs) error {
 		}
 		want += tasks
 	}
-	if r.job.State != messages.Completed || len(all) >= want {
+	if r.job.State != job.Completed || len(all) >= want {
 		return nil
 	}
 	return messages.Errorf(messages.NotFound, "job %v ended well, but the depot has no list of the files of %d of %s: the site removed the files after their time (two weeks by default), or the depot was damaged; ask an operator",
@@ -142,19 +143,19 @@ func nothingLeft(r *logReader) error {
 }
 
 // outputsOf lists the output files of the selected tasks.
-func outputsOf(ctx context.Context, r *logReader) (all []messages.TaskOutputs, err error) {
+func outputsOf(ctx context.Context, r *logReader) (all []job.TaskOutputs, err error) {
 	for i, stage := range r.job.Stages {
 		if r.stage != nil && i != *r.stage || len(r.job.Spec.Stages[i].Outputs) == 0 {
 			continue
 		}
-		ask := messages.OutputsRequest{Job: r.query.job, Stage: uint32(i), Limit: cli.MaxPage, Account: r.job.Account}
+		ask := job.OutputsRequest{Job: r.query.job, Stage: uint32(i), Limit: cli.MaxPage, Account: r.job.Account}
 		end := uint32(stage.Tasks)
 		if r.query.task >= 0 {
 			ask.From, ask.Limit = uint32(r.query.task), 1
 			end = min(end, ask.From+1)
 		}
 		for ask.From < end {
-			reply, err := cli.Call[messages.OutputsReply](ctx, r.session, messages.Depot, messages.VerbOutputs, ask)
+			reply, err := cli.Call[job.OutputsReply](ctx, r.session, messages.Depot, job.VerbOutputs, ask)
 			if err != nil {
 				return nil, err
 			}
@@ -168,7 +169,7 @@ func outputsOf(ctx context.Context, r *logReader) (all []messages.TaskOutputs, e
 }
 
 // fetchAll copies the selected files of all tasks.
-func fetchAll(ctx context.Context, a *cli.App, r *logReader, q fetchQuery, all []messages.TaskOutputs) error {
+func fetchAll(ctx context.Context, a *cli.App, r *logReader, q fetchQuery, all []job.TaskOutputs) error {
 	dir, err := a.FromHere(q.into)
 	if err != nil {
 		return err
@@ -192,7 +193,7 @@ func fetchAll(ctx context.Context, a *cli.App, r *logReader, q fetchQuery, all [
 }
 
 // local returns the local path of a task's file, relative to the target directory.
-func (r *logReader) local(t messages.TaskRef, f messages.File) string {
+func (r *logReader) local(t messages.TaskRef, f job.File) string {
 	if r.selected == 1 {
 		return f.Name
 	}
@@ -207,8 +208,8 @@ const (
 )
 
 // fetchFile copies a file under a temporary name, and renames it when it is complete.
-func fetchFile(ctx context.Context, r *logReader, root *os.Root, t messages.Attempt, f messages.File, force bool) error {
-	if err := messages.CheckFileName("name", f.Name); err != nil {
+func fetchFile(ctx context.Context, r *logReader, root *os.Root, t messages.Attempt, f job.File, force bool) error {
+	if err := job.CheckFileName("name", f.Name); err != nil {
 		return err
 	}
 	name := filepath.FromSlash(r.local(t.Task, f))
@@ -228,7 +229,7 @@ func fetchFile(ctx context.Context, r *logReader, root *os.Root, t messages.Atte
 	if err != nil {
 		return cli.Usagef("%v", err)
 	}
-	subject := messages.Subject(r.session.Site, messages.Depot, messages.VerbGet, r.session.Account)
+	subject := messages.Subject(r.session.Site, messages.Depot, job.VerbGet, r.session.Account)
 	err = bus.ReceiveFileOf(ctx, r.session.Bus, subject, r.job.Account, t, f, file)
 	if err = errors.Join(err, file.Close()); err == nil {
 		return root.Rename(aside, name)
@@ -237,7 +238,7 @@ func fetchFile(ctx context.Context, r *logReader, root *os.Root, t messages.Atte
 }
 
 // sameFile reports whether the same file is already there. If another file has the name, it returns an error.
-func sameFile(root *os.Root, name string, f messages.File) (bool, error) {
+func sameFile(root *os.Root, name string, f job.File) (bool, error) {
 	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a plain open of a pipe would wait for a writer
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -255,7 +256,7 @@ func sameFile(root *os.Root, name string, f messages.File) (bool, error) {
 }
 
 // writeOutputs lists files under their local names.
-func writeOutputs(p *cli.Page, r *logReader, all []messages.TaskOutputs) {
+func writeOutputs(p *cli.Page, r *logReader, all []job.TaskOutputs) {
 	t := terminal.NewTable("~FILE|>BYTES|~TASK|~SHA-256")
 	for _, task := range all {
 		for _, f := range task.Files {

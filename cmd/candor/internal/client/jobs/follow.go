@@ -9,6 +9,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // The pauses between two requests for the state of a job. They are short at first, so that short jobs are followed
@@ -40,11 +41,11 @@ func Wait(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) e
 }
 
 // ExitCode returns the exit code with which submit --wait and run report how a job ended.
-func ExitCode(job messages.JobSummary) int {
+func ExitCode(job jobmsg.JobSummary) int {
 	switch {
-	case job.State == messages.Completed:
+	case job.State == jobmsg.Completed:
 		return cli.CodeOK
-	case job.State == messages.Cancelled:
+	case job.State == jobmsg.Cancelled:
 		return cli.CodeInterrupted
 	case job.ExitCode > 0 && job.ExitCode < 256:
 		return int(job.ExitCode)
@@ -54,18 +55,18 @@ func ExitCode(job messages.JobSummary) int {
 
 // follow shows a job's progress on standard error until the job has ended. If the site does not answer, follow asks
 // again: the job may still run.
-func follow(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) (messages.JobDetail, error) {
+func follow(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) (jobmsg.JobDetail, error) {
 	show := newProgress(a)
 	defer show.done()
-	var state messages.State
+	var state jobmsg.State
 	var waited, shown time.Duration // shown: value of waited at which the progress is shown again
-	request := messages.JobRequest{Job: job, Wait: 1}
+	request := jobmsg.JobRequest{Job: job, Wait: 1}
 	for d := min(firstPause, s.Timeout/2); ; d = min(nextPause(d), s.Timeout/2) {
 		asked := a.Now()
 		if request.Wait != 0 {
 			request.Wait = messages.Duration(d)
 		}
-		detail, err := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, request)
+		detail, err := cli.Call[jobmsg.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, request)
 		switch {
 		case request.Wait != 0 && messages.KindOf(err) == messages.Invalid: // a site with an older version cannot wait
 			request.Wait = 0
@@ -92,7 +93,7 @@ func follow(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID)
 
 // progress shows the state of one job, or how many of several jobs have ended.
 type progress interface {
-	update(messages.JobDetail)
+	update(jobmsg.JobDetail)
 	count(ended, all int)
 	trouble(error)
 	done()
@@ -113,12 +114,12 @@ type plainProgress struct {
 	last string
 }
 
-func (w *plainProgress) update(job messages.JobDetail) {
+func (w *plainProgress) update(job jobmsg.JobDetail) {
 	line := fmt.Sprintf("Job %v: %v, %d of %s done, %d running", job.Job, job.State, job.Done, terminal.Plural(job.Tasks, "task"), job.Running)
-	if reason := notState(job.State, job.Reason); job.State == messages.Waiting && reason != "" {
+	if reason := notState(job.State, job.Reason); job.State == jobmsg.Waiting && reason != "" {
 		line += " (" + reason + ")"
 	}
-	if job.State <= messages.Running && job.Message != "" {
+	if job.State <= jobmsg.Running && job.Message != "" {
 		line += "; " + terminal.Safe(job.Message)
 	}
 	w.say(line)
@@ -149,7 +150,7 @@ type drawnProgress struct {
 	block terminal.Block
 }
 
-func (w *drawnProgress) update(job messages.JobDetail) {
+func (w *drawnProgress) update(job jobmsg.JobDetail) {
 	p := w.app.Page(w.app.Err)
 	w.block.Draw(progressLines(p, job)...)
 }

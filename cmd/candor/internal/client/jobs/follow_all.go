@@ -9,10 +9,11 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // WaitAll follows jobs until they end, shows their results, and returns them.
-func WaitAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.JobID) (map[messages.JobID]messages.JobSummary, error) {
+func WaitAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.JobID) (map[messages.JobID]job.JobSummary, error) {
 	ended, err := followAll(ctx, a, s, ids)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -21,7 +22,7 @@ func WaitAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.Job
 		}
 		return nil, err
 	}
-	var all messages.JobsReply
+	var all job.JobsReply
 	for _, id := range ids {
 		all.Jobs = append(all.Jobs, ended[id])
 	}
@@ -29,15 +30,15 @@ func WaitAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.Job
 }
 
 // writeAllEnded says how many jobs completed, and shows the first jobs that did not.
-func writeAllEnded(p *cli.Page, all []messages.JobSummary) {
+func writeAllEnded(p *cli.Page, all []job.JobSummary) {
 	others, charged := 0, messages.Credits(0)
 	for _, j := range all {
 		charged += j.Charged
-		if j.State == messages.Completed {
+		if j.State == job.Completed {
 			continue
 		}
 		if others++; others <= mostChosen {
-			writeEnded(p, messages.JobDetail{JobSummary: j})
+			writeEnded(p, job.JobDetail{JobSummary: j})
 		}
 	}
 	if more := others - mostChosen; more > 0 {
@@ -54,10 +55,10 @@ func nextLook(d time.Duration) time.Duration { return min(d+d/8, lastPause) }
 
 // followAll asks for the states of many jobs at once until all have ended. It returns the jobs that have ended, even
 // if it also returns an error.
-func followAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.JobID) (map[messages.JobID]messages.JobSummary, error) {
+func followAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.JobID) (map[messages.JobID]job.JobSummary, error) {
 	show := newProgress(a)
 	defer show.done()
-	ended, left := map[messages.JobID]messages.JobSummary{}, slices.Clone(ids)
+	ended, left := map[messages.JobID]job.JobSummary{}, slices.Clone(ids)
 	var waited, shown time.Duration // shown: value of waited at which the progress is shown again
 	for d := firstLook; ; d = nextLook(d) {
 		reply, err := lookAtEnded(ctx, s, left, d == lastPause)
@@ -91,22 +92,22 @@ func followAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.J
 
 // lookAtEnded asks for the first jobs of ids, and returns the jobs that have ended. If sure is true, it also checks
 // that the site still knows the other jobs.
-func lookAtEnded(ctx context.Context, s *cli.Session, ids []messages.JobID, sure bool) ([]messages.JobSummary, error) {
-	r := messages.JobsRequest{Jobs: ids[:min(len(ids), messages.MaxListed)], Limit: messages.MaxListed}
+func lookAtEnded(ctx context.Context, s *cli.Session, ids []messages.JobID, sure bool) ([]job.JobSummary, error) {
+	r := job.JobsRequest{Jobs: ids[:min(len(ids), job.MaxListed)], Limit: job.MaxListed}
 	if !sure {
 		r.States = endStates
 	}
-	reply, err := cli.Call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
+	reply, err := cli.Call[job.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
 	if err != nil || !sure {
 		return reply.Jobs, err
 	}
 	for _, id := range r.Jobs {
-		if !reply.More && !slices.ContainsFunc(reply.Jobs, func(j messages.JobSummary) bool { return j.Job == id }) {
+		if !reply.More && !slices.ContainsFunc(reply.Jobs, func(j job.JobSummary) bool { return j.Job == id }) {
 			return nil, messages.Errorf(messages.NotFound, "the site no longer lists job %v", id)
 		}
 	}
-	return slices.DeleteFunc(reply.Jobs, func(j messages.JobSummary) bool { return !j.State.Final() }), nil
+	return slices.DeleteFunc(reply.Jobs, func(j job.JobSummary) bool { return !j.State.Final() }), nil
 }
 
 // endStates are the names of the states of jobs that have ended.
-var endStates = states[messages.Completed:]
+var endStates = states[job.Completed:]

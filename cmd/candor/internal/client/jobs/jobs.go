@@ -12,6 +12,8 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // Commands returns the commands about jobs that were submitted.
@@ -23,7 +25,7 @@ func Commands(a *cli.App) []*cobra.Command {
 }
 
 func jobsCommand(a *cli.App) *cobra.Command {
-	var r messages.JobsRequest
+	var r jobmsg.JobsRequest
 	var which selection
 	cmd := &cobra.Command{
 		Use:   "jobs",
@@ -74,7 +76,7 @@ chose. The statement has the cost of older jobs.`,
 	f.StringVar(&r.After, "page", "", "the next page: the `mark` that the last page printed")
 	f.IntVarP(&r.Limit, "limit", "n", 20, "at most this `number` of jobs")
 	cmd.RegisterFlagCompletionFunc("owner", a.CompleteAccounts())
-	cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(messages.JobSortings, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(jobmsg.JobSortings, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -92,12 +94,12 @@ func takesNoJob(cmd *cobra.Command, args []string) error {
 
 // othersHave reports whether an operator without jobs of their own would see jobs with --all. Only operators may use
 // --all.
-func othersHave(ctx context.Context, s *cli.Session, r messages.JobsRequest) bool {
+func othersHave(ctx context.Context, s *cli.Session, r jobmsg.JobsRequest) bool {
 	if r.All || r.Account != "" {
 		return false
 	}
 	r.All, r.Limit = true, 1
-	reply, err := cli.Call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
+	reply, err := cli.Call[jobmsg.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
 	return err == nil && len(reply.Jobs) > 0
 }
 
@@ -111,14 +113,14 @@ func naming(flag, field string, err error) error {
 }
 
 // listJobs reads pages of the list until it has as many jobs as the request's limit.
-func listJobs(ctx context.Context, s *cli.Session, r messages.JobsRequest) (messages.JobsReply, error) {
+func listJobs(ctx context.Context, s *cli.Session, r jobmsg.JobsRequest) (jobmsg.JobsReply, error) {
 	if r.Limit < 1 {
-		return messages.JobsReply{}, cli.Usagef("--limit %d: must be a whole number from 1 on", r.Limit)
+		return jobmsg.JobsReply{}, cli.Usagef("--limit %d: must be a whole number from 1 on", r.Limit)
 	}
-	var all messages.JobsReply
+	var all jobmsg.JobsReply
 	for wanted := r.Limit; ; {
 		r.Limit = min(wanted, cli.MaxPage)
-		reply, err := cli.Call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
+		reply, err := cli.Call[jobmsg.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
 		if err != nil {
 			return all, naming("--page", "after", err)
 		}
@@ -162,7 +164,7 @@ bids are sealed; the answer says so.`,
 			if !cmd.Flags().Changed("bid") {
 				return askJob(ctx, a, s, messages.VerbWhy, args[0], writeWhy)
 			}
-			r := messages.WhatIfRequest{}
+			r := market.WhatIfRequest{}
 			var err error
 			if r.Job, err = cli.JobNumber(args[0]); err != nil {
 				return err
@@ -170,7 +172,7 @@ bids are sealed; the answer says so.`,
 			if r.Bid, err = messages.ParseCredits(bid); err != nil || r.Bid <= 0 {
 				return cli.Usagef("--bid %q: must be a number of credits above 0, with at most six places", bid)
 			}
-			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbWhatIf, r, writeWhatIf)
+			return cli.Ask(ctx, a, s, messages.Auctioneer, market.VerbWhatIf, r, writeWhatIf)
 		}),
 		ValidArgsFunction: a.CompleteJobs(false),
 	}
@@ -208,5 +210,5 @@ func askJob[Reply any](ctx context.Context, a *cli.App, s *cli.Session, verb, ar
 	if err != nil {
 		return err
 	}
-	return cli.Ask(ctx, a, s, messages.Auctioneer, verb, messages.JobRequest{Job: job}, words)
+	return cli.Ask(ctx, a, s, messages.Auctioneer, verb, jobmsg.JobRequest{Job: job}, words)
 }

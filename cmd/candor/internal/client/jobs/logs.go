@@ -11,7 +11,11 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // logsQuery has the flags of the command logs.
@@ -132,7 +136,7 @@ func (r *logReader) nothing() string {
 	case r.query.stderr:
 		to = " to standard error"
 	}
-	if r.job.State < messages.Settling && !r.query.follow {
+	if r.job.State < jobmsg.Settling && !r.query.follow {
 		yet = " so far"
 	}
 	return what + " wrote nothing" + to + yet
@@ -142,7 +146,7 @@ type logReader struct {
 	app      *cli.App
 	session  *cli.Session
 	query    logsQuery
-	job      messages.JobDetail
+	job      jobmsg.JobDetail
 	stage    *int // the selected stage; nil: all stages
 	selected int  // number of tasks that the query selects
 
@@ -153,12 +157,12 @@ type logReader struct {
 
 // newReader asks the site for the job of a query, and selects the tasks.
 func newReader(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (*logReader, error) {
-	job, err := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: q.job})
+	job, err := cli.Call[jobmsg.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: q.job})
 	if err != nil {
 		return nil, err
 	}
 	if job.Kept && job.Account == s.Account {
-		return nil, messages.ErrKept(job.Job, job.Spec.Deadline)
+		return nil, jobmsg.ErrKept(job.Job, job.Spec.Deadline)
 	}
 	r := &logReader{app: a, session: s, query: q, job: job}
 	return r, r.selectTasks()
@@ -224,7 +228,7 @@ func (r *logReader) noneHas(done string) string {
 }
 
 // eachTask calls f for every selected task that was ever claimed. It reads them page by page.
-func (r *logReader) eachTask(ctx context.Context, f func(messages.TaskStatus) error) error {
+func (r *logReader) eachTask(ctx context.Context, f func(jobmsg.TaskStatus) error) error {
 	for stage := range r.job.Stages {
 		if r.stage != nil && stage != *r.stage {
 			continue
@@ -236,13 +240,13 @@ func (r *logReader) eachTask(ctx context.Context, f func(messages.TaskStatus) er
 	return nil
 }
 
-func (r *logReader) eachTaskOf(ctx context.Context, stage int, f func(messages.TaskStatus) error) error {
-	ask := messages.TasksRequest{Job: r.query.job, Stage: &stage, Limit: cli.MaxPage, Attempts: r.query.attempt > 0}
+func (r *logReader) eachTaskOf(ctx context.Context, stage int, f func(jobmsg.TaskStatus) error) error {
+	ask := jobmsg.TasksRequest{Job: r.query.job, Stage: &stage, Limit: cli.MaxPage, Attempts: r.query.attempt > 0}
 	if r.query.task >= 0 {
 		ask.From, ask.Limit = uint32(r.query.task), 1
 	}
 	for {
-		reply, err := cli.Call[messages.TasksReply](ctx, r.session, messages.Auctioneer, messages.VerbTasks, ask)
+		reply, err := cli.Call[jobmsg.TasksReply](ctx, r.session, messages.Auctioneer, messages.VerbTasks, ask)
 		if err != nil {
 			return err
 		}
@@ -270,7 +274,7 @@ func (r *logReader) eachTaskOf(ctx context.Context, stage int, f func(messages.T
 
 // choose returns the attempt to read: the latest one, or the one that the query names. attempts are all of one task,
 // with the latest at the end. If the site no longer knows the attempt, its node is empty.
-func (r *logReader) choose(attempts []messages.TaskStatus) (messages.TaskStatus, bool) {
+func (r *logReader) choose(attempts []jobmsg.TaskStatus) (jobmsg.TaskStatus, bool) {
 	latest := attempts[len(attempts)-1]
 	if r.query.attempt == 0 {
 		return latest, latest.Attempt > 0
@@ -288,7 +292,7 @@ func (r *logReader) choose(attempts []messages.TaskStatus) (messages.TaskStatus,
 // printAll prints the output that is there now, task after task.
 func (r *logReader) printAll(ctx context.Context) error {
 	found := false
-	err := r.eachTask(ctx, func(t messages.TaskStatus) error {
+	err := r.eachTask(ctx, func(t jobmsg.TaskStatus) error {
 		found = true
 		return r.readBoth(ctx, t)
 	})
@@ -313,7 +317,7 @@ func (r *logReader) followAll(ctx context.Context) error {
 	defer readers.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	followed := make(map[messages.Attempt]bool)
-	start := func(t messages.TaskStatus) error {
+	start := func(t jobmsg.TaskStatus) error {
 		attempt := messages.Attempt{Task: t.Task, Number: t.Attempt}
 		if !followed[attempt] {
 			followed[attempt] = true
@@ -336,9 +340,9 @@ func (r *logReader) followAll(ctx context.Context) error {
 
 // watch lists the tasks again and again, and calls start for each, until the job has ended. It asks for the job's
 // state before the tasks, so that it misses no attempt.
-func (r *logReader) watch(ctx context.Context, start func(messages.TaskStatus) error) error {
+func (r *logReader) watch(ctx context.Context, start func(jobmsg.TaskStatus) error) error {
 	for d := firstPause; ; d = nextPause(d) {
-		job, err := cli.Call[messages.JobDetail](ctx, r.session, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: r.query.job})
+		job, err := cli.Call[jobmsg.JobDetail](ctx, r.session, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: r.query.job})
 		if err == nil {
 			err = r.eachTask(ctx, start)
 		}
@@ -347,7 +351,7 @@ func (r *logReader) watch(ctx context.Context, start func(messages.TaskStatus) e
 			return ctx.Err()
 		case err != nil && !messages.KindOf(err).Retriable():
 			return err
-		case err == nil && job.State >= messages.Settling:
+		case err == nil && job.State >= jobmsg.Settling:
 			return nil
 		}
 		if err := r.app.Pause(ctx, d); err != nil {
@@ -368,7 +372,7 @@ func (r *logReader) streams() []bool {
 }
 
 // readBoth prints the output of an attempt that is there now, one stream after the other.
-func (r *logReader) readBoth(ctx context.Context, t messages.TaskStatus) error {
+func (r *logReader) readBoth(ctx context.Context, t jobmsg.TaskStatus) error {
 	if t.Node == "" {
 		node, err := r.findNode(ctx, t)
 		if err != nil {
@@ -385,16 +389,16 @@ func (r *logReader) readBoth(ctx context.Context, t messages.TaskStatus) error {
 }
 
 // findNode finds the node that ran an attempt. If the site does not know it, it asks every node.
-func (r *logReader) findNode(ctx context.Context, t messages.TaskStatus) (messages.Name, error) {
+func (r *logReader) findNode(ctx context.Context, t jobmsg.TaskStatus) (messages.Name, error) {
 	gone := messages.Errorf(messages.NotFound, "the site has forgotten where attempt %d ran, and no node has its output", t.Attempt)
 	if r.job.Away != nil {
 		return "", gone
 	}
-	all, err := cli.Call[messages.NodesReply](ctx, r.session, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
+	all, err := cli.Call[market.NodesReply](ctx, r.session, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
 	if err != nil {
 		return "", err
 	}
-	ask := messages.LogsRequest{Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Limit: 1}
+	ask := agent.LogsRequest{Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Limit: 1}
 	for _, n := range all.Nodes {
 		if n.State == "Lost" {
 			continue
@@ -410,10 +414,10 @@ func (r *logReader) findNode(ctx context.Context, t messages.TaskStatus) (messag
 
 // read prints one output stream of an attempt. With follow, it prints until the attempt has ended; without, it prints what
 // is there now. If the node does not answer, read reports this, and the other tasks are still read.
-func (r *logReader) read(ctx context.Context, t messages.TaskStatus, stderr, follow bool) error {
+func (r *logReader) read(ctx context.Context, t jobmsg.TaskStatus, stderr, follow bool) error {
 	out := r.output(t, stderr)
 	defer out.Close()
-	ask := messages.LogsRequest{Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Stderr: stderr}
+	ask := agent.LogsRequest{Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Stderr: stderr}
 	if follow {
 		ask.Wait = messages.Duration(min(longPoll, r.session.Timeout/2))
 	}
@@ -434,15 +438,15 @@ func (r *logReader) read(ctx context.Context, t messages.TaskStatus, stderr, fol
 
 // ask reads a piece of output from a node. If another site runs the job, the auctioneer of the user's site fetches
 // the piece.
-func (r *logReader) ask(ctx context.Context, node messages.Name, q messages.LogsRequest) (messages.LogsReply, error) {
+func (r *logReader) ask(ctx context.Context, node messages.Name, q agent.LogsRequest) (agent.LogsReply, error) {
 	if r.job.Away != nil {
-		return cli.Call[messages.LogsReply](ctx, r.session, messages.Auctioneer, messages.VerbOutput, messages.OutputRequest{Node: node, Logs: q})
+		return cli.Call[agent.LogsReply](ctx, r.session, messages.Auctioneer, clearing.VerbOutput, clearing.OutputRequest{Node: node, Logs: q})
 	}
-	return cli.CallAt[messages.LogsReply](ctx, r.session, messages.LogsSubject(r.session.Site, node, r.session.Account), q)
+	return cli.CallAt[agent.LogsReply](ctx, r.session, messages.LogsSubject(r.session.Site, node, r.session.Account), q)
 }
 
 // unreadable reports that the output of a task cannot be read.
-func (r *logReader) unreadable(ctx context.Context, t messages.TaskStatus, err error) error {
+func (r *logReader) unreadable(ctx context.Context, t jobmsg.TaskStatus, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -481,7 +485,7 @@ func (r *logReader) name(t messages.TaskRef) string {
 }
 
 // output returns a writer for an output stream of a task, in the form that the user chose.
-func (r *logReader) output(t messages.TaskStatus, stderr bool) logOutput {
+func (r *logReader) output(t jobmsg.TaskStatus, stderr bool) logOutput {
 	to := &lockedWriter{mu: &r.mu, to: r.app.Out, wrote: &r.wrote}
 	switch {
 	case r.app.Flags.JSON:

@@ -8,11 +8,13 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // logOutput writes the pieces of a task's output.
 type logOutput interface {
-	piece(messages.LogsReply) error
+	piece(agent.LogsReply) error
 	io.Closer
 }
 
@@ -31,7 +33,7 @@ func (w *lockedWriter) Write(b []byte) (int, error) {
 }
 
 // missing returns a line that stands for output that the node did not keep.
-func missing(p messages.LogsReply) string {
+func missing(p agent.LogsReply) string {
 	return "[candor: " + terminal.Plural(int(p.Missing), "byte") + " of the output are missing here: the site keeps no more of one output]\n"
 }
 
@@ -41,7 +43,7 @@ type rawOutput struct {
 	open bool // the last line has no line end yet
 }
 
-func (o *rawOutput) piece(p messages.LogsReply) error {
+func (o *rawOutput) piece(p agent.LogsReply) error {
 	data := p.Data
 	if p.Missing > 0 {
 		line := missing(p)
@@ -63,11 +65,11 @@ func (o *rawOutput) Close() error { return nil }
 // jsonOutput writes each reply of the node as one line of JSON, with the attempt.
 type jsonOutput struct {
 	to     io.Writer
-	task   messages.TaskStatus
+	task   job.TaskStatus
 	stderr bool
 }
 
-func (o *jsonOutput) piece(p messages.LogsReply) error {
+func (o *jsonOutput) piece(p agent.LogsReply) error {
 	if len(p.Data) == 0 && p.Missing == 0 && !p.End {
 		return nil
 	}
@@ -76,7 +78,7 @@ func (o *jsonOutput) piece(p messages.LogsReply) error {
 		Attempt uint32           `json:"attempt"`
 		Node    messages.Name    `json:"node"`
 		Stderr  bool             `json:"stderr"`
-		messages.LogsReply
+		agent.LogsReply
 	}{o.task.Task, o.task.Attempt, o.task.Node, o.stderr, p})
 	if err != nil {
 		return err
@@ -98,7 +100,7 @@ type lineOutput struct {
 	rest   []byte // the beginning of a line that has not ended yet
 }
 
-func (o *lineOutput) piece(p messages.LogsReply) error {
+func (o *lineOutput) piece(p agent.LogsReply) error {
 	var whole bytes.Buffer
 	if p.Missing > 0 {
 		if len(o.rest) > 0 {

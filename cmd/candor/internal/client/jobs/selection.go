@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // selection has the flags that select jobs. A job must match all of them. The auctioneer does the selection.
@@ -33,7 +33,7 @@ func (w *selection) flags(a *cli.App, cmd *cobra.Command) {
 
 // states are the names of the states of a job.
 var states = func() (names []string) {
-	for s := messages.Waiting; s <= messages.Discarded; s++ {
+	for s := job.Waiting; s <= job.Discarded; s++ {
 		names = append(names, s.String())
 	}
 	return names
@@ -45,7 +45,7 @@ func (w *selection) none() bool {
 }
 
 // fill writes the flags into a request.
-func (w *selection) fill(a *cli.App, r *messages.JobsRequest) (err error) {
+func (w *selection) fill(a *cli.App, r *job.JobsRequest) (err error) {
 	for _, text := range w.states {
 		i := slices.IndexFunc(states, func(name string) bool { return strings.EqualFold(name, strings.TrimSpace(text)) })
 		if i < 0 {

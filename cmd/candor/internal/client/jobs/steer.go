@@ -12,6 +12,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 func holdCommand(a *cli.App) *cobra.Command {
@@ -26,7 +27,7 @@ queue. A job that has reserved slots, has a contract or competes in a deadline
 market cannot be put on hold. "candor submit --hold" submits a job on hold.`,
 		Example: "  candor hold 17\n  candor hold 17 18 --json",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-			return each(a, "hold", args, func(arg string) error { return askJob(ctx, a, s, messages.VerbHold, arg, writeHold) })
+			return each(a, "hold", args, func(arg string) error { return askJob(ctx, a, s, job.VerbHold, arg, writeHold) })
 		}),
 		ValidArgsFunction: a.CompleteJobs(true),
 	}
@@ -39,13 +40,13 @@ func releaseCommand(a *cli.App) *cobra.Command {
 		Long:    "Release jobs that are on hold. The jobs get tasks again, as if submitted now.",
 		Example: "  candor release 17\n  candor release 17 18",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-			return each(a, "release", args, func(arg string) error { return askJob(ctx, a, s, messages.VerbRelease, arg, writeHold) })
+			return each(a, "release", args, func(arg string) error { return askJob(ctx, a, s, job.VerbRelease, arg, writeHold) })
 		}),
 		ValidArgsFunction: a.CompleteJobs(true),
 	}
 }
 
-func writeHold(p *cli.Page, r messages.HoldReply) {
+func writeHold(p *cli.Page, r job.HoldReply) {
 	switch {
 	case r.Hold && !r.Changed:
 		p.Printf("Job %v is on hold already\n", r.Job)
@@ -83,7 +84,7 @@ All tasks of a gang begin again together.`,
 			if err != nil {
 				return err
 			}
-			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbRequeue, r, func(p *cli.Page, r messages.RequeueReply) {
+			return cli.Ask(ctx, a, s, messages.Auctioneer, job.VerbRequeue, r, func(p *cli.Page, r job.RequeueReply) {
 				p.Printf("Job %v: %s ended, to be run again\n", r.Job, verb(r.Tasks, "is", "are"))
 			})
 		})),
@@ -93,15 +94,15 @@ All tasks of a gang begin again together.`,
 	return cmd
 }
 
-func (q *logsQuery) requeue(ctx context.Context, s *cli.Session) (messages.RequeueRequest, error) {
-	r := messages.RequeueRequest{Job: q.job}
+func (q *logsQuery) requeue(ctx context.Context, s *cli.Session) (job.RequeueRequest, error) {
+	r := job.RequeueRequest{Job: q.job}
 	if q.task >= 0 {
 		r.Task = new(uint32(q.task))
 	}
 	if q.stage == "" && q.task < 0 {
 		return r, nil
 	}
-	job, err := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: q.job})
+	job, err := cli.Call[job.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, job.JobRequest{Job: q.job})
 	if err != nil {
 		return r, err
 	}
@@ -121,7 +122,7 @@ func (q *logsQuery) requeue(ctx context.Context, s *cli.Session) (messages.Reque
 
 // changes has the flags of the command change.
 type changes struct {
-	messages.ChangeRequest
+	job.ChangeRequest
 	budget, rate, limit, stage string
 	mostRunning                int
 	comment                    string
@@ -182,7 +183,7 @@ func change(ctx context.Context, a *cli.App, s *cli.Session, c *changes) (err er
 	case waits && c.waitsForNothing:
 		return cli.Usagef("--after-nothing: leave it out, or the jobs to wait for")
 	case waits, c.waitsForNothing:
-		job := &jobfile.Job{Spec: messages.JobSpec{Stages: make([]messages.Stage, 1)}}
+		job := &jobfile.Job{Spec: job.JobSpec{Stages: make([]job.Stage, 1)}}
 		if err := c.waits.Apply(job); err != nil {
 			return err
 		}
@@ -222,7 +223,7 @@ func change(ctx context.Context, a *cli.App, s *cli.Session, c *changes) (err er
 		c.Stage = r.Stage
 	}
 	c.Key = cmp.Or(c.Key, rand.Text())
-	reply, err := cli.CallKeyed[messages.ChangeReply](ctx, s, messages.Auctioneer, messages.VerbChange, c.ChangeRequest)
+	reply, err := cli.CallKeyed[job.ChangeReply](ctx, s, messages.Auctioneer, job.VerbChange, c.ChangeRequest)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,10 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Stream connects this process to a process on a node: input, output, signals.
@@ -26,8 +29,8 @@ type Stream struct {
 	Session *cli.Session
 	Node    messages.Name
 	Attempt messages.Attempt
-	Away    bool                  // another site runs the task; the auctioneers of both sites pass the messages on
-	Begin   *messages.StreamBegin // starts the remote process; nil: connect to the process of the task itself
+	Away    bool               // another site runs the task; the auctioneers of both sites pass the messages on
+	Begin   *agent.StreamBegin // starts the remote process; nil: connect to the process of the task itself
 	// Over returns an error with the reason if a stream that does not answer has ended; nil: it may answer later.
 	Over func(context.Context) error
 	// Comes reports whether the node may begin the task later, if it does not know the stream yet. A nil function means no.
@@ -55,12 +58,12 @@ func (c *Stream) Open(ctx context.Context) (from int64, err error) {
 	if c.Begin != nil {
 		c.name = rand.Text()
 	}
-	reply, err := c.ask(ctx, messages.StreamRequest{Begin: c.Begin, Take: true})
+	reply, err := c.ask(ctx, agent.StreamRequest{Begin: c.Begin, Take: true})
 	return reply.InputNext, err
 }
 
 // ask repeats a request until there is an answer, also after the connection was lost.
-func (c *Stream) ask(ctx context.Context, r messages.StreamRequest) (messages.StreamReply, error) {
+func (c *Stream) ask(ctx context.Context, r agent.StreamRequest) (agent.StreamReply, error) {
 	r.Attempt, r.Stream, r.Client = c.Attempt, c.name, c.client
 	for d := firstPause; ; d = nextPause(d) {
 		c.asked.Store(time.Now().UnixMilli())
@@ -93,11 +96,11 @@ func (c *Stream) ask(ctx context.Context, r messages.StreamRequest) (messages.St
 
 // askStream sends a node a request about a stream, or a signal. away says that the node belongs to the other site,
 // which runs the job.
-func askStream(ctx context.Context, s *cli.Session, node messages.Name, away bool, r *messages.StreamRequest) (reply messages.StreamReply, err error) {
+func askStream(ctx context.Context, s *cli.Session, node messages.Name, away bool, r *agent.StreamRequest) (reply agent.StreamReply, err error) {
 	if !away {
-		return bus.Call[messages.StreamReply](ctx, s.Bus, messages.StreamSubject(s.Site, node, s.Account), r)
+		return bus.Call[agent.StreamReply](ctx, s.Bus, agent.StreamSubject(s.Site, node, s.Account), r)
 	}
-	answer, err := bus.Call[messages.LogsReply](ctx, s.Bus, messages.Subject(s.Site, messages.Auctioneer, messages.VerbOutput, s.Account), messages.OutputRequest{Node: node, Stream: r})
+	answer, err := bus.Call[agent.LogsReply](ctx, s.Bus, messages.Subject(s.Site, messages.Auctioneer, clearing.VerbOutput, s.Account), clearing.OutputRequest{Node: node, Stream: r})
 	switch {
 	case err != nil:
 		return reply, err
@@ -117,7 +120,7 @@ func lineEnd(a *cli.App) string {
 
 // Signal sends a signal to the stream's processes once, without a retry.
 func (c *Stream) Signal(ctx context.Context, name string) error {
-	_, err := c.ask(ctx, messages.StreamRequest{Signal: name, SignalNumber: c.signals.Add(1)})
+	_, err := c.ask(ctx, agent.StreamRequest{Signal: name, SignalNumber: c.signals.Add(1)})
 	return err
 }
 
@@ -132,7 +135,7 @@ func (c *Stream) Copy(ctx context.Context, from int64) (code int, err error) {
 	go c.stay(ctx)
 	var output, errs int64
 	for {
-		reply, err := c.ask(ctx, messages.StreamRequest{Poll: true, OutputAt: output, ErrorsAt: errs, Wait: messages.Duration(streamPoll)})
+		reply, err := c.ask(ctx, agent.StreamRequest{Poll: true, OutputAt: output, ErrorsAt: errs, Wait: messages.Duration(streamPoll)})
 		if err != nil {
 			return 0, err
 		}
@@ -161,7 +164,7 @@ func (c *Stream) stay(ctx context.Context) {
 		case <-tick.C:
 		}
 		if time.Since(time.UnixMilli(c.asked.Load())) >= streamStay {
-			_, _ = c.ask(ctx, messages.StreamRequest{})
+			_, _ = c.ask(ctx, agent.StreamRequest{})
 		}
 	}
 }
@@ -174,7 +177,7 @@ func (c *Stream) Close(ctx context.Context) { c.close(ctx) }
 func (c *Stream) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, streamPoll)
 	defer cancel()
-	_, _ = c.ask(ctx, messages.StreamRequest{Close: true})
+	_, _ = c.ask(ctx, agent.StreamRequest{Close: true})
 }
 
 // pass writes the bytes of a piece that were not written yet, and returns the position after them. at is the piece's
@@ -192,12 +195,12 @@ func pass(to io.Writer, piece []byte, at, have int64) (int64, error) {
 }
 
 func (c *Stream) send(ctx context.Context, at int64) {
-	piece := make([]byte, messages.MaxStreamPiece)
+	piece := make([]byte, agent.MaxStreamPiece)
 	for {
 		n, err := c.In.Read(piece)
 		rest, end := piece[:n], err != nil
 		for len(rest) > 0 || end {
-			reply, err := c.ask(ctx, messages.StreamRequest{Input: rest, InputAt: at, InputEnd: end, Wait: messages.Duration(streamPoll)})
+			reply, err := c.ask(ctx, agent.StreamRequest{Input: rest, InputAt: at, InputEnd: end, Wait: messages.Duration(streamPoll)})
 			if err != nil {
 				return
 			}
@@ -256,7 +259,7 @@ func (c *Stream) Interact(ctx context.Context, onTerminal bool) (code int, err e
 				switch {
 				case s == syscall.SIGWINCH && onTerminal:
 					columns, rows := terminal.Size(c.App.Out)
-					go c.ask(ctx, messages.StreamRequest{Rows: rows, Columns: columns})
+					go c.ask(ctx, agent.StreamRequest{Rows: rows, Columns: columns})
 				case s == syscall.SIGINT:
 					if interrupts++; interrupts >= impatient && c.lost.Load() {
 						cancel()
@@ -277,8 +280,8 @@ func (c *Stream) Interact(ctx context.Context, onTerminal bool) (code int, err e
 }
 
 // Window returns what the node must know about this terminal, such as its size.
-func Window(a *cli.App, onTerminal bool) messages.Interactive {
-	i := messages.Interactive{Terminal: onTerminal}
+func Window(a *cli.App, onTerminal bool) job.Interactive {
+	i := job.Interactive{Terminal: onTerminal}
 	if onTerminal {
 		i.Columns, i.Rows = terminal.Size(a.Out)
 	}

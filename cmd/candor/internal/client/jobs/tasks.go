@@ -12,6 +12,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // tasksQuery has the flags of the command tasks.
@@ -20,7 +21,7 @@ type tasksQuery struct {
 	stage  string
 	index  string
 	states []string
-	ask    messages.TasksRequest
+	ask    job.TasksRequest
 	limit  int
 }
 
@@ -64,7 +65,7 @@ attempts of each job, the first ones of each stage, and counts the others.`,
 	cmd.Flags().BoolVar(&q.ask.Attempts, "attempts", false, "earlier attempts too")
 	cmd.Flags().IntVarP(&q.limit, "limit", "n", 1000, "at most about this `number` of lines")
 	cmd.RegisterFlagCompletionFunc("state", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return messages.TaskStates, cobra.ShellCompDirectiveNoFileComp
+		return job.TaskStates, cobra.ShellCompDirectiveNoFileComp
 	})
 	return cmd
 }
@@ -78,11 +79,11 @@ func (q *tasksQuery) of(argument string) (err error) {
 		return cli.Usagef("--limit %d: must be a whole number from 1 on", q.limit)
 	}
 	for _, name := range q.states {
-		at := slices.IndexFunc(messages.TaskStates, func(s string) bool { return strings.EqualFold(s, name) })
+		at := slices.IndexFunc(job.TaskStates, func(s string) bool { return strings.EqualFold(s, name) })
 		if at < 0 {
-			return cli.Usagef("--state %s: must be one of %s", terminal.Safe(name), strings.Join(messages.TaskStates, ", "))
+			return cli.Usagef("--state %s: must be one of %s", terminal.Safe(name), strings.Join(job.TaskStates, ", "))
 		}
-		q.ask.States = append(q.ask.States, messages.TaskStates[at])
+		q.ask.States = append(q.ask.States, job.TaskStates[at])
 	}
 	q.ask.Job = q.job
 	q.ask.From, q.ask.Until, err = positions(q.index)
@@ -122,7 +123,7 @@ func tasks(ctx context.Context, a *cli.App, s *cli.Session, q tasksQuery) error 
 	if at := r.job.Away; at != nil && at.Known != 0 && at.Trouble != "" { // the site already waited for the other site's answer
 		return messages.Errorf(messages.Unavailable, "site %s, which runs job %d, does not answer: %s; ask again later", at.Site, q.job, at.Trouble)
 	}
-	var all messages.TasksReply
+	var all job.TasksReply
 	for stage := range r.job.Stages {
 		if r.stage != nil && stage != *r.stage {
 			continue
@@ -135,13 +136,13 @@ func tasks(ctx context.Context, a *cli.App, s *cli.Session, q tasksQuery) error 
 }
 
 // tasksOf appends the tasks of one stage to all, up to the limit.
-func (q *tasksQuery) tasksOf(ctx context.Context, s *cli.Session, stage int, all *messages.TasksReply) error {
+func (q *tasksQuery) tasksOf(ctx context.Context, s *cli.Session, stage int, all *job.TasksReply) error {
 	ask := q.ask
 	ask.Stage = &stage
 	for first := true; ; first = false {
 		room := q.limit - len(all.Tasks)
 		ask.Limit = min(max(room, 1), cli.MaxPage)
-		reply, err := cli.Call[messages.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, ask)
+		reply, err := cli.Call[job.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, ask)
 		if err != nil {
 			return err
 		}
@@ -168,14 +169,14 @@ func (q *tasksQuery) tasksOf(ctx context.Context, s *cli.Session, stage int, all
 
 // writeTasks writes a line for each attempt. If the sentences are too wide for the page, each line has only the
 // reason. The sentences of a few tasks follow below.
-func writeTasks(p *cli.Page, q *tasksQuery, r messages.TasksReply) {
+func writeTasks(p *cli.Page, q *tasksQuery, r job.TasksReply) {
 	columns := p.Layout.Width
-	t := tasksTable(p, r.Tasks, func(s messages.TaskStatus) string { return s.Message })
+	t := tasksTable(p, r.Tasks, func(s job.TaskStatus) string { return s.Message })
 	var whole strings.Builder
 	t.Write(&whole, p.Style, "")
 	short := columns > 0 && slices.ContainsFunc(strings.Split(whole.String(), "\n"), func(line string) bool { return terminal.Width(line) > columns })
 	if short {
-		t = tasksTable(p, r.Tasks, func(s messages.TaskStatus) string { return s.Reason })
+		t = tasksTable(p, r.Tasks, func(s job.TaskStatus) string { return s.Reason })
 	}
 	switch {
 	case len(r.Tasks) > 0:
@@ -204,7 +205,7 @@ func writeTasks(p *cli.Page, q *tasksQuery, r messages.TasksReply) {
 }
 
 // attemptOf returns the number of an attempt as text, if the task has started.
-func attemptOf(s messages.TaskStatus) string {
+func attemptOf(s job.TaskStatus) string {
 	if s.Attempt == 0 {
 		return ""
 	}
@@ -214,9 +215,9 @@ func attemptOf(s messages.TaskStatus) string {
 // fewTasks is the largest number of tasks that get a sentence each.
 const fewTasks = 8
 
-func tasksTable(p *cli.Page, tasks []messages.TaskStatus, why func(messages.TaskStatus) string) *terminal.Table {
+func tasksTable(p *cli.Page, tasks []job.TaskStatus, why func(job.TaskStatus) string) *terminal.Table {
 	t := terminal.NewTable("<TASK|>INDEX|>ATTEMPT|STATE|~NODE|STARTED|>RAN|>CPU|>MEMORY|>SUSPENDED|>EXIT|~16WHY").Spare("STARTED|CPU|MEMORY|SUSPENDED")
-	indexed := slices.ContainsFunc(tasks, func(s messages.TaskStatus) bool { return s.Array != int64(s.Index) })
+	indexed := slices.ContainsFunc(tasks, func(s job.TaskStatus) bool { return s.Array != int64(s.Index) })
 	for _, s := range tasks {
 		index, exit := "", ""
 		if indexed { // the array index differs from the position
@@ -239,7 +240,7 @@ func has(n int, noun string) string {
 	return terminal.Plural(n, noun) + " were"
 }
 
-func taskName(s messages.TaskStatus) string {
+func taskName(s job.TaskStatus) string {
 	return fmt.Sprintf("%s.%d", terminal.Safe(s.Stage), s.Index)
 }
 

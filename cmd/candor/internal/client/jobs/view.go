@@ -11,9 +11,11 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
-func writeCancelled(p *cli.Page, r messages.CancelReply) {
+func writeCancelled(p *cli.Page, r job.CancelReply) {
 	if r.Away != nil && r.Away.Trouble != "" {
 		p.Printf("Job %v, which was %v, is cancelled as soon as site %s answers: %s\n", r.Job, r.State, r.Away.Site, terminal.Safe(r.Away.Trouble))
 		return
@@ -22,10 +24,10 @@ func writeCancelled(p *cli.Page, r messages.CancelReply) {
 }
 
 // writeEnded writes how a job ended.
-func writeEnded(p *cli.Page, j messages.JobDetail) {
+func writeEnded(p *cli.Page, j job.JobDetail) {
 	p.Printf("Job %v %s in %s: %d of %s done, %v of %s charged to %s\n", j.Job, p.State(j.State),
 		p.Between(j.Submitted, j.Ended), j.Done, terminal.Plural(j.Tasks, "task"), j.Charged, cli.Credits(j.Budget), j.Payer)
-	if j.State == messages.Failed && j.Failed > 0 && j.Tasks > 1 {
+	if j.State == job.Failed && j.Failed > 0 && j.Tasks > 1 {
 		p.Printf("%s of %s failed; candor rerun %v runs the failed tasks again\n", terminal.Count(j.Failed), terminal.Plural(j.Tasks, "task"), j.Job)
 	}
 	switch said := notState(j.State, j.Reason); {
@@ -35,18 +37,18 @@ func writeEnded(p *cli.Page, j messages.JobDetail) {
 	default:
 		p.Printf("%s: %s\n", said, p.Said(j.Message))
 	}
-	if j.State == messages.Failed {
+	if j.State == job.Failed {
 		p.Printf("See candor logs %v, candor tasks %v and candor why %v\n", j.Job, j.Job, j.Job)
 	}
 }
 
-func writeJobs(p *cli.Page, r messages.JobsReply) {
+func writeJobs(p *cli.Page, r job.JobsReply) {
 	if len(r.Jobs) == 0 {
 		p.Printf("No jobs. Submit a job with candor submit.\n")
 		return
 	}
 	spare := "MARKET|SUBMITTED|WAITED|RUNNING|CHARGED|BUDGET|RAN|ACCOUNT"
-	if !slices.ContainsFunc(r.Jobs, func(j messages.JobSummary) bool { return j.Account != r.Jobs[0].Account || j.Payer != r.Jobs[0].Payer }) {
+	if !slices.ContainsFunc(r.Jobs, func(j job.JobSummary) bool { return j.Account != r.Jobs[0].Account || j.Payer != r.Jobs[0].Payer }) {
 		spare = "ACCOUNT|" + spare
 	}
 	t := terminal.NewTable(">JOB|~NAME|~ACCOUNT|~MARKET|STATE|>DONE|>RUNNING|>SUSPENDED|>BUDGET|>CHARGED|SUBMITTED|>WAITED|>RAN|~16REASON").Spare(spare)
@@ -66,7 +68,7 @@ func writeJobs(p *cli.Page, r messages.JobsReply) {
 }
 
 // writeGaps says which ended jobs a list lacks, because the site lost them or did not keep them.
-func writeGaps(p *cli.Page, r messages.JobsReply) {
+func writeGaps(p *cli.Page, r job.JobsReply) {
 	if r.Unreadable > 0 {
 		p.Printf("Not listed: %s of ended jobs on the site's disk\n", terminal.Plural(r.Unreadable, "damaged record"))
 	}
@@ -76,7 +78,7 @@ func writeGaps(p *cli.Page, r messages.JobsReply) {
 }
 
 // ownerOf returns the account of a job. For a job from another site, it adds the job's number there: "alice@west/17".
-func ownerOf(j messages.JobSummary) string {
+func ownerOf(j job.JobSummary) string {
 	if j.Visit == nil {
 		return j.Account
 	}
@@ -84,7 +86,7 @@ func ownerOf(j messages.JobSummary) string {
 }
 
 // where returns the market of a job. If the market is at another site, it adds the site: "east/main".
-func where(j messages.JobSummary) string {
+func where(j job.JobSummary) string {
 	if j.Away == nil {
 		return j.Market
 	}
@@ -92,7 +94,7 @@ func where(j messages.JobSummary) string {
 }
 
 // away returns the state of a job that runs at another site, or "" for any other job.
-func away(p *cli.Page, j messages.JobSummary) string {
+func away(p *cli.Page, j job.JobSummary) string {
 	a := j.Away
 	switch {
 	case a == nil:
@@ -103,7 +105,7 @@ func away(p *cli.Page, j messages.JobSummary) string {
 	return fmt.Sprintf("%s (%s; %s)", a.Site, a.Phase, heardOf(p, a))
 }
 
-func heardOf(p *cli.Page, a *messages.Away) string {
+func heardOf(p *cli.Page, a *job.Away) string {
 	if a.Known == 0 {
 		return "no news of the job came yet"
 	}
@@ -118,7 +120,7 @@ func paidBy(account, payer messages.Name) string {
 	return account + " (" + payer + ")"
 }
 
-func charged(j messages.JobSummary) string {
+func charged(j job.JobSummary) string {
 	if !j.State.Final() {
 		return ""
 	}
@@ -127,7 +129,7 @@ func charged(j messages.JobSummary) string {
 
 // waited returns the time from submission to the first claimed task, or to the end of a job that
 // never started.
-func waited(p *cli.Page, j messages.JobSummary) string {
+func waited(p *cli.Page, j job.JobSummary) string {
 	if j.Started == 0 {
 		return p.Between(j.Submitted, j.Ended)
 	}
@@ -135,28 +137,28 @@ func waited(p *cli.Page, j messages.JobSummary) string {
 }
 
 // reason says why a job is not done, if its state does not make this clear.
-func reason(j messages.JobSummary) string {
+func reason(j job.JobSummary) string {
 	switch {
 	case j.Reason == j.State.String(): // the reason only repeats the state
 		return ""
-	case j.State == messages.Failed && j.Failed > 0 && j.Tasks > 1 && exitCode(j) != "":
+	case j.State == job.Failed && j.Failed > 0 && j.Tasks > 1 && exitCode(j) != "":
 		return fmt.Sprintf("%s (%d failed, exit %s)", terminal.Safe(j.Reason), j.Failed, exitCode(j))
-	case j.State == messages.Failed && j.Failed > 0 && j.Tasks > 1:
+	case j.State == job.Failed && j.Failed > 0 && j.Tasks > 1:
 		return fmt.Sprintf("%s (%d failed)", terminal.Safe(j.Reason), j.Failed)
-	case j.State == messages.Failed && j.Reason == "TaskFailed" && exitCode(j) != "":
+	case j.State == job.Failed && j.Reason == "TaskFailed" && exitCode(j) != "":
 		return fmt.Sprintf("%s (exit %s)", terminal.Safe(j.Reason), exitCode(j))
 	}
 	return notState(j.State, j.Reason)
 }
 
-func writeJob(p *cli.Page, j messages.JobDetail) {
+func writeJob(p *cli.Page, j job.JobDetail) {
 	head, name := p.Bold("Job "+j.Job.String()), terminal.Safe(j.Name)
 	if beside := terminal.Width(head+p.State(j.State)) + 4; p.Layout.Width > beside {
 		name = terminal.Clip(name, max(p.Layout.Width-beside, 1))
 	}
 	p.Printf("%s  %s  %s\n", head, name, p.State(j.State))
 	exit := ""
-	if j.State == messages.Failed {
+	if j.State == job.Failed {
 		exit = exitCode(j.JobSummary)
 	}
 	p.Fields(
@@ -180,15 +182,15 @@ func writeJob(p *cli.Page, j messages.JobDetail) {
 }
 
 // whyOrNote returns the title for a job's message: a reason for its end, or a note.
-func whyOrNote(s messages.State) string {
-	if s <= messages.Running || s == messages.Completed {
+func whyOrNote(s job.State) string {
+	if s <= job.Running || s == job.Completed {
 		return "Note"
 	}
 	return "Why"
 }
 
 // results says until when the output files and logs can be read, if the market has a limit.
-func results(p *cli.Page, j messages.JobDetail) string {
+func results(p *cli.Page, j job.JobDetail) string {
 	if !j.Kept {
 		return ""
 	}
@@ -197,7 +199,7 @@ func results(p *cli.Page, j messages.JobDetail) string {
 
 // rerunOf returns the job that this job runs again, by its number at the site of its owner. It returns "" if there is
 // none.
-func rerunOf(j messages.JobDetail) string {
+func rerunOf(j job.JobDetail) string {
 	switch {
 	case j.Spec.RerunOf == 0:
 		return ""
@@ -208,7 +210,7 @@ func rerunOf(j messages.JobDetail) string {
 }
 
 // writeNotices says for each notification about a job whether it was delivered.
-func writeNotices(p *cli.Page, list []messages.NoticeStatus) {
+func writeNotices(p *cli.Page, list []job.NoticeStatus) {
 	for _, n := range list {
 		what := "not sent yet to"
 		switch {
@@ -226,7 +228,7 @@ func writeNotices(p *cli.Page, list []messages.NoticeStatus) {
 }
 
 // exitCode returns the exit code of a task that failed, if the task had a process.
-func exitCode(j messages.JobSummary) string {
+func exitCode(j job.JobSummary) string {
 	if j.ExitCode <= 0 {
 		return ""
 	}
@@ -234,7 +236,7 @@ func exitCode(j messages.JobSummary) string {
 }
 
 // notState returns the reason if it says more than the state, otherwise "".
-func notState(s messages.State, reason string) string {
+func notState(s job.State, reason string) string {
 	if reason == s.String() {
 		return ""
 	}
@@ -242,7 +244,7 @@ func notState(s messages.State, reason string) string {
 }
 
 // begins says before which time no task of a job may start.
-func begins(p *cli.Page, j messages.JobDetail) string {
+func begins(p *cli.Page, j job.JobDetail) string {
 	if j.Spec.Begin == 0 {
 		return ""
 	}
@@ -250,7 +252,7 @@ func begins(p *cli.Page, j messages.JobDetail) string {
 }
 
 // awaited says which jobs must end, complete, fail or start before any task of this job starts.
-func awaited(s messages.JobSpec) string {
+func awaited(s job.JobSpec) string {
 	var parts []string
 	if len(s.AfterJobs) > 0 {
 		parts = append(parts, "the end of "+numbers(s.AfterJobs))
@@ -292,7 +294,7 @@ func numbers(jobs []messages.JobID) string {
 }
 
 // because says why a job is at another site, if its owner did not choose the site.
-func because(j messages.JobSummary) string {
+func because(j job.JobSummary) string {
 	if j.Away == nil {
 		return ""
 	}
@@ -300,7 +302,7 @@ func because(j messages.JobSummary) string {
 }
 
 // charge returns the cost of a job, and the amount that was returned.
-func charge(j messages.JobSummary) string {
+func charge(j job.JobSummary) string {
 	if !j.State.Final() {
 		return "not yet"
 	}
@@ -308,7 +310,7 @@ func charge(j messages.JobSummary) string {
 }
 
 // response returns the time from submission to the end of a job that has ended.
-func response(p *cli.Page, j messages.JobSummary) string {
+func response(p *cli.Page, j job.JobSummary) string {
 	if j.Ended == 0 {
 		return ""
 	}
@@ -316,14 +318,14 @@ func response(p *cli.Page, j messages.JobSummary) string {
 }
 
 // Utility writes a utility function as a sum of its parts; nil: the site estimates the utility.
-func Utility(u *messages.Utility) string {
+func Utility(u *job.Utility) string {
 	if u == nil {
 		return "estimated"
 	}
 	var terms []string
 	for _, w := range u.Weights {
 		term := cli.Price(w.Weight) + "·" + w.Class
-		if u.Form == messages.Log {
+		if u.Form == job.Log {
 			term = cli.Price(w.Weight) + "·ln(" + w.Class + ")"
 		}
 		terms = append(terms, term)
@@ -335,7 +337,7 @@ func Utility(u *messages.Utility) string {
 	return text
 }
 
-func writeStages(p *cli.Page, j messages.JobDetail) {
+func writeStages(p *cli.Page, j job.JobDetail) {
 	p.Title("Stages")
 	t := terminal.NewTable("~STAGE|~CLASS|~AFTER|>TASKS|>READY|>RUNNING|>SUSPENDED|>DONE|>FAILED|>CANCELLED|>RETRIED|STARTED|>RAN|>LIMIT|>SLOT TIME|>CPU|>MEMORY").Spare("STARTED|SLOT TIME|LIMIT|AFTER|CPU|RETRIED|MEMORY")
 	for i, s := range j.Stages {
@@ -376,11 +378,11 @@ const leastOver = messages.Duration(time.Second)
 
 // writeShares writes a line for each class in which the job has or had a share. A job that has ended has no share
 // now.
-func writeShares(p *cli.Page, state messages.State, shares []messages.ClassShare) {
+func writeShares(p *cli.Page, state job.State, shares []job.ClassShare) {
 	t, some := terminal.NewTable("~CLASS|>NOW|>ALLOCATED|>RECEIVED|>OVER"), false
 	for _, s := range shares {
 		row := []string{s.Class, "", "", "", ""}
-		lives := state <= messages.Running
+		lives := state <= job.Running
 		if lives {
 			row[1] = terminal.Percent(s.Now)
 		}
@@ -398,17 +400,17 @@ func writeShares(p *cli.Page, state messages.State, shares []messages.ClassShare
 	}
 }
 
-func stands(s messages.State) string {
+func stands(s job.State) string {
 	switch s {
-	case messages.Completed, messages.Failed:
+	case job.Completed, job.Failed:
 		return "has " + strings.ToLower(s.String())
-	case messages.Cancelled, messages.Discarded:
+	case job.Cancelled, job.Discarded:
 		return "was " + strings.ToLower(s.String())
 	}
 	return "is " + strings.ToLower(s.String())
 }
 
-func writeWhy(p *cli.Page, r messages.WhyReply) {
+func writeWhy(p *cli.Page, r market.WhyReply) {
 	p.Printf("%s %s", p.Bold("Job "+r.Job.String()), strings.Replace(p.State(r.State), r.State.String(), stands(r.State), 1))
 	if r.Reason != r.State.String() {
 		p.Printf(": %s", p.Bold(p.Said(r.Reason)))
@@ -430,7 +432,7 @@ func writeWhy(p *cli.Page, r messages.WhyReply) {
 	}
 }
 
-func writeWhatIf(p *cli.Page, r messages.WhatIfReply) {
+func writeWhatIf(p *cli.Page, r market.WhatIfReply) {
 	if r.Now == nil || r.Then == nil {
 		p.Printf("%s: %s\n", p.Bold("Job "+r.Job.String()), p.Said(r.Message))
 		return
@@ -447,9 +449,9 @@ func writeWhatIf(p *cli.Page, r messages.WhatIfReply) {
 }
 
 // progressLines describes a job that has not ended: one line for the job and one for each stage.
-func progressLines(p *cli.Page, j messages.JobDetail) []string {
+func progressLines(p *cli.Page, j job.JobDetail) []string {
 	why := ""
-	if j.State == messages.Waiting {
+	if j.State == job.Waiting {
 		why = p.Dim(notState(j.State, j.Reason))
 	}
 	lines := []string{fmt.Sprintf("Job %v  %s  %s  %s", j.Job, p.State(j.State), p.Between(j.Submitted, j.Ended), why)}
@@ -471,7 +473,7 @@ func progressLines(p *cli.Page, j messages.JobDetail) []string {
 		done := float64(s.Done) / float64(max(s.Tasks, 1))
 		lines = append(lines, fmt.Sprintf("  %-*s  %s  %d/%d  %s", width, s.Name, terminal.Bar(done, 24), s.Done, s.Tasks, running))
 	}
-	if j.Message != "" && j.State <= messages.Running {
+	if j.Message != "" && j.State <= job.Running {
 		lines = append(lines, "  "+p.Dim(p.Said(j.Message)))
 	}
 	for i := range lines {

@@ -8,15 +8,16 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // TestProgressLines checks that the progress has a line for the job and one for each of its stages.
 func TestProgressLines(t *testing.T) {
 	noon := messages.TimeOf(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	p := &cli.Page{Now: noon, Zone: time.UTC, Columns: 80}
-	job := messages.JobDetail{
-		JobSummary: messages.JobSummary{Job: 103, State: messages.Failed, Submitted: noon, Ended: noon.Add(messages.Duration(185 * time.Second))},
-		Stages:     []messages.StageStatus{{Name: "count", Tasks: 16, Done: 16}, {Name: "total", Tasks: 4, Running: 1, Done: 1}},
+	job := job.JobDetail{
+		JobSummary: job.JobSummary{Job: 103, State: job.Failed, Submitted: noon, Ended: noon.Add(messages.Duration(185 * time.Second))},
+		Stages:     []job.StageStatus{{Name: "count", Tasks: 16, Done: 16}, {Name: "total", Tasks: 4, Running: 1, Done: 1}},
 	}
 	const want = `Job 103  Failed  3m05s
   count  ████████████████████████  16/16
@@ -29,9 +30,9 @@ func TestProgressLines(t *testing.T) {
 // TestTasksFitTheTerminal checks that no line of a table of tasks is wider than the terminal.
 func TestTasksFitTheTerminal(t *testing.T) {
 	p := &cli.Page{Zone: time.UTC, Columns: 80, Layout: terminal.Layout{Width: 80}}
-	status := messages.TaskStatus{Stage: "main", Attempt: 1, State: "Stopped", Node: "node2", Claimed: 1, Ran: 2e9, CPU: 1e6, MaxRSS: 2 << 20, Suspended: 3e9, ExitCode: new(143),
+	status := job.TaskStatus{Stage: "main", Attempt: 1, State: "Stopped", Node: "node2", Claimed: 1, Ran: 2e9, CPU: 1e6, MaxRSS: 2 << 20, Suspended: 3e9, ExitCode: new(143),
 		Reason: "Preempted", Message: "was ended on node2 because its market gave the slot to others"}
-	writeTasks(p, &tasksQuery{job: 3}, messages.TasksReply{Tasks: []messages.TaskStatus{status}})
+	writeTasks(p, &tasksQuery{job: 3}, job.TasksReply{Tasks: []job.TaskStatus{status}})
 	for line := range strings.Lines(p.String()) {
 		if n := terminal.Width(strings.TrimRight(line, "\n")); n > 80 {
 			t.Errorf("%d columns: %s", n, line)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // Commands returns the commands about the debts between sites.
@@ -57,7 +59,7 @@ changes its key, use candor peer key.`,
 			if err != nil {
 				return err
 			}
-			r := messages.PeerRequest{Peer: args[0], Keys: keys, Limit: amount, Retire: retire}
+			r := clearing.PeerRequest{Peer: args[0], Keys: keys, Limit: amount, Retire: retire}
 			if share != "" {
 				of, err := cli.AmountOf(share)
 				if err != nil {
@@ -78,10 +80,10 @@ changes its key, use candor peer key.`,
 }
 
 // setPeer sets the terms for a peer, and shows the peer.
-func setPeer(ctx context.Context, a *cli.App, s *cli.Session, r messages.PeerRequest) error {
-	return cli.Ask(ctx, a, s, messages.Bank, messages.VerbPeer, r, func(p *cli.Page, reply messages.PeerReply) {
+func setPeer(ctx context.Context, a *cli.App, s *cli.Session, r clearing.PeerRequest) error {
+	return cli.Ask(ctx, a, s, messages.Bank, clearing.VerbPeer, r, func(p *cli.Page, reply clearing.PeerReply) {
 		p.Printf("Site %s is a peer. It may owe up to %s, of which up to %s by settlements that are not paid yet.\n", reply.Peer, cli.Credits(reply.Limit), cli.Credits(reply.Share))
-		if reply.Standing == messages.PeerParting {
+		if reply.Standing == clearing.PeerParting {
 			p.Printf("This site goes on to part from %s: nothing new begins.\n", reply.Peer)
 		}
 	})
@@ -89,16 +91,16 @@ func setPeer(ctx context.Context, a *cli.App, s *cli.Session, r messages.PeerReq
 
 // known returns a peer from the bank's list. It returns an error for a site that this site has parted from: new terms
 // would make it a peer again, and only the command peer rejoin may do that.
-func known(ctx context.Context, s *cli.Session, name messages.Name) (p messages.PeerReply, err error) {
-	all, err := cli.Call[messages.PeersReply](ctx, s, messages.Bank, messages.VerbPeers, messages.Empty{})
+func known(ctx context.Context, s *cli.Session, name messages.Name) (p clearing.PeerReply, err error) {
+	all, err := cli.Call[clearing.PeersReply](ctx, s, messages.Bank, clearing.VerbPeers, messages.Empty{})
 	if err != nil {
 		return p, err
 	}
-	i := slices.IndexFunc(all.Peers, func(p messages.PeerReply) bool { return p.Peer == name })
+	i := slices.IndexFunc(all.Peers, func(p clearing.PeerReply) bool { return p.Peer == name })
 	if i < 0 {
 		return p, messages.Errorf(messages.NotFound, "site %q is no peer: add it with candor peer add", name)
 	}
-	if p = all.Peers[i]; p.Standing == messages.PeerParted {
+	if p = all.Peers[i]; p.Standing == clearing.PeerParted {
 		return p, messages.Errorf(messages.Conflict, "this site has parted from %q: candor peer add makes it a peer again", name)
 	}
 	return p, nil
@@ -120,7 +122,7 @@ key was stolen.`,
 			if err != nil {
 				return err
 			}
-			r := messages.PeerRequest{Peer: p.Peer, Keys: []string{args[1]}, Limit: p.Limit, Retire: now}
+			r := clearing.PeerRequest{Peer: p.Peer, Keys: []string{args[1]}, Limit: p.Limit, Retire: now}
 			if !now {
 				r.Keys = append(slices.DeleteFunc(p.Keys, func(key string) bool { return key == args[1] }), args[1])
 			}
@@ -142,7 +144,7 @@ func peerLimit(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return setPeer(ctx, a, s, messages.PeerRequest{Peer: p.Peer, Keys: p.Keys, Limit: amount})
+			return setPeer(ctx, a, s, clearing.PeerRequest{Peer: p.Peer, Keys: p.Keys, Limit: amount})
 		})),
 	}
 }
@@ -169,7 +171,7 @@ A site that was parted from becomes a peer again with candor peer add.`,
   candor peer part east --loss 120 --reason 'its hosts are gone'`,
 		Args: cobra.ExactArgs(1),
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
-			r := messages.PartRequest{Peer: args[0], Account: from, Reason: reason}
+			r := clearing.PartRequest{Peer: args[0], Account: from, Reason: reason}
 			if (loss != "") != (reason != "") || loss == "" && from != "" {
 				return cli.Usagef("to part alone, give both --loss and --reason; to part by agreement, neither, and no --from")
 			}
@@ -180,7 +182,7 @@ A site that was parted from becomes a peer again with candor peer add.`,
 				}
 				r.Loss = &amount
 			}
-			return cli.Ask(ctx, a, s, messages.Bank, messages.VerbPart, r, writeParted)
+			return cli.Ask(ctx, a, s, messages.Bank, clearing.VerbPart, r, writeParted)
 		}),
 	}
 	cmd.Flags().StringVar(&loss, "loss", "", "part alone, and write off so many `credits`: all that the peer owes")
@@ -199,7 +201,7 @@ in proportion. With 0, the default, all shares stay as they are. The share of a
 peer is its limit, or the amount of candor peer add --share.`,
 		Example: "  candor peer reserve 10000",
 		RunE: a.Operating(cli.WithAmount(0, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
-			return cli.Ask(ctx, a, s, messages.Bank, messages.VerbReserve, messages.ReserveRequest{Limit: amount}, func(p *cli.Page, reply messages.AccountReply) {
+			return cli.Ask(ctx, a, s, messages.Bank, clearing.VerbReserve, clearing.ReserveRequest{Limit: amount}, func(p *cli.Page, reply money.AccountReply) {
 				if reply.Credit == 0 {
 					p.Printf("All peers together may owe the sum of their shares by settlements that are not paid yet.\n")
 					return
@@ -219,7 +221,7 @@ answered, the number of the next instruction in both directions, whether the
 peer answers, and what was refused. The first lines show the site's own key, for
 operators of other sites.`,
 		Example: "  candor peer list\n  candor peer list --json | jq '.peers[] | select(.tries > 0)'\n  candor peer list --json | jq -r .key",
-		RunE:    cli.Asking(a, a.Operating, messages.Bank, messages.VerbPeers, writePeers),
+		RunE:    cli.Asking(a, a.Operating, messages.Bank, clearing.VerbPeers, writePeers),
 	}
 }
 
@@ -260,7 +262,7 @@ accepted anything in them.`,
 }
 
 func settle(ctx context.Context, a *cli.App, s *cli.Session, cycle string, correct bool) error {
-	var r messages.CycleRequest
+	var r clearing.CycleRequest
 	if correct && cycle == "" {
 		return cli.Usagef("--correct: give the number of the cycle to close instead with --cycle")
 	}
@@ -269,15 +271,15 @@ func settle(ctx context.Context, a *cli.App, s *cli.Session, cycle string, corre
 		if r.Cycle, err = strconv.ParseUint(cycle, 10, 63); err != nil || r.Cycle == 0 {
 			return cli.Usagef("--cycle %q: give the number of a cycle, from 1", cycle)
 		}
-		if _, err := cli.Call[messages.SignedPosition](ctx, s, messages.Bank, messages.VerbClose, messages.CloseRequest{Cycle: r.Cycle, Correct: correct}); err != nil {
+		if _, err := cli.Call[clearing.SignedPosition](ctx, s, messages.Bank, clearing.VerbClose, clearing.CloseRequest{Cycle: r.Cycle, Correct: correct}); err != nil {
 			return err
 		}
 	}
-	report, err := cli.Call[messages.NettingReport](ctx, s, messages.Bank, messages.VerbNet, r)
+	report, err := cli.Call[clearing.NettingReport](ctx, s, messages.Bank, clearing.VerbNet, r)
 	if err != nil {
 		return err
 	}
-	bank, err := cli.Call[messages.PeersReply](ctx, s, messages.Bank, messages.VerbPeers, messages.Empty{})
+	bank, err := cli.Call[clearing.PeersReply](ctx, s, messages.Bank, clearing.VerbPeers, messages.Empty{})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 func peerReconcile(a *cli.App) *cobra.Command {
@@ -57,17 +58,17 @@ Exit codes:
 	return cmd
 }
 
-func compared(ctx context.Context, s *cli.Session, peer messages.Name) (messages.ReconcileReply, error) {
-	return cli.Call[messages.ReconcileReply](ctx, s, messages.Bank, messages.VerbReconcile, messages.ReconcileRequest{Peer: peer})
+func compared(ctx context.Context, s *cli.Session, peer messages.Name) (clearing.ReconcileReply, error) {
+	return cli.Call[clearing.ReconcileReply](ctx, s, messages.Bank, clearing.VerbReconcile, clearing.ReconcileRequest{Peer: peer})
 }
 
-func agrees(r *messages.ReconcileReply) bool {
-	return r.Adoption == nil && !slices.ContainsFunc(r.Books, func(b messages.ReconciledBook) bool { return !b.Agrees() })
+func agrees(r *clearing.ReconcileReply) bool {
+	return r.Adoption == nil && !slices.ContainsFunc(r.Books, func(b clearing.ReconciledBook) bool { return !b.Agrees() })
 }
 
 // confirmed asks the bank to sign the totals that the comparison showed.
-func confirmed(ctx context.Context, a *cli.App, s *cli.Session, seen messages.ReconcileReply) error {
-	t, err := cli.Call[messages.SignedTotals](ctx, s, messages.Bank, messages.VerbConfirm, messages.ConfirmRequest{Totals: seen.Totals})
+func confirmed(ctx context.Context, a *cli.App, s *cli.Session, seen clearing.ReconcileReply) error {
+	t, err := cli.Call[clearing.SignedTotals](ctx, s, messages.Bank, clearing.VerbConfirm, clearing.ConfirmRequest{Totals: seen.Totals})
 	if err != nil {
 		return err
 	}
@@ -80,15 +81,15 @@ func confirmed(ctx context.Context, a *cli.App, s *cli.Session, seen messages.Re
 
 // adoption has the totals that were adopted, and the state of the books after that.
 type adoption struct {
-	Adopted messages.Adoption       `json:"adopted"`
-	After   messages.ReconcileReply `json:"after"`
+	Adopted clearing.Adoption       `json:"adopted"`
+	After   clearing.ReconcileReply `json:"after"`
 }
 
 // adopted makes this site take over the totals of the comparison, and compares again.
-func adopted(ctx context.Context, a *cli.App, s *cli.Session, seen messages.ReconcileReply) (err error) {
+func adopted(ctx context.Context, a *cli.App, s *cli.Session, seen clearing.ReconcileReply) (err error) {
 	var m adoption
-	r := messages.AdoptRequest{Totals: seen.Theirs, Correction: seen.Adoption.Correction}
-	if m.Adopted, err = cli.Call[messages.Adoption](ctx, s, messages.Bank, messages.VerbAdopt, r); err != nil {
+	r := clearing.AdoptRequest{Totals: seen.Theirs, Correction: seen.Adoption.Correction}
+	if m.Adopted, err = cli.Call[clearing.Adoption](ctx, s, messages.Bank, clearing.VerbAdopt, r); err != nil {
 		return err
 	}
 	if m.After, err = compared(ctx, s, seen.Peer); err != nil {
@@ -108,7 +109,7 @@ func adopted(ctx context.Context, a *cli.App, s *cli.Session, seen messages.Reco
 	return cli.ExitStatus(cli.CodeFailed)
 }
 
-func writeReconciled(p *cli.Page, r messages.ReconcileReply) {
+func writeReconciled(p *cli.Page, r clearing.ReconcileReply) {
 	lostThere := false
 	for _, b := range r.Books {
 		state := p.Green("agree")
@@ -147,7 +148,7 @@ func writeReconciled(p *cli.Page, r messages.ReconcileReply) {
 	}
 }
 
-func writeAdoption(p *cli.Page, r *messages.Adoption) {
+func writeAdoption(p *cli.Page, r *clearing.Adoption) {
 	p.Fields("For clearing--correction", p.Change(r.Correction), "Given back to users", cli.Amount(r.Returned), "Still to be charged, at most", cli.Amount(r.Authorised))
 }
 
@@ -158,7 +159,7 @@ func writeLost(p *cli.Page, where string, n uint64) {
 	}
 }
 
-func bookLine(l messages.ClearingLine) string {
+func bookLine(l clearing.ClearingLine) string {
 	text := fmt.Sprintf("%s of %s, of which %v moved", l.Kind, cli.Credits(l.Asked), l.Moved)
 	if l.Refused {
 		text = fmt.Sprintf("%s of %s, refused", l.Kind, cli.Credits(l.Asked))

@@ -12,6 +12,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 // AddStatus adds the command status, which asks a running site, to the commands that prepare a site. usage is a help
@@ -24,8 +25,8 @@ func AddStatus(a *cli.App, site *cobra.Command, usage string) {
 
 // siteStatus is the state of a site's relations with its peers.
 type siteStatus struct {
-	Links messages.LinksReply `json:"links"`
-	Bank  messages.PeersReply `json:"bank"`
+	Links clearing.LinksReply `json:"links"`
+	Bank  clearing.PeersReply `json:"bank"`
 	// Failure says why the state of the links is unknown.
 	Failure string `json:"failure"`
 }
@@ -40,7 +41,7 @@ answer a request just now, the debts, the unsettled debts and the retries. The
 exit code is 1 if a peer has no link or its bank does not answer.`,
 		Example: "  candor site status\n  candor site status --json | jq '.links.trips[] | select(.took == 0)'",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error {
-			bank, err := cli.Call[messages.PeersReply](ctx, s, messages.Bank, messages.VerbPeers, messages.Empty{})
+			bank, err := cli.Call[clearing.PeersReply](ctx, s, messages.Bank, clearing.VerbPeers, messages.Empty{})
 			if err != nil {
 				return err
 			}
@@ -58,14 +59,14 @@ const linksTimeout = 4 * time.Second
 
 // linked asks for the state of the links. If NATS runs separately, no service answers, and the status has only the
 // bank's answer.
-func linked(ctx context.Context, s *cli.Session, bank messages.PeersReply) (r siteStatus, err error) {
+func linked(ctx context.Context, s *cli.Session, bank clearing.PeersReply) (r siteStatus, err error) {
 	r.Bank, r.Links.Site = bank, bank.Site
 	if len(bank.Peers) == 0 {
 		return r, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, linksTimeout)
 	defer cancel()
-	r.Links, err = cli.Call[messages.LinksReply](ctx, s, messages.Links, messages.VerbStatus, messages.Empty{})
+	r.Links, err = cli.Call[clearing.LinksReply](ctx, s, messages.Links, messages.VerbStatus, messages.Empty{})
 	if messages.KindOf(err) == messages.Unavailable {
 		r.Failure, err = "this site does not know the links: ask the NATS servers, with nats server report leafnodes", nil
 	}
@@ -75,7 +76,7 @@ func linked(ctx context.Context, s *cli.Session, bank messages.PeersReply) (r si
 // sound reports whether every peer is linked and answers. Unknown links count as good.
 func (r *siteStatus) sound() bool {
 	for _, p := range r.Bank.Peers {
-		if p.Standing == messages.PeerParted {
+		if p.Standing == clearing.PeerParted {
 			continue
 		}
 		apart := r.Failure == "" && (len(r.linksTo(p.Peer)) == 0 || r.trip(p.Peer).Took == 0)
@@ -86,7 +87,7 @@ func (r *siteStatus) sound() bool {
 	return true
 }
 
-func (r *siteStatus) linksTo(peer messages.Name) (links []messages.Link) {
+func (r *siteStatus) linksTo(peer messages.Name) (links []clearing.Link) {
 	for _, l := range r.Links.Links {
 		if l.Peer == peer {
 			links = append(links, l)
@@ -95,10 +96,10 @@ func (r *siteStatus) linksTo(peer messages.Name) (links []messages.Link) {
 	return links
 }
 
-func (r *siteStatus) trip(peer messages.Name) messages.PeerTrip {
-	i := slices.IndexFunc(r.Links.Trips, func(t messages.PeerTrip) bool { return t.Peer == peer })
+func (r *siteStatus) trip(peer messages.Name) clearing.PeerTrip {
+	i := slices.IndexFunc(r.Links.Trips, func(t clearing.PeerTrip) bool { return t.Peer == peer })
 	if i < 0 {
-		return messages.PeerTrip{Peer: peer, Failure: "the peer is not in the site's configuration"}
+		return clearing.PeerTrip{Peer: peer, Failure: "the peer is not in the site's configuration"}
 	}
 	return r.Links.Trips[i]
 }
@@ -129,14 +130,14 @@ func writeSiteStatus(p *cli.Page, r siteStatus) {
 	}
 	p.Table(t, "  ")
 	for _, peer := range r.Bank.Peers {
-		if trip := r.trip(peer.Peer); trip.Took == 0 && peer.Standing != messages.PeerParted && r.Failure == "" {
+		if trip := r.trip(peer.Peer); trip.Took == 0 && peer.Standing != clearing.PeerParted && r.Failure == "" {
 			p.Printf("  %s\n", p.Yellow("The bank of "+peer.Peer+" did not answer just now: "+terminal.Safe(trip.Failure)))
 		}
 	}
 }
 
 // way returns the connected servers, and the shortest round trip between two of them.
-func way(links []messages.Link) (string, string) {
+func way(links []clearing.Link) (string, string) {
 	if len(links) == 0 {
 		return "none", ""
 	}

@@ -8,9 +8,10 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
-func writePeers(p *cli.Page, r messages.PeersReply) {
+func writePeers(p *cli.Page, r clearing.PeersReply) {
 	p.Printf("%s\n", p.Bold("Site "+r.Site))
 	cycle := ""
 	if r.Cycle > 0 {
@@ -38,9 +39,9 @@ func writePeers(p *cli.Page, r messages.PeersReply) {
 	p.Table(t, "  ")
 }
 
-func writeParted(p *cli.Page, r messages.PartReply) {
+func writeParted(p *cli.Page, r clearing.PartReply) {
 	peer := r.Peer
-	if peer.Standing == messages.PeerParted {
+	if peer.Standing == clearing.PeerParted {
 		p.Printf("This site has parted from %s\n", peer.Peer)
 		p.Fields("Written off", cli.Amount(peer.Lost), "Given back to users", cli.Amount(r.Returned), "Charges given up", cli.Amount(r.Forgone), "Owed to it", owed(max(0, -peer.Settled)))
 		return
@@ -66,7 +67,7 @@ func owed(c messages.Credits) string {
 	return ""
 }
 
-func refusals(list []messages.RefusalTally) string {
+func refusals(list []clearing.RefusalTally) string {
 	words := make([]string, len(list))
 	for i, r := range list {
 		words[i] = terminal.Count(r.Count) + " " + terminal.Safe(r.Reason)
@@ -74,9 +75,9 @@ func refusals(list []messages.RefusalTally) string {
 	return strings.Join(words, ", ")
 }
 
-func peerState(p *cli.Page, r messages.PeerReply) string {
+func peerState(p *cli.Page, r clearing.PeerReply) string {
 	switch {
-	case r.Standing == messages.PeerParted:
+	case r.Standing == clearing.PeerParted:
 		return "parted " + p.At(r.Since) + partedDebt(r)
 	case r.Restored:
 		return p.Red("this site was restored: candor peer reconcile " + r.Peer)
@@ -84,9 +85,9 @@ func peerState(p *cli.Page, r messages.PeerReply) string {
 		return p.Red(fmt.Sprintf("has parted from this site: candor peer part %s --loss %s --reason TEXT parts from it too", r.Peer, max(0, r.Settled-r.Owed)))
 	case r.Dispute != "":
 		return p.Red("disputed: " + terminal.Safe(r.Dispute))
-	case r.Standing == messages.PeerParting:
+	case r.Standing == clearing.PeerParting:
 		return p.Yellow("parting since " + p.At(r.Since) + ": " + parting(r))
-	case r.Standing == messages.PeerSuspended:
+	case r.Standing == clearing.PeerSuspended:
 		return p.Red("suspended " + p.At(r.Since) + ", " + silent(r))
 	case r.Leaving:
 		return p.Yellow("parts from this site: candor peer part " + r.Peer + " agrees")
@@ -99,7 +100,7 @@ func peerState(p *cli.Page, r messages.PeerReply) string {
 }
 
 // partedDebt says what this site wrote off when it parted from the peer, or what it still owes; "" for nothing.
-func partedDebt(r messages.PeerReply) string {
+func partedDebt(r clearing.PeerReply) string {
 	switch {
 	case r.Settled < 0:
 		return "; " + cli.Credits(-r.Settled) + " owed to it"
@@ -110,7 +111,7 @@ func partedDebt(r messages.PeerReply) string {
 }
 
 // parting says what an agreed parting still waits for.
-func parting(r messages.PeerReply) string {
+func parting(r clearing.PeerReply) string {
 	switch {
 	case r.Owed != 0:
 		return "the debts are settled by the next cycle"
@@ -127,18 +128,18 @@ func parting(r messages.PeerReply) string {
 }
 
 // silent says how long a peer has not answered.
-func silent(r messages.PeerReply) string {
+func silent(r clearing.PeerReply) string {
 	return "silent after " + terminal.Plural(r.Tries, "message") + ": " + terminal.Safe(r.Failure)
 }
 
 // gone reports whether a peer refuses all messages, because its operator has parted from this site and this site has
 // not.
-func gone(r messages.PeerReply) bool {
+func gone(r clearing.PeerReply) bool {
 	return r.Tries > 0 && strings.HasPrefix(r.Failure, "parted: ")
 }
 
 // unsettleable says why no settlement cycle can settle the debt of a peer, or returns "" if one can.
-func unsettleable(r messages.PeerReply) string {
+func unsettleable(r clearing.PeerReply) string {
 	switch {
 	case r.Owed >= 0 || r.Settled < r.Share:
 		return ""
@@ -149,8 +150,8 @@ func unsettleable(r messages.PeerReply) string {
 }
 
 // writeLeft says what is still owed after a cycle was closed, and why.
-func writeLeft(p *cli.Page, peers []messages.PeerReply) {
-	peers = slices.DeleteFunc(slices.Clone(peers), func(r messages.PeerReply) bool { return r.Owed == 0 })
+func writeLeft(p *cli.Page, peers []clearing.PeerReply) {
+	peers = slices.DeleteFunc(slices.Clone(peers), func(r clearing.PeerReply) bool { return r.Owed == 0 })
 	if len(peers) > 0 {
 		p.Title("Owed still")
 	}
@@ -172,7 +173,7 @@ func writeLeft(p *cli.Page, peers []messages.PeerReply) {
 	}
 }
 
-func writeNet(p *cli.Page, r messages.NettingReport) {
+func writeNet(p *cli.Page, r clearing.NettingReport) {
 	verdict := p.Green("complete")
 	if !r.Balanced {
 		verdict = p.Red("NOT complete")

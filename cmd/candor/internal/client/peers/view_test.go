@@ -6,27 +6,28 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 // TestStateOfAPeer checks that the table of peers says what stops the trade with a peer, and which command helps.
 func TestStateOfAPeer(t *testing.T) {
 	const c = messages.Credit
 	for _, x := range []struct {
-		peer messages.PeerReply
+		peer clearing.PeerReply
 		want string
 	}{
-		{messages.PeerReply{}, "answers"},
-		{messages.PeerReply{Tries: 1, Failure: "timeout"}, "silent after 1 message: timeout"},
-		{messages.PeerReply{Tries: 2, Failure: "parted: bye", Settled: 3 * c, Owed: c}, "has parted from this site: candor peer part east --loss 2 --reason TEXT parts from it too"},
-		{messages.PeerReply{Tries: 2, Failure: "parted: bye", Owed: c}, "has parted from this site: candor peer part east --loss 0 --reason TEXT parts from it too"},
-		{messages.PeerReply{Restored: true, Dispute: "x"}, "this site was restored: candor peer reconcile east"},
-		{messages.PeerReply{Dispute: "totals differ", Tries: 1}, "disputed: totals differ"},
-		{messages.PeerReply{Leaving: true}, "parts from this site: candor peer part east agrees"},
-		{messages.PeerReply{Owed: -c}, "answers; none of its debt can be settled: its share of the reserve is 0 credits"},
-		{messages.PeerReply{Owed: -c, Share: 5 * c, Settled: 5 * c}, "answers; its debt cannot be settled further: it has not paid 5 credits, which are granted to clearing--east when it has"},
-		{messages.PeerReply{Owed: -c, Share: 5 * c}, "answers"},
-		{messages.PeerReply{Standing: messages.PeerParted, Settled: -2 * c}, "parted ; 2 credits owed to it"},
-		{messages.PeerReply{Standing: messages.PeerParted, Lost: c}, "parted ; 1 credit written off"},
+		{clearing.PeerReply{}, "answers"},
+		{clearing.PeerReply{Tries: 1, Failure: "timeout"}, "silent after 1 message: timeout"},
+		{clearing.PeerReply{Tries: 2, Failure: "parted: bye", Settled: 3 * c, Owed: c}, "has parted from this site: candor peer part east --loss 2 --reason TEXT parts from it too"},
+		{clearing.PeerReply{Tries: 2, Failure: "parted: bye", Owed: c}, "has parted from this site: candor peer part east --loss 0 --reason TEXT parts from it too"},
+		{clearing.PeerReply{Restored: true, Dispute: "x"}, "this site was restored: candor peer reconcile east"},
+		{clearing.PeerReply{Dispute: "totals differ", Tries: 1}, "disputed: totals differ"},
+		{clearing.PeerReply{Leaving: true}, "parts from this site: candor peer part east agrees"},
+		{clearing.PeerReply{Owed: -c}, "answers; none of its debt can be settled: its share of the reserve is 0 credits"},
+		{clearing.PeerReply{Owed: -c, Share: 5 * c, Settled: 5 * c}, "answers; its debt cannot be settled further: it has not paid 5 credits, which are granted to clearing--east when it has"},
+		{clearing.PeerReply{Owed: -c, Share: 5 * c}, "answers"},
+		{clearing.PeerReply{Standing: clearing.PeerParted, Settled: -2 * c}, "parted ; 2 credits owed to it"},
+		{clearing.PeerReply{Standing: clearing.PeerParted, Lost: c}, "parted ; 1 credit written off"},
 	} {
 		x.peer.Peer = "east"
 		p := new(cli.Page)
@@ -40,17 +41,17 @@ func TestStateOfAPeer(t *testing.T) {
 // first one.
 func TestWhatAPartingWaitsFor(t *testing.T) {
 	const c = messages.Credit
-	all := messages.PeerReply{Owed: c, Settled: 2 * c, Tries: 1, Failure: "timeout", Outstanding: 3, Held: c}
+	all := clearing.PeerReply{Owed: c, Settled: 2 * c, Tries: 1, Failure: "timeout", Outstanding: 3, Held: c}
 	for _, x := range []struct {
-		done func(*messages.PeerReply)
+		done func(*clearing.PeerReply)
 		want string
 	}{
-		{func(*messages.PeerReply) {}, "the debts are settled by the next cycle"},
-		{func(r *messages.PeerReply) { r.Owed = 0 }, "2 credits are settled and not paid"},
-		{func(r *messages.PeerReply) { r.Settled = 0 }, "silent after 1 message: timeout"},
-		{func(r *messages.PeerReply) { r.Tries = 0 }, "its bank has 3 instructions to answer"},
-		{func(r *messages.PeerReply) { r.Outstanding = 0 }, "jobs that it pays for run here"},
-		{func(r *messages.PeerReply) { r.Held = 0 }, "its operator must part too, or candor peer list there says what is missing"},
+		{func(*clearing.PeerReply) {}, "the debts are settled by the next cycle"},
+		{func(r *clearing.PeerReply) { r.Owed = 0 }, "2 credits are settled and not paid"},
+		{func(r *clearing.PeerReply) { r.Settled = 0 }, "silent after 1 message: timeout"},
+		{func(r *clearing.PeerReply) { r.Tries = 0 }, "its bank has 3 instructions to answer"},
+		{func(r *clearing.PeerReply) { r.Outstanding = 0 }, "jobs that it pays for run here"},
+		{func(r *clearing.PeerReply) { r.Held = 0 }, "its operator must part too, or candor peer list there says what is missing"},
 	} {
 		x.done(&all)
 		if got := parting(all); got != x.want {
@@ -70,22 +71,22 @@ func TestDebtsHaveADirection(t *testing.T) {
 }
 
 func TestLinksToAPeer(t *testing.T) {
-	link := func(rtt messages.Duration, out bool) messages.Link {
-		return messages.Link{Peer: "east", Address: "east.example:7422", RTT: rtt, Outgoing: out}
+	link := func(rtt messages.Duration, out bool) clearing.Link {
+		return clearing.Link{Peer: "east", Address: "east.example:7422", RTT: rtt, Outgoing: out}
 	}
 	for _, x := range []struct {
-		links    []messages.Link
+		links    []clearing.Link
 		way, rtt string
 	}{
 		{nil, "none", ""},
-		{[]messages.Link{link(0, true)}, "to east.example:7422", ""},
-		{[]messages.Link{link(2e6, false), link(1.5e6, true)}, "from east.example:7422 and 1 more", "1.5 ms"},
+		{[]clearing.Link{link(0, true)}, "to east.example:7422", ""},
+		{[]clearing.Link{link(2e6, false), link(1.5e6, true)}, "from east.example:7422 and 1 more", "1.5 ms"},
 	} {
 		if way, rtt := way(x.links); way != x.way || rtt != x.rtt {
 			t.Errorf("%d links read as %q, %q, not %q, %q", len(x.links), way, rtt, x.way, x.rtt)
 		}
 	}
-	r := siteStatus{Links: messages.LinksReply{Links: []messages.Link{link(0, true), {Peer: "north"}}}}
+	r := siteStatus{Links: clearing.LinksReply{Links: []clearing.Link{link(0, true), {Peer: "north"}}}}
 	if got := r.linksTo("east"); len(got) != 1 || got[0].Peer != "east" {
 		t.Errorf("links to east: %+v", got)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 	"github.com/candor-grid/candor/messages/yamlfile"
 )
 
@@ -25,7 +26,7 @@ func marketCommand(a *cli.App) *cobra.Command {
 }
 
 func marketApplyCommand(a *cli.App) *cobra.Command {
-	var r messages.ApplyRequest
+	var r market.ApplyRequest
 	cmd := &cobra.Command{
 		Use:   "apply FILE",
 		Short: "replace the markets of the site by the markets of a file",
@@ -44,7 +45,7 @@ change repeated with the same --key changes nothing more.`,
 				return err
 			}
 			r.Key = cmp.Or(r.Key, rand.Text())
-			reply, err := cli.Call[messages.ApplyReply](ctx, s, messages.Auctioneer, messages.VerbApply, r)
+			reply, err := cli.Call[market.ApplyReply](ctx, s, messages.Auctioneer, market.VerbApply, r)
 			if err != nil {
 				return cli.Within(args[0], err)
 			}
@@ -58,7 +59,7 @@ change repeated with the same --key changes nothing more.`,
 }
 
 // readMarkets reads the markets in a file into a request.
-func readMarkets(path string, r *messages.ApplyRequest) error {
+func readMarkets(path string, r *market.ApplyRequest) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return cli.Usagef("%v", err)
@@ -76,14 +77,14 @@ func readMarkets(path string, r *messages.ApplyRequest) error {
 		return messages.Errorf(messages.Invalid, "%s has no markets: the file must be a site's configuration, or a list of markets", path)
 	}
 	var site struct {
-		Markets []messages.Market `json:"markets"`
+		Markets []market.Market `json:"markets"`
 	}
 	reader.Decode(&site)
 	r.Markets = site.Markets
 	return reader.Err()
 }
 
-func writeApplied(p *cli.Page, r messages.ApplyReply, dryRun bool) {
+func writeApplied(p *cli.Page, r market.ApplyReply, dryRun bool) {
 	if len(r.Added)+len(r.Changed)+len(r.Removed) == 0 {
 		p.Printf("Nothing changed: the site has these markets.\n")
 		return
@@ -101,7 +102,7 @@ func writeApplied(p *cli.Page, r messages.ApplyReply, dryRun bool) {
 }
 
 func reservationsCommand(a *cli.App) *cobra.Command {
-	var r messages.ReservationsRequest
+	var r market.ReservationsRequest
 	return &cobra.Command{
 		Use:   "reservations [MARKET]",
 		Short: "show the timetable: which jobs have slots, and when",
@@ -114,12 +115,12 @@ reserved. Only owners and operators see whose job has them.`,
 			if len(args) > 0 {
 				r.Market = args[0]
 			}
-			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbReservations, r, writeReservations)
+			return cli.Ask(ctx, a, s, messages.Auctioneer, market.VerbReservations, r, writeReservations)
 		}),
 	}
 }
 
-func writeReservations(p *cli.Page, r messages.ReservationsReply) {
+func writeReservations(p *cli.Page, r market.ReservationsReply) {
 	if len(r.Reservations) == 0 {
 		p.Printf("No reservations.\n")
 		return
@@ -151,7 +152,7 @@ nodes; their attempts do not count as failed. candor why tells the owners.
 --undo gives the node work again, as candor node resume does.`,
 		Example: "  candor node drain node3 --reason 'new disk'\n  candor node drain node3 --notice 10m\n  candor node drain node3 --undo",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
-			r := messages.DrainRequest{Node: args[0], Undo: undo, Reason: reason}
+			r := market.DrainRequest{Node: args[0], Undo: undo, Reason: reason}
 			if notice != "" {
 				d, err := messages.ParseDuration(notice)
 				if err != nil {
@@ -159,7 +160,7 @@ nodes; their attempts do not count as failed. candor why tells the owners.
 				}
 				r.Notice = &d
 			}
-			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbDrain, r, writeDrained)
+			return cli.Ask(ctx, a, s, messages.Auctioneer, market.VerbDrain, r, writeDrained)
 		}),
 	}
 	cmd.Flags().StringVar(&notice, "notice", "", "`time` after which the site ends the tasks of the node (default: they run to their end)")
@@ -179,7 +180,7 @@ candor nodes shows the reason. The site repeats the probe, and the node comes
 back by itself when a probe ends well.`,
 		Example: "  candor node resume node3",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
-			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbDrain, messages.DrainRequest{Node: args[0], Undo: true}, writeDrained)
+			return cli.Ask(ctx, a, s, messages.Auctioneer, market.VerbDrain, market.DrainRequest{Node: args[0], Undo: true}, writeDrained)
 		}),
 	}
 }
@@ -194,15 +195,15 @@ the same name brings the node back. To prevent this, revoke the node's
 credentials with candor user revoke NODE --node.`,
 		Example: "  candor node remove node3",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
-			r := messages.DrainRequest{Node: args[0], Remove: true}
-			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbDrain, r, func(p *cli.Page, r messages.DrainReply) {
+			r := market.DrainRequest{Node: args[0], Remove: true}
+			return cli.Ask(ctx, a, s, messages.Auctioneer, market.VerbDrain, r, func(p *cli.Page, r market.DrainReply) {
 				p.Printf("Node %s is removed\n", r.Node)
 			})
 		}),
 	}
 }
 
-func writeDrained(p *cli.Page, r messages.DrainReply) {
+func writeDrained(p *cli.Page, r market.DrainReply) {
 	switch {
 	case !r.Draining:
 		p.Printf("Node %s takes work again\n", r.Node)

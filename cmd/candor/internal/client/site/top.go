@@ -10,6 +10,8 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 func topCommand(a *cli.App) *cobra.Command {
@@ -46,15 +48,15 @@ const minInterval = 50 * time.Millisecond
 
 // survey asks the site for everything that top shows.
 func survey(ctx context.Context, s *cli.Session) (o overview, err error) {
-	markets, err := cli.Call[messages.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
+	markets, err := cli.Call[market.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
 	if err != nil {
 		return o, err
 	}
-	nodes, err := cli.Call[messages.NodesReply](ctx, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
+	nodes, err := cli.Call[market.NodesReply](ctx, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
 	if err != nil {
 		return o, err
 	}
-	account, err := cli.Call[messages.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, messages.AccountRequest{})
+	account, err := cli.Call[money.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, money.AccountRequest{})
 	if err != nil && messages.KindOf(err) != messages.NotFound { // unknown: nobody has granted it credits yet
 		return o, err
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // look is one answer of the site. If both fields are empty, the site has not answered yet.
@@ -28,17 +28,17 @@ type topView struct {
 // order is a column by which the jobs are sorted.
 type order struct {
 	name    string
-	compare func(a, b messages.JobShare) int
+	compare func(a, b market.JobShare) int
 }
 
 // orders are the sort orders. The first one is the site's own order.
 var orders = []order{
-	{"share", func(a, b messages.JobShare) int { return 0 }},
-	{"budget", func(a, b messages.JobShare) int { return cmp.Compare(b.Budget, a.Budget) }},
-	{"running", func(a, b messages.JobShare) int { return cmp.Compare(b.Running, a.Running) }},
-	{"waiting", func(a, b messages.JobShare) int { return cmp.Compare(b.Pending, a.Pending) }},
-	{"account", func(a, b messages.JobShare) int { return cmp.Compare(a.Account, b.Account) }},
-	{"job", func(a, b messages.JobShare) int { return cmp.Compare(a.Job, b.Job) }},
+	{"share", func(a, b market.JobShare) int { return 0 }},
+	{"budget", func(a, b market.JobShare) int { return cmp.Compare(b.Budget, a.Budget) }},
+	{"running", func(a, b market.JobShare) int { return cmp.Compare(b.Running, a.Running) }},
+	{"waiting", func(a, b market.JobShare) int { return cmp.Compare(b.Pending, a.Pending) }},
+	{"account", func(a, b market.JobShare) int { return cmp.Compare(a.Account, b.Account) }},
+	{"job", func(a, b market.JobShare) int { return cmp.Compare(a.Job, b.Job) }},
 }
 
 // around is the number of lines of a frame that do not scroll: the head, two blank lines and the keys.
@@ -103,7 +103,7 @@ func (v *topView) body(p *cli.Page) []string {
 }
 
 // sorted returns the markets with their jobs in the order that the user chose.
-func (v *topView) sorted(markets []messages.MarketStatus) []messages.MarketStatus {
+func (v *topView) sorted(markets []market.MarketStatus) []market.MarketStatus {
 	markets = slices.Clone(markets)
 	for i := range markets {
 		top := slices.Clone(markets[i].Top)

@@ -9,15 +9,16 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // crowded returns an overview with more bidders than a screen has rows.
 func crowded() *overview {
-	m := messages.MarketStatus{Market: messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}}
+	m := market.MarketStatus{Market: market.Market{Name: "main", Classes: []messages.Name{"cpu"}}}
 	for i := range 40 {
-		m.Top = append(m.Top, messages.JobShare{Job: messages.JobID(i + 1), Account: "alice", Budget: messages.Credits(i) * messages.Credit})
+		m.Top = append(m.Top, market.JobShare{Job: messages.JobID(i + 1), Account: "alice", Budget: messages.Credits(i) * messages.Credit})
 	}
-	return &overview{Site: "west", Markets: []messages.MarketStatus{m, m}}
+	return &overview{Site: "west", Markets: []market.MarketStatus{m, m}}
 }
 
 func TestTopShowsTheEndAndTheLargestBudget(t *testing.T) {

@@ -10,10 +10,14 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-func writeNodes(p *cli.Page, r messages.NodesReply) {
+func writeNodes(p *cli.Page, r market.NodesReply) {
 	if len(r.Nodes) == 0 {
 		p.Printf("No nodes. A node appears when its agent registers.\n")
 		return
@@ -39,13 +43,13 @@ func writeNodes(p *cli.Page, r messages.NodesReply) {
 
 // writeNodeResources writes the resources of nodes, how much of them is sold, and the labels by which jobs choose nodes. It
 // leaves out nodes that do not report resources.
-func writeNodeResources(p *cli.Page, nodes []messages.NodeStatus) {
+func writeNodeResources(p *cli.Page, nodes []market.NodeStatus) {
 	t, any := terminal.NewTable("~NODE|~50SOLD|~LABELS"), false
 	for _, n := range nodes {
 		if n.Resources == nil && len(n.Labels) == 0 {
 			continue
 		}
-		var all, sold messages.Resources
+		var all, sold job.Resources
 		if any = true; n.Resources != nil && n.Sold != nil {
 			all, sold = *n.Resources, *n.Sold
 		}
@@ -61,9 +65,9 @@ func writeNodeResources(p *cli.Page, nodes []messages.NodeStatus) {
 // below the table.
 func abilityWords(abilities []messages.Name) (out []string) {
 	for _, x := range []struct{ ability, words string }{
-		{messages.AbilityFreeze, "freeze"}, {messages.AbilityMemory, "limit memory"}, {messages.AbilityPids, "limit processes"}, {messages.AbilityCPU, "limit CPU"},
-		{messages.AbilityUser, "switch users"}, {messages.AbilityApart, "isolate accounts"}, {messages.AbilityPrivate, "isolate accounts and block the network"},
-		{messages.AbilityNamespaces, "run containers"},
+		{agent.AbilityFreeze, "freeze"}, {agent.AbilityMemory, "limit memory"}, {agent.AbilityPids, "limit processes"}, {agent.AbilityCPU, "limit CPU"},
+		{agent.AbilityUser, "switch users"}, {agent.AbilityApart, "isolate accounts"}, {agent.AbilityPrivate, "isolate accounts and block the network"},
+		{agent.AbilityNamespaces, "run containers"},
 	} {
 		if slices.Contains(abilities, x.ability) {
 			out = append(out, x.words)
@@ -73,7 +77,7 @@ func abilityWords(abilities []messages.Name) (out []string) {
 }
 
 // writeLicenses writes for each licence how many the site has, and how many its tasks use.
-func writeLicenses(p *cli.Page, licenses []messages.LicenseStatus) {
+func writeLicenses(p *cli.Page, licenses []job.LicenseStatus) {
 	if len(licenses) == 0 {
 		return
 	}
@@ -86,7 +90,7 @@ func writeLicenses(p *cli.Page, licenses []messages.LicenseStatus) {
 }
 
 // remark says why a node is not simply up, for example because it is drained or in quarantine, and until when.
-func remark(p *cli.Page, n messages.NodeStatus) string {
+func remark(p *cli.Page, n market.NodeStatus) string {
 	var parts []string
 	if n.Reason != "" {
 		parts = append(parts, p.Said(n.Reason))
@@ -106,13 +110,13 @@ func remark(p *cli.Page, n messages.NodeStatus) string {
 }
 
 // writeReach says what tasks can reach on the nodes with the weakest protection.
-func writeReach(p *cli.Page, nodes []messages.NodeStatus) {
-	worst := slices.MinFunc(nodes, func(a, b messages.NodeStatus) int {
-		return cmp.Compare(messages.Containment(a.Abilities), messages.Containment(b.Abilities))
+func writeReach(p *cli.Page, nodes []market.NodeStatus) {
+	worst := slices.MinFunc(nodes, func(a, b market.NodeStatus) int {
+		return cmp.Compare(agent.Containment(a.Abilities), agent.Containment(b.Abilities))
 	}).Abilities
 	var names []string
 	for _, n := range nodes {
-		if messages.Containment(n.Abilities) == messages.Containment(worst) {
+		if agent.Containment(n.Abilities) == agent.Containment(worst) {
 			names = append(names, n.Node)
 		}
 	}
@@ -122,8 +126,8 @@ func writeReach(p *cli.Page, nodes []messages.NodeStatus) {
 	} else if len(names) > 8 {
 		who = fmt.Sprintf("%d nodes", len(names))
 	}
-	p.Printf("A task on %s can reach %s.\n", terminal.Safe(who), messages.Reach(worst))
-	for _, says := range []func([]messages.Name) string{messages.Lingers, messages.Unbounded, messages.Nests, messages.Outdated} {
+	p.Printf("A task on %s can reach %s.\n", terminal.Safe(who), agent.Reach(worst))
+	for _, says := range []func([]messages.Name) string{agent.Lingers, agent.Unbounded, agent.Nests, agent.Outdated} {
 		for _, n := range nodes {
 			if text := says(n.Abilities); text != "" {
 				p.Printf("On %s, %s.\n", terminal.Safe(n.Node), text)
@@ -144,7 +148,7 @@ func nodeState(p *cli.Page, state string) string {
 }
 
 // used returns the slots in use and all slots of a node, by class: "map 2/4, reduce 0/1".
-func used(n messages.NodeStatus) string {
+func used(n market.NodeStatus) string {
 	var parts []string
 	for _, s := range n.Slots {
 		parts = append(parts, fmt.Sprintf("%s %d/%d", s.Class, slotsOf(n.Used, s.Class), s.Slots))
@@ -153,21 +157,21 @@ func used(n messages.NodeStatus) string {
 }
 
 // suspended returns how many suspended tasks a node keeps, and how many it can keep.
-func suspended(n messages.NodeStatus) string {
+func suspended(n market.NodeStatus) string {
 	if n.MostSuspended == 0 { // the site does not report the limit
 		return ""
 	}
 	return fmt.Sprintf("%d/%d", n.Suspended, n.MostSuspended)
 }
 
-func slotsOf(slots []messages.ClassSlots, class messages.Name) int {
-	if i := slices.IndexFunc(slots, func(s messages.ClassSlots) bool { return s.Class == class }); i >= 0 {
+func slotsOf(slots []job.ClassSlots, class messages.Name) int {
+	if i := slices.IndexFunc(slots, func(s job.ClassSlots) bool { return s.Class == class }); i >= 0 {
 		return slots[i].Slots
 	}
 	return 0
 }
 
-func writeMarkets(p *cli.Page, r messages.MarketsReply) {
+func writeMarkets(p *cli.Page, r market.MarketsReply) {
 	if p.Layout.Names {
 		t := terminal.NewTable("MARKET")
 		for _, m := range r.Markets {
@@ -185,7 +189,7 @@ func writeMarkets(p *cli.Page, r messages.MarketsReply) {
 }
 
 // writeMarketsVersioned writes the markets, and below them their version.
-func writeMarketsVersioned(p *cli.Page, r messages.MarketsReply) {
+func writeMarketsVersioned(p *cli.Page, r market.MarketsReply) {
 	writeMarkets(p, r)
 	if !p.Layout.Names {
 		p.Printf("\nThe markets are at version %d\n", r.Version)
@@ -193,7 +197,7 @@ func writeMarketsVersioned(p *cli.Page, r messages.MarketsReply) {
 }
 
 // writeMarket writes a market with its prices and largest bidders.
-func writeMarket(p *cli.Page, m messages.MarketStatus) {
+func writeMarket(p *cli.Page, m market.MarketStatus) {
 	closed := ""
 	if m.Market.Closed {
 		closed = ", closed"
@@ -243,7 +247,7 @@ func bidding(rate messages.Credits) string {
 }
 
 // writeBidders writes the jobs in a market that the user may see, with their shares of each class.
-func writeBidders(p *cli.Page, m messages.MarketStatus) {
+func writeBidders(p *cli.Page, m market.MarketStatus) {
 	header := ">JOB|~NAME|~ACCOUNT|>BUDGET|>SLOTS|>SUSPENDED|>WANTED"
 	for _, class := range m.Market.Classes {
 		header += "|" + strings.ToUpper(class)
@@ -260,7 +264,7 @@ func writeBidders(p *cli.Page, m messages.MarketStatus) {
 }
 
 // shareBar draws the present share of a job in a class, or "" if it has none.
-func shareBar(p *cli.Page, shares []messages.ClassShare, class messages.Name) string {
+func shareBar(p *cli.Page, shares []job.ClassShare, class messages.Name) string {
 	for _, s := range shares {
 		if s.Class == class {
 			return p.Cyan(terminal.Bar(s.Now, 8)) + fmt.Sprintf(" %4s", terminal.Percent(s.Now))
@@ -271,11 +275,11 @@ func shareBar(p *cli.Page, shares []messages.ClassShare, class messages.Name) st
 
 // overview is what "candor top" shows.
 type overview struct {
-	Site    messages.Name           `json:"site"`
-	Account messages.AccountReply   `json:"account"`
-	Nodes   []messages.NodeStatus   `json:"nodes"`
-	Markets []messages.MarketStatus `json:"markets"`
-	Windows []messages.Window       `json:"windows,omitempty"`
+	Site    messages.Name         `json:"site"`
+	Account money.AccountReply    `json:"account"`
+	Nodes   []market.NodeStatus   `json:"nodes"`
+	Markets []market.MarketStatus `json:"markets"`
+	Windows []market.Window       `json:"windows,omitempty"`
 }
 
 func writeTop(p *cli.Page, o overview) {
@@ -285,7 +289,7 @@ func writeTop(p *cli.Page, o overview) {
 
 // writeOverview writes the markets and the maintenance windows.
 func writeOverview(p *cli.Page, o overview) {
-	writeMarkets(p, messages.MarketsReply{Markets: o.Markets})
+	writeMarkets(p, market.MarketsReply{Markets: o.Markets})
 	if len(o.Windows) > 0 {
 		p.Printf("\n")
 		writeWindows(p, o.Windows)
@@ -305,12 +309,12 @@ func topHead(p *cli.Page, o overview) string {
 }
 
 // bounds says how much accounts and projects have at once at most in a market.
-func bounds(a *messages.AtOnce) (lines []string) {
+func bounds(a *market.AtOnce) (lines []string) {
 	for _, of := range []struct {
 		who   string
-		bound messages.Bound
+		bound market.Bound
 	}{{"each account", a.Account}, {"each project", a.Project}} {
-		if of.bound != (messages.Bound{}) {
+		if of.bound != (market.Bound{}) {
 			lines = append(lines, of.who+" has "+atMost(of.bound)+" at once")
 		}
 	}
@@ -321,7 +325,7 @@ func bounds(a *messages.AtOnce) (lines []string) {
 }
 
 // atMost returns a bound in words, such as "at most 64 slots, 2 GPUs".
-func atMost(b messages.Bound) string {
+func atMost(b market.Bound) string {
 	var words []string
 	if b.Slots > 0 {
 		words = append(words, spelling.Number(b.Slots, "slot", "slots"))

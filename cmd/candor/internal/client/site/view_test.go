@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 )
 
 // TestAbilitiesAreWords checks that the column CAN names the abilities of a node in common words, and leaves out
@@ -12,9 +12,9 @@ import (
 func TestAbilitiesAreWords(t *testing.T) {
 	for _, c := range []struct{ abilities, want []string }{
 		{nil, nil},
-		{[]string{messages.AbilityApart, "build-1a2b", "tasks-3c4d", messages.AbilityFreeze}, []string{"freeze", "isolate accounts"}},
-		{[]string{messages.AbilityPrivate, messages.AbilityNamespaces}, []string{"isolate accounts and block the network", "run containers"}},
-		{[]string{messages.AbilityFull, messages.AbilityStalled, messages.AbilityOutdated}, nil},
+		{[]string{agent.AbilityApart, "build-1a2b", "tasks-3c4d", agent.AbilityFreeze}, []string{"freeze", "isolate accounts"}},
+		{[]string{agent.AbilityPrivate, agent.AbilityNamespaces}, []string{"isolate accounts and block the network", "run containers"}},
+		{[]string{agent.AbilityFull, agent.AbilityStalled, agent.AbilityOutdated}, nil},
 	} {
 		if got := abilityWords(c.abilities); !slices.Equal(got, c.want) {
 			t.Errorf("%q reads as %q, not %q", c.abilities, got, c.want)

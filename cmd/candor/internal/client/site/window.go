@@ -12,6 +12,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/hostlist"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 func windowCommand(a *cli.App) *cobra.Command {
@@ -28,7 +29,7 @@ tasks again. candor node resume takes a node out of a window that has begun.`,
 
 func windowAddCommand(a *cli.App) *cobra.Command {
 	var nodes, from, to, notice string
-	var w messages.Window
+	var w market.Window
 	cmd := &cobra.Command{
 		Use:   "add",
 		Short: "add a window",
@@ -56,11 +57,11 @@ ends them after that time, and runs them on other nodes.`,
 				}
 				w.Notice = &d
 			}
-			r := messages.WindowRequest{Add: &w}
+			r := market.WindowRequest{Add: &w}
 			if err := r.Validate(); err != nil {
 				return cli.Usagef("--%s", messages.Detail(err))
 			}
-			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbWindow, r, func(p *cli.Page, w messages.Window) {
+			return cli.Ask(ctx, a, s, messages.Auctioneer, market.VerbWindow, r, func(p *cli.Page, w market.Window) {
 				p.Printf("Window %d keeps %s free from %s to %s\n", w.ID, terminal.Safe(hostlist.Join(w.Nodes)), p.At(w.From), p.At(w.To))
 			})
 		}),
@@ -81,7 +82,7 @@ func windowListCommand(a *cli.App) *cobra.Command {
 		Short:   "list the windows that are not over",
 		Example: "  candor window list\n  candor window list --json | jq '.windows[].nodes'",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, _ []string) error {
-			nodes, err := cli.Call[messages.NodesReply](ctx, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
+			nodes, err := cli.Call[market.NodesReply](ctx, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
 			if err != nil {
 				return err
 			}
@@ -98,7 +99,7 @@ func windowListCommand(a *cli.App) *cobra.Command {
 
 // windowList is what "candor window list" shows.
 type windowList struct {
-	Windows []messages.Window `json:"windows"`
+	Windows []market.Window `json:"windows"`
 }
 
 func windowRemoveCommand(a *cli.App) *cobra.Command {
@@ -112,7 +113,7 @@ func windowRemoveCommand(a *cli.App) *cobra.Command {
 			if err != nil || id == 0 {
 				return cli.Usagef("%q is not the number of a window; candor window list shows the numbers", args[0])
 			}
-			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbWindow, messages.WindowRequest{Remove: uint32(id)}, func(p *cli.Page, w messages.Window) {
+			return cli.Ask(ctx, a, s, messages.Auctioneer, market.VerbWindow, market.WindowRequest{Remove: uint32(id)}, func(p *cli.Page, w market.Window) {
 				p.Printf("Window %d is removed\n", w.ID)
 			})
 		}),
@@ -120,7 +121,7 @@ func windowRemoveCommand(a *cli.App) *cobra.Command {
 }
 
 // writeWindows writes a table of windows; nothing if there are none.
-func writeWindows(p *cli.Page, windows []messages.Window) {
+func writeWindows(p *cli.Page, windows []market.Window) {
 	if len(windows) == 0 {
 		return
 	}

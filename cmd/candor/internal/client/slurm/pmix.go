@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 )
 
 // pmix is the value of --mpi for programs of Open MPI. srun does not speak their protocol: mpirun starts their ranks.
@@ -73,10 +73,10 @@ func (c *call) byMPIRun(w *step, mpirun, path string, words []string, may []int,
 	}
 	list := strings.Join(names, ",")
 	env := slices.DeleteFunc(c.stepEnvironment(w), func(v string) bool { // with variables of a step, ranks look for srun's PMIx, and mpirun gets the signals of ranks
-		return strings.HasPrefix(v, "SLURM_STEP") || strings.HasPrefix(v, messages.StepVariable+"=")
+		return strings.HasPrefix(v, "SLURM_STEP") || strings.HasPrefix(v, agent.StepVariable+"=")
 	})
 	env = append(env, "SLURM_NODELIST="+list, "SLURM_JOB_NODELIST="+list, "SLURM_JOB_NUM_NODES="+strconv.Itoa(nodes), "OMPI_MCA_rmaps_base_oversubscribe=1")
-	rank := "case $CANDOR_NODE in " + ids + "esac; export SLURM_NODEID SLURM_PROCID=$OMPI_COMM_WORLD_RANK SLURM_LOCALID=$OMPI_COMM_WORLD_LOCAL_RANK SLURMD_NODENAME=$CANDOR_NODE " + messages.StepVariable + "=" + strconv.Itoa(w.number) + "; exec \"$0\" \"$@\""
+	rank := "case $CANDOR_NODE in " + ids + "esac; export SLURM_NODEID SLURM_PROCID=$OMPI_COMM_WORLD_RANK SLURM_LOCALID=$OMPI_COMM_WORLD_LOCAL_RANK SLURMD_NODENAME=$CANDOR_NODE " + agent.StepVariable + "=" + strconv.Itoa(w.number) + "; exec \"$0\" \"$@\""
 	args := []string{"mpirun", "-n", strconv.Itoa(w.ranks), "--bind-to", "none"}
 	if os.Getuid() == 0 {
 		args = append(args, "--allow-run-as-root")

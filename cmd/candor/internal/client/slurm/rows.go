@@ -15,11 +15,12 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/hostlist"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // row is one line of output: a job, an element of an array, or all elements of an array that wait.
 type row struct {
-	messages.JobSummary
+	jobmsg.JobSummary
 	array  messages.JobID // number of the array
 	index  string         // of the array: "4", or "[5-9]"; "" for a job
 	at     int            // position of an element in its array
@@ -32,8 +33,8 @@ type row struct {
 	ended  messages.Time
 	cpu    messages.Duration
 	rss    int64
-	detail *messages.JobDetail // set only if a field needs it
-	group  *group              // the group of nodes, for a row of sinfo
+	detail *jobmsg.JobDetail // set only if a field needs it
+	group  *group            // the group of nodes, for a row of sinfo
 }
 
 // id returns the number of the row as Slurm writes it.
@@ -178,7 +179,7 @@ func (q *query) list(ctx context.Context, s *cli.Session) (rows []row, err error
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(jobs, func(a, b messages.JobSummary) int { return int(int64(a.Job) - int64(b.Job)) })
+	slices.SortFunc(jobs, func(a, b jobmsg.JobSummary) int { return int(int64(a.Job) - int64(b.Job)) })
 	for i := range jobs {
 		of, err := q.rowsOf(ctx, s, &jobs[i])
 		if err != nil {
@@ -194,8 +195,8 @@ func (q *query) list(ctx context.Context, s *cli.Session) (rows []row, err error
 }
 
 // jobs asks the site for the jobs of a query, page after page.
-func (q *query) jobs(ctx context.Context, s *cli.Session) (jobs []messages.JobSummary, err error) {
-	r := messages.JobsRequest{Active: q.active, Since: q.since, Until: q.until, Limit: cli.MaxPage}
+func (q *query) jobs(ctx context.Context, s *cli.Session) (jobs []jobmsg.JobSummary, err error) {
+	r := jobmsg.JobsRequest{Active: q.active, Since: q.since, Until: q.until, Limit: cli.MaxPage}
 	if len(q.names) == 1 {
 		r.Name = q.names[0]
 	}
@@ -206,7 +207,7 @@ func (q *query) jobs(ctx context.Context, s *cli.Session) (jobs []messages.JobSu
 		r.Jobs = append(r.Jobs, t.job)
 	}
 	for {
-		reply, err := ask[messages.JobsReply](ctx, s, messages.VerbJobs, r)
+		reply, err := ask[jobmsg.JobsReply](ctx, s, messages.VerbJobs, r)
 		if err != nil {
 			return nil, err
 		}
@@ -232,9 +233,9 @@ func (q *query) jobs(ctx context.Context, s *cli.Session) (jobs []messages.JobSu
 
 // elementsMissing returns the jobs that targets mean and a list of jobs lacks: the elements of arrays that are jobs of their
 // own.
-func elementsMissing(ctx context.Context, s *cli.Session, targets []target, jobs []messages.JobSummary) (more []messages.JobSummary, err error) {
+func elementsMissing(ctx context.Context, s *cli.Session, targets []target, jobs []jobmsg.JobSummary) (more []jobmsg.JobSummary, err error) {
 	for _, t := range targets {
-		i := slices.IndexFunc(jobs, func(j messages.JobSummary) bool { return j.Job == t.job })
+		i := slices.IndexFunc(jobs, func(j jobmsg.JobSummary) bool { return j.Job == t.job })
 		if i >= 0 {
 			if array, _, is := jobfile.ElementOf(&jobs[i]); !is || array != t.job {
 				continue
@@ -245,7 +246,7 @@ func elementsMissing(ctx context.Context, s *cli.Session, targets []target, jobs
 			return nil, err
 		}
 		for _, one := range all {
-			same := func(j messages.JobSummary) bool { return j.Job == one.Job }
+			same := func(j jobmsg.JobSummary) bool { return j.Job == one.Job }
 			if !slices.ContainsFunc(jobs, same) && !slices.ContainsFunc(more, same) {
 				more = append(more, one)
 			}
@@ -256,9 +257,9 @@ func elementsMissing(ctx context.Context, s *cli.Session, targets []target, jobs
 
 // elementsOf changes targets whose number is an array element's own number: afterwards they name the array and the
 // index. It returns the targets whose arrays are not in jobs.
-func elementsOf(ctx context.Context, s *cli.Session, targets []target, jobs []messages.JobSummary) (more []target, err error) {
+func elementsOf(ctx context.Context, s *cli.Session, targets []target, jobs []jobmsg.JobSummary) (more []target, err error) {
 	among := func(id messages.JobID) bool {
-		return slices.ContainsFunc(jobs, func(j messages.JobSummary) bool { return j.Job == id })
+		return slices.ContainsFunc(jobs, func(j jobmsg.JobSummary) bool { return j.Job == id })
 	}
 	for i := range targets {
 		t := &targets[i]
@@ -314,14 +315,14 @@ func (q *query) has(r *row) bool {
 	return false
 }
 
-func (q *query) rowsOf(ctx context.Context, s *cli.Session, j *messages.JobSummary) ([]row, error) {
+func (q *query) rowsOf(ctx context.Context, s *cli.Session, j *jobmsg.JobSummary) ([]row, error) {
 	whole := row{JobSummary: *j, array: j.Job, state: stateOf(j), began: j.Started, ended: j.Ended}
 	if array, index, is := jobfile.ElementOf(j); is {
 		whole.array, whole.index = array, strconv.FormatInt(index, 10)
 	}
 	whole.code, whole.why = exit(int(max(j.ExitCode, 0)), j.Reason, whole.state), reasonOf(j, whole.state)
 	if q.details {
-		detail, err := ask[messages.JobDetail](ctx, s, messages.VerbJob, messages.JobRequest{Job: j.Job})
+		detail, err := ask[jobmsg.JobDetail](ctx, s, messages.VerbJob, jobmsg.JobRequest{Job: j.Job})
 		if err != nil {
 			return nil, err
 		}
@@ -340,7 +341,7 @@ func (q *query) rowsOf(ctx context.Context, s *cli.Session, j *messages.JobSumma
 
 // addTask adds facts about the first task to the row of its job.
 func (r *row) addTask(ctx context.Context, s *cli.Session) error {
-	reply, err := ask[messages.TasksReply](ctx, s, messages.VerbTasks, messages.TasksRequest{Job: r.Job, Limit: min(r.nodes(), cli.MaxPage)})
+	reply, err := ask[jobmsg.TasksReply](ctx, s, messages.VerbTasks, jobmsg.TasksRequest{Job: r.Job, Limit: min(r.nodes(), cli.MaxPage)})
 	if err != nil || len(reply.Tasks) == 0 {
 		return err
 	}
@@ -364,7 +365,7 @@ func (r *row) addTask(ctx context.Context, s *cli.Session) error {
 }
 
 // say sets the state of a row to the state of a task.
-func (r *row) say(t *messages.TaskStatus) {
+func (r *row) say(t *jobmsg.TaskStatus) {
 	r.state = taskState(t, r.state)
 	code := 0
 	if t.ExitCode != nil {
@@ -376,8 +377,8 @@ func (r *row) say(t *messages.TaskStatus) {
 // elements returns the rows of an array: one for each element that was started, and one for all others.
 func elements(ctx context.Context, s *cli.Session, job *row) (rows []row, err error) {
 	seen, stage := map[int64]bool{}, 0
-	for r := (messages.TasksRequest{Job: job.Job, Stage: &stage, Limit: cli.MaxPage}); ; {
-		reply, err := ask[messages.TasksReply](ctx, s, messages.VerbTasks, r)
+	for r := (jobmsg.TasksRequest{Job: job.Job, Stage: &stage, Limit: cli.MaxPage}); ; {
+		reply, err := ask[jobmsg.TasksReply](ctx, s, messages.VerbTasks, r)
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // TestIndicesEnd reads an index at the maximum of its type; this must not loop for ever. A list with too many
@@ -26,10 +27,10 @@ func TestIndicesEnd(t *testing.T) {
 // TestNodesAndProcessors checks that a row has at least one processor on each of its nodes.
 func TestNodesAndProcessors(t *testing.T) {
 	for _, v := range []struct {
-		job         messages.JobSummary
+		job         job.JobSummary
 		nodes, cpus int
 	}{
-		{messages.JobSummary{}, 1, 1}, {messages.JobSummary{CPUs: 8}, 1, 8}, {messages.JobSummary{Nodes: 2}, 2, 2}, {messages.JobSummary{Nodes: 2, CPUs: 12}, 2, 12},
+		{job.JobSummary{}, 1, 1}, {job.JobSummary{CPUs: 8}, 1, 8}, {job.JobSummary{Nodes: 2}, 2, 2}, {job.JobSummary{Nodes: 2, CPUs: 12}, 2, 12},
 	} {
 		if r := (row{JobSummary: v.job}); r.nodes() != v.nodes || r.cpus() != v.cpus {
 			t.Errorf("%+v: %d nodes and %d processors", v.job, r.nodes(), r.cpus())
@@ -40,8 +41,8 @@ func TestNodesAndProcessors(t *testing.T) {
 // TestSizesOfAllocations checks that scontrol shows the ranks of a job and the processors of each, and that squeue shows
 // what a job waits for.
 func TestSizesOfAllocations(t *testing.T) {
-	stage := messages.Stage{Script: "#!/bin/sh\nexport SLURM_NNODES=2 SLURM_NTASKS=5 SLURM_NPROCS=5\ntrue\n", CPUs: 6}
-	r := row{JobSummary: messages.JobSummary{Nodes: 2, CPUs: 12}, state: pending, detail: &messages.JobDetail{Spec: messages.JobSpec{Stages: []messages.Stage{stage}, AfterOK: []messages.JobID{7}}}}
+	stage := job.Stage{Script: "#!/bin/sh\nexport SLURM_NNODES=2 SLURM_NTASKS=5 SLURM_NPROCS=5\ntrue\n", CPUs: 6}
+	r := row{JobSummary: job.JobSummary{Nodes: 2, CPUs: 12}, state: pending, detail: &job.JobDetail{Spec: job.JobSpec{Stages: []job.Stage{stage}, AfterOK: []messages.JobID{7}}}}
 	if got, want := r.sizes(), "NumNodes=2 NumCPUs=12 NumTasks=5 CPUs/Task=2"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -52,8 +53,8 @@ func TestSizesOfAllocations(t *testing.T) {
 
 // TestEfficiency checks that seff divides the resources that a job used by those that it had.
 func TestEfficiency(t *testing.T) {
-	r := row{JobSummary: messages.JobSummary{Job: 7, Account: "alice", Nodes: 2, CPUs: 8}, state: completed, began: 1e9, ended: messages.Time(0).Add(messages.Duration(101e9)), cpu: messages.Duration(200e9), rss: 3 << 29,
-		detail: &messages.JobDetail{Spec: messages.JobSpec{Stages: []messages.Stage{{Memory: 4 << 30}}}}}
+	r := row{JobSummary: job.JobSummary{Job: 7, Account: "alice", Nodes: 2, CPUs: 8}, state: completed, began: 1e9, ended: messages.Time(0).Add(messages.Duration(101e9)), cpu: messages.Duration(200e9), rss: 3 << 29,
+		detail: &job.JobDetail{Spec: job.JobSpec{Stages: []job.Stage{{Memory: 4 << 30}}}}}
 	r.began = messages.Time(0).Add(messages.Duration(1e9))
 	want := "Job ID: 7\nCluster: west\nUser/Group: alice/alice\nState: COMPLETED (exit code 0)\nNodes: 2\nCores per node: 4\nCPU Utilized: 00:03:20\nCPU Efficiency: 25.00% of 00:13:20 core-walltime\n" +
 		"Job Wall-clock time: 00:01:40\nMemory Utilized: 1.50 GB\nMemory Efficiency: 37.50% of 4.00 GB (of the node that used most)\n"

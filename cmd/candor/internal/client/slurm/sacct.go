@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // recordField is a field of sacct.
@@ -28,7 +29,7 @@ func (c *call) records(cluster string) []recordField {
 	number := func(of func(*row) int) func(*row) string { return func(r *row) string { return strconv.Itoa(of(r)) } }
 	fixed := func(s string) func(*row) string { return func(*row) string { return s } }
 	state := func(r *row) string { return r.state.long }
-	spec := func(of func(*messages.JobSpec) string) func(*row) string {
+	spec := func(of func(*job.JobSpec) string) func(*row) string {
 		return func(r *row) string {
 			if r.detail == nil {
 				return ""
@@ -97,15 +98,15 @@ func (c *call) records(cluster string) []recordField {
 		{"Reason", 22, func(r *row) string { return r.why }},
 		{"Priority", 10, fixed("0")},
 		{"QOS", 10, fixed("normal")},
-		{"Timelimit", 10, spec(func(s *messages.JobSpec) string {
+		{"Timelimit", 10, spec(func(s *job.JobSpec) string {
 			if s.Stages[0].TimeLimit == 0 {
 				return "UNLIMITED"
 			}
 			return longClock(s.Stages[0].TimeLimit)
 		})},
-		{"WorkDir", 20, spec(func(s *messages.JobSpec) string { return s.Dir })},
-		{"Comment", 14, spec(func(s *messages.JobSpec) string { return s.Comment })},
-		{"ReqMem", 10, spec(func(s *messages.JobSpec) string { return strconv.FormatInt(s.Stages[0].Memory>>20, 10) + "M" })},
+		{"WorkDir", 20, spec(func(s *job.JobSpec) string { return s.Dir })},
+		{"Comment", 14, spec(func(s *job.JobSpec) string { return s.Comment })},
+		{"ReqMem", 10, spec(func(s *job.JobSpec) string { return strconv.FormatInt(s.Stages[0].Memory>>20, 10) + "M" })},
 		{"Budget", 10, func(r *row) string { return r.Budget.String() }},
 		{"Charged", 10, func(r *row) string { return r.Charged.String() }},
 	}

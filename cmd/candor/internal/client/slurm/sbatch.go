@@ -19,6 +19,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // status returns an error that only sets the exit code. The messages were printed before.
@@ -85,7 +86,7 @@ func sbatch(ctx context.Context, c *call, args []string) error {
 }
 
 // awaitAll follows jobs to their ends, and returns the error of the first one that does not complete.
-func (c *call) awaitAll(ctx context.Context, s *cli.Session, replies []messages.SubmitReply) (err error) {
+func (c *call) awaitAll(ctx context.Context, s *cli.Session, replies []jobmsg.SubmitReply) (err error) {
 	for _, reply := range replies {
 		if failed := c.await(ctx, s, reply.Job); err == nil {
 			err = failed
@@ -143,7 +144,7 @@ func (c *call) read(o *jobfile.Options, source []byte, name string, words []stri
 // off.
 func failOOM(job *jobfile.Job) {
 	s := &job.Spec.Stages[0]
-	s.OOM = cmp.Or(s.OOM, messages.FailOOM)
+	s.OOM = cmp.Or(s.OOM, jobmsg.FailOOM)
 }
 
 // asks answers options about the command itself, such as --version, and reports whether there was one.
@@ -222,15 +223,15 @@ func (c *call) warn(sentences []string) {
 
 // await follows a job to its end, and returns its exit code as an error.
 func (c *call) await(ctx context.Context, s *cli.Session, job messages.JobID) error {
-	request := messages.JobRequest{Job: job, Wait: messages.Duration(time.Second)}
+	request := jobmsg.JobRequest{Job: job, Wait: messages.Duration(time.Second)}
 	for {
 		asked := c.Now()
-		detail, err := ask[messages.JobDetail](ctx, s, messages.VerbJob, request)
+		detail, err := ask[jobmsg.JobDetail](ctx, s, messages.VerbJob, request)
 		switch {
 		case request.Wait != 0 && messages.KindOf(err) == messages.Invalid: // a site with an older version cannot wait
 			request.Wait = 0
 			continue
-		case err == nil && detail.State == messages.Completed:
+		case err == nil && detail.State == jobmsg.Completed:
 			return nil
 		case err == nil && detail.State.Final() && detail.ExitCode > 0:
 			return status(int(detail.ExitCode) & 0xff)

@@ -12,6 +12,8 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobs"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // endings are the signals with which scancel cancels a job, as under Slurm. It only sends any other signal.
@@ -36,9 +38,9 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	if done || err != nil {
 		return err
 	}
-	signal := messages.StreamRequest{SignalFirst: *batch, SignalRest: !*batch && !*full}
+	signal := agent.StreamRequest{SignalFirst: *batch, SignalRest: !*batch && !*full}
 	if *sig != "" {
-		if signal.Signal, err = messages.ParseSignal(*sig); err != nil {
+		if signal.Signal, err = jobmsg.ParseSignal(*sig); err != nil {
 			return fmt.Errorf("Unknown job signal: %s", *sig)
 		}
 	}
@@ -109,10 +111,10 @@ func scancel(ctx context.Context, c *call, args []string) error {
 }
 
 // send sends a signal to the running tasks of a job, or of some elements of it.
-func send(ctx context.Context, s *cli.Session, t target, signal messages.StreamRequest) error {
-	var running []messages.TaskStatus
-	for r := (messages.TasksRequest{Job: t.job, Stage: new(int), States: []string{"Running"}, Limit: cli.MaxPage}); ; {
-		reply, err := ask[messages.TasksReply](ctx, s, messages.VerbTasks, r)
+func send(ctx context.Context, s *cli.Session, t target, signal agent.StreamRequest) error {
+	var running []jobmsg.TaskStatus
+	for r := (jobmsg.TasksRequest{Job: t.job, Stage: new(int), States: []string{"Running"}, Limit: cli.MaxPage}); ; {
+		reply, err := ask[jobmsg.TasksReply](ctx, s, messages.VerbTasks, r)
 		if err != nil {
 			return err
 		}
@@ -133,22 +135,22 @@ func send(ctx context.Context, s *cli.Session, t target, signal messages.StreamR
 }
 
 // positions returns the positions of the target's elements in their stage.
-func (t *target) positions(job *messages.JobDetail) (messages.Array, error) {
+func (t *target) positions(job *jobmsg.JobDetail) (jobmsg.Array, error) {
 	if len(job.Array) == 0 {
 		return nil, messages.Errorf(messages.Invalid, "job %v is no array", t.job)
 	}
-	var indices messages.Array
+	var indices jobmsg.Array
 	for _, i := range t.indices {
-		indices = append(indices, messages.Range{First: i, Last: i, Step: 1})
+		indices = append(indices, jobmsg.Range{First: i, Last: i, Step: 1})
 	}
 	return job.Array.Positions(indices)
 }
 
 // cancel cancels a job, or some elements of it.
 func cancel(ctx context.Context, s *cli.Session, t target) error {
-	r := messages.CancelRequest{Job: t.job}
+	r := jobmsg.CancelRequest{Job: t.job}
 	if t.indices != nil {
-		detail, err := ask[messages.JobDetail](ctx, s, messages.VerbJob, messages.JobRequest{Job: t.job})
+		detail, err := ask[jobmsg.JobDetail](ctx, s, messages.VerbJob, jobmsg.JobRequest{Job: t.job})
 		if err != nil {
 			return err
 		}
@@ -157,6 +159,6 @@ func cancel(ctx context.Context, s *cli.Session, t target) error {
 		}
 		r.Stage = new(int)
 	}
-	_, err := ask[messages.CancelReply](ctx, s, messages.VerbCancel, r)
+	_, err := ask[jobmsg.CancelReply](ctx, s, messages.VerbCancel, r)
 	return err
 }

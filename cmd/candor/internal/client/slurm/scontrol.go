@@ -18,6 +18,9 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // scontrol shows the site, its partitions, nodes and jobs, and holds, releases and requeues
@@ -49,9 +52,9 @@ func scontrol(ctx context.Context, c *call, args []string) error {
 		fmt.Fprintf(c.Out, "Slurmctld(primary) at %s is UP\n", s.Site)
 		return nil
 	case "hold", "uhold":
-		return steer(ctx, s, messages.VerbHold, words[1:])
+		return steer(ctx, s, job.VerbHold, words[1:])
 	case "release":
-		return steer(ctx, s, messages.VerbRelease, words[1:])
+		return steer(ctx, s, job.VerbRelease, words[1:])
 	case "requeue":
 		return requeue(ctx, s, words[1:])
 	case "update":
@@ -81,7 +84,7 @@ func known(ctx context.Context, s *cli.Session, list []target) (all []target, er
 	if len(ids) == 0 {
 		return list, nil
 	}
-	reply, err := ask[messages.JobsReply](ctx, s, messages.VerbJobs, messages.JobsRequest{Jobs: ids, Limit: cli.MaxPage})
+	reply, err := ask[job.JobsReply](ctx, s, messages.VerbJobs, job.JobsRequest{Jobs: ids, Limit: cli.MaxPage})
 	if err != nil || reply.More {
 		return list, err
 	}
@@ -89,7 +92,7 @@ func known(ctx context.Context, s *cli.Session, list []target) (all []target, er
 		return nil, err
 	}
 	for _, t := range list {
-		i := slices.IndexFunc(reply.Jobs, func(j messages.JobSummary) bool { return j.Job == t.job })
+		i := slices.IndexFunc(reply.Jobs, func(j job.JobSummary) bool { return j.Job == t.job })
 		if i < 0 {
 			all = append(all, t)
 			continue
@@ -104,7 +107,7 @@ func known(ctx context.Context, s *cli.Session, list []target) (all []target, er
 }
 
 // apartFrom returns the jobs of the elements that a target means, if they are jobs of their own, and else the target.
-func apartFrom(ctx context.Context, s *cli.Session, t target, job *messages.JobSummary) (all []target, err error) {
+func apartFrom(ctx context.Context, s *cli.Session, t target, job *job.JobSummary) (all []target, err error) {
 	if array, _, is := jobfile.ElementOf(job); !is || array != t.job {
 		return []target{t}, nil
 	}
@@ -127,9 +130,9 @@ func requeue(ctx context.Context, s *cli.Session, words []string) error {
 		return err
 	}
 	for _, t := range list {
-		requests := []messages.RequeueRequest{{Job: t.job}}
+		requests := []job.RequeueRequest{{Job: t.job}}
 		if t.indices != nil {
-			detail, err := ask[messages.JobDetail](ctx, s, messages.VerbJob, messages.JobRequest{Job: t.job})
+			detail, err := ask[job.JobDetail](ctx, s, messages.VerbJob, job.JobRequest{Job: t.job})
 			if err != nil {
 				return err
 			}
@@ -139,11 +142,11 @@ func requeue(ctx context.Context, s *cli.Session, words []string) error {
 			}
 			requests = nil
 			for i := range positions.Indices {
-				requests = append(requests, messages.RequeueRequest{Job: t.job, Stage: new(int), Task: new(uint32(i))})
+				requests = append(requests, job.RequeueRequest{Job: t.job, Stage: new(int), Task: new(uint32(i))})
 			}
 		}
 		for _, r := range requests {
-			if _, err := ask[messages.RequeueReply](ctx, s, messages.VerbRequeue, r); err != nil {
+			if _, err := ask[job.RequeueReply](ctx, s, job.VerbRequeue, r); err != nil {
 				return err
 			}
 		}
@@ -161,7 +164,7 @@ func steer(ctx context.Context, s *cli.Session, verb string, words []string) err
 		if t.indices != nil {
 			return errors.New("elements of an array cannot be held or released alone: name the job")
 		}
-		if _, err := ask[messages.HoldReply](ctx, s, verb, messages.JobRequest{Job: t.job}); err != nil {
+		if _, err := ask[job.HoldReply](ctx, s, verb, job.JobRequest{Job: t.job}); err != nil {
 			return err
 		}
 	}
@@ -304,7 +307,7 @@ func (c *call) showJobs(ctx context.Context, s *cli.Session, name string, line b
 	if len(rows) == 0 {
 		fmt.Fprintln(c.Out, "No jobs in the system")
 	}
-	markets, err := ask[messages.MarketsReply](ctx, s, messages.VerbMarkets, messages.Empty{})
+	markets, err := ask[market.MarketsReply](ctx, s, messages.VerbMarkets, messages.Empty{})
 	if err != nil {
 		return err
 	}
@@ -319,7 +322,7 @@ const nobody = 65534
 
 // accountsOf returns whose jobs a market takes, in the words of scontrol show partition: DenyAccounts=bob, or
 // AllowAccounts=physics, or AllowAccounts=ALL.
-func accountsOf(m *messages.Market) string {
+func accountsOf(m *market.Market) string {
 	switch {
 	case len(m.Deny) > 0:
 		return "DenyAccounts=" + strings.Join(m.Deny, ",")
@@ -331,7 +334,7 @@ func accountsOf(m *messages.Market) string {
 
 // price returns, for each class of a market, what a second on a slot costs now in credits, or the level of contention
 // there.
-func price(markets []messages.MarketStatus, name messages.Name) string {
+func price(markets []market.MarketStatus, name messages.Name) string {
 	var classes []string
 	for _, m := range markets {
 		for _, t := range m.Tariffs {
@@ -352,7 +355,7 @@ func price(markets []messages.MarketStatus, name messages.Name) string {
 }
 
 // dependency says what a waiting job waits for, in the form of sbatch: "afterok:7:8,after:9".
-func dependency(s *messages.JobSpec, now state) string {
+func dependency(s *job.JobSpec, now state) string {
 	if now != pending || len(s.Predecessors()) == 0 {
 		return "(null)"
 	}
@@ -443,23 +446,23 @@ func (r *row) sizes() string {
 }
 
 // partition is a market of the site.
-type partition struct{ messages.MarketStatus }
+type partition struct{ market.MarketStatus }
 
 // siteOf asks the site for its markets and nodes.
-func siteOf(ctx context.Context, s *cli.Session) (markets []partition, nodes []messages.NodeStatus, err error) {
-	m, err := ask[messages.MarketsReply](ctx, s, messages.VerbMarkets, messages.Empty{})
+func siteOf(ctx context.Context, s *cli.Session) (markets []partition, nodes []market.NodeStatus, err error) {
+	m, err := ask[market.MarketsReply](ctx, s, messages.VerbMarkets, messages.Empty{})
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, one := range m.Markets {
 		markets = append(markets, partition{one})
 	}
-	n, err := ask[messages.NodesReply](ctx, s, messages.VerbNodes, messages.Empty{})
+	n, err := ask[market.NodesReply](ctx, s, messages.VerbNodes, messages.Empty{})
 	return markets, n.Nodes, err
 }
 
 // capacity returns the number of processors that a market sells, and the nodes that have them.
-func (p *partition) capacity(nodes []messages.NodeStatus) (cpus int, of []string) {
+func (p *partition) capacity(nodes []market.NodeStatus) (cpus int, of []string) {
 	for i := range nodes {
 		if p.slotsOn(&nodes[i]) > 0 {
 			n, _ := p.cpusOn(&nodes[i])
@@ -469,7 +472,7 @@ func (p *partition) capacity(nodes []messages.NodeStatus) (cpus int, of []string
 	return cpus, of
 }
 
-func (p *partition) slotsOn(n *messages.NodeStatus) (slots int) {
+func (p *partition) slotsOn(n *market.NodeStatus) (slots int) {
 	if len(p.Market.Nodes) > 0 && !slices.Contains(p.Market.Nodes, n.Node) {
 		return 0
 	}
@@ -481,7 +484,7 @@ func (p *partition) slotsOn(n *messages.NodeStatus) (slots int) {
 	return slots
 }
 
-func slotsOf(all []messages.ClassSlots) (n int) {
+func slotsOf(all []job.ClassSlots) (n int) {
 	for _, s := range all {
 		n += s.Slots
 	}
@@ -489,7 +492,7 @@ func slotsOf(all []messages.ClassSlots) (n int) {
 }
 
 // nodeState returns the state of a node in Slurm's words.
-func nodeState(n *messages.NodeStatus) string {
+func nodeState(n *market.NodeStatus) string {
 	all, used := slotsOf(n.Slots), slotsOf(n.Used)
 	switch {
 	case n.State == "Draining" && n.Window != 0:
@@ -547,7 +550,7 @@ func sacctmgr(ctx context.Context, c *call, args []string) error {
 	}
 	var rows []row
 	for _, a := range reply.Accounts {
-		rows = append(rows, row{JobSummary: messages.JobSummary{Payer: a.Account, Budget: a.Available}})
+		rows = append(rows, row{JobSummary: job.JobSummary{Payer: a.Account, Budget: a.Available}})
 	}
 	if qos { // all jobs have Slurm's default quality of service
 		rows = []row{{}}
@@ -556,12 +559,12 @@ func sacctmgr(ctx context.Context, c *call, args []string) error {
 }
 
 // accounts asks the bank for the caller's accounts. It returns a session that is already closed.
-func (c *call) accounts(ctx context.Context) (s *cli.Session, reply messages.AccountsReply, err error) {
+func (c *call) accounts(ctx context.Context) (s *cli.Session, reply money.AccountsReply, err error) {
 	if s, err = c.dial(); err != nil {
 		return nil, reply, err
 	}
 	defer s.Bus.Close()
-	reply, err = cli.Call[messages.AccountsReply](ctx, s, messages.Bank, messages.VerbAccounts, messages.AccountsRequest{})
+	reply, err = cli.Call[money.AccountsReply](ctx, s, messages.Bank, messages.VerbAccounts, money.AccountsRequest{})
 	return s, reply, err
 }
 
@@ -590,7 +593,7 @@ func sshare(ctx context.Context, c *call, args []string) error {
 	}
 	var rows []row
 	for _, a := range reply.Accounts {
-		rows = append(rows, row{JobSummary: messages.JobSummary{Payer: a.Account, Budget: a.Balance, Charged: a.Reserved}})
+		rows = append(rows, row{JobSummary: job.JobSummary{Payer: a.Account, Budget: a.Balance, Charged: a.Reserved}})
 	}
 	return c.printRecords(columns, rows, *bare, *parsable || *parsable2)
 }

@@ -9,8 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/hostlist"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // group is the nodes of a partition that are in the same state, and alike as far as the fields tell.
@@ -19,20 +20,20 @@ type group struct {
 	first      bool // the partition is the site's first
 	state      string
 	nodes      []string
-	like       *messages.NodeStatus // one of the nodes; nil: there are none
+	like       *market.NodeStatus // one of the nodes; nil: there are none
 	cpus, used int
 	counts     [3]int // nodes that are in use, idle, and neither
 }
 
 // memory, gres and features say what each of the nodes has.
-func memory(n *messages.NodeStatus) string {
+func memory(n *market.NodeStatus) string {
 	if n == nil || n.Resources == nil {
 		return "0"
 	}
 	return strconv.FormatInt(n.Resources.Memory>>20, 10)
 }
 
-func gres(n *messages.NodeStatus) string {
+func gres(n *market.NodeStatus) string {
 	switch {
 	case n == nil || n.Resources == nil || n.Resources.GPUs == 0:
 		return "(null)"
@@ -42,7 +43,7 @@ func gres(n *messages.NodeStatus) string {
 	return fmt.Sprintf("gpu:%s:%d", n.Resources.GPUType, n.Resources.GPUs)
 }
 
-func features(n *messages.NodeStatus) string {
+func features(n *market.NodeStatus) string {
 	if n == nil || len(n.Labels) == 0 {
 		return "(null)"
 	}
@@ -50,8 +51,8 @@ func features(n *messages.NodeStatus) string {
 }
 
 // cpusOn returns how many processors of a node the market sells, and how many of them are in use.
-func (p *partition) cpusOn(n *messages.NodeStatus) (all, used int) {
-	for i, of := range [][]messages.ClassSlots{n.Slots, n.Used} {
+func (p *partition) cpusOn(n *market.NodeStatus) (all, used int) {
+	for i, of := range [][]job.ClassSlots{n.Slots, n.Used} {
 		sum := 0
 		for _, s := range of {
 			if slices.Contains(p.Market.Classes, s.Class) {
@@ -156,7 +157,7 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 	}
 	byNode := strings.ContainsAny(letterOf(*format), "DtTNncCFmGf") || *single || *states != nil || *names != nil
 	apart := strings.ContainsAny(letterOf(*format), "cmGf")
-	alike := func(p *partition, a, b *messages.NodeStatus) bool {
+	alike := func(p *partition, a, b *market.NodeStatus) bool {
 		x, _ := p.cpusOn(a)
 		y, _ := p.cpusOn(b)
 		return !apart || x == y && memory(a) == memory(b) && gres(a) == gres(b) && features(a) == features(b)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // queueFields returns the columns for the letters of squeue's formats.
@@ -26,7 +27,7 @@ func (c *call) queueFields() map[byte]column {
 		}
 		return clock(r.detail.Spec.Stages[0].TimeLimit)
 	}
-	stage := func(of func(*messages.Stage) string) func(*row) string {
+	stage := func(of func(*job.Stage) string) func(*row) string {
 		return func(r *row) string {
 			if r.detail == nil || len(r.detail.Spec.Stages) == 0 {
 				return ""
@@ -36,7 +37,7 @@ func (c *call) queueFields() map[byte]column {
 	}
 	null := func(text string) string { return cmp.Or(text, "(null)") }
 	return map[byte]column{
-		'b': text("TRES_PER_NODE", stage(func(s *messages.Stage) string {
+		'b': text("TRES_PER_NODE", stage(func(s *job.Stage) string {
 			switch {
 			case s.GPUs == 0:
 				return "N/A"
@@ -46,10 +47,10 @@ func (c *call) queueFields() map[byte]column {
 			return fmt.Sprintf("gres/gpu:%d", s.GPUs)
 		})),
 		'c': text("MIN_CPUS", func(r *row) string { return strconv.Itoa(r.cpus() / r.nodes()) }),
-		'f': text("FEATURES", stage(func(s *messages.Stage) string { return null(s.Constraint) })),
-		'n': text("REQ_NODES", stage(func(s *messages.Stage) string { return strings.Join(s.Nodes, ",") })),
-		'x': text("EXC_NODES", stage(func(s *messages.Stage) string { return strings.Join(s.Exclude, ",") })),
-		'h': text("OVER_SUBSCRIBE", stage(func(s *messages.Stage) string {
+		'f': text("FEATURES", stage(func(s *job.Stage) string { return null(s.Constraint) })),
+		'n': text("REQ_NODES", stage(func(s *job.Stage) string { return strings.Join(s.Nodes, ",") })),
+		'x': text("EXC_NODES", stage(func(s *job.Stage) string { return strings.Join(s.Exclude, ",") })),
+		'h': text("OVER_SUBSCRIBE", stage(func(s *job.Stage) string {
 			if s.Exclusive {
 				return "NO"
 			}
@@ -96,7 +97,7 @@ func (c *call) queueFields() map[byte]column {
 		'Q': fixed("PRIORITY", "0"),
 		'p': fixed("PRIORITY", "0"),
 		'q': fixed("QOS", "normal"),
-		'm': text("MIN_MEMORY", stage(func(s *messages.Stage) string { return strconv.FormatInt(max(s.Memory, 0)>>20, 10) + "M" })),
+		'm': text("MIN_MEMORY", stage(func(s *job.Stage) string { return strconv.FormatInt(max(s.Memory, 0)>>20, 10) + "M" })),
 		'E': text("DEPENDENCY", func(r *row) string {
 			if r.detail == nil {
 				return "(null)"
@@ -241,7 +242,7 @@ func lettersOf(list string) (format string, err error) {
 
 // unknown returns an error that says that the job does not exist; nil if the job ended recently.
 func (c *call) unknown(ctx context.Context, s *cli.Session, t target) error {
-	reply, err := ask[messages.JobsReply](ctx, s, messages.VerbJobs, messages.JobsRequest{Jobs: []messages.JobID{t.job}, Limit: 1})
+	reply, err := ask[job.JobsReply](ctx, s, messages.VerbJobs, job.JobsRequest{Jobs: []messages.JobID{t.job}, Limit: 1})
 	if err != nil || len(reply.Jobs) > 0 && reply.Jobs[0].Ended > messages.TimeOf(c.Now().Add(-recently)) {
 		return err
 	}

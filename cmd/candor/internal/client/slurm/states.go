@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // state is a state of a job in Slurm's words.
@@ -32,16 +32,16 @@ var (
 
 // memoryKilled is the reason of an attempt that exited with 0 although the memory limit had killed one of its processes.
 // Slurm calls this OUT_OF_MEMORY.
-var memoryKilled = messages.EndMemoryKilled.String()
+var memoryKilled = job.EndMemoryKilled.String()
 
 // ended reports whether no task of the job will run any more.
 func (s state) ended() bool { return s != pending && s != running && s != suspended && s != completing }
 
-func stateOf(j *messages.JobSummary) state {
+func stateOf(j *job.JobSummary) state {
 	switch j.State {
-	case messages.Waiting:
+	case job.Waiting:
 		return pending
-	case messages.Running:
+	case job.Running:
 		if j.Running > 0 && j.Suspended == j.Running {
 			return suspended
 		}
@@ -49,16 +49,16 @@ func stateOf(j *messages.JobSummary) state {
 			return pending
 		}
 		return running
-	case messages.Settling:
+	case job.Settling:
 		return completing
-	case messages.Completed:
+	case job.Completed:
 		if j.Reason == memoryKilled {
 			return outOfMem
 		}
 		return completed
-	case messages.Cancelled:
+	case job.Cancelled:
 		return cancelled
-	case messages.Failed:
+	case job.Failed:
 		return failure(j.Reason, j.Message)
 	}
 	if j.Reason == "Preempted" {
@@ -81,7 +81,7 @@ func failure(reason, message string) state {
 }
 
 // taskState returns the state of the latest attempt of a task.
-func taskState(t *messages.TaskStatus, job state) state {
+func taskState(t *job.TaskStatus, job state) state {
 	switch t.State {
 	case "Running", "Gathering":
 		return running
@@ -127,7 +127,7 @@ var slurmBounds = map[string]string{
 }
 
 // reasonOf returns why a job waits, in Slurm's words if Slurm has a word for it.
-func reasonOf(j *messages.JobSummary, s state) string {
+func reasonOf(j *job.JobSummary, s state) string {
 	switch {
 	case s == pending && strings.Contains(j.Reason, "Hold"):
 		return "JobHeldUser"

@@ -4,19 +4,21 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // TestStates checks Slurm's word for each way in which a job can end.
 func TestStates(t *testing.T) {
-	for want, j := range map[string]messages.JobSummary{
-		"COMPLETED":     {State: messages.Completed, Reason: "Completed"},
-		"CANCELLED":     {State: messages.Cancelled, Reason: "CancelledByUser"},
-		"FAILED":        {State: messages.Failed, Reason: "TaskFailed"},
-		"TIMEOUT":       {State: messages.Failed, Reason: "TimeLimit"},
-		"OUT_OF_MEMORY": {State: messages.Failed, Reason: "MemoryLimit"},
-		"NODE_FAIL":     {State: messages.Failed, Reason: "NodeLost"},
-		"PREEMPTED":     {State: messages.Discarded, Reason: "Preempted"},
-		"DEADLINE":      {State: messages.Discarded, Reason: "TooLate"},
+	for want, j := range map[string]jobmsg.JobSummary{
+		"COMPLETED":     {State: jobmsg.Completed, Reason: "Completed"},
+		"CANCELLED":     {State: jobmsg.Cancelled, Reason: "CancelledByUser"},
+		"FAILED":        {State: jobmsg.Failed, Reason: "TaskFailed"},
+		"TIMEOUT":       {State: jobmsg.Failed, Reason: "TimeLimit"},
+		"OUT_OF_MEMORY": {State: jobmsg.Failed, Reason: "MemoryLimit"},
+		"NODE_FAIL":     {State: jobmsg.Failed, Reason: "NodeLost"},
+		"PREEMPTED":     {State: jobmsg.Discarded, Reason: "Preempted"},
+		"DEADLINE":      {State: jobmsg.Discarded, Reason: "TooLate"},
 	} {
 		if got := stateOf(&j); got.long != want {
 			t.Errorf("%v, %s: %s, want %s", j.State, j.Reason, got.long, want)
@@ -27,8 +29,8 @@ func TestStates(t *testing.T) {
 // TestLostProcessesAreOutOfMemory checks the state of a script that exits with 0 after one of its processes was
 // killed. It must be OUT_OF_MEMORY.
 func TestLostProcessesAreOutOfMemory(t *testing.T) {
-	job := stateOf(&messages.JobSummary{State: messages.Completed, Reason: "MemoryKilled"})
-	task := taskState(&messages.TaskStatus{State: "Done", Reason: "MemoryKilled"}, completed)
+	job := stateOf(&jobmsg.JobSummary{State: jobmsg.Completed, Reason: "MemoryKilled"})
+	task := taskState(&jobmsg.TaskStatus{State: "Done", Reason: "MemoryKilled"}, completed)
 	if job != outOfMem || task != outOfMem || exit(0, "MemoryKilled", task) != "0:125" {
 		t.Errorf("the job is %v, its task %v with %s", job, task, exit(0, "MemoryKilled", task))
 	}
@@ -58,11 +60,11 @@ func TestReasonsOfWaiting(t *testing.T) {
 	for reason, want := range map[string]string{
 		"OnHold": "JobHeldUser", "WaitingForJobs": "Dependency", "BeginTime": "BeginTime", "WaitingForLicenses": "Licenses", "AccountSlotsBound": "QOSMaxCpuPerUserLimit", "ProjectGPUsBound": "AssocGrpGRES", "WaitingForShare": "Resources",
 	} {
-		if got := reasonOf(&messages.JobSummary{State: messages.Waiting, Reason: reason}, pending); got != want {
+		if got := reasonOf(&jobmsg.JobSummary{State: jobmsg.Waiting, Reason: reason}, pending); got != want {
 			t.Errorf("%s: %s, want %s", reason, got, want)
 		}
 	}
-	s := messages.JobSpec{AfterOK: []messages.JobID{7, 8}, AfterStart: []messages.JobID{9}}
+	s := jobmsg.JobSpec{AfterOK: []messages.JobID{7, 8}, AfterStart: []messages.JobID{9}}
 	for now, want := range map[state]string{pending: "afterok:7:8,after:9", running: "(null)"} {
 		if got := dependency(&s, now); got != want {
 			t.Errorf("%s: it waits for %s, want %s", now.long, got, want)
@@ -72,7 +74,7 @@ func TestReasonsOfWaiting(t *testing.T) {
 
 // TestANodeInMaintenance checks the state of nodes that drain for a maintenance window, and of others that drain.
 func TestANodeInMaintenance(t *testing.T) {
-	for want, n := range map[string]messages.NodeStatus{"maint": {State: "Draining", Window: 4}, "drained": {State: "Draining"}, "down": {State: "Stopped", Window: 4}} {
+	for want, n := range map[string]market.NodeStatus{"maint": {State: "Draining", Window: 4}, "drained": {State: "Draining"}, "down": {State: "Stopped", Window: 4}} {
 		if got := nodeState(&n); got != want {
 			t.Errorf("%+v is %s, want %s", n, got, want)
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 )
 
 // step is one call of srun within a job: ranks that run one command, on processors and GPUs of the job.
@@ -305,7 +305,7 @@ func (c *call) stepEnvironment(w *step) []string {
 	list := jobfile.PerNode(counts)
 	env = append(env, "SLURM_STEP_ID="+number, "SLURM_STEPID="+number, "SLURM_STEP_NODELIST="+strings.Join(names, ","), "SLURM_STEP_NUM_NODES="+nodes, "SLURM_STEP_NUM_TASKS="+ranks,
 		"SLURM_STEP_TASKS_PER_NODE="+list, "SLURM_NTASKS="+ranks, "SLURM_NPROCS="+ranks, "SLURM_TASKS_PER_NODE="+list, "SLURM_NNODES="+nodes,
-		"SLURM_DISTRIBUTION=block", "SLURM_LAUNCH_NODE_IPADDR=127.0.0.1", messages.StepVariable+"="+number)
+		"SLURM_DISTRIBUTION=block", "SLURM_LAUNCH_NODE_IPADDR=127.0.0.1", agent.StepVariable+"="+number)
 	if w.cpus > 0 {
 		env = append(env, "SLURM_CPUS_PER_TASK="+strconv.Itoa(w.cpus))
 	}

@@ -22,7 +22,10 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobs"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // How srun starts ranks on another node of the job: srun asks the agent of its node, that agent asks the leader, and the
@@ -152,16 +155,16 @@ func (q *frameQueue) Read(b []byte) (int, error) {
 }
 
 // members asks for the tasks of the allocation that this process belongs to.
-func (c *call) members(ctx context.Context) (*stepsBus, []messages.Member, error) {
+func (c *call) members(ctx context.Context) (*stepsBus, []agent.Member, error) {
 	b := &stepsBus{}
 	lease := c.Getenv("CANDOR_LEASE")
 	a := &b.own
 	if _, err := fmt.Sscanf(lease[strings.LastIndexByte(lease, ':')+1:], "%d.%d.%d.%d", &a.Task.Job, &a.Task.Stage, &a.Task.Index, &a.Number); err != nil {
 		return nil, nil, fmt.Errorf("Unable to create step for job %s: CANDOR_LEASE does not name this attempt", c.Getenv("CANDOR_JOB"))
 	}
-	parts := strings.Split(c.Getenv(messages.StepsVariable), ":")
+	parts := strings.Split(c.Getenv(agent.StepsVariable), ":")
 	if len(parts) != 3 {
-		return nil, nil, fmt.Errorf("Unable to create step for job %s: %s is not set, as the node cannot reach others", c.Getenv("CANDOR_JOB"), messages.StepsVariable)
+		return nil, nil, fmt.Errorf("Unable to create step for job %s: %s is not set, as the node cannot reach others", c.Getenv("CANDOR_JOB"), agent.StepsVariable)
 	}
 	b.name, b.token = parts[0], parts[2]
 	b.user, _ = strconv.Atoi(parts[1])
@@ -191,7 +194,7 @@ func (s *ranks) startAway(ctx context.Context, p *place) error {
 		plan.Names, plan.Firsts, plan.Counts = append(plan.Names, q.node), append(plan.Firsts, q.first), append(plan.Counts, q.count)
 	}
 	stream := &jobs.Stream{App: s.c.App, Session: &cli.Session{Bus: b, Site: s.c.Getenv("CANDOR_SITE"), Account: "x"}, Node: p.node, Attempt: members[p.index].Attempt,
-		Begin: &messages.StreamBegin{Command: []string{self, ranksOfStep}, Interactive: messages.Interactive{Linger: lingerAway}}}
+		Begin: &agent.StreamBegin{Command: []string{self, ranksOfStep}, Interactive: job.Interactive{Linger: lingerAway}}}
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r := &remote{p: p, frames: newFrameQueue(), stop: stop, over: make(chan struct{})}
 	pmi := map[int]*io.PipeWriter{}
@@ -312,7 +315,7 @@ type stepsBus struct {
 }
 
 // call sends one request. If another program has taken the agent's socket, it sends nothing.
-func (b *stepsBus) call(ctx context.Context, stream *messages.StreamRequest) (reply messages.StepReply, err error) {
+func (b *stepsBus) call(ctx context.Context, stream *agent.StreamRequest) (reply agent.StepReply, err error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", "@"+b.name)
 	if err != nil {
 		return reply, messages.Errorf(messages.Unavailable, "the node's agent does not answer: %v", err)
@@ -322,14 +325,14 @@ func (b *stepsBus) call(ctx context.Context, stream *messages.StreamRequest) (re
 	if !b.genuine(conn) {
 		return reply, messages.Errorf(messages.PermissionDenied, "another program has the place of the node's agent")
 	}
-	data, err := json.Marshal(messages.StepCall{Token: b.token, StepRequest: messages.StepRequest{Attempt: b.own, Stream: stream}})
+	data, err := json.Marshal(agent.StepCall{Token: b.token, StepRequest: agent.StepRequest{Attempt: b.own, Stream: stream}})
 	if err != nil {
 		return reply, err
 	}
 	if _, err := conn.Write(append(data, '\n')); err != nil {
 		return reply, messages.Errorf(messages.Unavailable, "the node's agent does not answer: %v", err)
 	}
-	var answer messages.StepAnswer
+	var answer agent.StepAnswer
 	if err := json.NewDecoder(conn).Decode(&answer); err != nil {
 		return reply, messages.Errorf(messages.Unavailable, "the node's agent does not answer: %v", err)
 	}
@@ -354,9 +357,9 @@ func (b *stepsBus) genuine(conn net.Conn) (yes bool) {
 
 // Request implements [bus.Bus], only for requests about streams.
 func (b *stepsBus) Request(ctx context.Context, _ string, payload []byte) ([]byte, error) {
-	var r messages.StreamRequest
-	format := messages.Detect(payload, "")
-	if err := messages.Unmarshal(payload, format, &r); err != nil {
+	var r agent.StreamRequest
+	format := wire.Detect(payload, "")
+	if err := wire.Unmarshal(payload, format, &r); err != nil {
 		return nil, err
 	}
 	reply, err := b.call(ctx, &r)
@@ -366,11 +369,11 @@ func (b *stepsBus) Request(ctx context.Context, _ string, payload []byte) ([]byt
 	if reply.Stream == nil {
 		return nil, messages.Errorf(messages.Internal, "the agent did not answer the request")
 	}
-	return messages.Marshal(reply.Stream, format)
+	return wire.Marshal(reply.Stream, format)
 }
 
 // ownVariables are variables with values of one node and attempt. Ranks get the values of the node that they run on.
-var ownVariables = []string{"CANDOR_NODE", "CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_LEASE", messages.StepsVariable, "CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HOSTNAME"}
+var ownVariables = []string{"CANDOR_NODE", "CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_LEASE", agent.StepsVariable, "CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HOSTNAME"}
 
 // away starts the ranks on this node for a srun on another node, and reports how they end.
 func away() int {

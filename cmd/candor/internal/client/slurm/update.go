@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // update changes jobs, as in "JobId=7 TimeLimit=30 JobName=x" or "job 7 TimeLimit=30".
@@ -22,7 +22,7 @@ func (c *call) update(ctx context.Context, s *cli.Session, words []string) error
 		words = append([]string{"jobid=" + words[1]}, words[2:]...)
 	}
 	var named []string
-	change := messages.ChangeRequest{}
+	change := job.ChangeRequest{}
 	for _, word := range words {
 		key, value, given := strings.Cut(word, "=")
 		key = strings.ToLower(key)
@@ -51,7 +51,7 @@ func (c *call) update(ctx context.Context, s *cli.Session, words []string) error
 			return errors.New("elements of an array cannot be changed alone: name the job")
 		}
 		change.Key, change.Job = rand.Text(), t.job
-		if _, err := ask[messages.ChangeReply](ctx, s, messages.VerbChange, change); err != nil {
+		if _, err := ask[job.ChangeReply](ctx, s, job.VerbChange, change); err != nil {
 			return err
 		}
 	}
@@ -59,7 +59,7 @@ func (c *call) update(ctx context.Context, s *cli.Session, words []string) error
 }
 
 // set sets one value of a change.
-func set(change *messages.ChangeRequest, key, value string) (err error) {
+func set(change *job.ChangeRequest, key, value string) (err error) {
 	switch key {
 	case "timelimit":
 		change.TimeLimit, err = jobfile.ParseTime(value)
@@ -87,8 +87,8 @@ func set(change *messages.ChangeRequest, key, value string) (err error) {
 }
 
 // conditions reads the new conditions of a job's start, in the form of sbatch's option --dependency; "": it waits for no job.
-func (c *call) conditions(ctx context.Context, s *cli.Session, text string) (*messages.Conditions, error) {
-	job := &jobfile.Job{Spec: messages.JobSpec{Stages: make([]messages.Stage, 1)}}
+func (c *call) conditions(ctx context.Context, s *cli.Session, text string) (*job.Conditions, error) {
+	job := &jobfile.Job{Spec: job.JobSpec{Stages: make([]job.Stage, 1)}}
 	if text == "" {
 		return job.Spec.Conditions(), nil
 	}

@@ -8,16 +8,17 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // SendAll submits a job, or a job for each element of an array on several nodes. If one of these is refused, those that were
 // submitted before are cancelled. It returns the replies in the order of the elements. If it returns no error, the session
 // that it returns is open.
-func SendAll(ctx context.Context, a *cli.App, job *jobfile.Job, dryRun bool) (s *cli.Session, replies []messages.SubmitReply, err error) {
+func SendAll(ctx context.Context, a *cli.App, job *jobfile.Job, dryRun bool) (s *cli.Session, replies []jobmsg.SubmitReply, err error) {
 	indices := job.Splits()
 	if indices == nil {
 		s, reply, err := Send(ctx, a, job, "", dryRun)
-		return s, []messages.SubmitReply{reply}, err
+		return s, []jobmsg.SubmitReply{reply}, err
 	}
 	if s, err = dialFor(ctx, a, job); err != nil {
 		return nil, nil, err
@@ -40,7 +41,7 @@ func SendAll(ctx context.Context, a *cli.App, job *jobfile.Job, dryRun bool) (s 
 }
 
 // sendElement submits the job of the next element of an array.
-func sendElement(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.Job, earlier []messages.JobID, key string, kept map[string]bool, dryRun bool) (reply messages.SubmitReply, err error) {
+func sendElement(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.Job, earlier []messages.JobID, key string, kept map[string]bool, dryRun bool) (reply jobmsg.SubmitReply, err error) {
 	e, err := job.Element(earlier)
 	if err != nil {
 		return reply, err
@@ -61,15 +62,15 @@ func sendElement(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.J
 // withdraw cancels jobs of an array whose other elements were refused.
 func withdraw(ctx context.Context, s *cli.Session, submitted []messages.JobID) {
 	for _, id := range submitted {
-		cli.Call[messages.CancelReply](ctx, s, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: id})
+		cli.Call[jobmsg.CancelReply](ctx, s, messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: id})
 	}
 }
 
 // Elements returns the jobs of an array on several nodes, if the first of them has the number id; nil: id is no such array.
-func Elements(ctx context.Context, s *cli.Session, id messages.JobID) (all []messages.JobSummary, err error) {
-	for _, r := range []messages.JobsRequest{{Jobs: []messages.JobID{id}}, {Labels: []string{jobfile.ElementsAfter(id)}, Sort: "job"}} {
+func Elements(ctx context.Context, s *cli.Session, id messages.JobID) (all []jobmsg.JobSummary, err error) {
+	for _, r := range []jobmsg.JobsRequest{{Jobs: []messages.JobID{id}}, {Labels: []string{jobfile.ElementsAfter(id)}, Sort: "job"}} {
 		for r.Limit = cli.MaxPage; ; {
-			reply, err := cli.Call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
+			reply, err := cli.Call[jobmsg.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
 			if err != nil {
 				return nil, err
 			}

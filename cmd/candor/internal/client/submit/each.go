@@ -16,6 +16,8 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobs"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/wire"
 )
 
 // maxTogether is the largest size of several jobs in one request, in bytes. It is less than a NATS server accepts by
@@ -26,8 +28,8 @@ const maxTogether = 768 << 10
 type member struct {
 	path    string
 	job     *jobfile.Job
-	request *messages.SubmitRequest // nil: the job was refused before it was sent
-	reply   messages.SubmitReply
+	request *job.SubmitRequest // nil: the job was refused before it was sent
+	reply   job.SubmitReply
 	err     error // why the job was refused
 }
 
@@ -58,7 +60,7 @@ func submitEach(ctx context.Context, a *cli.App, sub *submission, args []string)
 		if err != nil {
 			m.request, m.err = nil, err
 		}
-		if len(part) == messages.MaxSubmitted || len(part) > 0 && size+n > maxTogether {
+		if len(part) == job.MaxSubmitted || len(part) > 0 && size+n > maxTogether {
 			if err := b.submit(ctx, part); err != nil {
 				return err
 			}
@@ -144,11 +146,11 @@ func (b *batch) keyOf(path string) string {
 }
 
 // sizeOf returns the size of a job in a request, in bytes.
-func sizeOf(r *messages.SubmitRequest) (int, error) {
+func sizeOf(r *job.SubmitRequest) (int, error) {
 	if r == nil {
 		return 0, nil
 	}
-	data, err := messages.Marshal(&r.Spec, messages.Msgpack)
+	data, err := wire.Marshal(&r.Spec, wire.Msgpack)
 	return len(data) + len(r.Key), err
 }
 
@@ -200,11 +202,11 @@ func (b *batch) sendTogether(ctx context.Context, part []*member) error {
 	if len(part) == 0 {
 		return nil
 	}
-	request := messages.SubmitRequest{DryRun: b.sub.dryRun}
+	request := job.SubmitRequest{DryRun: b.sub.dryRun}
 	for _, m := range part {
-		request.Jobs = append(request.Jobs, messages.NewJob{Key: m.request.Key, Spec: m.request.Spec})
+		request.Jobs = append(request.Jobs, job.NewJob{Key: m.request.Key, Spec: m.request.Spec})
 	}
-	reply, err := cli.CallKeyed[messages.SubmitReply](ctx, b.session, messages.Auctioneer, messages.VerbSubmit, &request)
+	reply, err := cli.CallKeyed[job.SubmitReply](ctx, b.session, messages.Auctioneer, messages.VerbSubmit, &request)
 	if err == nil && len(reply.Jobs) != len(part) {
 		err = messages.Errorf(messages.Internal, "the site answered for %d of %d jobs", len(reply.Jobs), len(part))
 	}
@@ -213,7 +215,7 @@ func (b *batch) sendTogether(ctx context.Context, part []*member) error {
 	}
 	for i, m := range part {
 		o := &reply.Jobs[i]
-		m.reply = messages.SubmitReply{Job: o.Job, Market: o.Market, Payer: o.Payer, Held: o.Held, Tasks: o.Tasks, Warnings: o.Warnings}
+		m.reply = job.SubmitReply{Job: o.Job, Market: o.Market, Payer: o.Payer, Held: o.Held, Tasks: o.Tasks, Warnings: o.Warnings}
 		switch {
 		case o.Error == nil:
 		case refusesMail(m.job, o.Error):
@@ -275,7 +277,7 @@ func (b *batch) finish(ctx context.Context) error {
 			awaited = append(awaited, m.reply.Job)
 		}
 	}
-	var ended map[messages.JobID]messages.JobSummary
+	var ended map[messages.JobID]job.JobSummary
 	if len(awaited) > 0 {
 		var err error
 		if ended, err = jobs.WaitAll(ctx, b.App, b.session, awaited); err != nil {
@@ -301,10 +303,10 @@ func (b *batch) finish(ctx context.Context) error {
 }
 
 // outcomes returns the results of all submissions in the form of the site's reply.
-func (b *batch) outcomes() (all messages.SubmitReply) {
+func (b *batch) outcomes() (all job.SubmitReply) {
 	for _, m := range b.members {
 		r := &m.reply
-		o := messages.SubmitOutcome{Job: r.Job, Market: r.Market, Payer: r.Payer, Held: r.Held, Tasks: r.Tasks, Warnings: r.Warnings}
+		o := job.SubmitOutcome{Job: r.Job, Market: r.Market, Payer: r.Payer, Held: r.Held, Tasks: r.Tasks, Warnings: r.Warnings}
 		if m.err != nil {
 			o.Error = messages.AsError(messages.VerbSubmit, m.refusal())
 			if o.Error.Kind == messages.Internal && cli.ExitCode(m.err) == cli.CodeUsage { // such as a missing file

@@ -8,6 +8,8 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 func estimateCommand(a *cli.App) *cobra.Command {
@@ -47,20 +49,20 @@ func estimate(ctx context.Context, a *cli.App, sub *submission, args []string) e
 	}
 	defer s.Bus.Close()
 	a.Warn("estimate", job.Warnings)
-	asked := messages.OffersRequest{Spec: job.Spec, Sites: []messages.Name{s.Site}}
+	asked := clearing.OffersRequest{Spec: job.Spec, Sites: []messages.Name{s.Site}}
 	job.Spec.Budget = cmp.Or(job.Spec.Budget, messages.Credit) // a job needs some budget to be valid; no estimate depends on it
 	if err := job.Spec.Validate(); err != nil {
 		return refused(err, job, "")
 	}
-	reply, err := cli.Call[messages.EstimateReply](ctx, s, messages.Estimator, messages.VerbEstimate, messages.EstimateRequest{Spec: job.Spec})
+	reply, err := cli.Call[market.EstimateReply](ctx, s, messages.Estimator, market.VerbEstimate, market.EstimateRequest{Spec: job.Spec})
 	if err != nil {
 		return err
 	}
 	out := estimated{EstimateReply: reply}
 	if asked.Spec.Valuation == nil { // with a valuation, a market makes a quote, which it keeps
-		present, err := cli.Call[messages.OffersReply](ctx, s, messages.Auctioneer, messages.VerbOffers, asked)
+		present, err := cli.Call[clearing.OffersReply](ctx, s, messages.Auctioneer, clearing.VerbOffers, asked)
 		if out.Present = &present; err != nil {
-			present.Silent = []messages.Silent{{Site: s.Site, Error: messages.AsError("", err)}}
+			present.Silent = []clearing.Silent{{Site: s.Site, Error: messages.AsError("", err)}}
 		}
 	}
 	return a.Show(out, func(p *cli.Page) {
@@ -74,8 +76,8 @@ func estimate(ctx context.Context, a *cli.App, sub *submission, args []string) e
 
 // estimated is an estimate, and what the market says of the job at present prices; nil: it was not asked.
 type estimated struct {
-	messages.EstimateReply
-	Present *messages.OffersReply `json:"present,omitempty"`
+	market.EstimateReply
+	Present *clearing.OffersReply `json:"present,omitempty"`
 }
 
 func estimateClassesCommand(a *cli.App) *cobra.Command {
@@ -87,6 +89,6 @@ weight that was left out because it fits no other sample, the bandwidth of the
 estimated density, and the divergence of the estimate from the estimate before,
 in nats. The divergence is near 0 when new samples no longer change anything.`,
 		Example: "  candor estimate classes\n  candor estimate classes --json | jq '.classes[] | select(.prior > 0)'",
-		RunE:    cli.Asking(a, a.Online, messages.Estimator, messages.VerbClasses, writeClasses),
+		RunE:    cli.Asking(a, a.Online, messages.Estimator, market.VerbClasses, writeClasses),
 	}
 }

@@ -7,10 +7,11 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobs"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
-func writeEstimate(p *cli.Page, spec *messages.JobSpec, r messages.EstimateReply) {
+func writeEstimate(p *cli.Page, spec *job.JobSpec, r market.EstimateReply) {
 	basis := "declared by the job"
 	if !r.Declared {
 		basis = r.Utility.Basis()
@@ -36,7 +37,7 @@ func writeEstimate(p *cli.Page, spec *messages.JobSpec, r messages.EstimateReply
 }
 
 // writeCompletion writes how long the job will wait and run.
-func writeCompletion(p *cli.Page, r messages.EstimateReply) {
+func writeCompletion(p *cli.Page, r market.EstimateReply) {
 	p.Title("Time from submission")
 	t := terminal.NewTable("TO|>LOW|>MEDIAN|>HIGH|>MEAN|>RUNS")
 	if r.Runs > 0 {
@@ -51,14 +52,14 @@ func writeCompletion(p *cli.Page, r messages.EstimateReply) {
 	p.Printf("  %s\n", p.Dim("from "+terminal.Safe(r.Source)))
 }
 
-func spread(s messages.Spread) []string {
+func spread(s market.Spread) []string {
 	return []string{terminal.Span(s.Low.Std()), terminal.Span(s.Median.Std()), terminal.Span(s.High.Std()), terminal.Span(s.Mean.Std())}
 }
 
 // runs writes a number of runs. It has a fraction because older runs count less.
 func runs(n float64) string { return strconv.FormatFloat(n, 'f', 1, 64) }
 
-func writeClasses(p *cli.Page, r messages.ClassesReply) {
+func writeClasses(p *cli.Page, r market.ClassesReply) {
 	if len(r.Classes) == 0 {
 		p.Printf("No job profile classes. An operator declares profiles in the site's configuration.\n")
 		return
@@ -82,7 +83,7 @@ func writeClasses(p *cli.Page, r messages.ClassesReply) {
 func plain(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // writeParameters shows what is known about each parameter of a class.
-func writeParameters(p *cli.Page, c messages.ClassEstimate) {
+func writeParameters(p *cli.Page, c market.ClassEstimate) {
 	p.Title(c.Profile.Name)
 	t := terminal.NewTable("~PARAMETER|>FROM|>TO|>MEAN|>DEVIATION|>BANDWIDTH")
 	at := func(x []float64, j int) string {

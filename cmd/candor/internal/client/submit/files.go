@@ -9,17 +9,18 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // travels reports whether files go with a job. If so, each task runs in a directory of its own.
 func travels(job *jobfile.Job) bool {
-	return len(job.Inputs) > 0 || slices.ContainsFunc(job.Spec.Stages, func(s messages.Stage) bool { return s.Travels() })
+	return len(job.Inputs) > 0 || slices.ContainsFunc(job.Spec.Stages, func(s jobmsg.Stage) bool { return s.Travels() })
 }
 
 // describeInputs adds the user's files to the inputs of their stages, with the hashes of their contents. It sends
 // nothing.
 func describeInputs(a *cli.App, job *jobfile.Job) error {
-	known := map[string]messages.File{}
+	known := map[string]jobmsg.File{}
 	for i := range job.Inputs {
 		in := &job.Inputs[i]
 		path, err := a.FromHere(in.Path)
@@ -41,15 +42,15 @@ func describeInputs(a *cli.App, job *jobfile.Job) error {
 }
 
 // describe returns the hash and size of a file. called is the name that tasks see.
-func describe(path, called string) (messages.File, error) {
+func describe(path, called string) (jobmsg.File, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return messages.File{}, cli.Usagef("input %s: %v", called, err)
+		return jobmsg.File{}, cli.Usagef("input %s: %v", called, err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		return messages.File{}, cli.Usagef("input %s: is not a regular file: put a directory in an archive", called)
+		return jobmsg.File{}, cli.Usagef("input %s: is not a regular file: put a directory in an archive", called)
 	}
 	f, err := bus.Digest(called, file)
 	if err != nil {
@@ -61,13 +62,13 @@ func describe(path, called string) (messages.File, error) {
 
 // sendInputs stores the inputs of a job that the site does not have yet. In a dry run it does nothing. sent has the
 // digests of the inputs that the site has.
-func sendInputs(ctx context.Context, s *cli.Session, job *jobfile.Job, request *messages.SubmitRequest, sent map[string]bool) error {
+func sendInputs(ctx context.Context, s *cli.Session, job *jobfile.Job, request *jobmsg.SubmitRequest, sent map[string]bool) error {
 	if request.DryRun {
 		return nil
 	}
 	for _, in := range job.Inputs {
 		inputs := job.Spec.Stages[in.Stage].Inputs
-		f := inputs[slices.IndexFunc(inputs, func(f messages.File) bool { return f.Name == in.Name })]
+		f := inputs[slices.IndexFunc(inputs, func(f jobmsg.File) bool { return f.Name == in.Name })]
 		if sent[f.Digest] {
 			continue
 		}
@@ -79,12 +80,12 @@ func sendInputs(ctx context.Context, s *cli.Session, job *jobfile.Job, request *
 	return nil
 }
 
-func sendInput(ctx context.Context, s *cli.Session, path string, f messages.File) error {
+func sendInput(ctx context.Context, s *cli.Session, path string, f jobmsg.File) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return cli.Usagef("%v", err)
 	}
 	defer file.Close()
-	_, err = bus.SendFile(ctx, s.Bus, messages.Subject(s.Site, messages.Depot, messages.VerbPut, s.Account), messages.Attempt{}, f, file)
+	_, err = bus.SendFile(ctx, s.Bus, messages.Subject(s.Site, messages.Depot, jobmsg.VerbPut, s.Account), messages.Attempt{}, f, file)
 	return err
 }

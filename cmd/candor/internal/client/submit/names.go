@@ -11,6 +11,9 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // dialFor connects to the site, and completes the fields of a job that depend on the site.
@@ -120,8 +123,8 @@ func alone(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	if !job.Names.Singleton {
 		return nil
 	}
-	for r := (messages.JobsRequest{Active: true, Name: job.Spec.Name, Limit: cli.MaxPage}); ; {
-		reply, err := cli.Call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
+	for r := (jobmsg.JobsRequest{Active: true, Name: job.Spec.Name, Limit: cli.MaxPage}); ; {
+		reply, err := cli.Call[jobmsg.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
 		if err != nil {
 			return err
 		}
@@ -140,12 +143,12 @@ func alone(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 // takes the first one that accepts the job and has room now. If none has room, it takes the first one that accepts
 // the job.
 func translate(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
-	reply, err := cli.Call[messages.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
+	reply, err := cli.Call[market.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
 	if err != nil {
 		return err
 	}
 	markets, err := job.Translate(s.Site, &reply, func() (names []messages.Name, err error) {
-		all, err := cli.Call[messages.AccountsReply](ctx, s, messages.Bank, messages.VerbAccounts, messages.AccountsRequest{})
+		all, err := cli.Call[money.AccountsReply](ctx, s, messages.Bank, messages.VerbAccounts, money.AccountsRequest{})
 		for _, a := range all.Accounts {
 			names = append(names, a.Account)
 		}
@@ -168,8 +171,8 @@ func translate(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 }
 
 // earliest returns the market where a job can start first, judged by the slots that are free now.
-func earliest(ctx context.Context, s *cli.Session, job *jobfile.Job, markets []jobfile.Market, reply *messages.MarketsReply) (first jobfile.Market, err error) {
-	nodes, err := cli.Call[messages.NodesReply](ctx, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
+func earliest(ctx context.Context, s *cli.Session, job *jobfile.Job, markets []jobfile.Market, reply *market.MarketsReply) (first jobfile.Market, err error) {
+	nodes, err := cli.Call[market.NodesReply](ctx, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
 	if err != nil {
 		return first, err
 	}
@@ -179,12 +182,12 @@ func earliest(ctx context.Context, s *cli.Session, job *jobfile.Job, markets []j
 		if m.Market == "" && job.Spreads() { // without a market, the site may find one for the job
 			return m, nil
 		}
-		request := messages.SubmitRequest{Key: rand.Text(), Spec: job.Spec, DryRun: true}
-		if i := slices.IndexFunc(reply.Markets, func(status messages.MarketStatus) bool { return status.Market.Name == m.Market }); i >= 0 && job.Spreads() {
+		request := jobmsg.SubmitRequest{Key: rand.Text(), Spec: job.Spec, DryRun: true}
+		if i := slices.IndexFunc(reply.Markets, func(status market.MarketStatus) bool { return status.Market.Name == m.Market }); i >= 0 && job.Spreads() {
 			_, request.Spec = fewestNodes(job, &reply.Markets[i].Market, nodes.Nodes)
 		}
 		request.Spec.Market = m.Market
-		taken, err := cli.Call[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
+		taken, err := cli.Call[jobmsg.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
 		switch {
 		case messages.KindOf(err).Retriable():
 			return first, err
@@ -209,12 +212,12 @@ func earliest(ctx context.Context, s *cli.Session, job *jobfile.Job, markets []j
 
 // sendSomewhere submits a job. If an sbatch script names no partition, the site chooses a market. If no node of that
 // market can run the job, sendSomewhere tries the next market that can.
-func sendSomewhere(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.Job, request *messages.SubmitRequest) (messages.SubmitReply, error) {
+func sendSomewhere(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.Job, request *jobmsg.SubmitRequest) (jobmsg.SubmitReply, error) {
 	reply, err := send(ctx, a, s, job, request)
 	if kind := messages.KindOf(err); !job.Slurm || request.Spec.Market != "" || request.Site != "" || kind != messages.Invalid && kind != messages.TooLarge || !strings.HasPrefix(messages.Detail(err), "stages[") {
 		return reply, err
 	}
-	markets, failed := cli.Call[messages.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
+	markets, failed := cli.Call[market.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
 	if failed != nil || len(markets.Markets) < 2 {
 		return reply, err
 	}
@@ -229,7 +232,7 @@ func sendSomewhere(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile
 }
 
 // roomy reports whether some node has enough free slots for a task of each stage.
-func roomy(spec *messages.JobSpec, market messages.Name, reply *messages.MarketsReply, nodes []messages.NodeStatus) bool {
+func roomy(spec *jobmsg.JobSpec, market messages.Name, reply *market.MarketsReply, nodes []market.NodeStatus) bool {
 	for i := range reply.Markets {
 		if m := &reply.Markets[i].Market; m.Name == market {
 			for k := range spec.Stages {
@@ -243,7 +246,7 @@ func roomy(spec *messages.JobSpec, market messages.Name, reply *messages.Markets
 	return false
 }
 
-func fitsNow(m *messages.Market, s *messages.Stage, nodes []messages.NodeStatus) bool {
+func fitsNow(m *market.Market, s *jobmsg.Stage, nodes []market.NodeStatus) bool {
 	for _, class := range m.Classes {
 		width, ok := widthIn(m, class, s)
 		if !ok {
@@ -260,17 +263,17 @@ func fitsNow(m *messages.Market, s *messages.Stage, nodes []messages.NodeStatus)
 
 // widthIn returns the number of slots of a class that a task of a stage takes. ok is false if the stage asks for another
 // class, or for a resource that the class lacks.
-func widthIn(m *messages.Market, class messages.Name, s *messages.Stage) (width int, ok bool) {
+func widthIn(m *market.Market, class messages.Name, s *jobmsg.Stage) (width int, ok bool) {
 	if s.Class != "" && s.Class != class {
 		return 0, false
 	}
-	if unit := m.UnitOf(class); unit != (messages.Resources{}) {
+	if unit := m.UnitOf(class); unit != (jobmsg.Resources{}) {
 		return unit.Width(s.Needs())
 	}
 	return 1, true
 }
 
-func slotsOf(all []messages.ClassSlots, class messages.Name) int {
+func slotsOf(all []jobmsg.ClassSlots, class messages.Name) int {
 	for _, s := range all {
 		if s.Class == class {
 			return s.Slots

@@ -12,6 +12,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 // offersQuery has the flags of the command quote.
@@ -25,8 +26,8 @@ const allSites = "all"
 
 // quoteSites asks several sites for offers, and shows the answer of each.
 func quoteSites(ctx context.Context, a *cli.App, s *cli.Session, q *offersQuery, job *jobfile.Job) error {
-	request := messages.OffersRequest{Spec: job.Spec, Sites: q.sites, Within: messages.Duration(q.within)}
-	if slices.Contains(q.sites, allSites) || slices.Contains(q.sites, messages.AnySite) {
+	request := clearing.OffersRequest{Spec: job.Spec, Sites: q.sites, Within: messages.Duration(q.within)}
+	if slices.Contains(q.sites, allSites) || slices.Contains(q.sites, clearing.AnySite) {
 		request.Sites = nil
 	}
 	if err := request.Validate(); err != nil {
@@ -34,7 +35,7 @@ func quoteSites(ctx context.Context, a *cli.App, s *cli.Session, q *offersQuery,
 	}
 	patient := *s
 	patient.Timeout = max(s.Timeout, 2*q.within)
-	reply, err := cli.Call[messages.OffersReply](ctx, &patient, messages.Auctioneer, messages.VerbOffers, request)
+	reply, err := cli.Call[clearing.OffersReply](ctx, &patient, messages.Auctioneer, clearing.VerbOffers, request)
 	if err != nil {
 		return refused(err, job, "")
 	}
@@ -50,7 +51,7 @@ func quoteSites(ctx context.Context, a *cli.App, s *cli.Session, q *offersQuery,
 
 // noOffer returns an error that says why there is no offer. If a site refused the job, it gives that reason.
 // Otherwise no site answered.
-func noOffer(silent []messages.Silent) error {
+func noOffer(silent []clearing.Silent) error {
 	kind := messages.Unavailable
 	for _, s := range silent {
 		if k := s.Error.Kind; !k.Retriable() {
@@ -62,7 +63,7 @@ func noOffer(silent []messages.Silent) error {
 
 // writeOffers writes offers. It marks the offer that a job without a site would take. own says that all offers are
 // from the user's own site.
-func writeOffers(p *cli.Page, r messages.OffersReply, own bool) {
+func writeOffers(p *cli.Page, r clearing.OffersReply, own bool) {
 	t := terminal.NewTable("|~SITE|~MARKET|START|COMPLETION|>IN|>SLOTS|>PER HOUR|>PRICE (CREDITS)|>WORTH|CONTRACT|~BASIS").Spare("IN|BASIS|WORTH|SLOTS|START|PER HOUR")
 	for i, o := range r.Offers {
 		mark, worth := "", ""
@@ -110,7 +111,7 @@ func writeOffers(p *cli.Page, r messages.OffersReply, own bool) {
 }
 
 // writeCheapest writes what the slots of a task cost now, and in the cheapest hour of the last week.
-func writeCheapest(p *cli.Page, o *messages.Offer) {
+func writeCheapest(p *cli.Page, o *clearing.Offer) {
 	for _, c := range o.Cheapest {
 		what, now := "an hour of", ""
 		if c.Bids {

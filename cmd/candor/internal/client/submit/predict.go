@@ -9,16 +9,18 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // prediction compares an account now with the account after a job, if nothing else happens.
 type prediction struct {
-	Account   messages.AccountReply `json:"account"` // the account that pays, in its present state
-	Market    messages.Name         `json:"market"`
-	Held      messages.Credits      `json:"held"`      // amount held until the job ends; the job cannot cost more
-	Available messages.Credits      `json:"available"` // credits to spend until the job ends
-	Least     messages.Credits      `json:"least"`     // balance after the job if it costs all that is held
-	Most      messages.Credits      `json:"most"`      // balance after the job if it costs nothing
+	Account   money.AccountReply `json:"account"` // the account that pays, in its present state
+	Market    messages.Name      `json:"market"`
+	Held      messages.Credits   `json:"held"`      // amount held until the job ends; the job cannot cost more
+	Available messages.Credits   `json:"available"` // credits to spend until the job ends
+	Least     messages.Credits   `json:"least"`     // balance after the job if it costs all that is held
+	Most      messages.Credits   `json:"most"`      // balance after the job if it costs nothing
 	// Limited says that the submitter has a limit in the project. Left is how much of the limit is left until the job
 	// ends.
 	Limited bool             `json:"limited"`
@@ -67,11 +69,11 @@ func predict(ctx context.Context, a *cli.App, sub *submission, args []string) er
 	if err != nil {
 		return err
 	}
-	checked, err := cli.Call[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
+	checked, err := cli.Call[jobmsg.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
 	if err != nil {
 		return refused(err, job, request.Key)
 	}
-	account, err := cli.Call[messages.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: checked.Payer})
+	account, err := cli.Call[money.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, money.AccountRequest{Account: checked.Payer})
 	if err != nil {
 		return err
 	}
@@ -83,7 +85,7 @@ func predict(ctx context.Context, a *cli.App, sub *submission, args []string) er
 }
 
 // predictFor adds the hold for a job to the present state of an account.
-func predictFor(account messages.AccountReply, job messages.SubmitReply, submitter messages.Name) prediction {
+func predictFor(account money.AccountReply, job jobmsg.SubmitReply, submitter messages.Name) prediction {
 	p := prediction{
 		Account: account, Market: job.Market, Held: job.Held, Available: account.Available - job.Held,
 		Least: account.Balance - job.Held, Most: account.Balance,

@@ -8,6 +8,10 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 func TestJobIsNamedAfterItsFile(t *testing.T) {
@@ -43,14 +47,14 @@ func TestRefusalsSayHowToAskAgain(t *testing.T) {
 // TestWhyThereIsNoOffer checks that the refusal of one site is reported before the silence of another. Another try
 // helps only against silence.
 func TestWhyThereIsNoOffer(t *testing.T) {
-	of := func(kinds ...messages.Kind) (out []messages.Silent) {
+	of := func(kinds ...messages.Kind) (out []clearing.Silent) {
 		for _, k := range kinds {
-			out = append(out, messages.Silent{Site: "east", Error: messages.Errorf(k, "no")})
+			out = append(out, clearing.Silent{Site: "east", Error: messages.Errorf(k, "no")})
 		}
 		return out
 	}
 	for _, c := range []struct {
-		silent []messages.Silent
+		silent []clearing.Silent
 		want   messages.Kind
 	}{
 		{nil, messages.Unavailable},
@@ -81,18 +85,18 @@ func TestPartOfABudget(t *testing.T) {
 }
 
 func TestWhatIsRepeatedOfAJob(t *testing.T) {
-	job := func(change func(*messages.JobDetail)) messages.JobDetail {
-		d := messages.JobDetail{
-			JobSummary: messages.JobSummary{Job: 7, State: messages.Failed, Budget: 60, Tasks: 6, Done: 3},
-			Spec: messages.JobSpec{AfterOK: []messages.JobID{3}, Stages: []messages.Stage{
+	job := func(change func(*jobmsg.JobDetail)) jobmsg.JobDetail {
+		d := jobmsg.JobDetail{
+			JobSummary: jobmsg.JobSummary{Job: 7, State: jobmsg.Failed, Budget: 60, Tasks: 6, Done: 3},
+			Spec: jobmsg.JobSpec{AfterOK: []messages.JobID{3}, Stages: []jobmsg.Stage{
 				{Name: "load", Tasks: 2}, {Name: "sum", Tasks: 4, After: []messages.Name{"load"}}}},
-			Stages: []messages.StageStatus{{Name: "load", Tasks: 2, Done: 2}, {Name: "sum", Tasks: 4, Done: 1}},
+			Stages: []jobmsg.StageStatus{{Name: "load", Tasks: 2, Done: 2}, {Name: "sum", Tasks: 4, Done: 1}},
 		}
 		change(&d)
 		return d
 	}
 	todo := func(int) ([]uint32, error) { return []uint32{0, 1, 3}, nil }
-	got, err := repeated(job(func(*messages.JobDetail) {}), todo)
+	got, err := repeated(job(func(*jobmsg.JobDetail) {}), todo)
 	if err != nil || len(got.Stages) != 1 || got.Stages[0].Name != "sum" {
 		t.Fatalf("%+v, %v: only the stage sum is to run again", got.Stages, err)
 	}
@@ -108,37 +112,37 @@ func TestWhatIsRepeatedOfAJob(t *testing.T) {
 	if got.Budget != 30 {
 		t.Errorf("3 of 6 tasks with 60 microcredits get %d, not 30", int64(got.Budget))
 	}
-	for says, change := range map[string]func(*messages.JobDetail){
-		"has not ended":         func(d *messages.JobDetail) { d.State = messages.Running },
-		"can still end well":    func(d *messages.JobDetail) { d.Running = 1 },
-		"nothing to run again":  func(d *messages.JobDetail) { d.Done = 6 },
-		"which is for one job;": func(d *messages.JobDetail) { d.Spec.Contract = "q/1" },
+	for says, change := range map[string]func(*jobmsg.JobDetail){
+		"has not ended":         func(d *jobmsg.JobDetail) { d.State = jobmsg.Running },
+		"can still end well":    func(d *jobmsg.JobDetail) { d.Running = 1 },
+		"nothing to run again":  func(d *jobmsg.JobDetail) { d.Done = 6 },
+		"which is for one job;": func(d *jobmsg.JobDetail) { d.Spec.Contract = "q/1" },
 	} {
 		if _, err := repeated(job(change), todo); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("refused with %v, not with %q", err, says)
 		}
 	}
-	if _, err := repeated(job(func(*messages.JobDetail) {}), func(int) ([]uint32, error) { return nil, errors.New("away") }); err == nil || err.Error() != "away" {
+	if _, err := repeated(job(func(*jobmsg.JobDetail) {}), func(int) ([]uint32, error) { return nil, errors.New("away") }); err == nil || err.Error() != "away" {
 		t.Errorf("a site that does not answer: %v", err)
 	}
 }
 
 func TestNodesThatSuitAStage(t *testing.T) {
-	n := messages.NodeStatus{Node: "n1", Labels: []messages.Name{"ssd"}, Resources: &messages.Resources{GPUType: "a100"}}
+	n := market.NodeStatus{Node: "n1", Labels: []messages.Name{"ssd"}, Resources: &jobmsg.Resources{GPUType: "a100"}}
 	for _, c := range []struct {
 		name  string
-		stage messages.Stage
+		stage jobmsg.Stage
 		want  bool
 	}{
-		{"no wish", messages.Stage{}, true},
-		{"listed", messages.Stage{Nodes: []messages.Name{"n2", "n1"}}, true},
-		{"not listed", messages.Stage{Nodes: []messages.Name{"n2"}}, false},
-		{"excluded", messages.Stage{Exclude: []messages.Name{"n1"}}, false},
-		{"has the label", messages.Stage{Constraint: "ssd"}, true},
-		{"lacks the label", messages.Stage{Constraint: "ssd&infiniband"}, false},
-		{"a constraint that nobody can read", messages.Stage{Constraint: "ssd&"}, false},
-		{"the type of GPU", messages.Stage{GPUType: "a100"}, true},
-		{"another type of GPU", messages.Stage{GPUType: "h100"}, false},
+		{"no wish", jobmsg.Stage{}, true},
+		{"listed", jobmsg.Stage{Nodes: []messages.Name{"n2", "n1"}}, true},
+		{"not listed", jobmsg.Stage{Nodes: []messages.Name{"n2"}}, false},
+		{"excluded", jobmsg.Stage{Exclude: []messages.Name{"n1"}}, false},
+		{"has the label", jobmsg.Stage{Constraint: "ssd"}, true},
+		{"lacks the label", jobmsg.Stage{Constraint: "ssd&infiniband"}, false},
+		{"a constraint that nobody can read", jobmsg.Stage{Constraint: "ssd&"}, false},
+		{"the type of GPU", jobmsg.Stage{GPUType: "a100"}, true},
+		{"another type of GPU", jobmsg.Stage{GPUType: "h100"}, false},
 	} {
 		if got := suits(&n, &c.stage); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
@@ -147,14 +151,14 @@ func TestNodesThatSuitAStage(t *testing.T) {
 }
 
 func TestRoomNow(t *testing.T) {
-	markets := &messages.MarketsReply{Markets: []messages.MarketStatus{{Market: messages.Market{Name: "main", Classes: []messages.Name{"map", "reduce"}}}}}
-	node := func(state string, used int) []messages.NodeStatus {
-		return []messages.NodeStatus{{Node: "n1", State: state, Slots: []messages.ClassSlots{{Class: "map", Slots: 2}}, Used: []messages.ClassSlots{{Class: "map", Slots: used}}}}
+	markets := &market.MarketsReply{Markets: []market.MarketStatus{{Market: market.Market{Name: "main", Classes: []messages.Name{"map", "reduce"}}}}}
+	node := func(state string, used int) []market.NodeStatus {
+		return []market.NodeStatus{{Node: "n1", State: state, Slots: []jobmsg.ClassSlots{{Class: "map", Slots: 2}}, Used: []jobmsg.ClassSlots{{Class: "map", Slots: used}}}}
 	}
 	for _, c := range []struct {
 		name, market string
 		classes      []messages.Name
-		nodes        []messages.NodeStatus
+		nodes        []market.NodeStatus
 		want         bool
 	}{
 		{"a free slot", "main", []messages.Name{"map"}, node("Up", 1), true},
@@ -164,9 +168,9 @@ func TestRoomNow(t *testing.T) {
 		{"one stage without room", "main", []messages.Name{"map", "reduce"}, node("Up", 0), false},
 		{"another market", "gpu", []messages.Name{"map"}, node("Up", 0), false},
 	} {
-		spec := messages.JobSpec{}
+		spec := jobmsg.JobSpec{}
 		for _, class := range c.classes {
-			spec.Stages = append(spec.Stages, messages.Stage{Class: class})
+			spec.Stages = append(spec.Stages, jobmsg.Stage{Class: class})
 		}
 		if got := roomy(&spec, c.market, markets, c.nodes); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
@@ -175,10 +179,10 @@ func TestRoomNow(t *testing.T) {
 }
 
 func TestAccountBesideAJob(t *testing.T) {
-	account := messages.AccountReply{Account: "lab", Balance: 100, Available: 80,
-		Roles:    []messages.Membership{{Member: "alice", Limit: 50, Spent: 10, Held: 5}},
-		Expiring: []messages.Expiring{{Grant: "g1", Free: 10, Expires: 5}, {Grant: "g2", Free: 100, Expires: 9}}}
-	p := predictFor(account, messages.SubmitReply{Held: 30}, "alice")
+	account := money.AccountReply{Account: "lab", Balance: 100, Available: 80,
+		Roles:    []money.Membership{{Member: "alice", Limit: 50, Spent: 10, Held: 5}},
+		Expiring: []money.Expiring{{Grant: "g1", Free: 10, Expires: 5}, {Grant: "g2", Free: 100, Expires: 9}}}
+	p := predictFor(account, jobmsg.SubmitReply{Held: 30}, "alice")
 	if p.Available != 50 {
 		t.Errorf("%d are available, not 50", int64(p.Available))
 	}

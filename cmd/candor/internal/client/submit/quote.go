@@ -12,6 +12,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 func quoteCommand(a *cli.App) *cobra.Command {
@@ -62,7 +63,7 @@ func quote(ctx context.Context, a *cli.App, sub *submission, from *offersQuery, 
 	}
 	defer s.Bus.Close()
 	a.Warn("quote", job.Warnings)
-	request := messages.QuoteRequest{Spec: job.Spec}
+	request := market.QuoteRequest{Spec: job.Spec}
 	if err := request.Validate(); err != nil {
 		return refused(err, job, "")
 	}
@@ -76,14 +77,14 @@ func quote(ctx context.Context, a *cli.App, sub *submission, from *offersQuery, 
 	if len(from.sites) > 0 {
 		return quoteSites(ctx, a, s, from, job)
 	}
-	reply, err := cli.Call[messages.QuoteReply](ctx, s, messages.Auctioneer, messages.VerbQuote, request)
+	reply, err := cli.Call[market.QuoteReply](ctx, s, messages.Auctioneer, market.VerbQuote, request)
 	if err != nil {
 		return refused(err, job, "")
 	}
 	return a.Show(reply, func(p *cli.Page) { writeMenu(p, reply, terminal.IsTerminal(a.Out)) })
 }
 
-func writeMenu(p *cli.Page, r messages.QuoteReply, chart bool) {
+func writeMenu(p *cli.Page, r market.QuoteReply, chart bool) {
 	p.Printf("%s of market %s, until %s\n", p.Bold("Quote "+r.Quote), r.Market, p.At(r.Expires))
 	t := terminal.NewTable("CONTRACT|COMPLETION|>IN|>PRICE (CREDITS)|>BUDGET|>PROMISED|~").Spare("IN|PROMISED")
 	for _, c := range r.Contracts {
@@ -98,13 +99,13 @@ func writeMenu(p *cli.Page, r messages.QuoteReply, chart bool) {
 		writeCurve(p, r.Contracts)
 	}
 	p.Printf("Accept a contract with candor submit --contract ID and a budget of at least BUDGET, the most that the job can cost.\n")
-	if slices.ContainsFunc(r.Contracts, func(c messages.QuotedContract) bool { return c.Price > 0 }) {
+	if slices.ContainsFunc(r.Contracts, func(c market.QuotedContract) bool { return c.Price > 0 }) {
 		p.Printf("At the end the price is scaled by what the completion is worth, over PROMISED.\n")
 	}
 }
 
 // remark returns a note that is short enough for a table on a narrow terminal.
-func remark(c *messages.QuotedContract) string {
+func remark(c *market.QuotedContract) string {
 	switch {
 	case c.Declared:
 		return "as declared"
@@ -115,7 +116,7 @@ func remark(c *messages.QuotedContract) string {
 }
 
 // writeCurve draws the prices against the completion times.
-func writeCurve(p *cli.Page, menu []messages.QuotedContract) {
+func writeCurve(p *cli.Page, menu []market.QuotedContract) {
 	const height, most = 8, 60
 	if len(menu) < 2 {
 		return

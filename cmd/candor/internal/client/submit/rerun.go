@@ -14,6 +14,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobs"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // again has the flags of the command rerun.
@@ -56,7 +57,7 @@ budget.`,
 
 // rerun submits a new job with the tasks of a job that did not end well.
 func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobID, r *again) error {
-	job, err := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: number})
+	job, err := cli.Call[jobmsg.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: number})
 	if err != nil {
 		return err
 	}
@@ -77,11 +78,11 @@ func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobI
 	if err := filesThere(ctx, s, &spec); err != nil {
 		return err
 	}
-	request := messages.SubmitRequest{Key: cmp.Or(r.key, rand.Text()), Spec: spec, DryRun: r.dryRun}
+	request := jobmsg.SubmitRequest{Key: cmp.Or(r.key, rand.Text()), Spec: spec, DryRun: r.dryRun}
 	if job.Away != nil {
 		request.Site = job.Away.Site
 	}
-	reply, err := cli.CallKeyed[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
+	reply, err := cli.CallKeyed[jobmsg.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
 	if err != nil {
 		return err
 	}
@@ -106,10 +107,10 @@ func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobI
 
 // repeated returns a new job with the tasks of an ended job that did not end well. todo returns these tasks for a
 // stage, in ascending order.
-func repeated(job messages.JobDetail, todo func(stage int) ([]uint32, error)) (messages.JobSpec, error) {
+func repeated(job jobmsg.JobDetail, todo func(stage int) ([]uint32, error)) (jobmsg.JobSpec, error) {
 	spec := job.Spec
 	switch {
-	case !job.State.Final() && job.State != messages.Settling:
+	case !job.State.Final() && job.State != jobmsg.Settling:
 		return spec, messages.Errorf(messages.Conflict, "job %v has not ended; candor requeue %v runs its running tasks again", job.Job, job.Job)
 	case job.Running > 0:
 		return spec, messages.Errorf(messages.Conflict, "job %v is over, but %s can still end well; repeat the command in some seconds", job.Job, terminal.Plural(job.Running, "running task"))
@@ -157,8 +158,8 @@ func span(n int) []uint32 {
 }
 
 // finished reports whether each task of a stage ended well.
-func finished(job messages.JobDetail, stage messages.Name) bool {
-	i := slices.IndexFunc(job.Stages, func(s messages.StageStatus) bool { return s.Name == stage })
+func finished(job jobmsg.JobDetail, stage messages.Name) bool {
+	i := slices.IndexFunc(job.Stages, func(s jobmsg.StageStatus) bool { return s.Name == stage })
 	return i >= 0 && job.Stages[i].Done == job.Stages[i].Tasks
 }
 
@@ -173,11 +174,11 @@ func part(budget messages.Credits, tasks, all int) messages.Credits {
 }
 
 // unfinished returns the tasks of a stage that did not end well, in ascending order.
-func unfinished(ctx context.Context, s *cli.Session, job messages.JobDetail, stage int) (left []uint32, err error) {
+func unfinished(ctx context.Context, s *cli.Session, job jobmsg.JobDetail, stage int) (left []uint32, err error) {
 	done := map[uint32]bool{}
-	r := messages.TasksRequest{Job: job.Job, Stage: &stage, Limit: cli.MaxPage}
+	r := jobmsg.TasksRequest{Job: job.Job, Stage: &stage, Limit: cli.MaxPage}
 	for more := true; more; {
-		reply, err := cli.Call[messages.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, r)
+		reply, err := cli.Call[jobmsg.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, r)
 		if err != nil {
 			return nil, err
 		}
@@ -196,7 +197,7 @@ func unfinished(ctx context.Context, s *cli.Session, job messages.JobDetail, sta
 }
 
 // filesThere returns an error if the site no longer has the input files of a job.
-func filesThere(ctx context.Context, s *cli.Session, spec *messages.JobSpec) error {
+func filesThere(ctx context.Context, s *cli.Session, spec *jobmsg.JobSpec) error {
 	asked := map[string]bool{}
 	for i := range spec.Stages {
 		for _, f := range spec.Stages[i].Inputs {
@@ -204,7 +205,7 @@ func filesThere(ctx context.Context, s *cli.Session, spec *messages.JobSpec) err
 				continue
 			}
 			asked[f.Digest] = true
-			r, err := cli.Call[messages.PutReply](ctx, s, messages.Depot, messages.VerbPut, messages.PutRequest{Digest: f.Digest, Size: f.Size})
+			r, err := cli.Call[jobmsg.PutReply](ctx, s, messages.Depot, jobmsg.VerbPut, jobmsg.PutRequest{Digest: f.Digest, Size: f.Size})
 			if err != nil {
 				return err
 			}

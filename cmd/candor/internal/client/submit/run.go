@@ -14,6 +14,9 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobs"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
 // interaction has the flags of the command run.
@@ -87,7 +90,7 @@ job, also while the shell waits for you.`,
 }
 
 func (i *interaction) flags(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&i.linger, "linger", messages.DefaultLinger.Std(), "the `time` for which the command runs after its client was lost")
+	cmd.Flags().DurationVar(&i.linger, "linger", agent.DefaultLinger.Std(), "the `time` for which the command runs after its client was lost")
 	cmd.Flags().DurationVar(&i.idle, "idle", 0, "end the command after this `time` without input or output (default: never)")
 	cmd.Flags().BoolVarP(&i.quiet, "quiet", "q", false, "say nothing of the job and its cost")
 }
@@ -100,7 +103,7 @@ func OfCommand(a *cli.App, options *jobfile.Options, words []string) (*jobfile.J
 
 // Interact runs the command of a job. Input, output and signals are those of this process.
 func Interact(ctx context.Context, a *cli.App, job *jobfile.Job, onTerminal, quiet bool) error {
-	i := &interaction{terminal: onTerminal, quiet: quiet, linger: messages.DefaultLinger.Std()}
+	i := &interaction{terminal: onTerminal, quiet: quiet, linger: agent.DefaultLinger.Std()}
 	return i.do(ctx, a, job)
 }
 
@@ -114,7 +117,7 @@ func (i *interaction) do(ctx context.Context, a *cli.App, job *jobfile.Job) erro
 	window.Linger, window.Idle = messages.Duration(i.linger), messages.Duration(i.idle)
 	stage.Interactive, stage.Attempts = &window, 1
 	if kind := a.Getenv("TERM"); kind != "" && i.terminal {
-		job.Spec.Env = job.Spec.Env.Overlaid(messages.Env{{Name: "TERM", Value: kind}})
+		job.Spec.Env = job.Spec.Env.Overlaid(jobmsg.Env{{Name: "TERM", Value: kind}})
 	}
 	if i.quiet {
 		job.Warnings = nil
@@ -156,7 +159,7 @@ func (i *interaction) terms(ctx context.Context, s *cli.Session, site, market, c
 		text = "\nThe command runs at site " + site
 		market = ""
 	}
-	all, _ := cli.Call[messages.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{}) // optional
+	all, _ := cli.Call[marketmsg.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{}) // optional
 	for _, m := range all.Markets {
 		for _, t := range m.Tariffs {
 			if m.Market.Name == market && t.Class == cmp.Or(class, m.Market.Classes[0]) {
@@ -172,21 +175,21 @@ func (i *interaction) terms(ctx context.Context, s *cli.Session, site, market, c
 
 // cancel cancels a job that nobody uses any more.
 func (i *interaction) cancel(ctx context.Context, s *cli.Session, job messages.JobID) {
-	_, _ = cli.Call[messages.CancelReply](context.WithoutCancel(ctx), s, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: job})
+	_, _ = cli.Call[jobmsg.CancelReply](context.WithoutCancel(ctx), s, messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: job})
 }
 
 // started waits until the task has begun, or until the job has ended without a task. A task that ended in the
 // meantime still has its output and exit code.
-func (i *interaction) started(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) (*messages.TaskStatus, error) {
+func (i *interaction) started(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) (*jobmsg.TaskStatus, error) {
 	told := false
 	for d, began := 20*time.Millisecond, a.Now(); ; d = min(d+d/2, time.Second) {
-		detail, jobErr := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: job})
-		tasks, err := cli.Call[messages.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: job})
+		detail, jobErr := cli.Call[jobmsg.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: job})
+		tasks, err := cli.Call[jobmsg.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, jobmsg.TasksRequest{Job: job})
 		if err == nil && len(tasks.Tasks) > 0 && tasks.Tasks[0].Node != "" && tasks.Tasks[0].State != "Gathering" && tasks.Tasks[0].State != "Pending" {
 			return &tasks.Tasks[0], nil
 		}
-		if err == nil && jobErr == nil && detail.State >= messages.Settling {
-			return &messages.TaskStatus{Task: messages.TaskRef{Job: job}}, nil
+		if err == nil && jobErr == nil && detail.State >= jobmsg.Settling {
+			return &jobmsg.TaskStatus{Task: messages.TaskRef{Job: job}}, nil
 		}
 		if err != nil && !messages.KindOf(err).Retriable() {
 			return nil, err
@@ -205,8 +208,8 @@ func (i *interaction) started(ctx context.Context, a *cli.App, s *cli.Session, j
 const outputKept = 2 * time.Minute
 
 // lostFor returns an error with the reason if a task that does not answer has ended; nil: it may answer again.
-func lostFor(ctx context.Context, a *cli.App, s *cli.Session, t *messages.TaskStatus) error {
-	tasks, err := cli.Call[messages.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: t.Task.Job})
+func lostFor(ctx context.Context, a *cli.App, s *cli.Session, t *jobmsg.TaskStatus) error {
+	tasks, err := cli.Call[jobmsg.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, jobmsg.TasksRequest{Job: t.Task.Job})
 	if err != nil {
 		return nil
 	}
@@ -227,14 +230,14 @@ func lostFor(ctx context.Context, a *cli.App, s *cli.Session, t *messages.TaskSt
 const comesWithin = 10 * time.Second
 
 // runsStill reports whether the leader still counts an attempt as running.
-func runsStill(ctx context.Context, s *cli.Session, t *messages.TaskStatus) bool {
-	tasks, err := cli.Call[messages.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: t.Task.Job})
+func runsStill(ctx context.Context, s *cli.Session, t *jobmsg.TaskStatus) bool {
+	tasks, err := cli.Call[jobmsg.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, jobmsg.TasksRequest{Job: t.Task.Job})
 	return err == nil && len(tasks.Tasks) > 0 && tasks.Tasks[0].Attempt == t.Attempt && tasks.Tasks[0].State == "Running"
 }
 
 // beginsAgain reports whether a later attempt of the task has begun.
-func beginsAgain(ctx context.Context, s *cli.Session, t *messages.TaskStatus) bool {
-	tasks, err := cli.Call[messages.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: t.Task.Job})
+func beginsAgain(ctx context.Context, s *cli.Session, t *jobmsg.TaskStatus) bool {
+	tasks, err := cli.Call[jobmsg.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, jobmsg.TasksRequest{Job: t.Task.Job})
 	return err == nil && len(tasks.Tasks) > 0 && tasks.Tasks[0].Attempt > t.Attempt
 }
 
@@ -246,7 +249,7 @@ const endWithin = 15 * time.Second
 
 // end prints the cost of the job, and returns the exit code of the command. It cancels a job that would start again,
 // or whose output nobody reads.
-func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *messages.TaskStatus, code int, err error) error {
+func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *jobmsg.TaskStatus, code int, err error) error {
 	job := t.Task.Job
 	if messages.KindOf(err) == messages.Conflict { // another client uses the job now
 		return err
@@ -260,15 +263,15 @@ func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *me
 	ctx, cancel := context.WithTimeout(ctx, endWithin)
 	defer cancel()
 	for d := 20 * time.Millisecond; ctx.Err() == nil; d = min(d+d/2, time.Second) {
-		detail, askErr := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: job})
+		detail, askErr := cli.Call[jobmsg.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: job})
 		switch {
 		case askErr == nil && detail.State.Final():
 			message := ""
-			if detail.Message != "" && detail.State != messages.Completed {
+			if detail.Message != "" && detail.State != jobmsg.Completed {
 				message = ": " + terminal.Safe(detail.Message)
 			}
 			i.say(a, "Job %v %v, %s charged%s", job, detail.State, cli.Credits(detail.Charged), message)
-			if notThere && detail.State == messages.Completed {
+			if notThere && detail.State == jobmsg.Completed {
 				return messages.Errorf(messages.NotFound, "job %v completed, but the end of its output is lost: a node keeps it for %v", job, messages.Duration(outputKept))
 			}
 			switch {
@@ -278,7 +281,7 @@ func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *me
 				code = jobs.ExitCode(detail.JobSummary)
 			}
 			return jobs.ExitWith(code, err)
-		case askErr == nil && (detail.State == messages.Waiting || beginsAgain(ctx, s, t)): // it would run again
+		case askErr == nil && (detail.State == jobmsg.Waiting || beginsAgain(ctx, s, t)): // it would run again
 			i.cancel(ctx, s, t.Task.Job)
 		}
 		_ = a.Pause(ctx, d)

@@ -8,6 +8,8 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 // spreadRanks divides the ranks of a job over the fewest nodes that have room for them, if no single node has. If the job
@@ -17,11 +19,11 @@ func spreadRanks(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	if !job.Spreads() {
 		return nil
 	}
-	markets, err := cli.Call[messages.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
+	markets, err := cli.Call[market.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
 	if err != nil {
 		return err
 	}
-	nodes, err := cli.Call[messages.NodesReply](ctx, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
+	nodes, err := cli.Call[market.NodesReply](ctx, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
 	if err != nil {
 		return err
 	}
@@ -33,7 +35,7 @@ func spreadRanks(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 		n, spec := fewestNodes(job, m, nodes.Nodes)
 		if n > 1 && job.Spec.Market == "" { // not every mechanism can start tasks together
 			spec.Market = m.Name
-			_, err := cli.Call[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: rand.Text(), Spec: spec, DryRun: true})
+			_, err := cli.Call[jobmsg.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, jobmsg.SubmitRequest{Key: rand.Text(), Spec: spec, DryRun: true})
 			if messages.KindOf(err).Retriable() {
 				return err
 			} else if err != nil {
@@ -52,7 +54,7 @@ func spreadRanks(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 
 // fewestNodes returns the smallest number of nodes of a market that have room for the ranks of a job, and the job divided
 // over that many nodes. 0: even all nodes have no room.
-func fewestNodes(job *jobfile.Job, m *messages.Market, nodes []messages.NodeStatus) (int, messages.JobSpec) {
+func fewestNodes(job *jobfile.Job, m *market.Market, nodes []market.NodeStatus) (int, jobmsg.JobSpec) {
 	for n := range job.NodeCounts(len(nodes)) {
 		again := *job
 		if again.SpreadOver(n) == nil && holding(m, &again.Spec.Stages[0], nodes) >= n {
@@ -63,7 +65,7 @@ func fewestNodes(job *jobfile.Job, m *messages.Market, nodes []messages.NodeStat
 }
 
 // holding counts the nodes of a market that have room for a task of a stage if nothing else runs on them.
-func holding(m *messages.Market, s *messages.Stage, nodes []messages.NodeStatus) (most int) {
+func holding(m *market.Market, s *jobmsg.Stage, nodes []market.NodeStatus) (most int) {
 	for _, class := range m.Classes {
 		width, ok := widthIn(m, class, s)
 		if !ok {
@@ -88,11 +90,11 @@ func holding(m *messages.Market, s *messages.Stage, nodes []messages.NodeStatus)
 }
 
 // suits reports whether a node has what a stage requires of its nodes.
-func suits(n *messages.NodeStatus, s *messages.Stage) bool {
+func suits(n *market.NodeStatus, s *jobmsg.Stage) bool {
 	if len(s.Nodes) > 0 && !slices.Contains(s.Nodes, n.Node) || slices.Contains(s.Exclude, n.Node) ||
 		s.GPUType != "" && n.Resources != nil && n.Resources.GPUType != s.GPUType {
 		return false
 	}
-	c, err := messages.ParseConstraint(s.Constraint)
+	c, err := jobmsg.ParseConstraint(s.Constraint)
 	return s.Constraint == "" || err == nil && c.Satisfied(n.Labels)
 }

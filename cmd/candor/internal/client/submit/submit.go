@@ -26,6 +26,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobs"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // submission has the flags of the command submit.
@@ -169,7 +170,7 @@ func submit(ctx context.Context, a *cli.App, sub *submission, args []string) err
 
 // Unsaid returns an error with the job's number, for a submission that succeeded when its output could not be
 // written. Without the number, the user would submit the job again.
-func Unsaid(reply messages.SubmitReply, err error) error {
+func Unsaid(reply jobmsg.SubmitReply, err error) error {
 	if reply.Job == 0 { // it was a dry run
 		return err
 	}
@@ -177,7 +178,7 @@ func Unsaid(reply messages.SubmitReply, err error) error {
 }
 
 // Send submits a job. If it returns no error, the session that it returns is open.
-func Send(ctx context.Context, a *cli.App, job *jobfile.Job, key string, dryRun bool) (s *cli.Session, reply messages.SubmitReply, err error) {
+func Send(ctx context.Context, a *cli.App, job *jobfile.Job, key string, dryRun bool) (s *cli.Session, reply jobmsg.SubmitReply, err error) {
 	// The key is chosen before the first attempt, so that a repeated attempt cannot make a second job.
 	key = cmp.Or(key, rand.Text())
 	if asksSite(job) { // what every site refuses can be refused without a connection
@@ -231,7 +232,7 @@ func commands() string {
 }
 
 // prepare makes the request for a job. It refuses a job that any site would refuse.
-func prepare(a *cli.App, job *jobfile.Job, key string, dryRun bool) (*messages.SubmitRequest, error) {
+func prepare(a *cli.App, job *jobfile.Job, key string, dryRun bool) (*jobmsg.SubmitRequest, error) {
 	if job.Splits() != nil {
 		return nil, messages.Errorf(messages.Invalid, "--array: each element would be a job on several nodes: submit the script with sbatch, which makes these jobs, or ask for one node")
 	}
@@ -244,7 +245,7 @@ func prepare(a *cli.App, job *jobfile.Job, key string, dryRun bool) (*messages.S
 	if err := job.AddPrelude(userName()); err != nil {
 		return nil, err
 	}
-	request := &messages.SubmitRequest{Key: key, Spec: job.Spec, DryRun: dryRun, Site: job.Site}
+	request := &jobmsg.SubmitRequest{Key: key, Spec: job.Spec, DryRun: dryRun, Site: job.Site}
 	request.Spec.Umask = umask()
 	checked := *request
 	if !job.HasBudget { // the market has a default budget, or refuses the job
@@ -271,7 +272,7 @@ func umask() string {
 	defer changing.Unlock()
 	mask := syscall.Umask(0o077)
 	syscall.Umask(mask)
-	if mask == messages.DefaultUmask {
+	if mask == jobmsg.DefaultUmask {
 		return ""
 	}
 	return fmt.Sprintf("%03o", mask)
@@ -287,12 +288,12 @@ func userName() string {
 	return strconv.Itoa(os.Getuid())
 }
 
-func send(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.Job, request *messages.SubmitRequest) (messages.SubmitReply, error) {
-	reply, err := cli.CallKeyed[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
+func send(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.Job, request *jobmsg.SubmitRequest) (jobmsg.SubmitReply, error) {
+	reply, err := cli.CallKeyed[jobmsg.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
 	if wire, ok := errors.AsType[*messages.Error](err); ok && refusesMail(job, wire) {
 		warn(a, job, "no e-mail is sent, although #SBATCH lines ask for it: "+strings.TrimPrefix(wire.Message, "notify: "))
 		request.Spec.Notify = nil
-		reply, err = cli.CallKeyed[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
+		reply, err = cli.CallKeyed[jobmsg.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
 	}
 	return reply, err
 }
@@ -511,7 +512,7 @@ func jobName(file string) string {
 	return base
 }
 
-func writeSubmitted(p *cli.Page, r messages.SubmitReply, dryRun bool) {
+func writeSubmitted(p *cli.Page, r jobmsg.SubmitReply, dryRun bool) {
 	if dryRun {
 		p.Printf("The site would take this job: %s in market %s, %s held from %s\n", terminal.Plural(r.Tasks, "task"), r.Market, cli.Credits(r.Held), r.Payer)
 		if r.Buys != "" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // askAtOnce is the largest number of requests of a check at the same time.
@@ -66,11 +67,11 @@ func eachOf(acks []Ack, do func(*Ack) error) error {
 }
 
 // Jobs lists all jobs of a site, page by page.
-func Jobs(ctx context.Context, operator bus.Bus, site, name messages.Name) (map[messages.JobID]messages.JobSummary, error) {
-	all := map[messages.JobID]messages.JobSummary{}
-	r := messages.JobsRequest{All: true, Limit: 1000}
+func Jobs(ctx context.Context, operator bus.Bus, site, name messages.Name) (map[messages.JobID]job.JobSummary, error) {
+	all := map[messages.JobID]job.JobSummary{}
+	r := job.JobsRequest{All: true, Limit: 1000}
 	for {
-		reply, err := bus.Call[messages.JobsReply](ctx, operator, messages.Subject(site, messages.Auctioneer, messages.VerbJobs, name), r)
+		reply, err := bus.Call[job.JobsReply](ctx, operator, messages.Subject(site, messages.Auctioneer, messages.VerbJobs, name), r)
 		if err != nil {
 			return nil, err
 		}

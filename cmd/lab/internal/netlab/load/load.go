@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Config says who submits which jobs, and how often.
@@ -17,7 +18,7 @@ type Config struct {
 	// Connect connects a user; the load closes the connection.
 	Connect func(user messages.Name) (bus.Bus, error)
 	// Job returns a client's n-th submission, from 0; the load sets the key.
-	Job func(n int) messages.SubmitRequest
+	Job func(n int) job.SubmitRequest
 	// Every is the time between two submissions of a client. The clients take turns within it.
 	Every time.Duration
 	// Jobs is the number of jobs that each client submits; 0: until the load is stopped.
@@ -132,9 +133,9 @@ func (l *Load) submit(ctx context.Context, user messages.Name, b bus.Bus, n int)
 
 // Submit repeats a submission until it is answered or ctx ends. The refusal for a full disk is no answer, because the
 // disk may have room later, or another replica may lead.
-func Submit(ctx context.Context, b bus.Bus, site, user messages.Name, r messages.SubmitRequest) (messages.SubmitReply, error) {
+func Submit(ctx context.Context, b bus.Bus, site, user messages.Name, r job.SubmitRequest) (job.SubmitReply, error) {
 	for {
-		reply, err := bus.Call[messages.SubmitReply](ctx, b, messages.Subject(site, messages.Auctioneer, messages.VerbSubmit, user), r)
+		reply, err := bus.Call[job.SubmitReply](ctx, b, messages.Subject(site, messages.Auctioneer, messages.VerbSubmit, user), r)
 		if messages.KindOf(err) != messages.Exhausted {
 			return reply, err
 		}
@@ -150,7 +151,7 @@ func Submit(ctx context.Context, b bus.Bus, site, user messages.Name, r messages
 const againAfter = 50 * time.Millisecond
 
 // request returns a client's n-th submission.
-func (l *Load) request(user messages.Name, n int) messages.SubmitRequest {
+func (l *Load) request(user messages.Name, n int) job.SubmitRequest {
 	r := l.config.Job(n)
 	r.Key = fmt.Sprintf("%s-%s-%d", l.config.Prefix, user, n)
 	return r

@@ -9,6 +9,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // patience is the longest wait for something that must happen.
@@ -21,7 +22,7 @@ type counter struct {
 	refuse bool
 }
 
-func (c *counter) submit(_ context.Context, _ messages.Name, r messages.SubmitRequest) (reply messages.SubmitReply, err error) {
+func (c *counter) submit(_ context.Context, _ messages.Name, r job.SubmitRequest) (reply job.SubmitReply, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.refuse {
@@ -47,8 +48,8 @@ func site(t *testing.T) (*counter, Config) {
 	}
 	return c, Config{Site: "west", Users: []messages.Name{"alice", "bob"}, Every: time.Millisecond, Patience: patience, Prefix: "test",
 		Connect: func(user messages.Name) (bus.Bus, error) { return network.Connect(user), nil },
-		Job: func(int) messages.SubmitRequest {
-			return messages.SubmitRequest{Spec: messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Command: []string{"true"}}}}}
+		Job: func(int) job.SubmitRequest {
+			return job.SubmitRequest{Spec: job.JobSpec{Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Command: []string{"true"}}}}}
 		}}
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"github.com/candor-grid/candor/cmd/lab/internal/netlab"
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // checkWork checks the jobs that a site acknowledged. Every job must exist with its own number, have completed, and
@@ -31,7 +33,7 @@ func (m *member) checkWork(ctx context.Context) error {
 		switch job, ok := jobs[a.Job]; {
 		case !ok:
 			lost++
-		case job.State != messages.Completed || job.Done != job.Tasks:
+		case job.State != jobmsg.Completed || job.Done != job.Tasks:
 			notDone++
 		}
 	}
@@ -98,7 +100,7 @@ func (m *member) checkCharges(ctx context.Context) error {
 		charged[j.Payer] += j.Charged
 	}
 	for _, user := range users {
-		account, err := ask[messages.AccountReply](ctx, m, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: user})
+		account, err := ask[money.AccountReply](ctx, m, messages.Bank, messages.VerbAccount, money.AccountRequest{Account: user})
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,9 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/netlab/load"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // A check is only useful if it can find a fault. These tests plant the fault that each check is for.
@@ -18,26 +21,26 @@ import (
 // played is a site that the test plays. The test sets its answers.
 type played struct {
 	numbers map[string]messages.JobID
-	jobs    []messages.JobSummary
-	account messages.AccountReply
-	entries []messages.Entry
+	jobs    []job.JobSummary
+	account money.AccountReply
+	entries []money.Entry
 }
 
 // play serves a played site in memory, and returns it as a member of a trial.
 func play(t *testing.T, p *played) *member {
 	network := bus.NewMemory()
-	serve(t, network, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (reply messages.SubmitReply, err error) {
+	serve(t, network, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (reply job.SubmitReply, err error) {
 		reply.Job = p.numbers[r.Key]
 		return reply, nil
 	})
-	serve(t, network, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (reply messages.JobsReply, err error) {
+	serve(t, network, messages.Auctioneer, messages.VerbJobs, func(r job.JobsRequest) (reply job.JobsReply, err error) {
 		if !r.Active {
 			reply.Jobs = p.jobs
 		}
 		return reply, nil
 	})
-	serve(t, network, messages.Bank, messages.VerbAccount, func(messages.AccountRequest) (messages.AccountReply, error) { return p.account, nil })
-	serve(t, network, messages.Bank, messages.VerbStatement, func(messages.StatementRequest) (reply messages.StatementReply, err error) {
+	serve(t, network, messages.Bank, messages.VerbAccount, func(money.AccountRequest) (money.AccountReply, error) { return p.account, nil })
+	serve(t, network, messages.Bank, messages.VerbStatement, func(money.StatementRequest) (reply money.StatementReply, err error) {
 		reply.Entries = p.entries
 		return reply, nil
 	})
@@ -62,17 +65,17 @@ func serve[Request, Reply any](t *testing.T, network *bus.Network, actor, verb s
 	}
 }
 
-func done(id messages.JobID) messages.JobSummary {
-	return messages.JobSummary{Job: id, Account: "alice", Payer: "alice", State: messages.Completed, Tasks: 1, Done: 1, Charged: messages.Credit}
+func done(id messages.JobID) job.JobSummary {
+	return job.JobSummary{Job: id, Account: "alice", Payer: "alice", State: job.Completed, Tasks: 1, Done: 1, Charged: messages.Credit}
 }
 
 // sound returns a site that has kept all its promises.
 func sound() *played {
 	return &played{
 		numbers: map[string]messages.JobID{"k-alice-0": 1, "k-alice-1": 2},
-		jobs:    []messages.JobSummary{done(2), done(1)},
-		account: messages.AccountReply{Account: "alice", Balance: 8 * messages.Credit, Granted: 10 * messages.Credit, Spent: 2 * messages.Credit},
-		entries: []messages.Entry{{Number: 1, Change: 10 * messages.Credit}, {Number: 2, Job: 1, Change: -messages.Credit}, {Number: 3, Job: 2, Change: -messages.Credit}},
+		jobs:    []job.JobSummary{done(2), done(1)},
+		account: money.AccountReply{Account: "alice", Balance: 8 * messages.Credit, Granted: 10 * messages.Credit, Spent: 2 * messages.Credit},
+		entries: []money.Entry{{Number: 1, Change: 10 * messages.Credit}, {Number: 2, Job: 1, Change: -messages.Credit}, {Number: 3, Job: 2, Change: -messages.Credit}},
 	}
 }
 
@@ -83,7 +86,7 @@ func TestCheckWork(t *testing.T) {
 	}{
 		"nothing":                       {func(*played) {}, ""},
 		"a job that is not there":       {func(p *played) { p.jobs = p.jobs[1:] }, "1 are not there"},
-		"a job that was not run":        {func(p *played) { p.jobs[0].State, p.jobs[0].Done = messages.Failed, 0 }, "1 have not completed"},
+		"a job that was not run":        {func(p *played) { p.jobs[0].State, p.jobs[0].Done = job.Failed, 0 }, "1 have not completed"},
 		"a job with two keys":           {func(p *played) { p.numbers["k-alice-1"] = 1 }, "acknowledged for"},
 		"a key that means another then": {nil, "is now job 7"},
 	} {
@@ -133,19 +136,19 @@ func TestReadStatement(t *testing.T) {
 }
 
 func TestApart(t *testing.T) {
-	agreeing := func() []messages.PeersReply {
-		return []messages.PeersReply{
-			{Site: "west", Peers: []messages.PeerReply{{Peer: "east", Owed: 5}}},
-			{Site: "east", Peers: []messages.PeerReply{{Peer: "west", Owed: -5}}},
+	agreeing := func() []clearing.PeersReply {
+		return []clearing.PeersReply{
+			{Site: "west", Peers: []clearing.PeerReply{{Peer: "east", Owed: 5}}},
+			{Site: "east", Peers: []clearing.PeerReply{{Peer: "west", Owed: -5}}},
 		}
 	}
-	for want, plant := range map[string]func(west, east *messages.PeersReply){
-		"":                       func(_, _ *messages.PeersReply) {},
-		"west says that it owes": func(_, east *messages.PeersReply) { east.Peers[0].Owed = -4 },
-		"and that says 0":        func(_, east *messages.PeersReply) { east.Peers = nil },
-		"waits for 2 answers":    func(west, _ *messages.PeersReply) { west.Peers[0].Outstanding = 2 },
-		"dispute: \"totals\"":    func(_, east *messages.PeersReply) { east.Peers[0].Dispute = "totals" },
-		"east has a fault":       func(_, east *messages.PeersReply) { east.Fault = "refused" },
+	for want, plant := range map[string]func(west, east *clearing.PeersReply){
+		"":                       func(_, _ *clearing.PeersReply) {},
+		"west says that it owes": func(_, east *clearing.PeersReply) { east.Peers[0].Owed = -4 },
+		"and that says 0":        func(_, east *clearing.PeersReply) { east.Peers = nil },
+		"waits for 2 answers":    func(west, _ *clearing.PeersReply) { west.Peers[0].Outstanding = 2 },
+		"dispute: \"totals\"":    func(_, east *clearing.PeersReply) { east.Peers[0].Dispute = "totals" },
+		"east has a fault":       func(_, east *clearing.PeersReply) { east.Fault = "refused" },
 	} {
 		r := agreeing()
 		plant(&r[0], &r[1])
@@ -167,21 +170,21 @@ func TestThirdOfTheJobsRoams(t *testing.T) {
 
 func TestThroughputCountsOwnJobsOnly(t *testing.T) {
 	from := time.Unix(1000, 0)
-	jobs := map[messages.JobID]messages.JobSummary{}
-	add := func(after time.Duration, change func(*messages.JobSummary)) {
+	jobs := map[messages.JobID]job.JobSummary{}
+	add := func(after time.Duration, change func(*job.JobSummary)) {
 		j := done(messages.JobID(len(jobs) + 1))
 		j.Ended = messages.TimeOf(from.Add(after))
 		change(&j)
 		jobs[j.Job] = j
 	}
-	own := func(*messages.JobSummary) {}
+	own := func(*job.JobSummary) {}
 	add(0, own)
 	add(9*time.Second, own)
 	add(-time.Second, own)
 	add(10*time.Second, own)
-	add(time.Second, func(j *messages.JobSummary) { j.Away = &messages.Away{Site: "east"} })
-	add(time.Second, func(j *messages.JobSummary) { j.Visit = &messages.Visit{Home: "east", Job: 1} })
-	add(time.Second, func(j *messages.JobSummary) { j.State = messages.Failed })
+	add(time.Second, func(j *job.JobSummary) { j.Away = &job.Away{Site: "east"} })
+	add(time.Second, func(j *job.JobSummary) { j.Visit = &job.Visit{Home: "east", Job: 1} })
+	add(time.Second, func(j *job.JobSummary) { j.State = job.Failed })
 	if got := perSecond(jobs, from, from.Add(10*time.Second)); got != 0.2 {
 		t.Errorf("%v jobs a second, want 2 in 10 s", got)
 	}

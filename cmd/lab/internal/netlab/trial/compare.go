@@ -6,6 +6,9 @@ import (
 	"fmt"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // compare first waits until books and statements agree. Then it compares all other records of the sites of a
@@ -83,11 +86,11 @@ func (m *member) readStatements(ctx context.Context) (read statements, err error
 	return read, nil
 }
 
-func (m *member) readStatement(ctx context.Context, user messages.Name, jobs map[messages.JobID]messages.JobSummary, read *statements) error {
+func (m *member) readStatement(ctx context.Context, user messages.Name, jobs map[messages.JobID]job.JobSummary, read *statements) error {
 	apart := func(format string, arguments ...any) {
 		read.apart = append(read.apart, fmt.Sprintf(format, arguments...))
 	}
-	account, err := ask[messages.AccountReply](ctx, m, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: user})
+	account, err := ask[money.AccountReply](ctx, m, messages.Bank, messages.VerbAccount, money.AccountRequest{Account: user})
 	if err != nil {
 		return err
 	}
@@ -122,10 +125,10 @@ func (m *member) readStatement(ctx context.Context, user messages.Name, jobs map
 }
 
 // statement returns a user's whole statement, page by page.
-func (m *member) statement(ctx context.Context, user messages.Name) (all []messages.Entry, err error) {
-	r := messages.StatementRequest{Account: user, Limit: 1000}
+func (m *member) statement(ctx context.Context, user messages.Name) (all []money.Entry, err error) {
+	r := money.StatementRequest{Account: user, Limit: 1000}
 	for {
-		reply, err := ask[messages.StatementReply](ctx, m, messages.Bank, messages.VerbStatement, r)
+		reply, err := ask[money.StatementReply](ctx, m, messages.Bank, messages.VerbStatement, r)
 		if err != nil {
 			return nil, err
 		}
@@ -155,9 +158,9 @@ func (t *trial) awaitAgreement(ctx context.Context, all []*member) error {
 
 // disagreement asks all banks, and says where they do not agree yet.
 func disagreement(ctx context.Context, all []*member) (string, error) {
-	var replies []messages.PeersReply
+	var replies []clearing.PeersReply
 	for _, m := range all {
-		reply, err := ask[messages.PeersReply](ctx, m, messages.Bank, messages.VerbPeers, messages.Empty{})
+		reply, err := ask[clearing.PeersReply](ctx, m, messages.Bank, clearing.VerbPeers, messages.Empty{})
 		if err != nil {
 			return "", err
 		}
@@ -167,7 +170,7 @@ func disagreement(ctx context.Context, all []*member) (string, error) {
 }
 
 // apart says where banks disagree about their debts; "": they agree.
-func apart(replies []messages.PeersReply) string {
+func apart(replies []clearing.PeersReply) string {
 	owed := map[[2]messages.Name]messages.Credits{}
 	for _, r := range replies {
 		if r.Fault != "" {
@@ -195,14 +198,14 @@ func apart(replies []messages.PeersReply) string {
 func (t *trial) settleCycle(ctx context.Context, all []*member) error {
 	const cycle = 1
 	for _, m := range all {
-		if _, err := ask[messages.SignedPosition](ctx, m, messages.Bank, messages.VerbClose, messages.CloseRequest{Cycle: cycle}); err != nil {
+		if _, err := ask[clearing.SignedPosition](ctx, m, messages.Bank, clearing.VerbClose, clearing.CloseRequest{Cycle: cycle}); err != nil {
 			return err
 		}
 	}
 	if err := t.awaitAgreement(ctx, all); err != nil {
 		return err
 	}
-	report, err := ask[messages.NettingReport](ctx, all[0], messages.Bank, messages.VerbNet, messages.CycleRequest{Cycle: cycle})
+	report, err := ask[clearing.NettingReport](ctx, all[0], messages.Bank, clearing.VerbNet, clearing.CycleRequest{Cycle: cycle})
 	if err != nil {
 		return err
 	}
@@ -226,7 +229,7 @@ func (t *trial) reconcile(ctx context.Context, all []*member) error {
 			if other == m {
 				continue
 			}
-			reply, err := ask[messages.ReconcileReply](ctx, m, messages.Bank, messages.VerbReconcile, messages.ReconcileRequest{Peer: other.Name})
+			reply, err := ask[clearing.ReconcileReply](ctx, m, messages.Bank, clearing.VerbReconcile, clearing.ReconcileRequest{Peer: other.Name})
 			if err != nil {
 				return err
 			}
@@ -247,11 +250,11 @@ func (t *trial) reconcile(ctx context.Context, all []*member) error {
 func (t *trial) checkTotals(ctx context.Context, all []*member) error {
 	var balances, between, granted messages.Credits
 	for _, m := range all {
-		books, err := ask[messages.BooksReply](ctx, m, messages.Bank, messages.VerbBooks, messages.BooksRequest{})
+		books, err := ask[money.BooksReply](ctx, m, messages.Bank, messages.VerbBooks, money.BooksRequest{})
 		if err != nil {
 			return err
 		}
-		peers, err := ask[messages.PeersReply](ctx, m, messages.Bank, messages.VerbPeers, messages.Empty{})
+		peers, err := ask[clearing.PeersReply](ctx, m, messages.Bank, clearing.VerbPeers, messages.Empty{})
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/lab/internal/netlab/load"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // phases are the time that a trial of a cut measures before the cut, and the length of the cut. Both are multiples of
@@ -128,10 +129,10 @@ func (m *member) reportThroughput(ctx context.Context, victim bool, cutAt, heale
 }
 
 // perSecond returns the number of jobs of a site's users that ran there and completed, per second.
-func perSecond(jobs map[messages.JobID]messages.JobSummary, from, to time.Time) float64 {
+func perSecond(jobs map[messages.JobID]job.JobSummary, from, to time.Time) float64 {
 	n := 0
 	for _, j := range jobs {
-		if j.Away == nil && j.Visit == nil && j.State == messages.Completed && j.Ended >= messages.TimeOf(from) && j.Ended < messages.TimeOf(to) {
+		if j.Away == nil && j.Visit == nil && j.State == job.Completed && j.Ended >= messages.TimeOf(from) && j.Ended < messages.TimeOf(to) {
 			n++
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/netlab"
 	"github.com/candor-grid/candor/cmd/lab/internal/netlab/load"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // The sizes of the sites of a federation.
@@ -26,13 +28,13 @@ func joined(l *netlab.Lab) error { return l.Join(oneWay, peerLimit) }
 
 // roaming returns the jobs that a site's users submit: every third job is for one of the other
 // sites.
-func roaming(home messages.Name) func(n int) messages.SubmitRequest {
+func roaming(home messages.Name) func(n int) job.SubmitRequest {
 	return roamingTo(slices.DeleteFunc(slices.Clone(siteNames), func(name messages.Name) bool { return name == home }))
 }
 
 // roamingTo does what roaming does, for given other sites.
-func roamingTo(others []messages.Name) func(n int) messages.SubmitRequest {
-	return func(n int) messages.SubmitRequest {
+func roamingTo(others []messages.Name) func(n int) job.SubmitRequest {
+	return func(n int) job.SubmitRequest {
 		r := quick(n)
 		if n%3 == 2 {
 			r.Site = others[n/3%len(others)]
@@ -77,7 +79,7 @@ func (t *trial) awaitLinks(ctx context.Context, all []*member) error {
 			if other == m {
 				continue
 			}
-			if _, err := ask[messages.ReconcileReply](ctx, m, messages.Bank, messages.VerbReconcile, messages.ReconcileRequest{Peer: other.Name}); err != nil {
+			if _, err := ask[clearing.ReconcileReply](ctx, m, messages.Bank, clearing.VerbReconcile, clearing.ReconcileRequest{Peer: other.Name}); err != nil {
 				return fmt.Errorf("peer %s: %w", other.Name, err)
 			}
 		}

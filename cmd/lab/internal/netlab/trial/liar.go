@@ -17,6 +17,9 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/netlab/load"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // The terms of the lying site, and the amount that a user of its victim authorises for it.
@@ -52,13 +55,13 @@ type liar struct {
 	*netlab.Impostor
 	*trial
 	victim *member
-	said   []messages.SignedInstructions
-	in     messages.RunningTotal // sum of its instructions at the victim
+	said   []clearingmsg.SignedInstructions
+	in     clearingmsg.RunningTotal // sum of its instructions at the victim
 
 	mu      sync.Mutex
-	trusted *messages.PeerSubmitRequest // job that a user of the victim sent to it
-	answers bool                        // whether it answers the victim's instructions
-	out     messages.RunningTotal       // sum of the victim's instructions
+	trusted *clearingmsg.PeerSubmitRequest // job that a user of the victim sent to it
+	answers bool                           // whether it answers the victim's instructions
+	out     clearingmsg.RunningTotal       // sum of the victim's instructions
 }
 
 // lies lets a peer attack a site with its own credentials. The attack may gain at most the peer's limit, its share,
@@ -104,8 +107,8 @@ func (l *liar) terms(ctx context.Context, retire bool) error {
 		return err
 	}
 	share := liarShare
-	_, err = ask[messages.PeerReply](ctx, l.victim, messages.Bank, messages.VerbPeer,
-		messages.PeerRequest{Peer: l.Name, Keys: []string{key}, Limit: liarLimit, Share: &share, Retire: retire})
+	_, err = ask[clearingmsg.PeerReply](ctx, l.victim, messages.Bank, clearingmsg.VerbPeer,
+		clearingmsg.PeerRequest{Peer: l.Name, Keys: []string{key}, Limit: liarLimit, Share: &share, Retire: retire})
 	return err
 }
 
@@ -174,11 +177,11 @@ func (l *liar) speaksIll(ctx context.Context) error {
 // holdsOn checks that the user's credits are free soon, whether the liar charges them or not.
 func (l *liar) holdsOn(ctx context.Context) error {
 	return within(ctx, patience, func(ctx context.Context) error {
-		a, err := ask[messages.AccountReply](ctx, l.victim, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: trusting, Holds: true})
+		a, err := ask[money.AccountReply](ctx, l.victim, messages.Bank, messages.VerbAccount, money.AccountRequest{Account: trusting, Holds: true})
 		if err != nil {
 			return err
 		}
-		if len(a.Pending) == 0 || a.Pending[0].Expires > messages.TimeOf(time.Now()).Add(messages.ChargeWithin) {
+		if len(a.Pending) == 0 || a.Pending[0].Expires > messages.TimeOf(time.Now()).Add(clearingmsg.ChargeWithin) {
 			return fmt.Errorf("the holds of %s, whose job is complete: %+v", trusting, a.Pending)
 		}
 		return nil
@@ -245,18 +248,18 @@ func (l *liar) visit(ctx context.Context, n int, amount messages.Credits) error 
 }
 
 // visitWith sends the n-th job, which may cost amount.
-func (l *liar) visitWith(ctx context.Context, n int, amount messages.Credits, spec *messages.JobSpec) error {
+func (l *liar) visitWith(ctx context.Context, n int, amount messages.Credits, spec *job.JobSpec) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	job, account := messages.JobID(1_000_000+n), fmt.Sprintf("v%d", n)
-	a, err := clearing.SignAuthorisation(l.Key, messages.Authorisation{Issuer: l.Name, Peer: l.To, ID: messages.RemoteJobAuthorisation(job), Account: account, Member: account,
+	a, err := clearing.SignAuthorisation(l.Key, clearingmsg.Authorisation{Issuer: l.Name, Peer: l.To, ID: clearingmsg.RemoteJobAuthorisation(job), Account: account, Member: account,
 		Amount: amount, Issued: messages.TimeOf(time.Now()), Interval: messages.Duration(time.Hour), Margin: messages.Duration(24 * time.Hour)})
 	if err != nil {
 		return err
 	}
 	spec.Budget = amount
-	_, err = bus.Call[messages.PeerSubmitReply](ctx, l.Bus, l.Subject(messages.Auctioneer, messages.VerbPeerSubmit),
-		messages.PeerSubmitRequest{Job: job, Account: account, Spec: *spec, Authorisation: a})
+	_, err = bus.Call[clearingmsg.PeerSubmitReply](ctx, l.Bus, l.Subject(messages.Auctioneer, clearingmsg.VerbPeerSubmit),
+		clearingmsg.PeerSubmitRequest{Job: job, Account: account, Spec: *spec, Authorisation: a})
 	return err
 }
 
@@ -273,12 +276,12 @@ func (l *liar) charged(ctx context.Context) error {
 		r := quick(n)
 		r.Key = fmt.Sprintf("charged/%d", n)
 		began := time.Now()
-		reply, err := bus.Call[messages.SubmitReply](ctx, client, subject(messages.VerbSubmit), r)
+		reply, err := bus.Call[job.SubmitReply](ctx, client, subject(messages.VerbSubmit), r)
 		if err != nil {
 			return err
 		}
 		err = within(ctx, patience, func(ctx context.Context) error {
-			j, err := bus.Call[messages.JobDetail](ctx, client, subject(messages.VerbJob), messages.JobRequest{Job: reply.Job})
+			j, err := bus.Call[job.JobDetail](ctx, client, subject(messages.VerbJob), job.JobRequest{Job: reply.Job})
 			if err == nil && !j.State.Final() {
 				err = fmt.Errorf("job %d is %v", reply.Job, j.State)
 			}
@@ -296,13 +299,13 @@ func (l *liar) charged(ctx context.Context) error {
 
 // had returns the amount that the liar's accomplice has received.
 func (l *liar) had(ctx context.Context) (messages.Credits, error) {
-	a, err := ask[messages.AccountReply](ctx, l.victim, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: accomplice})
+	a, err := ask[money.AccountReply](ctx, l.victim, messages.Bank, messages.VerbAccount, money.AccountRequest{Account: accomplice})
 	return a.Balance - startingGrant, err
 }
 
 // standing returns the liar's standing at the victim's bank.
-func (l *liar) standing(ctx context.Context) (messages.PeerReply, error) {
-	all, err := ask[messages.PeersReply](ctx, l.victim, messages.Bank, messages.VerbPeers, messages.Empty{})
+func (l *liar) standing(ctx context.Context) (clearingmsg.PeerReply, error) {
+	all, err := ask[clearingmsg.PeersReply](ctx, l.victim, messages.Bank, clearingmsg.VerbPeers, messages.Empty{})
 	for _, p := range all.Peers {
 		if p.Peer == l.Name {
 			return p, err
@@ -311,7 +314,7 @@ func (l *liar) standing(ctx context.Context) (messages.PeerReply, error) {
 	if err == nil {
 		err = messages.Errorf(messages.NotFound, "%s is no peer of %s", l.Name, l.victim.Name)
 	}
-	return messages.PeerReply{}, err
+	return clearingmsg.PeerReply{}, err
 }
 
 // bound checks in the books that the liar costs no more than its terms allow.
@@ -320,7 +323,7 @@ func (l *liar) bound(ctx context.Context, step string) error {
 	if err != nil {
 		return err
 	}
-	user, err := ask[messages.AccountReply](ctx, l.victim, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: trusting})
+	user, err := ask[money.AccountReply](ctx, l.victim, messages.Bank, messages.VerbAccount, money.AccountRequest{Account: trusting})
 	if err != nil {
 		return err
 	}

@@ -9,34 +9,38 @@ import (
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 func (l *liar) listen() error {
 	return errors.Join(
 		l.Answer(messages.Bank, map[string]bus.Handler{
-			messages.VerbInstruct: bus.Handle(messages.VerbInstruct, l.instructed),
-			messages.VerbPosition: bus.Handle(messages.VerbPosition, l.position),
+			clearingmsg.VerbInstruct: bus.Handle(clearingmsg.VerbInstruct, l.instructed),
+			clearingmsg.VerbPosition: bus.Handle(clearingmsg.VerbPosition, l.position),
 		}),
 		l.Answer(messages.Auctioneer, map[string]bus.Handler{
-			messages.VerbPeerSubmit: bus.Handle(messages.VerbPeerSubmit, l.submitted),
-			messages.VerbPeerQuote:  bus.Handle(messages.VerbPeerQuote, l.quoted),
-			messages.VerbPeerJob:    bus.Handle(messages.VerbPeerJob, l.job),
-			messages.VerbPeerWhy:    bus.Handle(messages.VerbPeerWhy, l.why),
+			clearingmsg.VerbPeerSubmit: bus.Handle(clearingmsg.VerbPeerSubmit, l.submitted),
+			clearingmsg.VerbPeerQuote:  bus.Handle(clearingmsg.VerbPeerQuote, l.quoted),
+			clearingmsg.VerbPeerJob:    bus.Handle(clearingmsg.VerbPeerJob, l.job),
+			clearingmsg.VerbPeerWhy:    bus.Handle(clearingmsg.VerbPeerWhy, l.why),
 		}))
 }
 
 // instructed answers that it has carried out the victim's instructions, unless the liar is silent.
-func (l *liar) instructed(_ context.Context, _ messages.Name, signed messages.SignedInstructions) (messages.SignedReceipt, error) {
+func (l *liar) instructed(_ context.Context, _ messages.Name, signed clearingmsg.SignedInstructions) (clearingmsg.SignedReceipt, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := &signed.Instructions
 	if !l.answers {
-		return messages.SignedReceipt{}, messages.Errorf(messages.Unavailable, "not now %s", ill)
+		return clearingmsg.SignedReceipt{}, messages.Errorf(messages.Unavailable, "not now %s", ill)
 	}
-	r := messages.Receipt{From: l.Name, To: l.To, First: l.out.Number + 1, Outcomes: []messages.TransferResult{}, At: messages.TimeOf(time.Now())}
+	r := clearingmsg.Receipt{From: l.Name, To: l.To, First: l.out.Number + 1, Outcomes: []money.TransferResult{}, At: messages.TimeOf(time.Now())}
 	for n := r.First; n < m.First+uint64(len(m.List)); n++ {
 		i := &m.List[n-m.First]
-		o := messages.TransferResult{Amount: i.Amount}
+		o := money.TransferResult{Amount: i.Amount}
 		r.Outcomes, l.out = append(r.Outcomes, o), clearing.After(l.out, i, &o)
 	}
 	r.Total = l.out
@@ -44,9 +48,9 @@ func (l *liar) instructed(_ context.Context, _ messages.Name, signed messages.Si
 }
 
 // position returns a position in a cycle: the liar has paid more credits than exist, to sites with impossible names.
-func (l *liar) position(_ context.Context, _ messages.Name, r messages.CycleRequest) (messages.SignedPosition, error) {
-	return clearing.SignPosition(l.Key, messages.Position{Site: l.Name, Cycle: r.Cycle, Complete: true, Net: math.MinInt64, At: math.MaxInt64,
-		Legs: []messages.Leg{{Peer: l.To, Paid: math.MaxInt64, Received: math.MinInt64, Volume: math.MaxInt64, Final: true}, {Peer: ill, Paid: math.MinInt64}}})
+func (l *liar) position(_ context.Context, _ messages.Name, r clearingmsg.CycleRequest) (clearingmsg.SignedPosition, error) {
+	return clearing.SignPosition(l.Key, clearingmsg.Position{Site: l.Name, Cycle: r.Cycle, Complete: true, Net: math.MinInt64, At: math.MaxInt64,
+		Legs: []clearingmsg.Leg{{Peer: l.To, Paid: math.MaxInt64, Received: math.MinInt64, Volume: math.MaxInt64, Final: true}, {Peer: ill, Paid: math.MinInt64}}})
 }
 
 // Texts and numbers that are invalid for a terminal, for JSON or for a job.
@@ -56,12 +60,12 @@ const (
 )
 
 // summary returns the liar's statement about a job: it is complete. There is no charge yet.
-func summary(id messages.JobID) messages.JobSummary {
-	return messages.JobSummary{Job: id, Account: ill, Name: ill, Market: ill, State: messages.Completed, Reason: ill, Message: ill, Payer: ill,
+func summary(id messages.JobID) job.JobSummary {
+	return job.JobSummary{Job: id, Account: ill, Name: ill, Market: ill, State: job.Completed, Reason: ill, Message: ill, Payer: ill,
 		Submitted: math.MinInt64, Started: math.MaxInt64, Charged: math.MaxInt64, Tasks: math.MaxInt, Running: math.MaxInt, Done: math.MinInt}
 }
 
-func (l *liar) submitted(_ context.Context, _ messages.Name, r messages.PeerSubmitRequest) (messages.PeerSubmitReply, error) {
+func (l *liar) submitted(_ context.Context, _ messages.Name, r clearingmsg.PeerSubmitRequest) (clearingmsg.PeerSubmitReply, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.trusted == nil {
@@ -69,25 +73,25 @@ func (l *liar) submitted(_ context.Context, _ messages.Name, r messages.PeerSubm
 	}
 	if r.Job != l.trusted.Job {
 		l.breaks("job %d was sent to %s, which offered to complete it in 1970", r.Job, l.Name)
-		return messages.PeerSubmitReply{}, messages.Errorf(messages.Invalid, "%s", ill)
+		return clearingmsg.PeerSubmitReply{}, messages.Errorf(messages.Invalid, "%s", ill)
 	}
-	return messages.PeerSubmitReply{Job: summary(r.Job)}, nil
+	return clearingmsg.PeerSubmitReply{Job: summary(r.Job)}, nil
 }
 
 // quoted returns three offers: one that ends in 1970 for free, one without numbers, and one that ends much later.
-func (l *liar) quoted(context.Context, messages.Name, messages.PeerQuoteRequest) (messages.PeerQuoteReply, error) {
-	return messages.PeerQuoteReply{Offers: []messages.Offer{
+func (l *liar) quoted(context.Context, messages.Name, clearingmsg.PeerQuoteRequest) (clearingmsg.PeerQuoteReply, error) {
+	return clearingmsg.PeerQuoteReply{Offers: []clearingmsg.Offer{
 		{Site: l.Name, Market: "main", Mechanism: ill, Completion: 1, Basis: ill},
 		{Site: l.Name, Market: ill, Completion: math.MaxInt64, Price: math.MinInt64, Value: math.NaN()},
 		{Site: l.Name, Market: "late", Mechanism: ill, Completion: late, Low: math.MinInt64, High: math.MaxInt64, Price: messages.Credit, Basis: ill, Contract: ill, Value: math.Inf(1)},
 	}}, nil
 }
 
-func (l *liar) job(_ context.Context, _ messages.Name, r messages.JobRequest) (messages.JobDetail, error) {
-	return messages.JobDetail{JobSummary: summary(r.Job)}, nil
+func (l *liar) job(_ context.Context, _ messages.Name, r job.JobRequest) (job.JobDetail, error) {
+	return job.JobDetail{JobSummary: summary(r.Job)}, nil
 }
 
-func (l *liar) why(_ context.Context, _ messages.Name, r messages.JobRequest) (messages.WhyReply, error) {
-	return messages.WhyReply{Job: r.Job, Reason: ill, Message: ill, Change: []string{ill, ill},
-		Shares: []messages.ClassShare{{Class: ill}}, Prices: []messages.ClassPrice{{Class: ill}}}, nil
+func (l *liar) why(_ context.Context, _ messages.Name, r job.JobRequest) (market.WhyReply, error) {
+	return market.WhyReply{Job: r.Job, Reason: ill, Message: ill, Change: []string{ill, ill},
+		Shares: []job.ClassShare{{Class: ill}}, Prices: []market.ClassPrice{{Class: ill}}}, nil
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/netlab"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // firstBidder is the number of the liar's first job in the batch queue.
@@ -20,9 +22,9 @@ const firstBidder = 500_000
 // they may be charged. They are cancelled and submitted again. Each must owe at most its authorisation, once. Nobody
 // may be paid for them. A job of an honest user in the same queue must cost at most its budget.
 func (l *liar) queues(ctx context.Context) error {
-	bid := func(value, delay messages.Credits, command ...string) *messages.JobSpec {
-		return &messages.JobSpec{Name: "bid", Market: netlab.QueueMarket, Value: value, Delay: delay, Length: messages.Duration(5 * time.Second),
-			Stages: []messages.Stage{{Name: "main", Attempts: 3, Class: netlab.QueueMarket, Command: command}}}
+	bid := func(value, delay messages.Credits, command ...string) *job.JobSpec {
+		return &job.JobSpec{Name: "bid", Market: netlab.QueueMarket, Value: value, Delay: delay, Length: messages.Duration(5 * time.Second),
+			Stages: []job.Stage{{Name: "main", Attempts: 3, Class: netlab.QueueMarket, Command: command}}}
 	}
 	const authorised = messages.Credit / 4
 	if err := l.visitWith(ctx, firstBidder, authorised, bid(2*authorised, 0, "true")); messages.KindOf(err) != messages.Invalid {
@@ -46,7 +48,7 @@ func (l *liar) queues(ctx context.Context) error {
 	subject := func(verb string) string { return messages.Subject(l.victim.Name, messages.Auctioneer, verb, users[2]) }
 	own := bid(messages.Credit, messages.Credit/100, "true")
 	own.Budget = messages.Credit
-	reply, err := bus.Call[messages.SubmitReply](ctx, client, subject(messages.VerbSubmit), messages.SubmitRequest{Key: "queued", Spec: *own})
+	reply, err := bus.Call[job.SubmitReply](ctx, client, subject(messages.VerbSubmit), job.SubmitRequest{Key: "queued", Spec: *own})
 	if err != nil {
 		return err
 	}
@@ -55,18 +57,18 @@ func (l *liar) queues(ctx context.Context) error {
 			l.breaks("another job under a number that was used: %v", err)
 		}
 		for range 10 {
-			_, _ = bus.Call[messages.CancelReply](ctx, l.Bus, l.Subject(messages.Auctioneer, messages.VerbPeerCancel), messages.JobRequest{Job: messages.JobID(1_000_000 + firstBidder + 1 + n)})
+			_, _ = bus.Call[job.CancelReply](ctx, l.Bus, l.Subject(messages.Auctioneer, clearing.VerbPeerCancel), job.JobRequest{Job: messages.JobID(1_000_000 + firstBidder + 1 + n)})
 		}
 	}
 	return within(ctx, patience, func(ctx context.Context) error {
-		j, err := bus.Call[messages.JobDetail](ctx, client, subject(messages.VerbJob), messages.JobRequest{Job: reply.Job})
+		j, err := bus.Call[job.JobDetail](ctx, client, subject(messages.VerbJob), job.JobRequest{Job: reply.Job})
 		if err != nil || !j.State.Final() {
 			return fmt.Errorf("job %d in the queue of the liar's visitors: %v, %w", reply.Job, j.State, err)
 		}
 		if j.Charged > own.Budget {
 			l.breaks("a job in the queue of the liar's visitors costs %v of a budget of %v", j.Charged, own.Budget)
 		}
-		jobs, err := ask[messages.JobsReply](ctx, l.victim, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true, Limit: 1000})
+		jobs, err := ask[job.JobsReply](ctx, l.victim, messages.Auctioneer, messages.VerbJobs, job.JobsRequest{All: true, Limit: 1000})
 		if err != nil {
 			return err
 		}
@@ -75,7 +77,7 @@ func (l *liar) queues(ctx context.Context) error {
 			if v.Visit == nil || v.Visit.Job <= 1_000_000+firstBidder || v.Visit.Job > 1_000_000+firstBidder+ghosts {
 				continue
 			}
-			if taken++; v.State == messages.Settling || !v.State.Final() {
+			if taken++; v.State == job.Settling || !v.State.Final() {
 				return fmt.Errorf("visiting job %v is %v", v.Visit, v.State)
 			}
 			if v.Charged < 0 || v.Charged > authorised {
@@ -102,7 +104,7 @@ func (l *liar) floodsQuotes(ctx context.Context) error {
 			r := quick(n)
 			r.Key = fmt.Sprintf("%s/%d", key, n)
 			began := time.Now()
-			if _, err := bus.Call[messages.SubmitReply](ctx, client, messages.Subject(l.victim.Name, messages.Auctioneer, messages.VerbSubmit, users[2]), r); err != nil {
+			if _, err := bus.Call[job.SubmitReply](ctx, client, messages.Subject(l.victim.Name, messages.Auctioneer, messages.VerbSubmit, users[2]), r); err != nil {
 				return nil, err
 			}
 			took = append(took, time.Since(began))
@@ -127,8 +129,8 @@ func (l *liar) floodsQuotes(ctx context.Context) error {
 				once, cancel := context.WithTimeout(flood, answerWithin)
 				spec := quick(n).Spec
 				asked.Add(1)
-				if _, err := bus.Call[messages.PeerQuoteReply](once, l.Bus, l.Subject(messages.Auctioneer, messages.VerbPeerQuote),
-					messages.PeerQuoteRequest{Account: fmt.Sprintf("v%d", n), Spec: spec}); err == nil {
+				if _, err := bus.Call[clearing.PeerQuoteReply](once, l.Bus, l.Subject(messages.Auctioneer, clearing.VerbPeerQuote),
+					clearing.PeerQuoteRequest{Account: fmt.Sprintf("v%d", n), Spec: spec}); err == nil {
 					answered.Add(1)
 				}
 				cancel()

@@ -13,6 +13,8 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/netlab"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	clearingmsg "github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // answerWithin is the longest time that the liar waits for an answer, and repeats a request that is refused for a
@@ -20,15 +22,15 @@ import (
 const answerWithin = 3 * time.Second
 
 // send sends instructions to the bank of the victim.
-func (l *liar) send(ctx context.Context, signed messages.SignedInstructions) (r messages.SignedReceipt, err error) {
+func (l *liar) send(ctx context.Context, signed clearingmsg.SignedInstructions) (r clearingmsg.SignedReceipt, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	return bus.Call[messages.SignedReceipt](ctx, l.Bus, l.Subject(messages.Bank, messages.VerbInstruct), signed)
+	return bus.Call[clearingmsg.SignedReceipt](ctx, l.Bus, l.Subject(messages.Bank, clearingmsg.VerbInstruct), signed)
 }
 
 // says signs instructions with numbers and a running total that the liar chooses.
-func (l *liar) says(ctx context.Context, first uint64, known messages.RunningTotal, list ...messages.Instruction) ([]messages.TransferResult, error) {
-	signed, err := clearing.SignInstructions(l.Key, messages.Instructions{From: l.Name, To: l.To, First: first, List: list, Known: known, At: messages.TimeOf(time.Now())})
+func (l *liar) says(ctx context.Context, first uint64, known clearingmsg.RunningTotal, list ...clearingmsg.Instruction) ([]money.TransferResult, error) {
+	signed, err := clearing.SignInstructions(l.Key, clearingmsg.Instructions{From: l.Name, To: l.To, First: first, List: list, Known: known, At: messages.TimeOf(time.Now())})
 	if err != nil {
 		return nil, err
 	}
@@ -41,12 +43,12 @@ func (l *liar) says(ctx context.Context, first uint64, known messages.RunningTot
 }
 
 // next sends instructions with the next numbers.
-func (l *liar) next(ctx context.Context, list ...messages.Instruction) ([]messages.TransferResult, error) {
+func (l *liar) next(ctx context.Context, list ...clearingmsg.Instruction) ([]money.TransferResult, error) {
 	return l.says(ctx, l.in.Number+1, l.in, list...)
 }
 
 // refused checks that instructions moved no credits.
-func (l *liar) refused(what string, outcomes []messages.TransferResult, err error) {
+func (l *liar) refused(what string, outcomes []money.TransferResult, err error) {
 	for _, o := range outcomes {
 		if err == nil && o.Amount != 0 {
 			l.breaks("%s %s, and moved %v", l.Name, what, o.Amount)
@@ -54,8 +56,8 @@ func (l *liar) refused(what string, outcomes []messages.TransferResult, err erro
 	}
 }
 
-func pays(amount messages.Credits) messages.Instruction {
-	return messages.Instruction{Kind: messages.InstructPay, Account: accomplice, Amount: amount}
+func pays(amount messages.Credits) clearingmsg.Instruction {
+	return clearingmsg.Instruction{Kind: clearingmsg.InstructPay, Account: accomplice, Amount: amount}
 }
 
 // overcharges charges a user's authorisation above its amount, and then its amount twice. It also charges the
@@ -70,8 +72,8 @@ func (l *liar) overcharges(ctx context.Context) error {
 	if id == "" {
 		return errors.New("no job came to it")
 	}
-	charge := func(id string, amount messages.Credits) messages.Instruction {
-		return messages.Instruction{Kind: messages.InstructCharge, ID: id, Amount: amount}
+	charge := func(id string, amount messages.Credits) clearingmsg.Instruction {
+		return clearingmsg.Instruction{Kind: clearingmsg.InstructCharge, ID: id, Amount: amount}
 	}
 	outcomes, err := l.next(ctx, charge(id, 2*liarBudget))
 	l.refused("charges more than was authorised", outcomes, err)
@@ -80,7 +82,7 @@ func (l *liar) overcharges(ctx context.Context) error {
 	}
 	outcomes, err = l.next(ctx, charge(id, liarBudget))
 	l.refused("charges twice", outcomes, err)
-	outcomes, err = l.next(ctx, charge(messages.RemoteJobAuthorisation(2), messages.Credit), charge("alice/1", messages.Credit))
+	outcomes, err = l.next(ctx, charge(clearingmsg.RemoteJobAuthorisation(2), messages.Credit), charge("alice/1", messages.Credit))
 	l.refused("charges what it was not authorised to", outcomes, err)
 	return nil
 }
@@ -96,7 +98,7 @@ func (l *liar) settlesAlone(ctx context.Context) error {
 				return err
 			}
 		}
-		if _, err := l.next(ctx, messages.Instruction{Kind: messages.InstructSettle, Cycle: cycle + 1, Amount: 2 * liarLimit}); err != nil {
+		if _, err := l.next(ctx, clearingmsg.Instruction{Kind: clearingmsg.InstructSettle, Cycle: cycle + 1, Amount: 2 * liarLimit}); err != nil {
 			return err
 		}
 	}
@@ -118,7 +120,7 @@ func (l *liar) othersSettle(ctx context.Context, all []*member) error {
 		return err
 	}
 	for _, m := range all {
-		if _, err := ask[messages.SignedPosition](ctx, m, messages.Bank, messages.VerbClose, messages.CloseRequest{Cycle: 1}); err != nil {
+		if _, err := ask[clearingmsg.SignedPosition](ctx, m, messages.Bank, clearingmsg.VerbClose, clearingmsg.CloseRequest{Cycle: 1}); err != nil {
 			return err
 		}
 	}
@@ -127,13 +129,13 @@ func (l *liar) othersSettle(ctx context.Context, all []*member) error {
 			return err
 		}
 	}
-	net, err := ask[messages.NettingReport](ctx, l.victim, messages.Bank, messages.VerbNet, messages.CycleRequest{})
-	if err != nil || len(net.Payments) > 1 || slices.ContainsFunc(net.Positions, func(p messages.Position) bool { return p.Site == l.Name }) {
+	net, err := ask[clearingmsg.NettingReport](ctx, l.victim, messages.Bank, clearingmsg.VerbNet, clearingmsg.CycleRequest{})
+	if err != nil || len(net.Payments) > 1 || slices.ContainsFunc(net.Positions, func(p clearingmsg.Position) bool { return p.Site == l.Name }) {
 		l.breaks("the report of the cycle takes what %s says: %+v, %v", l.Name, net, err)
 	}
 	return everyone(all, func(m *member) error {
 		return within(ctx, patience, func(ctx context.Context) error {
-			p, err := ask[messages.SignedPosition](ctx, m, messages.Bank, messages.VerbClose, messages.CloseRequest{})
+			p, err := ask[clearingmsg.SignedPosition](ctx, m, messages.Bank, clearingmsg.VerbClose, clearingmsg.CloseRequest{})
 			if err != nil {
 				return err
 			}
@@ -150,7 +152,7 @@ func (l *liar) othersSettle(ctx context.Context, all []*member) error {
 // paid waits until a site has both payments between the honest sites.
 func (l *liar) paid(ctx context.Context, m *member) error {
 	return within(ctx, patience, func(ctx context.Context) error {
-		peers, err := ask[messages.PeersReply](ctx, m, messages.Bank, messages.VerbPeers, messages.Empty{})
+		peers, err := ask[clearingmsg.PeersReply](ctx, m, messages.Bank, clearingmsg.VerbPeers, messages.Empty{})
 		for _, p := range peers.Peers {
 			if volume := p.Sent.Volume + p.Received.Volume; err == nil && p.Peer != l.Name && volume < remitted[0]+remitted[1] {
 				err = fmt.Errorf("%s and %s have exchanged %v", m.Name, p.Peer, volume)
@@ -182,13 +184,13 @@ func (l *liar) forges(ctx context.Context) error {
 	ahead.Number += 7
 	owed := l.in
 	owed.Owed -= liarLimit
-	for what, say := range map[string]func() ([]messages.TransferResult, error){
-		"leaves numbers out":                func() ([]messages.TransferResult, error) { return l.says(ctx, l.in.Number+1000, l.in, pays(1)) },
-		"uses the number 2^63":              func() ([]messages.TransferResult, error) { return l.says(ctx, 1<<63, l.in, pays(1)) },
-		"uses the number 0":                 func() ([]messages.TransferResult, error) { return l.says(ctx, 0, l.in, pays(1)) },
-		"has an answer that nobody gave":    func() ([]messages.TransferResult, error) { return l.says(ctx, l.in.Number+1, ahead, pays(1)) },
-		"has another total":                 func() ([]messages.TransferResult, error) { return l.says(ctx, l.in.Number+1, owed, pays(1)) },
-		"gives an old number other content": func() ([]messages.TransferResult, error) { return l.says(ctx, l.in.Number, l.in, pays(2), pays(2)) },
+	for what, say := range map[string]func() ([]money.TransferResult, error){
+		"leaves numbers out":                func() ([]money.TransferResult, error) { return l.says(ctx, l.in.Number+1000, l.in, pays(1)) },
+		"uses the number 2^63":              func() ([]money.TransferResult, error) { return l.says(ctx, 1<<63, l.in, pays(1)) },
+		"uses the number 0":                 func() ([]money.TransferResult, error) { return l.says(ctx, 0, l.in, pays(1)) },
+		"has an answer that nobody gave":    func() ([]money.TransferResult, error) { return l.says(ctx, l.in.Number+1, ahead, pays(1)) },
+		"has another total":                 func() ([]money.TransferResult, error) { return l.says(ctx, l.in.Number+1, owed, pays(1)) },
+		"gives an old number other content": func() ([]money.TransferResult, error) { return l.says(ctx, l.in.Number, l.in, pays(2), pays(2)) },
 	} {
 		outcomes, err := say()
 		l.refused(what, outcomes, err)
@@ -200,7 +202,7 @@ func (l *liar) forges(ctx context.Context) error {
 	if err == nil && p.Dispute == "" {
 		l.breaks("%s notes no dispute with %s", l.victim.Name, l.Name)
 	}
-	outcomes, sent := l.next(ctx, pays(1), messages.Instruction{Kind: messages.InstructSettle, Cycle: 30, Amount: liarLimit})
+	outcomes, sent := l.next(ctx, pays(1), clearingmsg.Instruction{Kind: clearingmsg.InstructSettle, Cycle: 30, Amount: liarLimit})
 	l.refused("pays and settles during a dispute", outcomes, sent)
 	return err
 }
@@ -229,10 +231,10 @@ func (l *liar) signsOld(ctx context.Context) error {
 
 // leaves announces that it parts, and then pays and settles once more.
 func (l *liar) leaves(ctx context.Context) error {
-	if _, err := l.next(ctx, messages.Instruction{Kind: messages.InstructPart}); err != nil {
+	if _, err := l.next(ctx, clearingmsg.Instruction{Kind: clearingmsg.InstructPart}); err != nil {
 		return err
 	}
-	outcomes, err := l.next(ctx, pays(2*liarLimit), messages.Instruction{Kind: messages.InstructSettle, Cycle: 31, Amount: liarLimit})
+	outcomes, err := l.next(ctx, pays(2*liarLimit), clearingmsg.Instruction{Kind: clearingmsg.InstructSettle, Cycle: 31, Amount: liarLimit})
 	l.refused("pays and settles after it has parted", outcomes, err)
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/netlab/load"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // The roles of the three racks in the trial of links.
@@ -94,9 +95,9 @@ func (m *member) sever(ctx context.Context, l link, prefix, dir string) error {
 	if err != nil {
 		return err
 	}
-	noted := func(int) messages.SubmitRequest {
-		return messages.SubmitRequest{Spec: messages.JobSpec{Name: "noted", Budget: messages.Credit, Dir: dir,
-			Stages: []messages.Stage{{Name: "main", Attempts: 3, Class: "map", Script: "echo $CANDOR_JOB >> ran; sleep 1"}}}}
+	noted := func(int) job.SubmitRequest {
+		return job.SubmitRequest{Spec: job.JobSpec{Name: "noted", Budget: messages.Credit, Dir: dir,
+			Stages: []job.Stage{{Name: "main", Attempts: 3, Class: "map", Script: "echo $CANDOR_JOB >> ran; sleep 1"}}}}
 	}
 	c := load.Config{Users: users, Job: noted, Every: 500 * time.Millisecond, Prefix: prefix, Site: m.Name, Patience: linkCut + patience,
 		Connect: func(user messages.Name) (bus.Bus, error) {
@@ -214,7 +215,7 @@ func (m *member) checkOnce(ctx context.Context, acks map[messages.JobID]string, 
 		}
 	}
 	for id, key := range acks {
-		if jobs[id].State != messages.Completed || runs[id.String()] == 0 {
+		if jobs[id].State != job.Completed || runs[id.String()] == 0 {
 			t.breaks("submission %s was acknowledged as job %v, which is %v, and ran %d times", key, id, jobs[id].State, runs[id.String()])
 		}
 	}

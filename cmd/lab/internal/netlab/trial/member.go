@@ -10,6 +10,7 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // member is a site in a trial, with its operator and its users.
@@ -54,7 +55,7 @@ func ask[Reply any](ctx context.Context, m *member, actor, verb string, request 
 }
 
 // jobs lists all jobs of the site.
-func (m *member) jobs(ctx context.Context) (map[messages.JobID]messages.JobSummary, error) {
+func (m *member) jobs(ctx context.Context) (map[messages.JobID]job.JobSummary, error) {
 	return load.Jobs(ctx, m.operator, m.Name, netlab.Operator)
 }
 
@@ -75,7 +76,7 @@ func within(ctx context.Context, d time.Duration, look func(context.Context) err
 // settle waits until every job of the site has ended.
 func (m *member) settle(ctx context.Context) error {
 	return within(ctx, finishWithin, func(ctx context.Context) error {
-		active, err := ask[messages.JobsReply](ctx, m, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true, Active: true, Limit: 1})
+		active, err := ask[job.JobsReply](ctx, m, messages.Auctioneer, messages.VerbJobs, job.JobsRequest{All: true, Active: true, Limit: 1})
 		if err == nil && len(active.Jobs) > 0 {
 			err = fmt.Errorf("jobs of %s are still active, such as %+v", m.Name, active.Jobs)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/netlab/load"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 // The promises about quotes.
@@ -56,12 +57,12 @@ type asker struct {
 	home messages.Name
 }
 
-func (q *asker) ask(ctx context.Context, within time.Duration) (messages.OffersReply, time.Duration, error) {
+func (q *asker) ask(ctx context.Context, within time.Duration) (clearing.OffersReply, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	began := time.Now()
-	reply, err := bus.Call[messages.OffersReply](ctx, q.bus, messages.Subject(q.home, messages.Auctioneer, messages.VerbOffers, "alice"),
-		messages.OffersRequest{Spec: quick(0).Spec, Within: messages.Duration(within)})
+	reply, err := bus.Call[clearing.OffersReply](ctx, q.bus, messages.Subject(q.home, messages.Auctioneer, clearing.VerbOffers, "alice"),
+		clearing.OffersRequest{Spec: quick(0).Spec, Within: messages.Duration(within)})
 	return reply, time.Since(began), err
 }
 
@@ -111,7 +112,7 @@ func (q *asker) silent(ctx context.Context, n int, site messages.Name) error {
 // slack is the additional time for a busy machine.
 const slack = 100 * time.Millisecond
 
-func offering(reply *messages.OffersReply) (sites []messages.Name) {
+func offering(reply *clearing.OffersReply) (sites []messages.Name) {
 	for _, o := range reply.Offers {
 		sites = append(sites, o.Site)
 	}
@@ -120,7 +121,7 @@ func offering(reply *messages.OffersReply) (sites []messages.Name) {
 }
 
 // named returns the sites without an offer in a reply.
-func named(reply *messages.OffersReply) (sites []messages.Name) {
+func named(reply *clearing.OffersReply) (sites []messages.Name) {
 	for _, s := range reply.Silent {
 		sites = append(sites, s.Site)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/netlab/load"
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/clearing"
 )
 
 // acksOfPhase is the number of submissions that each site acknowledges before the backup, and again after it.
@@ -135,9 +136,9 @@ func (t *trial) putBackup(ctx context.Context, m *member, backup string) error {
 
 // books compares the books of this site with those of a peer. The keys of the result are the sites that sent the
 // instructions.
-func (m *member) books(ctx context.Context, peer *member) (map[messages.Name]messages.ReconciledBook, error) {
-	reply, err := ask[messages.ReconcileReply](ctx, m, messages.Bank, messages.VerbReconcile, messages.ReconcileRequest{Peer: peer.Name})
-	books := map[messages.Name]messages.ReconciledBook{}
+func (m *member) books(ctx context.Context, peer *member) (map[messages.Name]clearing.ReconciledBook, error) {
+	reply, err := ask[clearing.ReconcileReply](ctx, m, messages.Bank, clearing.VerbReconcile, clearing.ReconcileRequest{Peer: peer.Name})
+	books := map[messages.Name]clearing.ReconciledBook{}
 	for _, b := range reply.Books {
 		books[b.Sender] = b
 	}
@@ -146,7 +147,7 @@ func (m *member) books(ctx context.Context, peer *member) (map[messages.Name]mes
 
 // checkLost checks that both banks count each instruction that a restored site lost, in both directions, and that
 // candor peer reconcile fails.
-func (t *trial) checkLost(ctx context.Context, restored, peer *member, old, last map[messages.Name]messages.ReconciledBook) error {
+func (t *trial) checkLost(ctx context.Context, restored, peer *member, old, last map[messages.Name]clearing.ReconciledBook) error {
 	here, err := restored.books(ctx, peer)
 	if err != nil {
 		return err

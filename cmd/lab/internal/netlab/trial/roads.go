@@ -8,6 +8,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/netlab"
 	"github.com/candor-grid/candor/cmd/lab/internal/netlab/load"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // Users who pay users of the other site, in trials of two sites. They submit no jobs.
@@ -87,7 +88,7 @@ func (t *trial) remit(ctx context.Context, all []*member) error {
 // arrived checks that each payment was made and received once.
 func (t *trial) arrived(ctx context.Context, all []*member, times int) error {
 	for i, m := range all {
-		account, err := ask[messages.AccountReply](ctx, m, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: remitter})
+		account, err := ask[money.AccountReply](ctx, m, messages.Bank, messages.VerbAccount, money.AccountRequest{Account: remitter})
 		if err != nil {
 			return err
 		}

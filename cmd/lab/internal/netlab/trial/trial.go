@@ -13,6 +13,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/lab/internal/netlab"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Options configure a trial.
@@ -197,7 +198,7 @@ func plan(name messages.Name, federation bool) netlab.Plan {
 }
 
 // quick returns a job of one short task.
-func quick(int) messages.SubmitRequest {
-	return messages.SubmitRequest{Spec: messages.JobSpec{Name: "quick", Budget: messages.Credit,
-		Stages: []messages.Stage{{Name: "main", Attempts: 3, Class: "map", Command: []string{"true"}}}}}
+func quick(int) job.SubmitRequest {
+	return job.SubmitRequest{Spec: job.JobSpec{Name: "quick", Budget: messages.Credit,
+		Stages: []job.Stage{{Name: "main", Attempts: 3, Class: "map", Command: []string{"true"}}}}}
 }

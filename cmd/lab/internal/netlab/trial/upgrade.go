@@ -11,6 +11,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/netlab"
 	"github.com/candor-grid/candor/cmd/lab/internal/netlab/load"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // upgrade replaces the binary on the hosts of a site one by one, while users submit. Every node has a task that runs
@@ -113,16 +114,16 @@ func (m *member) startLong(ctx context.Context, dir string) (*longJob, error) {
 		return nil, err
 	}
 	defer alice.Close()
-	reply, err := load.Submit(ctx, alice, m.Name, "alice", messages.SubmitRequest{Key: "long", Spec: messages.JobSpec{
+	reply, err := load.Submit(ctx, alice, m.Name, "alice", job.SubmitRequest{Key: "long", Spec: job.JobSpec{
 		Name: "long", Budget: messages.Credit, Dir: dir,
-		Stages: []messages.Stage{{Name: "main", Attempts: 3, Class: "map", Tasks: long.tasks, Script: "while [ ! -e end ]; do sleep 0.2; done"}},
+		Stages: []job.Stage{{Name: "main", Attempts: 3, Class: "map", Tasks: long.tasks, Script: "while [ ! -e end ]; do sleep 0.2; done"}},
 	}})
 	if err != nil {
 		return nil, err
 	}
 	long.job = reply.Job
 	err = within(ctx, patience, func(ctx context.Context) error {
-		job, err := ask[messages.JobDetail](ctx, m, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: long.job})
+		job, err := ask[job.JobDetail](ctx, m, messages.Auctioneer, messages.VerbJob, job.JobRequest{Job: long.job})
 		if err == nil && job.Running < long.tasks {
 			err = fmt.Errorf("%d of %d long tasks run", job.Running, long.tasks)
 		}
@@ -152,7 +153,7 @@ func (m *member) endLong(ctx context.Context, l *longJob) error {
 	if err := m.settle(ctx); err != nil {
 		return err
 	}
-	reply, err := ask[messages.TasksReply](ctx, m, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: l.job, Limit: l.tasks})
+	reply, err := ask[job.TasksReply](ctx, m, messages.Auctioneer, messages.VerbTasks, job.TasksRequest{Job: l.job, Limit: l.tasks})
 	if err != nil {
 		return err
 	}

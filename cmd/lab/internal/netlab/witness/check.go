@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // Check checks the site after a round. No job may be running. An error means that the check was not possible.
@@ -33,10 +35,10 @@ func (w *Witness) Check(ctx context.Context) error {
 func closing(f *os.File, err error) error { return errors.Join(err, f.Close()) }
 
 // statement reads the new part of an account's statement, to its end.
-func (w *Witness) statement(ctx context.Context, name messages.Name, each func(*messages.Entry)) error {
+func (w *Witness) statement(ctx context.Context, name messages.Name, each func(*money.Entry)) error {
 	for {
-		reply, err := ask[messages.StatementReply](ctx, w.buses[name], w.Patience, w.subject(messages.Bank, messages.VerbStatement, name),
-			messages.StatementRequest{After: w.read[name], Limit: 1000})
+		reply, err := ask[money.StatementReply](ctx, w.buses[name], w.Patience, w.subject(messages.Bank, messages.VerbStatement, name),
+			money.StatementRequest{After: w.read[name], Limit: 1000})
 		if err != nil {
 			return err
 		}
@@ -74,7 +76,7 @@ func (w *Witness) checkMoney(ctx context.Context, charged map[messages.Name]map[
 		for _, amount := range jobs {
 			w.due[name] -= amount
 		}
-		if err := w.statement(ctx, name, func(e *messages.Entry) {
+		if err := w.statement(ctx, name, func(e *money.Entry) {
 			switch of := (line{name, e.Reason, e.Change}); {
 			case e.Change == 0:
 			case e.Job != 0:
@@ -159,16 +161,16 @@ func (w *Witness) checkJobs(ctx context.Context) (map[messages.Name]map[messages
 	return charged, nil
 }
 
-func (w *Witness) checkJob(j *messages.JobSummary, ran int) {
+func (w *Witness) checkJob(j *jobmsg.JobSummary, ran int) {
 	job, acknowledged := w.jobs[j.Name]
 	switch {
 	case acknowledged && job != j.Job:
 		w.counts.Doubled++
 		w.breaks("%s was acknowledged as job %d and is job %d", j.Name, job, j.Job)
-	case j.State != messages.Completed && j.State != messages.Cancelled:
+	case j.State != jobmsg.Completed && j.State != jobmsg.Cancelled:
 		w.counts.Lost++
 		w.breaks("job %d was acknowledged and ended %v: %s %s", j.Job, j.State, j.Reason, j.Message)
-	case j.State == messages.Completed && ran == 0:
+	case j.State == jobmsg.Completed && ran == 0:
 		w.counts.Lost++
 		w.breaks("job %d has completed, and its task never ran", j.Job)
 	case j.Charged > j.Budget || j.Charged < 0:
@@ -191,9 +193,9 @@ func (w *Witness) ran() (map[string]int, error) {
 
 // allNewJobs lists each worker's jobs since the last check. A list may say that it lacks records; if jobs are then
 // missing, it is requested again.
-func (w *Witness) allNewJobs(ctx context.Context) (jobs map[messages.Name][]messages.JobSummary, err error) {
+func (w *Witness) allNewJobs(ctx context.Context) (jobs map[messages.Name][]jobmsg.JobSummary, err error) {
 	for begun := time.Now(); ; {
-		jobs = map[messages.Name][]messages.JobSummary{}
+		jobs = map[messages.Name][]jobmsg.JobSummary{}
 		whole, n := true, 0
 		for _, worker := range w.Workers {
 			all, err := w.newJobs(ctx, worker, &whole)
@@ -213,10 +215,10 @@ func (w *Witness) allNewJobs(ctx context.Context) (jobs map[messages.Name][]mess
 	}
 }
 
-func (w *Witness) newJobs(ctx context.Context, worker messages.Name, whole *bool) (jobs []messages.JobSummary, err error) {
-	r := messages.JobsRequest{Limit: 1000, Sort: "-job"}
+func (w *Witness) newJobs(ctx context.Context, worker messages.Name, whole *bool) (jobs []jobmsg.JobSummary, err error) {
+	r := jobmsg.JobsRequest{Limit: 1000, Sort: "-job"}
 	for {
-		reply, err := ask[messages.JobsReply](ctx, w.buses[worker], w.Patience, w.subject(messages.Auctioneer, messages.VerbJobs, worker), r)
+		reply, err := ask[jobmsg.JobsReply](ctx, w.buses[worker], w.Patience, w.subject(messages.Auctioneer, messages.VerbJobs, worker), r)
 		if err != nil {
 			return nil, err
 		}

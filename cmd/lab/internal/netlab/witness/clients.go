@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // subject returns the subject of a request of an account.
@@ -21,8 +24,8 @@ func (w *Witness) key(client int, rng *rand.Rand) string {
 	return fmt.Sprintf("%d-%d-%016x", w.round, client, rng.Uint64())
 }
 
-func (w *Witness) account(ctx context.Context, name messages.Name) (messages.AccountReply, error) {
-	return ask[messages.AccountReply](ctx, w.buses[name], w.Patience, w.subject(messages.Bank, messages.VerbAccount, name), messages.AccountRequest{})
+func (w *Witness) account(ctx context.Context, name messages.Name) (money.AccountReply, error) {
+	return ask[money.AccountReply](ctx, w.buses[name], w.Patience, w.subject(messages.Bank, messages.VerbAccount, name), money.AccountRequest{})
 }
 
 // moveMoney pays from the i-th account of a group, reads a balance, or grants credits.
@@ -36,7 +39,7 @@ func (w *Witness) moveMoney(ctx context.Context, client, g, i int, old *stale, r
 	switch n := rng.IntN(10); {
 	case n < 3:
 		in.kind, in.from, in.to, in.amount = "balance", 0, i, 0
-		var account messages.AccountReply
+		var account money.AccountReply
 		account, err = w.account(ctx, group[i])
 		told.balance = account.Balance
 		if told.outcome = judge(err); err == nil {
@@ -44,8 +47,8 @@ func (w *Witness) moveMoney(ctx context.Context, client, g, i int, old *stale, r
 		}
 	case n == 3:
 		in.kind, in.from, p.from = "grant", 0, ""
-		_, err = ask[messages.AccountReply](ctx, w.buses[w.Operator], w.Patience, w.subject(messages.Bank, messages.VerbGrant, w.Operator),
-			messages.GrantRequest{Key: p.key, Account: p.to, Amount: p.amount, Reason: p.key})
+		_, err = ask[money.AccountReply](ctx, w.buses[w.Operator], w.Patience, w.subject(messages.Bank, messages.VerbGrant, w.Operator),
+			money.GrantRequest{Key: p.key, Account: p.to, Amount: p.amount, Reason: p.key})
 		told.outcome = judge(err)
 	default:
 		_, err = w.pay(ctx, p, p.key)
@@ -109,9 +112,9 @@ func (w *Witness) paid(ctx context.Context, p payment) {
 }
 
 // pay sends a payment with a key.
-func (w *Witness) pay(ctx context.Context, p payment, key string) (messages.AccountReply, error) {
-	return ask[messages.AccountReply](ctx, w.buses[p.from], w.Patience, w.subject(messages.Bank, messages.VerbPay, p.from),
-		messages.PayRequest{Key: key, To: p.to, Amount: p.amount, Reason: p.key})
+func (w *Witness) pay(ctx context.Context, p payment, key string) (money.AccountReply, error) {
+	return ask[money.AccountReply](ctx, w.buses[p.from], w.Patience, w.subject(messages.Bank, money.VerbPay, p.from),
+		money.PayRequest{Key: key, To: p.to, Amount: p.amount, Reason: p.key})
 }
 
 // leastPurse is the least balance of a worker at the beginning of a round.
@@ -124,8 +127,8 @@ func (w *Witness) fund(ctx context.Context) error {
 			continue
 		}
 		p := payment{key: fmt.Sprintf("%d-fund-%d", w.round, i), to: name, amount: leastPurse}
-		if _, err := ask[messages.AccountReply](ctx, w.buses[w.Operator], w.Patience, w.subject(messages.Bank, messages.VerbGrant, w.Operator),
-			messages.GrantRequest{Key: p.key, Account: p.to, Amount: p.amount, Reason: p.key}); err != nil {
+		if _, err := ask[money.AccountReply](ctx, w.buses[w.Operator], w.Patience, w.subject(messages.Bank, messages.VerbGrant, w.Operator),
+			money.GrantRequest{Key: p.key, Account: p.to, Amount: p.amount, Reason: p.key}); err != nil {
 			return err
 		}
 		w.payments = append(w.payments, p)
@@ -163,7 +166,7 @@ func (w *Witness) work(ctx context.Context, client int, worker messages.Name, mi
 // submit submits the job with a key, and reports whether it was acknowledged.
 func (w *Witness) submit(ctx context.Context, client int, worker messages.Name, key string) bool {
 	call := w.now()
-	reply, err := ask[messages.SubmitReply](ctx, w.buses[worker], w.Patience, w.subject(messages.Auctioneer, messages.VerbSubmit, worker), w.job(key))
+	reply, err := ask[jobmsg.SubmitReply](ctx, w.buses[worker], w.Patience, w.subject(messages.Auctioneer, messages.VerbSubmit, worker), w.job(key))
 	o := judge(err)
 	w.note(client, "job "+key, call, jobAsk{key, "submit"}, jobTold{outcome: o, job: reply.Job}, o)
 	w.givenUp("a submission", err, o)
@@ -178,7 +181,7 @@ func (w *Witness) submit(ctx context.Context, client int, worker messages.Name, 
 
 func (w *Witness) cancel(ctx context.Context, client int, worker messages.Name, key string, job messages.JobID) {
 	call := w.now()
-	_, err := ask[messages.CancelReply](ctx, w.buses[worker], w.Patience, w.subject(messages.Auctioneer, messages.VerbCancel, worker), messages.CancelRequest{Job: job})
+	_, err := ask[jobmsg.CancelReply](ctx, w.buses[worker], w.Patience, w.subject(messages.Auctioneer, messages.VerbCancel, worker), jobmsg.CancelRequest{Job: job})
 	o := judge(err, messages.Ended)
 	w.note(client, "job "+key, call, jobAsk{key, "cancel"}, jobTold{outcome: o}, o)
 	w.givenUp("a cancellation", err, o)
@@ -186,7 +189,7 @@ func (w *Witness) cancel(ctx context.Context, client int, worker messages.Name, 
 
 func (w *Witness) show(ctx context.Context, client int, worker messages.Name, key string, job messages.JobID) {
 	call := w.now()
-	reply, err := ask[messages.JobDetail](ctx, w.buses[worker], w.Patience, w.subject(messages.Auctioneer, messages.VerbJob, worker), messages.JobRequest{Job: job})
+	reply, err := ask[jobmsg.JobDetail](ctx, w.buses[worker], w.Patience, w.subject(messages.Auctioneer, messages.VerbJob, worker), jobmsg.JobRequest{Job: job})
 	told := jobTold{outcome: judge(err, messages.NotFound), job: job, state: reply.State}
 	told.missing = told.outcome == refused
 	o := told.outcome
@@ -209,10 +212,10 @@ func (w *Witness) applyMarkets(ctx context.Context, client int, rng *rand.Rand) 
 		in.version = seen.version
 	}
 	call, last := w.now(), len(w.Markets)-1
-	all := append([]messages.Market(nil), w.Markets...)
+	all := append([]market.Market(nil), w.Markets...)
 	all[last].TimeLimit = in.apply
-	reply, err := ask[messages.ApplyReply](ctx, w.buses[w.Operator], w.Patience, w.subject(messages.Auctioneer, messages.VerbApply, w.Operator),
-		messages.ApplyRequest{Markets: all, Key: w.key(client, rng), Version: in.version})
+	reply, err := ask[market.ApplyReply](ctx, w.buses[w.Operator], w.Patience, w.subject(messages.Auctioneer, market.VerbApply, w.Operator),
+		market.ApplyRequest{Markets: all, Key: w.key(client, rng), Version: in.version})
 	o := judge(err, messages.Conflict)
 	w.note(client, marketsName, call, in, marketTold{o, markets{version: reply.Version}}, o)
 	w.givenUp("a change of markets", err, o)
@@ -235,7 +238,7 @@ func (w *Witness) readMarket(ctx context.Context, client int) (markets, error) {
 
 // look reads the time limit of the last market, and the version of the markets.
 func (w *Witness) look(ctx context.Context) (found markets, err error) {
-	reply, err := ask[messages.MarketsReply](ctx, w.buses[w.Operator], w.Patience, w.subject(messages.Auctioneer, messages.VerbMarkets, w.Operator), messages.Empty{})
+	reply, err := ask[market.MarketsReply](ctx, w.buses[w.Operator], w.Patience, w.subject(messages.Auctioneer, messages.VerbMarkets, w.Operator), messages.Empty{})
 	found.version = reply.Version
 	for _, m := range reply.Markets {
 		if m.Market.Name == w.Markets[len(w.Markets)-1].Name {
@@ -259,11 +262,11 @@ func (w *Witness) prepareTraces() error {
 }
 
 // job returns the submission with a key. Every fourth job takes some time, so that it can be cancelled.
-func (w *Witness) job(key string) messages.SubmitRequest {
+func (w *Witness) job(key string) jobmsg.SubmitRequest {
 	script := "echo $KEY >> " + filepath.Base(w.traces())
 	if key[len(key)-1]%4 == 0 {
 		script += "; sleep 0.3"
 	}
-	return messages.SubmitRequest{Key: key, Spec: messages.JobSpec{Name: key, Budget: messages.Credit, Dir: w.Dir,
-		Stages: []messages.Stage{{Name: "main", Attempts: 3, Command: []string{"/bin/sh", "-c", script}, Env: messages.Env{{Name: "KEY", Value: key}}}}}}
+	return jobmsg.SubmitRequest{Key: key, Spec: jobmsg.JobSpec{Name: key, Budget: messages.Credit, Dir: w.Dir,
+		Stages: []jobmsg.Stage{{Name: "main", Attempts: 3, Command: []string{"/bin/sh", "-c", script}, Env: jobmsg.Env{{Name: "KEY", Value: key}}}}}}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // groupSize is the number of accounts in a group that pay each other.
@@ -59,8 +60,8 @@ type (
 	jobTold struct {
 		outcome outcome
 		job     messages.JobID
-		state   messages.State // for "show"
-		missing bool           // for "show"
+		state   job.State // for "show"
+		missing bool      // for "show"
 	}
 	jobState struct {
 		job   messages.JobID // 0: there is no job yet
@@ -120,7 +121,7 @@ func (s jobState) show(out jobTold) (bool, any) {
 		return false, s
 	case !out.state.Final():
 		return s.phase == active || s.phase == over || s.phase == cancelling, s
-	case out.state == messages.Cancelled:
+	case out.state == job.Cancelled:
 		fits := s.phase == over || s.phase == cancelling || s.phase == cancelled
 		s.phase = cancelled
 		return fits, s

@@ -7,6 +7,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // A model that accepts every history is useless. Each of these histories is right, or wrong in one thing.
@@ -30,7 +31,7 @@ func TestModels(t *testing.T) {
 	submit := func(job messages.JobID) told {
 		return told{jobAsk{"k", "submit"}, jobTold{outcome: acknowledged, job: job}}
 	}
-	show := func(state messages.State) told {
+	show := func(state job.State) told {
 		return told{jobAsk{"k", "show"}, jobTold{outcome: acknowledged, state: state}}
 	}
 	cancel := told{jobAsk{"k", "cancel"}, jobTold{outcome: acknowledged}}
@@ -56,12 +57,12 @@ func TestModels(t *testing.T) {
 		"a refusal":                     {money, true, history(told{pay(11), no}, balance(0, 10))},
 		"a refusal without reason":      {money, false, history(told{pay(4), no})},
 		"a grant":                       {money, true, history(told{moneyAsk{kind: "grant", to: 2, amount: 3}, done}, balance(2, 3))},
-		"a job that completes":          {jobModel, true, history(submit(7), show(messages.Running), show(messages.Completed), ended)},
+		"a job that completes":          {jobModel, true, history(submit(7), show(job.Running), show(job.Completed), ended)},
 		"a submission with two numbers": {jobModel, false, history(submit(7), submit(8))},
 		"a job that is gone":            {jobModel, false, history(submit(7), told{jobAsk{"k", "show"}, jobTold{outcome: refused, missing: true}})},
-		"a job that comes back":         {jobModel, false, history(submit(7), show(messages.Completed), show(messages.Running))},
-		"a cancelled job":               {jobModel, true, history(submit(7), cancel, ended, show(messages.Settling), show(messages.Cancelled))},
-		"a cancellation that is lost":   {jobModel, false, history(submit(7), cancel, show(messages.Completed))},
+		"a job that comes back":         {jobModel, false, history(submit(7), show(job.Completed), show(job.Running))},
+		"a cancelled job":               {jobModel, true, history(submit(7), cancel, ended, show(job.Settling), show(job.Cancelled))},
+		"a cancellation that is lost":   {jobModel, false, history(submit(7), cancel, show(job.Completed))},
 		"a cancellation done twice":     {jobModel, false, history(submit(7), cancel, cancel)},
 		"markets":                       {market, true, history(limit(1, 1), apply(5, 0, 2), limit(5, 2), apply(5, 2, 2), apply(6, 2, 3), limit(6, 3))},
 		"markets of another version":    {market, true, history(another, apply(5, 1, 2))},

@@ -13,6 +13,8 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
 )
 
 // Config describes the clients of a witness.
@@ -24,7 +26,7 @@ type Config struct {
 	Workers  []messages.Name   // accounts that submit jobs
 	// Markets are the markets of the site. The clients change and read the time limit of the last one. None: the
 	// clients leave the markets alone.
-	Markets []messages.Market
+	Markets []market.Market
 	// Dir is the directory where tasks record that they ran; all users may enter it.
 	Dir   string
 	Every time.Duration // time between two requests of a client
@@ -90,7 +92,7 @@ func New(ctx context.Context, c Config) (*Witness, error) {
 			return nil, errors.Join(err, w.Close())
 		}
 		w.due[name] = account.Balance
-		if err := w.statement(ctx, name, func(*messages.Entry) {}); err != nil {
+		if err := w.statement(ctx, name, func(*money.Entry) {}); err != nil {
 			return nil, errors.Join(err, w.Close())
 		}
 	}

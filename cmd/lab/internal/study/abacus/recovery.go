@@ -6,6 +6,7 @@ import (
 
 	"github.com/candor-grid/candor/estimator/utility"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // repeatedJob is an experiment like figure 11 of Ding et al. A user repeats a job with fixed weights for two
@@ -66,7 +67,7 @@ func (e *repeatedJob) check(repetitions int) error {
 
 // once runs the job a number of times and learns from the runs.
 func (e *repeatedJob) once(r *rand.Rand) (*utility.Regression, error) {
-	g, err := utility.New(messages.Linear, len(e.Weights), 0)
+	g, err := utility.New(job.Linear, len(e.Weights), 0)
 	if err != nil {
 		return nil, err
 	}

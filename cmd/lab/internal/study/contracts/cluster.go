@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/contract"
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
-	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // job is a job in the cluster. Times are in seconds.
@@ -38,7 +38,7 @@ func (c *cluster) problem() *deadlineaware.Problem {
 }
 
 // join adds a job of a type, scheduled as that type.
-func (c *cluster) join(t messages.Valuation, work float64) (*job, error) {
+func (c *cluster) join(t jobmsg.Valuation, work float64) (*job, error) {
 	curve, err := valuation.New(t)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (c *cluster) join(t messages.Valuation, work float64) (*job, error) {
 }
 
 // offer returns the menu of the job that joined last. declared is its declared type.
-func (c *cluster) offer(declared messages.Valuation, class contract.Sampler, seed uint64) (*contract.Offer, error) {
+func (c *cluster) offer(declared jobmsg.Valuation, class contract.Sampler, seed uint64) (*contract.Offer, error) {
 	d, err := contract.NewDraw(declared, class, replicas, seed)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (c *cluster) offer(declared messages.Valuation, class contract.Sampler, see
 // arrive adds a job of a type, offers it a menu, and takes the contract for its own type. Then all jobs are scheduled
 // again. Without a class there is no menu: the job is scheduled with its own type, with its times multiplied by a
 // part.
-func (c *cluster) arrive(t messages.Valuation, work float64, class contract.Sampler, seed uint64, part float64) error {
+func (c *cluster) arrive(t jobmsg.Valuation, work float64, class contract.Sampler, seed uint64, part float64) error {
 	j, err := c.join(t, work)
 	if err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/contract"
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
-	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 const menusName = "contracts-menus"
@@ -71,7 +71,7 @@ func compete(others int, seed uint64) (*competition, error) {
 		return nil, err
 	}
 	draw := contract.Valid(normal(1))
-	var shown [shownJobs]messages.Valuation
+	var shown [shownJobs]jobmsg.Valuation
 	for k := range shown {
 		if shown[k], err = draw(r); err != nil {
 			return nil, err
@@ -99,7 +99,7 @@ func compete(others int, seed uint64) (*competition, error) {
 }
 
 // menu returns the menu that a job would be offered. The job is not added.
-func (c *cluster) menu(t messages.Valuation, work float64, class contract.Sampler, seed uint64) (*menu, error) {
+func (c *cluster) menu(t jobmsg.Valuation, work float64, class contract.Sampler, seed uint64) (*menu, error) {
 	j, err := c.join(t, work)
 	if err != nil {
 		return nil, err

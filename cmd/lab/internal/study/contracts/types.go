@@ -5,7 +5,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/contract"
 	"github.com/candor-grid/candor/estimator/density"
-	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
 // The paper's setting, sections IV and IV-A.
@@ -15,14 +15,14 @@ const (
 )
 
 // typed returns the type for a pair (μ, δ).
-func typed(x []float64) messages.Valuation {
-	return messages.Valuation{Class: messages.Sigmoidal, Max: best, Mu: x[0], Delta: x[1]}
+func typed(x []float64) jobmsg.Valuation {
+	return jobmsg.Valuation{Class: jobmsg.Sigmoidal, Max: best, Mu: x[0], Delta: x[1]}
 }
 
 // normal draws types whose mean and standard deviations are a part of the true
 // distribution's.
 func normal(part float64) contract.Sampler {
-	return func(r *rand.Rand) messages.Valuation {
+	return func(r *rand.Rand) jobmsg.Valuation {
 		return typed([]float64{part * (2000 + 1000*r.NormFloat64()), part * (1000 + 500*r.NormFloat64())})
 	}
 }
@@ -65,7 +65,7 @@ func (t *training) train(r *rand.Rand) (contract.Sampler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(r *rand.Rand) messages.Valuation {
+	return func(r *rand.Rand) jobmsg.Valuation {
 		var x [2]float64
 		f.Draw(r, x[:])
 		return typed(x[:])

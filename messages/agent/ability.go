@@ -1,0 +1,121 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Abilities of a node, as its agent finds them when it starts. If a market's task needs an ability
+// that a node lacks, the market does not use the node for it.
+const (
+	AbilityFreeze  = "freeze"  // suspends a whole task at once with the cgroup freezer; otherwise its session gets SIGSTOP
+	AbilityMemory  = "memory"  // bounds a task's memory
+	AbilityPids    = "pids"    // bounds a task's processes
+	AbilityCPU     = "cpu"     // bounds a task's processor time
+	AbilityUser    = "user"    // runs tasks as users other than the node's own
+	AbilityApart   = "apart"   // gives the tasks of an account processes, shared memory and temporary files of their own, and hides the site's state
+	AbilityPrivate = "private" // the same as AbilityApart, and tasks have no network
+	// AbilityNamespaces says that tasks may make user namespaces, for containers.
+	AbilityNamespaces = "namespaces"
+	// AbilityOutdated says that tasks run with an older build or configuration than the agent's, until the node is
+	// idle. Abilities that begin with "build-" and "tasks-" identify the build and the configuration that are in use.
+	AbilityOutdated = "outdated"
+	// AbilityFull, AbilityStalled and AbilityGPUs say that the node takes no tasks: because its disk is almost full,
+	// because its executor does not answer, or because its working GPUs are no longer the ones that it sells.
+	AbilityFull    = "disk-full"
+	AbilityStalled = "executor-stalled"
+	AbilityGPUs    = "gpus-changed"
+	// AbilitySharedEnv says that the agent understands [SharedEnv].
+	AbilitySharedEnv = "shared-env"
+)
+
+// Containment returns how well a node with these abilities separates tasks from its site and from one another; 0
+// means not at all, and higher is better.
+func Containment(abilities []messages.Name) int {
+	user, apart := slices.Contains(abilities, AbilityUser), slices.Contains(abilities, AbilityApart)
+	switch {
+	case slices.Contains(abilities, AbilityPrivate):
+		return 4
+	case user && apart:
+		return 3
+	case user:
+		return 2
+	case apart:
+		return 1
+	}
+	return 0
+}
+
+// Reach returns a phrase for what a task on such a node can reach.
+func Reach(abilities []messages.Name) string {
+	return [...]string{
+		"EVERYTHING of the user who runs the node: the site's keys and credentials, and every account's files and processes",
+		"everything of the user who runs the node, except the site's state and the processes and temporary files of other jobs",
+		"the network, and the names of all processes, as any user of the machine; no file of another account or of the site",
+		"the network and public files, as any user of the machine; no process or file of another account or of the site",
+		"public files of the machine; no network, no process or file of another account or of the site",
+	}[Containment(abilities)]
+}
+
+// Lingers returns how long a process of a task can run on such a node after the task has ended, as
+// a phrase. It returns "" if the node's control groups end the whole task at once, or if a task can
+// do everything that the node can.
+func Lingers(abilities []messages.Name) string {
+	until := "the last task on the node"
+	switch {
+	case slices.Contains(abilities, AbilityFreeze), Containment(abilities) == 0:
+		return ""
+	case slices.Contains(abilities, AbilityApart) && slices.Contains(abilities, AbilityUser):
+		until = "the last task of its account there"
+	case slices.Contains(abilities, AbilityApart):
+		until = "the last task of its job there"
+	}
+	return "without control groups, a process that hides from its task can run until " + until + " has ended"
+}
+
+// Unbounded names the bounds of a task that such a node cannot enforce, whatever the site's
+// configuration says. It returns "" if the node can enforce all of them.
+func Unbounded(abilities []messages.Name) string {
+	var missing []string
+	for _, bound := range []struct{ ability, what string }{{AbilityMemory, "memory"}, {AbilityPids, "processes"}, {AbilityCPU, "processors"}} {
+		if !slices.Contains(abilities, bound.ability) {
+			missing = append(missing, bound.what)
+		}
+	}
+	if len(missing) == 0 {
+		return ""
+	}
+	return "nothing bounds how much a task uses of: " + strings.Join(missing, ", ")
+}
+
+// Nests returns a phrase for what tasks on such a node may do in namespaces of their own; "" if
+// nothing.
+func Nests(abilities []messages.Name) string {
+	if !slices.Contains(abilities, AbilityNamespaces) {
+		return ""
+	}
+	return "tasks may make user namespaces, for containers: they reach more of the kernel"
+}
+
+// Outdated returns a phrase that says that a node runs tasks with an older build or configuration; "" if it does not.
+func Outdated(abilities []messages.Name) string {
+	if !slices.Contains(abilities, AbilityOutdated) {
+		return ""
+	}
+	return "tasks run by an older build or configuration than the agent's until nothing runs there; candor drain brings that about"
+}
+
+// Paused returns why a node takes no tasks although it is up; "" if it takes tasks.
+func Paused(abilities []messages.Name) string {
+	switch {
+	case slices.Contains(abilities, AbilityFull):
+		return "takes no tasks: its disk is almost full"
+	case slices.Contains(abilities, AbilityStalled):
+		return "takes no tasks: its executor does not answer; the node's log says what helps"
+	case slices.Contains(abilities, AbilityGPUs):
+		return "takes no tasks until nothing runs there: other GPUs work there than it sells; the node's log says which"
+	}
+	return ""
+}

@@ -1,0 +1,21 @@
+package agent_test
+
+import (
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+)
+
+// TestUnboundedNodesSaySo checks that Unbounded names each bound that a node cannot enforce.
+func TestUnboundedNodesSaySo(t *testing.T) {
+	for want, abilities := range map[string][]messages.Name{
+		"": {agent.AbilityCPU, agent.AbilityPids, agent.AbilityMemory},
+		"nothing bounds how much a task uses of: processors":                    {agent.AbilityPids, agent.AbilityMemory},
+		"nothing bounds how much a task uses of: memory, processes, processors": {agent.AbilityApart},
+	} {
+		if got := agent.Unbounded(abilities); got != want {
+			t.Errorf("%v: %q, want %q", abilities, got, want)
+		}
+	}
+}

@@ -1,0 +1,322 @@
+package agent
+
+import (
+	"math"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+)
+
+// RegisterRequest announces a node, with the session number that its agent chose when it started. If the node
+// registers again with another session, the earlier session ends: its requests are refused. If it registers again
+// with the same session, only its abilities are updated.
+type RegisterRequest struct {
+	Session uint64             `json:"session"` // random, not 0
+	Slots   []job.ClassSlots   `json:"slots"`
+	Running []messages.Attempt `json:"running"` // attempts that the agent still runs, or that wait there
+	// Abilities lists what the node can do with a task; the names are in ability.go.
+	Abilities []messages.Name `json:"abilities,omitempty"`
+	// Resources is everything that the node has. The slots of its classes are a part of it. nil: unknown.
+	Resources *job.Resources `json:"resources,omitempty"`
+	// Labels are words that describe the node, such as infiniband. A stage can require some of
+	// them; see [job.Stage].
+	Labels []messages.Name `json:"labels,omitempty"`
+	// MostSuspended is how many suspended tasks the node keeps; 0: four for each slot.
+	MostSuspended int `json:"most_suspended,omitempty"`
+	// Leaving says that the agent ends and that nothing runs on the node any more. Such a request ends the session,
+	// and begins none.
+	Leaving bool `json:"leaving,omitempty"`
+}
+
+// MaxAhead bounds how many tasks a node may hold in advance, before they have a slot, for each slot of a class.
+const MaxAhead = 64
+
+// MaxSuspended bounds how many suspended tasks a node can keep.
+const MaxSuspended = 1 << 20
+
+// NodeMarket is what the agents of a market's nodes know about the market.
+type NodeMarket struct {
+	Name    messages.Name   `json:"name"`
+	Classes []messages.Name `json:"classes"`
+	// Ordered says that tasks run in the order that the mechanism sets. Otherwise weights are shares of slot time,
+	// and tasks may be granted ahead.
+	Ordered bool `json:"ordered,omitempty"`
+}
+
+// RegisterReply admits a node.
+type RegisterReply struct {
+	// Lease is how long the agent may run tasks after its last answered exchange. It must exchange well before the
+	// end.
+	Lease   messages.Duration  `json:"lease"`
+	Markets []NodeMarket       `json:"markets"`
+	Stop    []messages.Attempt `json:"stop"` // attempts of the agent that are no longer valid
+	Term    uint64             `json:"term"`
+}
+
+// Exchange is an agent's request to the leader. It reports ended tasks, claims new ones, and renews the lease.
+type Exchange struct {
+	Session  uint64     `json:"session"`
+	Seq      uint64     `json:"seq"`
+	Finished []Finished `json:"finished"`
+	Claims   []Claim    `json:"claims"`
+	// Sent is the time of sending on the agent's clock, also when it is sent again: see [Successor].
+	Sent messages.Time `json:"sent,omitempty"`
+}
+
+// Claim asks for tasks of one job on slots of one class.
+type Claim struct {
+	Market messages.Name  `json:"market"`
+	Class  messages.Name  `json:"class"`
+	Job    messages.JobID `json:"job"` // the job drawn from the vector; 0: the next job in line for the slots that this exchange frees
+	Slots  int            `json:"slots"`
+	// Ahead is how many tasks of the class the node may hold in addition to the tasks on its slots. Those tasks wait
+	// on the node for the next free slot.
+	Ahead int `json:"ahead,omitempty"`
+}
+
+// Finished reports the end of an attempt.
+type Finished struct {
+	Attempt  messages.Attempt  `json:"attempt"`
+	Outcome  Outcome           `json:"outcome"`
+	ExitCode int               `json:"exit_code"` // 128 + signal if a signal ended it
+	Started  messages.Time     `json:"started"`
+	Ended    messages.Time     `json:"ended"`
+	CPU      messages.Duration `json:"cpu"`
+	MaxRSS   int64             `json:"max_rss"`        // bytes
+	Detail   string            `json:"detail"`         // why it could not start, or why it was ended
+	Lost     int64             `json:"lost,omitempty"` // bytes of its output that were not kept
+	// Next is the attempt that got its slot before this report; nil: none.
+	Next *Successor `json:"next,omitempty"`
+	// MemoryKilled says that the attempt ended by itself, after its memory limit had ended one of its processes.
+	MemoryKilled bool `json:"memory_killed,omitempty"`
+}
+
+// Successor is an attempt that was granted ahead and has now got a slot. At is the time when it got the slot, on the
+// agent's clock: see [Exchange.Sent]. That clock may start at any time.
+type Successor struct {
+	Attempt messages.Attempt `json:"attempt"`
+	At      messages.Time    `json:"at"`
+}
+
+// Outcome is how an attempt ended.
+type Outcome uint8
+
+// The outcomes of an attempt.
+const (
+	Exited      Outcome = iota // by itself; ExitCode says how
+	TimedOut                   // ended at its time limit
+	Stopped                    // ended because the leader ended it, or because the lease ended
+	Unstartable                // the process could not be started
+	Exceeded                   // ended because it exceeded another limit than those below
+	OutOfMemory                // ended by its memory limit
+	OutOfDisk                  // ended because it exceeded its limit on disk space
+	Unprepared                 // not started, because the prolog or an epilog of the node failed
+)
+
+var outcomeNames = []string{"Exited", "TimedOut", "Stopped", "Unstartable", "Exceeded", "OutOfMemory", "OutOfDisk", "Unprepared"}
+
+// Outcomes returns all outcomes of an attempt.
+func Outcomes() []Outcome {
+	outcomes := make([]Outcome, len(outcomeNames))
+	for i := range outcomes {
+		outcomes[i] = Outcome(i)
+	}
+	return outcomes
+}
+
+// Limited reports whether a limit of the task ended the attempt: the next attempt would end in the
+// same way.
+func (o Outcome) Limited() bool {
+	return o == TimedOut || o == Exceeded || o == OutOfMemory || o == OutOfDisk
+}
+
+// String returns the outcome's name.
+func (o Outcome) String() string { return messages.NameOf(outcomeNames, o, "Unknown") }
+
+// MarshalText writes the outcome's name.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText reads an outcome's name.
+func (o *Outcome) UnmarshalText(b []byte) error {
+	return messages.ReadName(o, "outcome", outcomeNames, b)
+}
+
+// ExchangeReply answers an exchange. If it has fewer grants than the claimed slots, there is no work for the others:
+// the agent waits for the next vector.
+type ExchangeReply struct {
+	Seq      uint64             `json:"seq"`
+	Grants   []Grant            `json:"grants"`
+	Programs []Program          `json:"programs"` // one for each stage of the granted tasks; see [SharedEnv]
+	Stop     []messages.Attempt `json:"stop"`     // attempts of this node to end now
+	// Suspended lists all attempts of this node that must not run until a later list leaves them out. Running ones
+	// are suspended, and others wait. All attempts that are not listed may run. Version grows with every change. An
+	// agent ignores a lower version than the one that it has obeyed.
+	Suspended []messages.Attempt `json:"held,omitempty"`
+	Version   uint64             `json:"version,omitempty"`
+	// Markets are the markets that the node serves now, if they have changed since it registered; nil: no change. A
+	// market without classes does not count.
+	Markets []NodeMarket `json:"markets,omitempty"`
+}
+
+// Grant is a claimed task.
+type Grant struct {
+	Attempt messages.Attempt `json:"attempt"`
+	Array   int64            `json:"array"` // the task's array index
+	// Position is 1 + the position of the task that this task repeats; 0: it does not repeat one.
+	Position uint32 `json:"position,omitempty"`
+	// Ahead says that the attempt has no slot yet. It starts on the next free slot, or is given back as stopped.
+	Ahead bool `json:"ahead,omitempty"`
+	// Nodes lists the nodes of the task's allocation in the order of the tasks, separated by commas. Steps has the
+	// address and the token with which the task may start processes there. The agent adds both.
+	Nodes string `json:"nodes,omitempty"`
+	Steps string `json:"steps,omitempty"`
+}
+
+// Place returns the task's position in its stage. If it repeats a task, it returns that task's position.
+func (g *Grant) Place() uint32 {
+	if g.Position > 0 {
+		return g.Position - 1
+	}
+	return g.Attempt.Task.Index
+}
+
+// Program is what the tasks of a stage run.
+type Program struct {
+	Job       messages.JobID    `json:"job"`
+	Stage     uint32            `json:"stage"`
+	StageName messages.Name     `json:"stage_name"`
+	JobName   string            `json:"job_name"`
+	Account   messages.Name     `json:"account"` // owner of the job, who may read the logs
+	Payer     messages.Name     `json:"payer,omitempty"`
+	Market    messages.Name     `json:"market,omitempty"`
+	Class     messages.Name     `json:"class"`
+	Tasks     int               `json:"tasks"`
+	Command   []string          `json:"command"`
+	Script    string            `json:"script"`
+	Env       job.Env           `json:"env"` // the job's variables, replaced by the stage's where both have a name; see [SharedEnv]
+	Dir       string            `json:"dir"`
+	TimeLimit messages.Duration `json:"time_limit"`
+	// Memory is the limit of a task, in bytes; -1: all memory of the node; 0: the node's default.
+	Memory int64 `json:"memory,omitempty"`
+	// Width is how many slots a task has; 0: 1. Shape is the resources of these slots together, which is at least
+	// what the stage asks for. nil: slots of the class have no sizes.
+	Width     int            `json:"width,omitempty"`
+	Shape     *job.Resources `json:"shape,omitempty"`
+	Exclusive bool           `json:"exclusive,omitempty"` // the task has the whole node
+	// As in [job.Stage].
+	Allocation bool `json:"allocation,omitempty"`
+	// As in [job.Stage].
+	Inputs  []job.File `json:"inputs,omitempty"`
+	Outputs []string   `json:"outputs,omitempty"`
+	// As in [job.Stage].
+	Interactive *job.Interactive `json:"interactive,omitempty"`
+	Signal      *job.EarlySignal `json:"signal,omitempty"`
+	// As in [job.JobSpec].
+	Umask string `json:"umask,omitempty"`
+	// As in [job.Stage].
+	OOM job.OOM `json:"oom,omitempty"`
+}
+
+// SharedEnv is the stage number of a program that only carries the job's environment. The Env of each other program
+// of the job is added to it, and replaces equal names. So an answer carries the environment of a job only once. Only
+// agents with the ability AbilitySharedEnv get such programs.
+const SharedEnv = math.MaxUint32
+
+// ShareEnv gives each program its whole environment.
+func ShareEnv(programs []Program) {
+	shared := map[messages.JobID]job.Env{}
+	for i := range programs {
+		if programs[i].Stage == SharedEnv {
+			shared[programs[i].Job] = programs[i].Env
+		}
+	}
+	if len(shared) == 0 {
+		return
+	}
+	for i := range programs {
+		if p := &programs[i]; p.Stage != SharedEnv {
+			p.Env = shared[p.Job].Overlaid(p.Env)
+		}
+	}
+}
+
+// Directive tells an agent at once which attempts to end and to suspend. If it is lost, the reply to the agent's next
+// exchange says the same.
+type Directive struct {
+	Term uint64             `json:"term"`
+	Stop []messages.Attempt `json:"stop"`
+	// As in [ExchangeReply].
+	Suspended []messages.Attempt `json:"held,omitempty"`
+	Version   uint64             `json:"version,omitempty"`
+	Markets   []NodeMarket       `json:"markets,omitempty"`
+	// Warn lists running attempts to which the agent sends a signal, because the budgets of their jobs are about to end.
+	// It is not repeated.
+	Warn []Warning `json:"warn,omitempty"`
+}
+
+// Warning is a signal for a running attempt.
+type Warning struct {
+	Attempt messages.Attempt `json:"attempt"`
+	Signal  job.EarlySignal  `json:"signal"`
+}
+
+// Vector is a market's allocation for agents: for each class, the weight of each job with pending work. It may be
+// lost. An agent accepts a vector only if (Term, Seq) is higher than before. If Base is not 0, the vector has only
+// the changes since the vector of the same term with Seq = Base. An agent that lacks that vector asks for the
+// complete one (verb "vector").
+type Vector struct {
+	Market  messages.Name `json:"market"`
+	Term    uint64        `json:"term"`
+	Seq     uint64        `json:"seq"`
+	Base    uint64        `json:"base"`
+	Classes []ClassVector `json:"classes"`
+}
+
+// ClassVector is one class of a vector. The sum of the weights may be any number: an agent draws job i with
+// probability Weight_i / Σ Weight. Pending and Idle let idle slots wake in proportion to the work.
+type ClassVector struct {
+	Class   messages.Name `json:"class"`
+	Pending int           `json:"pending"` // tasks that could be claimed
+	Idle    int           `json:"idle"`    // slots of the site without a task
+	Jobs    []JobWeight   `json:"jobs"`    // by ascending job number; weight 0 removes a job
+}
+
+// Same reports whether the only changes since the previous vector are jobs that left, and jobs that came back with
+// their old weights. Then a job that was drawn by the previous vector is also a valid draw by this one. The vector
+// marks this by a first entry without a job.
+func (v *ClassVector) Same() bool { return len(v.Jobs) > 0 && v.Jobs[0] == JobWeight{} }
+
+// SetSame marks the vector, so that [ClassVector.Same] returns true.
+func (v *ClassVector) SetSame() { v.Jobs = append([]JobWeight{{}}, v.Jobs...) }
+
+// JobWeight is the weight of one job in a class.
+type JobWeight struct {
+	Job    messages.JobID `json:"job"`
+	Weight float32        `json:"weight"`
+}
+
+// VectorRequest asks the leader for the complete vector of a market.
+type VectorRequest struct {
+	Market messages.Name `json:"market"`
+}
+
+// LogsRequest reads a piece of the output of a task from the node that ran it.
+type LogsRequest struct {
+	Attempt messages.Attempt  `json:"attempt"`
+	Stderr  bool              `json:"stderr,omitempty"`
+	Offset  int64             `json:"offset,omitempty"` // position from the beginning; negative: bytes before the end
+	Limit   int               `json:"limit,omitempty"`  // bytes; default and maximum: 256 KiB
+	Wait    messages.Duration `json:"wait,omitempty"`   // how long to wait for more output, at most 1 s
+}
+
+// LogsReply is a piece of output. Next is the offset of the next piece. End is true when the attempt has ended and
+// nothing follows Next.
+type LogsReply struct {
+	Data []byte `json:"data"`
+	Next int64  `json:"next"`
+	End  bool   `json:"end"`
+	// Missing is how many bytes of the output before Data were not kept.
+	Missing int64 `json:"missing,omitempty"`
+	// Stream answers an [clearing.OutputRequest] with a stream.
+	Stream *StreamReply `json:"stream,omitempty"`
+}

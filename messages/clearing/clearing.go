@@ -1,0 +1,347 @@
+package clearing
+
+import (
+	"cmp"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/money"
+)
+
+// Verbs of the bank between sites. Users send authorise, remit and revoke to their home bank. Services send accept
+// and charge to the bank of the site that runs the job. Operators send peer, reserve and close. The bank of another
+// site sends the command instruct and the query lines; its account is "$" and the name of its site.
+const (
+	VerbAuthorise = "authorise" // AuthoriseRequest → SignedAuthorisation
+	VerbRevoke    = "revoke"    // RevokeRequest → ClearingReply
+	VerbRemit     = "remit"     // RemitRequest → ClearingReply
+	VerbAccept    = "accept"    // AcceptRequest → ClearingReply
+	VerbCharge    = "charge"    // ChargeRequest → ClearingReply
+	VerbPeer      = "peer"      // PeerRequest → PeerReply
+	VerbReserve   = "reserve"   // ReserveRequest → AccountReply
+	VerbClose     = "close"     // CloseRequest → SignedPosition
+	VerbPeers     = "peers"     // Empty → PeersReply
+	VerbInstruct  = "instruct"  // SignedInstructions → SignedReceipt
+	VerbLines     = "lines"     // LinesRequest → SignedLines
+)
+
+// Limits of the settlement between banks.
+const (
+	MaxInstructions   = 256  // instructions in one message
+	MaxBookLines      = 1000 // lines in one page
+	MaxPeerKeys       = 4
+	MaxClearingReason = 256 // bytes of the text that a user gives with a payment
+	MaxPeerName       = 54  // bytes; the account of a peer adds a prefix
+)
+
+// Bounds on how long an authorisation may be charged (the interval), and on how long after that the home bank keeps
+// the credits set aside (the margin). The margin covers clocks that differ by MaxClockSkew, and the time that a
+// charge takes to arrive.
+const (
+	MinInterval  = messages.Duration(1_000_000_000)               // a second
+	MaxInterval  = messages.Duration(90 * 24 * 3600_000_000_000)  // 90 days
+	MaxMargin    = messages.Duration(365 * 24 * 3600_000_000_000) // a year
+	MaxClockSkew = messages.Duration(3600_000_000_000)            // an hour
+)
+
+// Authorisation is a statement of a home bank: Amount credits of Account are set aside for one charge by Peer. Peer
+// may charge before Issued+Interval by its own clock. At Issued+Interval+Margin by its own clock, the home bank frees
+// the credits that are left.
+type Authorisation struct {
+	Issuer   messages.Name     `json:"issuer"` // the home site
+	Peer     messages.Name     `json:"peer"`   // the only site that may charge
+	ID       string            `json:"id"`     // unique at the issuer
+	Account  messages.Name     `json:"account"`
+	Member   messages.Name     `json:"member"` // who asked for it
+	Amount   messages.Credits  `json:"amount"`
+	Issued   messages.Time     `json:"issued"`
+	Interval messages.Duration `json:"interval"`
+	Margin   messages.Duration `json:"margin"`
+}
+
+// Ends returns when the authorisation can no longer be charged.
+func (a *Authorisation) Ends() messages.Time { return a.Issued.Add(a.Interval) }
+
+// Frees returns when the home bank frees the credits. It refuses a charge that arrives later.
+func (a *Authorisation) Frees() messages.Time { return a.Ends().Add(a.Margin) }
+
+// Validate checks the fields of an authorisation.
+func (a *Authorisation) Validate() error {
+	err := cmp.Or(messages.NeedName("issuer", a.Issuer), messages.NeedName("peer", a.Peer), messages.NeedFreeName("account", a.Account), messages.NeedName("member", a.Member))
+	switch {
+	case err != nil:
+		return err
+	case a.Issued <= 0 || a.Issued > maxIssued:
+		return messages.Errorf(messages.Invalid, "issued: is no instant before the year 9999")
+	case a.Margin < MaxClockSkew || a.Margin > MaxMargin:
+		return messages.Errorf(messages.Invalid, "margin: %v must be from %v, by which clocks may differ, to %v", a.Margin, MaxClockSkew, MaxMargin)
+	}
+	return cmp.Or(checkIdentifier(a.ID), checkAmount(a.Amount), checkInterval(a.Interval))
+}
+
+// maxIssued is so small that sums of times and durations do not overflow.
+const maxIssued = messages.Time(253_402_300_799_000_000) // the end of the year 9999
+
+// SignedAuthorisation is an authorisation, signed by the home bank.
+type SignedAuthorisation struct {
+	Authorisation Authorisation `json:"authorisation"`
+	Signature     []byte        `json:"signature"`
+}
+
+// Validate checks the fields of the authorisation.
+func (s *SignedAuthorisation) Validate() error { return s.Authorisation.Validate() }
+
+// AcceptRequest lets the bank of a site accept another site's authorisation for a purpose. The service chooses the
+// purpose, for example a job's key. Repeating the request with the same purpose returns the same answer. With another
+// purpose it is refused, so that nobody can run two jobs on one authorisation.
+type AcceptRequest struct {
+	Purpose       string              `json:"purpose"`
+	Authorisation SignedAuthorisation `json:"authorisation"`
+	// Firm means that work is done for the authorisation from now on. The bank does not give it up if the issuer
+	// asks. Only a charge ends it, perhaps of 0.
+	Firm bool `json:"firm,omitempty"`
+}
+
+// Validate checks the fields of the request.
+func (r *AcceptRequest) Validate() error {
+	if r.Purpose == "" {
+		return messages.Errorf(messages.Invalid, "purpose: is empty; name what the authorisation pays for, the same in every repetition")
+	}
+	return cmp.Or(messages.CheckLine("purpose", r.Purpose, messages.MaxKey+64), r.Authorisation.Validate())
+}
+
+// AuthorisationHold followed by the identifier of an authorisation is the identifier of the hold that sets its
+// credits aside.
+const AuthorisationHold = "clearing/authorisation/"
+
+// AuthoriseRequest sets credits aside for one charge by another site. Repeating the request with the same key and
+// content returns the same authorisation.
+type AuthoriseRequest struct {
+	Key      string            `json:"key"`
+	Account  messages.Name     `json:"account,omitempty"` // default: the caller's own
+	Peer     messages.Name     `json:"peer"`
+	Amount   messages.Credits  `json:"amount"`
+	Interval messages.Duration `json:"interval"`
+	Reason   string            `json:"reason,omitempty"`
+	// Member is the account that is responsible for the hold; default: the caller's. Only services may set it.
+	Member messages.Name  `json:"member,omitempty"`
+	Job    messages.JobID `json:"job,omitempty"` // the job that the credits are for
+}
+
+// Validate checks the fields of the request.
+func (r *AuthoriseRequest) Validate() error {
+	return cmp.Or(
+		messages.CheckName("member", r.Member),
+		checkAsked(r.Key, r.Account, r.Peer, r.Reason),
+		checkAmount(r.Amount),
+		checkInterval(r.Interval),
+	)
+}
+
+// RevokeRequest asks the site that may charge an authorisation to give it up. When that site agrees, the credits are
+// free.
+type RevokeRequest struct {
+	ID string `json:"id"`
+	// Ended is set by the service that made the authorisation when the other site has said that the job has ended.
+	// Then the bank does not ask that site. The site can still charge within ChargeWithin; after that the credits are
+	// free.
+	Ended bool `json:"ended,omitempty"`
+}
+
+// ChargeWithin is how long a site may still charge a job after it has said that the job ended.
+const ChargeWithin = messages.Duration(24 * 3600_000_000_000)
+
+// Validate checks the fields of the request.
+func (r *RevokeRequest) Validate() error { return checkIdentifier(r.ID) }
+
+// RemitRequest moves credits to an account of another site. They are set aside until that site's bank has answered.
+// If it refuses, they are free again.
+type RemitRequest struct {
+	Key     string           `json:"key"`
+	Account messages.Name    `json:"account,omitempty"` // default: the caller's own
+	Peer    messages.Name    `json:"peer"`
+	Payee   messages.Name    `json:"payee"` // an account of the peer
+	Amount  messages.Credits `json:"amount"`
+	Reason  string           `json:"reason,omitempty"`
+}
+
+// Validate checks the fields of the request.
+func (r *RemitRequest) Validate() error {
+	return cmp.Or(checkAsked(r.Key, r.Account, r.Peer, r.Reason), messages.NeedFreeName("payee", r.Payee), checkAmount(r.Amount))
+}
+
+// ChargeRequest charges an authorisation once, with at most its amount. Amount 0 frees all its credits. Repeating the
+// request returns the same answer.
+type ChargeRequest struct {
+	Issuer messages.Name    `json:"issuer"`
+	ID     string           `json:"id"`
+	Amount messages.Credits `json:"amount"`
+	Payee  messages.Name    `json:"payee,omitempty"` // default: the site's account
+	Job    messages.JobID   `json:"job,omitempty"`
+	Reason string           `json:"reason,omitempty"`
+}
+
+// Validate checks the fields of the request.
+func (r *ChargeRequest) Validate() error {
+	var payee, amount error
+	if r.Payee != money.SiteAccount {
+		payee = messages.CheckFreeName("payee", r.Payee)
+	}
+	if r.Amount != 0 {
+		amount = checkAmount(r.Amount)
+	}
+	return cmp.Or(messages.NeedName("issuer", r.Issuer), payee, checkIdentifier(r.ID), amount, messages.CheckLine("reason", r.Reason, MaxClearingReason))
+}
+
+// ClearingReply answers a request that the bank of another site must hear of. Number is the number of the instruction
+// to that bank; 0 if it has been answered, or if there is none.
+type ClearingReply struct {
+	Number uint64 `json:"number"`
+}
+
+// PeerRequest opens an account for another site's bank, or changes its terms.
+type PeerRequest struct {
+	Peer  messages.Name    `json:"peer"`
+	Keys  []string         `json:"keys"`  // public nkeys; the peer's bank signs with any of them; the newest is last
+	Limit messages.Credits `json:"limit"` // the most that the peer may owe
+	// Share is a part of the reserve: the most that the peer may owe by settlements that are not paid yet outside the
+	// ledgers. Default: no change; for a new peer the limit.
+	Share *messages.Credits `json:"share,omitempty"`
+	// Retire says that keys which the request leaves out are never trusted again. Without Retire, a request that
+	// leaves a key out is refused.
+	Retire bool `json:"retire,omitempty"`
+}
+
+// Validate checks the fields of the request.
+func (r *PeerRequest) Validate() error {
+	if !messages.ValidName(r.Peer) {
+		return messages.BadName("peer", r.Peer)
+	}
+	switch r.Peer {
+	case messages.Auctioneer, messages.NodeAgent, messages.Bank, messages.Estimator, messages.Depot, messages.Admission, messages.Links:
+		return messages.Errorf(messages.Invalid, "peer: %q is the name of an actor, and cannot also be the name of a site: the site must have another name", r.Peer)
+	}
+	if len(r.Peer) > MaxPeerName {
+		return messages.Errorf(messages.TooLarge, "peer: the name of a peer has at most %d bytes", MaxPeerName)
+	}
+	if len(r.Keys) == 0 || len(r.Keys) > MaxPeerKeys {
+		return messages.Errorf(messages.Invalid, "keys: give 1 to %d public keys of the peer's bank", MaxPeerKeys)
+	}
+	if r.Share != nil && (*r.Share < 0 || *r.Share > messages.MaxCredits) {
+		return messages.Errorf(messages.Invalid, "share: %v must be from 0 to %v credits", *r.Share, messages.MaxCredits)
+	}
+	return checkLimit(r.Limit)
+}
+
+// PeerReply is a peer as this bank sees it.
+type PeerReply struct {
+	Peer        messages.Name    `json:"peer"`
+	Keys        []string         `json:"keys"`
+	Limit       messages.Credits `json:"limit"`
+	Owed        messages.Credits `json:"owed"`              // What this site owes the peer; negative: the peer owes this site
+	Held        messages.Credits `json:"held"`              // used part of the limit: authorisations, and charges not yet confirmed
+	Outstanding int              `json:"outstanding"`       // instructions that the peer has not answered
+	Sent        RunningTotal     `json:"sent"`              // instructions that the peer has answered
+	Received    RunningTotal     `json:"received"`          // instructions of the peer that this bank has answered
+	Heard       messages.Time    `json:"heard"`             // the latest time, by the peer's clock, in its signed messages
+	Dispute     string           `json:"dispute"`           // the first difference between the two books; empty: none
+	Waiting     messages.Credits `json:"waiting"`           // sum of the instructions that are not answered yet
+	Tries       int              `json:"tries"`             // messages since the peer last answered; 0: it answers
+	Failure     string           `json:"failure"`           // error of the latest of these messages
+	Share       messages.Credits `json:"share"`             // part of the bank's reserve: the most that the peer may owe by settlements
+	Settled     messages.Credits `json:"settled"`           // What the peer owes by settlements that are not paid yet
+	Retired     []string         `json:"retired,omitempty"` // keys that are never trusted again
+	Standing    PeerStanding     `json:"standing"`
+	Since       messages.Time    `json:"since,omitempty"`   // when the standing began; 0: from the beginning
+	Lost        messages.Credits `json:"lost,omitempty"`    // debts of the peer that were written off
+	Leaving     bool             `json:"leaving,omitempty"` // the peer has settled everything, and is parting
+	// Restored says that this site was restored from a backup, and does not know yet whether its books with the peer
+	// are complete. Incarnation is when the peer was last restored; 0: never.
+	Restored    bool   `json:"restored,omitempty"`
+	Incarnation uint64 `json:"incarnation,omitempty"`
+}
+
+// PeersReply lists the peers by name, the credits that are waiting, and how many messages were refused for each
+// reason.
+type PeersReply struct {
+	Site    messages.Name    `json:"site"`
+	Peers   []PeerReply      `json:"peers"`
+	Settled messages.Credits `json:"settled"` // by settlements of all cycles: paid minus received
+	Refused []RefusalTally   `json:"refused"`
+	Key     string           `json:"key"`     // the site's public key, for its peers
+	Reserve messages.Credits `json:"reserve"` // the most that all other sites together may owe by settlements
+	Cycle   uint64           `json:"cycle"`   // the latest closed cycle; 0: none
+	Fault   string           `json:"fault"`   // the first command that the ledger refused although it should not; empty: none
+	// Incarnation is when the site was last restored from a backup, in microseconds since 1970; 0: never.
+	Incarnation uint64 `json:"incarnation,omitempty"`
+	// Correction is the amount that was booked for instructions whose numbers this bank lost; below 0: the site lost
+	// that amount.
+	Correction messages.Credits `json:"correction,omitempty"`
+}
+
+// RefusalTally is how often messages were refused for a reason.
+type RefusalTally struct {
+	Reason string `json:"reason"`
+	Count  uint64 `json:"count"`
+}
+
+// ReserveRequest sets how much all other sites together may owe this site by settlements that are not paid yet
+// outside the ledgers. If the peers' shares add up to more, each share is reduced. 0 means the sum of the shares.
+type ReserveRequest struct {
+	Limit messages.Credits `json:"limit"`
+}
+
+// Validate checks the fields of the request.
+func (r *ReserveRequest) Validate() error { return checkLimit(r.Limit) }
+
+// CloseRequest ends a cycle. The bank then offers each peer the amount that it owes the peer.
+type CloseRequest struct {
+	Cycle uint64 `json:"cycle"` // 0: only return the state of the latest one
+	// Correct takes back later cycles, which were closed by mistake. This is possible while no peer has accepted
+	// anything in them.
+	Correct bool `json:"correct,omitempty"`
+}
+
+// checkAsked returns an error for the first fault in the fields that the requests of users share.
+func checkAsked(key string, account, peer messages.Name, reason string) error {
+	if key == "" {
+		return messages.Errorf(messages.Invalid, "key: is empty; choose one, and send it again with the request if no answer comes")
+	}
+	return cmp.Or(
+		messages.CheckLine("key", key, messages.MaxKey),
+		messages.CheckFreeName("account", account),
+		messages.NeedName("peer", peer),
+		messages.CheckLine("reason", reason, MaxClearingReason),
+	)
+}
+
+// checkIdentifier returns an error unless the identifier of an authorisation is a member, a slash and a key.
+func checkIdentifier(id string) error {
+	if id == "" {
+		return messages.Errorf(messages.Invalid, "id: is empty; name an authorisation")
+	}
+	return messages.CheckLine("id", id, messages.MaxKey+64)
+}
+
+func checkAmount(amount messages.Credits) error {
+	if amount <= 0 {
+		return messages.Errorf(messages.Invalid, "amount: %v must be above 0", amount)
+	}
+	if amount > messages.MaxCredits {
+		return messages.Errorf(messages.TooLarge, "amount: is above %v credits, the most of one request", messages.MaxCredits)
+	}
+	return nil
+}
+
+func checkLimit(limit messages.Credits) error {
+	if limit < 0 || limit > messages.MaxCredits {
+		return messages.Errorf(messages.Invalid, "limit: %v must be from 0 to %v credits", limit, messages.MaxCredits)
+	}
+	return nil
+}
+
+func checkInterval(d messages.Duration) error {
+	if d < MinInterval || d > MaxInterval {
+		return messages.Errorf(messages.Invalid, "interval: %v must be from %v to %v", d, MinInterval, MaxInterval)
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package clearing
+
+import (
+	"cmp"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Verbs of the bank for losses from restoring an older backup. Operators send the commands confirm and adopt; the
+// bank of another site sends the query totals.
+const (
+	VerbTotals  = "totals"  // Empty → SignedTotals
+	VerbConfirm = "confirm" // ConfirmRequest → SignedTotals
+	VerbAdopt   = "adopt"   // AdoptRequest → Adoption
+)
+
+// Totals are what the bank of Site has recorded about its trade with Peer.
+type Totals struct {
+	Site     messages.Name `json:"site"`
+	Peer     messages.Name `json:"peer"`
+	Sent     RunningTotal  `json:"sent"`     // total of Site's instructions, up to the last one with a known outcome
+	Received RunningTotal  `json:"received"` // total of Peer's instructions
+	// Authorised is what Site may still charge from authorisations of Peer. Latest is the time when the latest of
+	// them was issued; 0: there is none.
+	Authorised messages.Credits `json:"authorised"`
+	Latest     messages.Time    `json:"latest"`
+	Leaving    bool             `json:"leaving"`   // Site has said that it leaves
+	Left       bool             `json:"left"`      // Peer has said that it leaves
+	Confirmed  bool             `json:"confirmed"` // an operator of Site has signed them
+	// Incarnation is the highest incarnation in which Peer signed a message to Site.
+	Incarnation uint64 `json:"incarnation,omitempty"`
+}
+
+// SignedTotals are totals, signed by the bank of their site.
+type SignedTotals struct {
+	Totals    Totals `json:"totals"`
+	Signature []byte `json:"signature"`
+}
+
+// ConfirmRequest makes a bank confirm the totals that its operator saw. The peer can then adopt them.
+type ConfirmRequest struct {
+	Totals Totals `json:"totals"`
+}
+
+// Validate checks the fields of the request.
+func (r *ConfirmRequest) Validate() error {
+	return cmp.Or(messages.NeedName("site", r.Totals.Site), messages.NeedName("peer", r.Totals.Peer))
+}
+
+// AdoptRequest makes a bank that lost instructions continue from the totals of its peer.
+type AdoptRequest struct {
+	Totals SignedTotals `json:"totals"`
+	// Correction repeats the amount that the operator saw in [Adoption]. Only exactly this amount is booked.
+	Correction messages.Credits `json:"correction"`
+}
+
+// Validate checks the fields of the request.
+func (r *AdoptRequest) Validate() error {
+	t := &r.Totals.Totals
+	if t.Authorised < 0 || t.Authorised > messages.MaxCredits {
+		return messages.Errorf(messages.Invalid, "authorised: %v is no amount", t.Authorised)
+	}
+	return cmp.Or(messages.NeedName("site", t.Site), messages.NeedName("peer", t.Peer))
+}
+
+// Adoption is the change that adopting a peer's totals makes, or would make.
+type Adoption struct {
+	Numbers uint64 `json:"numbers"` // how many numbers this bank lost, in both directions
+	// Correction is the amount that the correction account receives; below 0: the amount that it pays.
+	Correction messages.Credits `json:"correction"`
+	Returned   messages.Credits `json:"returned"`   // credits returned to users, from payments whose outcome is unknown
+	Authorised messages.Credits `json:"authorised"` // the most that the peer may still charge; the correction account pays it
+}

@@ -1,0 +1,21 @@
+package job
+
+import "github.com/candor-grid/candor/messages"
+
+// Away says that a job of this site's user runs at another site, and what is known about it.
+type Away struct {
+	Site    messages.Name `json:"site"`
+	Phase   string        `json:"phase"`             // Authorising, Sending, There, Releasing, Ended
+	Known   messages.Time `json:"known,omitempty"`   // when the other site last reported on the job; 0: never
+	Trouble string        `json:"trouble,omitempty"` // why the site cannot be asked now; "": it answers
+	Chosen  string        `json:"chosen,omitempty"`  // why the auctioneer chose that site, if it did
+}
+
+// Visit identifies the job of another site that runs here.
+type Visit struct {
+	Home messages.Name  `json:"home"`
+	Job  messages.JobID `json:"job"`
+}
+
+// String writes "west/17".
+func (v Visit) String() string { return v.Home + "/" + v.Job.String() }

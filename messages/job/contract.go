@@ -1,0 +1,39 @@
+package job
+
+import (
+	"cmp"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Contract is a completion time and its price. A quote of a market of contracts offers it, and the job that accepts
+// it carries it. The market schedules the job as if it had declared Surrogate. After the job has completed, the price
+// is multiplied by (worth of the actual completion) / Promised. Both worths are computed from Replica.
+type Contract struct {
+	Completion messages.Time    `json:"completion"`
+	Price      messages.Credits `json:"price"`
+	Promised   float64          `json:"promised"` // credits: the worth of Completion according to Replica
+	// Replica and Surrogate are types of the job's class, in seconds from its
+	// submission.
+	Replica   Valuation `json:"replica"`
+	Surrogate Valuation `json:"surrogate"`
+	// Planned is the run time of each task in the plan that promised Completion; 0: as the job declares.
+	Planned messages.Duration `json:"planned,omitempty"`
+}
+
+// Validate checks a contract.
+func (c *Contract) Validate() error {
+	if c.Completion <= 0 {
+		return messages.Errorf(messages.Invalid, "completion: must be an instant after 1970, is %d microseconds", int64(c.Completion))
+	}
+	if c.Price < 0 || c.Price > messages.MaxCredits {
+		return messages.Errorf(messages.Invalid, "price: must be from 0 to %v credits, is %v", messages.MaxCredits, c.Price)
+	}
+	if !(c.Promised >= 0 && c.Promised <= messages.MaxCredits.Float()) {
+		return messages.Errorf(messages.Invalid, "promised: must be from 0 to %v credits, is %v", messages.MaxCredits, c.Promised)
+	}
+	if c.Planned < 0 {
+		return messages.Errorf(messages.Invalid, "planned: must not be negative, is %v", c.Planned)
+	}
+	return cmp.Or(messages.InField("replica", c.Replica.Validate()), messages.InField("surrogate", c.Surrogate.Validate()))
+}

@@ -1,0 +1,316 @@
+package job
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Limits on what one job may ask for. They bound the memory of a replica and the work of an agent.
+// A request above them is refused as TooLarge.
+const (
+	MaxStages       = 64
+	MaxTasks        = 1_000_000 // tasks of all stages of a job
+	MaxArguments    = 1024
+	MaxVariables    = 4096
+	MaxVariable     = 128<<10 - 2 // bytes of a variable's name and value; the kernel's limit
+	MaxScript       = 256 << 10   // bytes, script or all arguments of a stage
+	MaxProgram      = 768 << 10   // bytes of a job's environment, scripts and arguments, of all stages together
+	MaxDescription  = 960 << 10   // bytes of an encoded job; less than the limit of a mailbox's command
+	MaxAttemptLimit = 100
+	MinMemory       = 1 << 20 // bytes; with less, no process starts
+	MaxTextField    = 4096    // bytes of any other text
+)
+
+// JobSpec is what a user submits: the work, and its worth. In an optional field, the zero value means the default.
+type JobSpec struct {
+	Name    string           `json:"name,omitempty"`
+	Project messages.Name    `json:"project,omitempty"` // the account that pays; default: the submitter's own
+	Market  messages.Name    `json:"market,omitempty"`  // default: the site's first market
+	Budget  messages.Credits `json:"budget"`            // the most the job may cost; held at submission
+	// Utility is the worth of a share of each class; nil: the estimator chooses it.
+	Utility *Utility `json:"utility,omitempty"`
+	Stages  []Stage  `json:"stages"`
+	Env     Env      `json:"env,omitempty"`
+	// Dir is the working directory of every task; default: a new directory for each task.
+	Dir string `json:"dir,omitempty"`
+
+	// The following fields are part of the bid. A job gives the fields that its market's mechanism asks
+	// for; the others are 0.
+
+	Rate   messages.Credits  `json:"rate,omitempty"`   // credits for a second on a slot
+	Value  messages.Credits  `json:"value,omitempty"`  // credits for the completion of the job
+	Delay  messages.Credits  `json:"delay,omitempty"`  // cost of a second of waiting
+	Length messages.Duration `json:"length,omitempty"` // run time of the job; where slots are sold one by one, of a task
+	// Deadline is when the job must have completed. After it, the job is not worth Value.
+	Deadline messages.Time `json:"deadline,omitempty"`
+	// Valuation is the worth of a completion at any time; for contracts.
+	Valuation *Valuation `json:"valuation,omitempty"`
+	Contract  string     `json:"contract,omitempty"` // the accepted contract of a quote
+	// No task starts before all of these jobs have done what their list says. If one of AfterOK does not complete, or
+	// one of AfterFailed completes, the job ends without a start.
+	AfterJobs   []messages.JobID `json:"after_jobs,omitempty"`   // have ended
+	AfterOK     []messages.JobID `json:"after_ok,omitempty"`     // have completed
+	AfterFailed []messages.JobID `json:"after_failed,omitempty"` // have ended, and have not completed
+	AfterStart  []messages.JobID `json:"after_start,omitempty"`  // have started a task, or ended
+	// AfterAny: it is enough if one of these jobs has done what its list says. If none of them can do so any more,
+	// the job ends without a start.
+	AfterAny bool `json:"after_any,omitempty"`
+	// StartDelay is how long the first task waits after the starts of the jobs in AfterStart.
+	StartDelay messages.Duration `json:"start_delay,omitempty"`
+	// AfterEach is an array job with the same array. Each task starts when the task with the same index has completed
+	// there, and is cancelled if that task did not complete. 0: none.
+	AfterEach messages.JobID `json:"after_each,omitempty"`
+	// Hold: the job gets no tasks until its owner, or an operator, releases it.
+	Hold bool `json:"hold,omitempty"`
+	// RerunOf is an earlier job. This job runs its tasks again that did not end well. 0: none.
+	RerunOf messages.JobID `json:"rerun_of,omitempty"`
+
+	// Labels and Comment are for people. They do not change how the job runs.
+	Labels  Labels `json:"labels,omitempty"`
+	Comment string `json:"comment,omitempty"`
+	// Notify asks for notifications about the job, if the site sends them.
+	Notify []Notify `json:"notify,omitempty"`
+	// Begin is the earliest start of the first task; 0, or a time in the past: now.
+	Begin messages.Time `json:"begin,omitempty"`
+	// Umask is the umask of the tasks, three octal digits; default: 022.
+	Umask string `json:"umask,omitempty"`
+	// Numbered gives each element of the array of the only stage a job number of its own: the job's number plus the
+	// element's position in the array.
+	Numbered bool `json:"numbered,omitempty"`
+}
+
+// Numbers returns how many job numbers the job and the elements of its array need.
+func (s *JobSpec) Numbers() int {
+	switch {
+	case !s.Numbered || len(s.Stages) != 1:
+		return 1
+	case s.Stages[0].Repeats != nil: // a rerun: the elements keep their positions in the earlier job
+		return s.Stages[0].Repeats.Tasks
+	}
+	return s.Stages[0].TaskCount()
+}
+
+// DefaultUmask is the umask of tasks whose job names none.
+const DefaultUmask = 0o022
+
+// ParseUmask reads the umask of a job; "" is the default.
+func ParseUmask(text string) (mask uint32, err error) {
+	if text == "" {
+		return DefaultUmask, nil
+	}
+	n, err := strconv.ParseUint(text, 8, 32)
+	if err != nil || len(text) != 3 {
+		return 0, messages.Errorf(messages.Invalid, "umask: %q must be three octal digits, such as 022 or 077", messages.Clipped(text))
+	}
+	return uint32(n), nil
+}
+
+// Stage is a part of a job: tasks that run the same command, each on one or more slots of one class. Exactly one of
+// Command and Script is set.
+type Stage struct {
+	Name  messages.Name `json:"name"`
+	Class messages.Name `json:"class,omitempty"` // default: the market's first class
+	Tasks int           `json:"tasks,omitempty"` // default: the number of Array's indices, or 1
+	// After names the stages that must finish before this one starts: every task of them.
+	After   []messages.Name `json:"after,omitempty"`
+	Command []string        `json:"command,omitempty"`
+	// Script is written to a file. The interpreter in its first line runs it; without one, /bin/sh does.
+	Script    string            `json:"script,omitempty"`
+	Env       Env               `json:"env,omitempty"`
+	TimeLimit messages.Duration `json:"time_limit,omitempty"` // limit for one attempt; 0: the market's limit
+	// Attempts is how often a task may be tried. Attempts lost with a node do not count. 0: a task that fails is not
+	// tried again, and a task that cannot be started is tried 3 times.
+	Attempts int   `json:"attempts,omitempty"`
+	Array    Array `json:"array,omitempty"`
+	// MaxRunning bounds how many tasks of the stage run at the same time; 0: no bound.
+	MaxRunning int `json:"max_running,omitempty"`
+	// Gang makes all tasks of the stage start together, on as many slots. If there are not enough slots, none starts.
+	Gang bool `json:"gang,omitempty"`
+	// Allocation makes the tasks start together, each on a different node. The first one runs the
+	// command, and starts the processes of the others as steps. The other tasks hold their slots
+	// until the first has ended.
+	Allocation bool `json:"allocation,omitempty"`
+	// Memory is the memory of each task in bytes, a limit where the node can enforce it. -1: all memory of a node. 0:
+	// the memory of the class's unit times the width of the task, or the node's default.
+	Memory int64 `json:"memory,omitempty"`
+	// CPUs, GPUs, GPUType and Disk (in bytes) are for each task, in a class that is sold in units. 0: those of the
+	// unit, times the width of the task.
+	CPUs    int           `json:"cpus,omitempty"`
+	GPUs    int           `json:"gpus,omitempty"`
+	GPUType messages.Name `json:"gpu_type,omitempty"` // "": any
+	Disk    int64         `json:"disk,omitempty"`
+	// Exclusive gives each task a whole node.
+	Exclusive bool `json:"exclusive,omitempty"`
+	// Constraint names labels that a node must have to run a task, combined with & and |; & binds
+	// tighter. If Nodes is not empty, only these nodes may run tasks. Nodes in Exclude may not.
+	Constraint string          `json:"constraint,omitempty"`
+	Nodes      []messages.Name `json:"nodes,omitempty"`
+	Exclude    []messages.Name `json:"exclude,omitempty"`
+	// Licenses is how many of the site's licences each task uses while it runs. The tasks of an allocation share
+	// them.
+	Licenses Licenses `json:"licenses,omitempty"`
+	// Width is how many slots of its class each task takes on one node: the smallest number that
+	// has room for its sizes. The site computes it, and ignores a value in a submission. 0: 1.
+	Width int `json:"width,omitempty"`
+	// Inputs are put into each task's working directory before it starts. The
+	// submitter has stored them at the depot.
+	Inputs []File `json:"inputs,omitempty"`
+	// Outputs are patterns in the form of package path. When a task has ended well, the files of its working
+	// directory that match a pattern are stored at the depot.
+	Outputs []string `json:"outputs,omitempty"`
+	// OnFailure is what happens to the rest of the job when a task has failed in all its attempts. Default: [GoOn] if
+	// the tasks do not need one another, and [Stop] otherwise.
+	OnFailure OnFailure `json:"on_failure,omitempty"`
+	// Repeats says which tasks of an earlier job's stage these tasks repeat; nil: none.
+	Repeats *Repeats `json:"repeats,omitempty"`
+	// Interactive streams the input and output of the one task, or of an allocation's first, to and from the job's
+	// owner; nil: the task has no input, and its output is a log.
+	Interactive *Interactive `json:"interactive,omitempty"`
+	// Signal is sent to each task before its time limit, and before its job has spent its budget; nil: none.
+	Signal *EarlySignal `json:"signal,omitempty"`
+	// OOM is the result of a task that exits with 0 although the memory limit killed one of its processes; default:
+	// [IgnoreOOM].
+	OOM OOM `json:"oom,omitempty"`
+}
+
+// OOM says whether a task fails if the memory limit killed one of its processes, but the task itself continued.
+type OOM string
+
+// The results of such a task. The task's reason tells of the killed process in both cases.
+const (
+	FailOOM   OOM = "fail"   // it failed, as if the memory limit had ended the whole task
+	IgnoreOOM OOM = "ignore" // the exit code decides
+)
+
+// Time returns how long before the time limit the signal is sent.
+func (e *EarlySignal) Time() messages.Duration {
+	return cmp.Or(e.Before, messages.Duration(time.Minute))
+}
+
+// EarlySignal is a signal that tells a task that its time limit or the end of its budget is near, or that its node will
+// end it.
+type EarlySignal struct {
+	Name   string            `json:"name"`            // such as USR2
+	Before messages.Duration `json:"before"`          // how long before the time limit, or the end of the budget; 0: a minute
+	First  bool              `json:"first,omitempty"` // only to the task's first process, the script
+	Rest   bool              `json:"rest,omitempty"`  // only to ranks that srun has started
+}
+
+// Repeats are tasks of an earlier job that run again. Each task finds in its environment the position that it had
+// there, and the number of tasks there.
+type Repeats struct {
+	Tasks     int   `json:"tasks"`     // number of tasks of the earlier stage
+	Positions Array `json:"positions"` // position of each task in the earlier stage
+}
+
+// Narrow makes a stage, which has all tasks of an earlier job's stage, repeat only the tasks at some positions. These
+// tasks get the same indices and positions as before.
+func (s *Stage) Narrow(positions []uint32, all int) error {
+	repeats := &Repeats{Tasks: all}
+	if s.Repeats != nil {
+		repeats.Tasks = s.Repeats.Tasks
+	}
+	var indices Array
+	for _, k := range positions {
+		indices = indices.With(s.Array.At(int64(k)))
+		position := int64(k)
+		if s.Repeats != nil {
+			position = s.Repeats.Positions.At(position)
+		}
+		repeats.Positions = repeats.Positions.With(position)
+	}
+	if n := max(len(indices), len(repeats.Positions)); n > MaxRanges {
+		return messages.Errorf(messages.TooLarge, "the tasks that did not end well are in %d runs of indices, more than the %d that a job can have; submit them as several jobs with --array", n, MaxRanges)
+	}
+	s.Tasks, s.Array, s.Repeats = 0, indices, repeats
+	return nil
+}
+
+// OnFailure is what happens to the other tasks of a job when one task fails.
+type OnFailure string
+
+// What a failed task does to the others. In both cases, a stage that waits for the failed task's stage does not run.
+const (
+	Stop OnFailure = "stop"     // the job ends
+	GoOn OnFailure = "continue" // the others go on; after them the job ends as failed
+)
+
+// Independent reports whether the tasks of a stage do not need one another, as far as the job shows this: there are
+// several tasks, they do not start together, and no stage waits for this one.
+func (s *JobSpec) Independent(stage int) bool {
+	of := &s.Stages[stage]
+	for i := range s.Stages {
+		if slices.Contains(s.Stages[i].After, of.Name) {
+			return false
+		}
+	}
+	return !of.Gang && of.TaskCount() > 1
+}
+
+// Array is the array index of each task of a stage, as ascending ranges that do not overlap. Empty: task i has index
+// i.
+type Array []Range
+
+// Range is the indices First, First+Step, … up to Last.
+type Range struct {
+	First int64 `json:"first"`
+	Last  int64 `json:"last"`
+	Step  int64 `json:"step"`
+}
+
+// Form is the form of a utility function.
+type Form string
+
+// The forms of a utility function of shares s with weights w: linear is Σ w·s, and log is Σ w·ln s.
+const (
+	Linear Form = "linear"
+	Log    Form = "log"
+)
+
+// Utility is the worth of a share of each class to a job. Only the ratios of the weights count: if all are doubled,
+// nothing changes.
+type Utility struct {
+	Form    Form    `json:"form,omitempty"` // default: linear
+	Weights Weights `json:"weights"`
+	// Minimum is the utility below which the job is not served (its SLO). In a market with settle: on-completion, the
+	// job pays nothing if its utility is lower. 0: none.
+	Minimum float64 `json:"minimum,omitempty"`
+}
+
+// Weights are the weights of classes, in the order of the class names. In JSON they are an object.
+type Weights []ClassWeight
+
+// ClassWeight is the weight of one class.
+type ClassWeight struct {
+	Class  messages.Name `json:"class"`
+	Weight float64       `json:"weight"`
+}
+
+// Of returns the weight of a class; 0 if there is none.
+func (w Weights) Of(class messages.Name) float64 {
+	for _, cw := range w {
+		if cw.Class == class {
+			return cw.Weight
+		}
+	}
+	return 0
+}
+
+// Env is a set of environment variables, in the order of their names. In JSON it is an object.
+type Env []Variable
+
+// Variable is one environment variable.
+type Variable struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// ClassSlots is a number of slots of one class.
+type ClassSlots struct {
+	Class messages.Name `json:"class"`
+	Slots int           `json:"slots"`
+}

@@ -1,0 +1,149 @@
+package job
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// MaxDependencies bounds the number of jobs that a job can wait for.
+const MaxDependencies = 1000
+
+// MaxBegin is the latest begin time of a job: the end of the year 2199.
+const MaxBegin = messages.Time(7_258_118_400_000_000)
+
+// validateBid checks the fields of a job's bid, as far as the market does not matter.
+func (s *JobSpec) validateBid() error {
+	for _, f := range [...]struct {
+		field string
+		value messages.Credits
+	}{{"rate", s.Rate}, {"value", s.Value}, {"delay", s.Delay}} {
+		if f.value < 0 {
+			return messages.Errorf(messages.Invalid, "%s: %v must not be negative", f.field, f.value)
+		}
+		if f.value > messages.MaxCredits {
+			return messages.Errorf(messages.TooLarge, "%s: %v is above the limit of %v credits", f.field, f.value, messages.MaxCredits)
+		}
+	}
+	switch {
+	case s.Length < 0:
+		return messages.Errorf(messages.Invalid, "length: %v must not be negative; it is the run time that the job declares", s.Length)
+	case s.Deadline < 0:
+		return messages.Errorf(messages.Invalid, "deadline: %v is before 1970; give an instant to come", s.Deadline)
+	case s.Begin < 0:
+		return messages.Errorf(messages.Invalid, "begin: %v is before 1970; give an instant to come", s.Begin)
+	case s.Begin > MaxBegin:
+		return messages.Errorf(messages.Invalid, "begin: %v is too far away", s.Begin)
+	case s.Begin != 0 && s.Deadline != 0 && s.Begin >= s.Deadline:
+		return messages.Errorf(messages.Invalid, "begin: %v is not before the deadline, %v", s.Begin, s.Deadline)
+	case s.Begin != 0 && s.Contract != "":
+		return messages.Errorf(messages.Invalid, "begin: contract %s fixes the completion time of the job; leave begin or the contract out", messages.Clipped(s.Contract))
+	}
+	if s.Hold && s.Contract != "" {
+		return messages.Errorf(messages.Invalid, "hold: contract %s fixes the completion time of the job; leave hold or the contract out", messages.Clipped(s.Contract))
+	}
+	if err := messages.CheckLine("contract", s.Contract, messages.MaxKey); err != nil || s.Valuation == nil {
+		return err
+	}
+	return messages.InField("valuation", s.Valuation.Validate())
+}
+
+func (s *JobSpec) validateDependencies() error {
+	if n := len(s.Predecessors()); n > MaxDependencies {
+		return messages.Errorf(messages.TooLarge, "after_jobs: %d jobs are more than the limit of %d", n, MaxDependencies)
+	}
+	for _, f := range [...]struct {
+		field string
+		jobs  []messages.JobID
+	}{{"after_jobs", s.AfterJobs}, {"after_ok", s.AfterOK}, {"after_failed", s.AfterFailed}, {"after_start", s.AfterStart}} {
+		for i, id := range f.jobs {
+			if id == 0 {
+				return messages.Errorf(messages.Invalid, "%s[%d]: 0 is no job's number", f.field, i)
+			}
+			if slices.Contains(f.jobs[:i], id) {
+				return messages.Errorf(messages.Invalid, "%s[%d]: job %d is given twice", f.field, i, id)
+			}
+		}
+	}
+	return s.validateConditions()
+}
+
+// maxStartDelay bounds the StartDelay of a job: a year.
+const maxStartDelay = messages.Duration(365 * 24 * 3600_000_000_000)
+
+// validateConditions checks the fields that change the meaning of the lists of awaited jobs.
+func (s *JobSpec) validateConditions() error {
+	all := s.Awaited()
+	slices.Sort(all)
+	switch {
+	case s.AfterAny && len(all) == 0:
+		return messages.Errorf(messages.Invalid, "after_any: there is no list of jobs, such as after_ok, of which one is enough; leave after_any out")
+	case s.AfterAny && len(slices.Compact(all)) < len(s.Awaited()):
+		return messages.Errorf(messages.Invalid, "after_any: a job is in two lists; name each job in one of them")
+	case s.AfterAny && s.AfterEach != 0:
+		return messages.Errorf(messages.Invalid, "after_any: after_each is for each task, and cannot be one of several conditions; leave one of them out")
+	case s.StartDelay < 0 || s.StartDelay > maxStartDelay:
+		return messages.Errorf(messages.Invalid, "start_delay: %v is not between 0 and %v", s.StartDelay, maxStartDelay)
+	case s.StartDelay > 0 && len(s.AfterStart) == 0:
+		return messages.Errorf(messages.Invalid, "start_delay: after_start names no job; name the jobs whose start counts")
+	case s.StartDelay > 0 && s.Contract != "":
+		return messages.Errorf(messages.Invalid, "start_delay: contract %s fixes the completion time of the job; leave start_delay or the contract out", messages.Clipped(s.Contract))
+	case s.AfterEach != 0 && (len(s.Stages) != 1 || s.Stages[0].Array == nil || s.Stages[0].Gang):
+		return messages.Errorf(messages.Invalid, "after_each: the tasks of an array of one stage wait for those of another array, one by one, and this job is none; use after_ok")
+	}
+	return nil
+}
+
+// Awaited returns the jobs that the whole job waits for. If a job is in two lists, it is there twice.
+func (s *JobSpec) Awaited() []messages.JobID {
+	return slices.Concat(s.AfterJobs, s.AfterOK, s.AfterFailed, s.AfterStart)
+}
+
+// Predecessors returns the jobs that the job, or its single tasks, wait for. If a job is in two lists, it is there
+// twice.
+func (s *JobSpec) Predecessors() []messages.JobID {
+	all := s.Awaited()
+	if s.AfterEach != 0 {
+		all = append(all, s.AfterEach)
+	}
+	return all
+}
+
+// WaitsForEnd reports whether the job waits until another job has ended, and not only until it has started.
+func (s *JobSpec) WaitsForEnd(id messages.JobID) bool {
+	return slices.Contains(s.AfterJobs, id) || slices.Contains(s.AfterOK, id) || slices.Contains(s.AfterFailed, id)
+}
+
+// Width returns how many slots the job needs at the same time: those of its widest task, or those of all tasks of its
+// widest gang.
+func (s *JobSpec) Width() int {
+	width := 1
+	for i := range s.Stages {
+		tasks := 1
+		if s.Stages[i].Gang {
+			tasks = s.Stages[i].TaskCount()
+		}
+		width = max(width, tasks*s.Stages[i].Slots())
+	}
+	return width
+}
+
+// Serial reports whether at most one task runs at a time: each stage has one task, and each stage except the first
+// names the stage before it in After.
+func (s *JobSpec) Serial() bool {
+	for i := range s.Stages {
+		if s.Stages[i].TaskCount() > 1 || i > 0 && !slices.Contains(s.Stages[i].After, s.Stages[i-1].Name) {
+			return false
+		}
+	}
+	return true
+}
+
+// Alone returns the width of a job whose tasks each need several slots on one node, and which has no gangs. It
+// returns 0 for all other jobs.
+func (s *JobSpec) Alone() int {
+	if width := s.Width(); width > 1 && !slices.ContainsFunc(s.Stages, func(s Stage) bool { return s.Gang }) {
+		return width
+	}
+	return 0
+}

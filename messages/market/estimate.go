@@ -1,0 +1,215 @@
+package market
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+)
+
+// Further verbs of the estimator, next to VerbUtility.
+const (
+	VerbRuntime  = "runtime"  // RuntimeRequest → RuntimeReply
+	VerbEstimate = "estimate" // EstimateRequest → EstimateReply
+	VerbClasses  = "classes"  // Empty → ClassesReply
+	VerbSamples  = "samples"  // SamplesRequest → SamplesReply; services and operators
+)
+
+// MostDraws is the largest number of draws for one SamplesRequest.
+const MostDraws = 10_000
+
+// Basis returns a clause that says which data an estimated utility function is based on.
+func (r *UtilityReply) Basis() string {
+	if r.Runs == 0 {
+		return "default: every class the job uses counts the same"
+	}
+	runs := fmt.Sprintf("estimated from %d runs", r.Runs)
+	if r.Runs == 1 {
+		runs = "estimated from 1 run"
+	}
+	terms := make([]string, len(r.Utility.Weights))
+	for i, w := range r.Utility.Weights {
+		terms[i] = fmt.Sprintf("%s %.3g", w.Class, w.Weight)
+		if e := r.Errors.Of(w.Class); e > 0 {
+			terms[i] += fmt.Sprintf(" ± %.2g", e)
+		}
+	}
+	text := fmt.Sprintf("%s: weights %s", runs, strings.Join(terms, ", "))
+	if !r.Determined {
+		text += "; the runs alone do not determine them"
+	}
+	return text + fmt.Sprintf("; %.0f %% is the default's, runs differ from the fit by %.0f %%", 100*r.Default, 100*r.Residual)
+}
+
+// RuntimeRequest asks how long the tasks of a job's stages take.
+type RuntimeRequest struct {
+	Account messages.Name    `json:"account,omitempty"` // default: the caller
+	Name    string           `json:"name,omitempty"`    // name of the job
+	Stages  []job.StageShape `json:"stages"`
+	// Part is the quantile of the robust demand, in (0, 1); 0: 0.9.
+	Part float64 `json:"part,omitempty"`
+	// Divergence bounds how far the true distribution may be from the estimate, in nats: the robust demand covers the
+	// worst distribution within it. nil: it depends on the number of observations.
+	Divergence *float64 `json:"divergence,omitempty"`
+}
+
+// Validate returns an error for the first fault of a request. The error names the field.
+func (r *RuntimeRequest) Validate() error {
+	if len(r.Stages) == 0 || len(r.Stages) > job.MaxStages {
+		return messages.Errorf(messages.Invalid, "stages: are %d; name 1 to %d", len(r.Stages), job.MaxStages)
+	}
+	if err := messages.CheckLine("name", r.Name, job.MaxTextField); err != nil {
+		return err
+	}
+	for i := range r.Stages {
+		s, path := &r.Stages[i], fmt.Sprintf("stages[%d]", i)
+		if s.Tasks < 0 || s.Tasks > job.MaxTasks {
+			return messages.Errorf(messages.TooLarge, "%s.tasks: %d must be from 0 to %d", path, s.Tasks, job.MaxTasks)
+		}
+		if s.TimeLimit < 0 {
+			return messages.Errorf(messages.Invalid, "%s.time_limit: %v is negative; leave it out for none", path, s.TimeLimit)
+		}
+		if err := messages.CheckLine(path+".command", s.Command, job.MaxTextField); err != nil {
+			return err
+		}
+	}
+	if !(r.Part >= 0 && r.Part < 1) {
+		return messages.Errorf(messages.Invalid, "part: must be above 0 and below 1, is %v", r.Part)
+	}
+	if d := r.Divergence; d != nil && !(*d >= 0 && *d <= math.MaxFloat64) {
+		return messages.Errorf(messages.Invalid, "divergence: must be 0 or above and finite, is %v", *d)
+	}
+	return nil
+}
+
+// RuntimeReply has an estimate for each stage of the request, in the same order.
+type RuntimeReply struct {
+	Stages []RuntimeEstimate `json:"stages"`
+}
+
+// RuntimeEstimate is an estimate of the run time of one task of a stage.
+type RuntimeEstimate struct {
+	Stage  messages.Name `json:"stage"`
+	Spread Spread        `json:"spread"`
+	// Robust is a run time that a task does not exceed with the requested probability, under every distribution
+	// within Divergence nats of the estimate.
+	Robust     messages.Duration `json:"robust"`
+	Divergence float64           `json:"divergence"`
+	// Samples are quantiles of the estimate in seconds, all equally likely, for a scheduler that
+	// plans with uncertain run times.
+	Samples []float64 `json:"samples"`
+	Runs    float64   `json:"runs"` // number of observed tasks or jobs behind it; old ones count less
+	Source  string    `json:"source"`
+}
+
+// Spread is three quantiles of a time, and its mean.
+type Spread struct {
+	Low    messages.Duration `json:"low"` // one time in ten is lower
+	Median messages.Duration `json:"median"`
+	High   messages.Duration `json:"high"` // one time in ten is higher
+	Mean   messages.Duration `json:"mean"`
+}
+
+// EstimateRequest asks for an estimate of a job that is not submitted.
+type EstimateRequest struct {
+	Account messages.Name `json:"account,omitempty"` // default: the caller
+	Spec    job.JobSpec   `json:"spec"`
+}
+
+// EstimateReply is the estimate for a job.
+type EstimateReply struct {
+	Utility  UtilityReply      `json:"utility"`
+	Declared bool              `json:"declared"` // Utility is the one that the job declares
+	Stages   []RuntimeEstimate `json:"stages"`   // run times of one task each
+	Wait     Spread            `json:"wait"`     // from submission to the first claim
+	// Completion is from submission to the end of the last task.
+	Completion Spread  `json:"completion"`
+	Runs       float64 `json:"runs"` // number of observed jobs behind Wait and the pace; old ones count less
+	Source     string  `json:"source"`
+}
+
+// ClassesReply lists the job profile classes of a site in the order of its
+// configuration.
+type ClassesReply struct {
+	Classes []ClassEstimate `json:"classes"`
+}
+
+// ClassEstimate is what the estimator knows about a job profile class. Users see the profile, the number of samples
+// and of their accounts, and the weight of the prior.
+type ClassEstimate struct {
+	Profile   job.Profile `json:"profile"`
+	Samples   float64     `json:"samples"`           // number of accepted samples
+	Outside   uint64      `json:"outside,omitempty"` // number of refused samples: outside of the template's bounds
+	Accounts  int         `json:"accounts"`
+	Kernels   int         `json:"kernels,omitempty"`
+	Effective float64     `json:"effective,omitempty"` // number of samples that count after capping and screening
+	Screened  float64     `json:"screened,omitempty"`  // part of the influence that screening removed
+	Prior     float64     `json:"prior"`               // part of the estimate that comes from the prior
+	// Bandwidth is the standard deviation of a kernel along each parameter.
+	Bandwidth []float64 `json:"bandwidth,omitempty"`
+	Mean      []float64 `json:"mean,omitempty"`      // mean of each parameter
+	Deviation []float64 `json:"deviation,omitempty"` // standard deviation of each parameter
+	// Moved is how far the estimate is from the one before it, as a divergence in nats. MovedBy is the standard error
+	// of Moved. Both are 0 before there are two estimates.
+	Moved   float64 `json:"moved,omitempty"`
+	MovedBy float64 `json:"moved_by,omitempty"`
+}
+
+// SamplesRequest asks for types drawn from a job profile class.
+type SamplesRequest struct {
+	Class messages.Name `json:"class"`
+	Draws int           `json:"draws"` // 1 to MostDraws
+	Seed  uint64        `json:"seed,omitempty"`
+}
+
+// Validate returns an error for the first fault of a request. The error names the field.
+func (r *SamplesRequest) Validate() error {
+	if !messages.ValidName(r.Class) {
+		return messages.BadName("class", r.Class)
+	}
+	if r.Draws < 1 || r.Draws > MostDraws {
+		return messages.Errorf(messages.Invalid, "draws: must be from 1 to %d, are %d", MostDraws, r.Draws)
+	}
+	return nil
+}
+
+// SamplesReply is types drawn from a class. The same seed gives the same types, until the estimator learns something
+// new.
+type SamplesReply struct {
+	Class      messages.Name   `json:"class"`
+	Parameters []string        `json:"parameters"`
+	Samples    []float64       `json:"samples"`    // len(Parameters) numbers each
+	Valuations []job.Valuation `json:"valuations"` // the same types as valuations; empty for a class of queued jobs
+	Runs       float64         `json:"runs"`       // number of samples behind it, after capping and screening
+	Prior      float64         `json:"prior"`      // part of the estimate that comes from the prior
+}
+
+// UtilityRequest asks the estimator for a utility function of a job that has none: the worth of each class that it
+// uses.
+type UtilityRequest struct {
+	Account messages.Name   `json:"account"`
+	Name    string          `json:"name"`
+	Market  messages.Name   `json:"market"`
+	Classes []messages.Name `json:"classes"` // classes of the job's stages
+}
+
+// UtilityReply is the estimator's answer, and the number of runs behind it. With 0 runs it is the default: all
+// classes that the job uses have equal weights.
+type UtilityReply struct {
+	Utility job.Utility `json:"utility"`
+	Runs    int         `json:"runs"`
+	// Default is the part of the weights that comes from the default, and not from the runs: 1 without runs, near 0
+	// with many.
+	Default    float64 `json:"default"`
+	Determined bool    `json:"determined"` // the runs alone determine the weights
+	// Residual is the root mean square of the differences between the runs and the fit, divided by the root mean
+	// square of their utilities.
+	Residual float64 `json:"residual"`
+	// Errors are the standard errors of the weights, in the same unit; empty if there are not more runs than weights.
+	Errors job.Weights `json:"errors,omitempty"`
+	// Condition is approximately the factor by which the fit amplifies noise in the runs; 0 if the runs do not
+	// determine the weights.
+	Condition float64 `json:"condition"`
+}

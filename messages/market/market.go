@@ -1,0 +1,387 @@
+package market
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+)
+
+// The mechanisms that a market can name.
+const (
+	Proportional = "proportional"
+	HighestBid   = "highest-bid"
+	DeadlineBid  = "deadline"
+	BatchQueue   = "batch-queue"
+	Reservation  = "reservation"
+	ContractMenu = "contract"
+	FIFO         = "fifo"
+	FairShare    = "fairshare"
+	Backfill     = "backfill"
+	Karma        = "karma"
+)
+
+// What happens to a task whose slot goes to another task.
+const (
+	PreemptSuspend = "suspend" // the task is stopped, and continues there later
+	PreemptRequeue = "requeue" // the task is ended, and later runs again from its beginning
+	PreemptCancel  = "cancel"  // the job of the task is ended
+)
+
+// PricePivot is the price rule of highest-bid under which the truth is the best bid; see Market.Price.
+const PricePivot = "pivot"
+
+// ModeFixed makes a reservation market choose among timetables that do not depend on what jobs declare.
+const ModeFixed = "fixed"
+
+// When a deadline market lets owners read results; see Market.HandOver.
+const (
+	HandOverDeadline = "deadline"
+	HandOverEnd      = "end"
+)
+
+// SettleOnCompletion makes a market charge jobs when they are completed; see Market.Settle.
+const SettleOnCompletion = "on-completion"
+
+// Market describes one market of a site: a mechanism, its parameters, and the classes of slots that it allocates. A
+// parameter that its mechanism does not use must be left out.
+type Market struct {
+	Name      messages.Name     `json:"name"`                 // name by which jobs choose the market
+	Mechanism messages.Name     `json:"mechanism"`            // a mechanism from the README's table
+	Classes   []messages.Name   `json:"classes"`              // the classes of slots that the market has; the first one is the default
+	TimeLimit messages.Duration `json:"time_limit,omitempty"` // the time limit of an attempt if the job names none; 0: no limit
+	// Units say what one slot of a class contains, if the site's classes say so. A class without a unit has no sizes:
+	// each of its tasks takes one slot.
+	Units []job.ClassUnit `json:"units,omitempty"`
+	// Alpha is a number in [0, 1]. In proportional it is the exponent of the share, and in karma the part of the
+	// slots that is guaranteed. nil: 1/2.
+	Alpha *float64 `json:"alpha,omitempty"`
+
+	// Nodes are the nodes whose slots the market allocates; empty: all nodes with its
+	// classes.
+	Nodes []messages.Name `json:"nodes,omitempty"`
+	// Reserve is the least price of a slot-second. In markets with a posted price it is the price. A text can give it
+	// for a slot-hour: "1/h". nil: a credit for a slot-hour.
+	Reserve    *messages.Price `json:"reserve,omitempty"`
+	Algorithm  string          `json:"algorithm,omitempty"`  // highest-bid: HB (default), NPHB or WSEPT
+	Price      string          `json:"price,omitempty"`      // highest-bid: kth (default), first or pivot
+	Capped     bool            `json:"capped,omitempty"`     // highest-bid: no job pays more than its own bid
+	Preemption string          `json:"preemption,omitempty"` // suspend (default), requeue or cancel
+
+	Lambda *float64          `json:"lambda,omitempty"` // deadline: how much finished work protects a job, in [0, 1]; nil: 0.6
+	Slot   messages.Duration `json:"slot,omitempty"`   // the unit of time of decisions; deadline, 0: 10 s; karma, 0: a minute
+	Scale  float64           `json:"scale,omitempty"`  // deadline: a typical length in slots; 0: 32
+
+	// The meaning of Mode depends on the mechanism:
+	//   - backfill: easy (default) or conservative.
+	//   - batch-queue: what counts as unknown about others. priority (default): their values and
+	//     costs of delay; full: their lengths and widths, too.
+	//   - reservation: search (default) chooses among timetables made for the bids; fixed chooses
+	//     among timetables that do not depend on declarations. With fixed the truth is also best
+	//     about lengths, widths and deadlines, but the timetable has less value.
+	Mode  string            `json:"mode,omitempty"`
+	Draws int               `json:"draws,omitempty"` // batch-queue: random draws for an expected value; 0: 1,000, fewer in a long queue
+	Cycle messages.Duration `json:"cycle,omitempty"` // reservation: the period that is sold together; 0: a day
+	// Granule is the unit of time of reservations. A cycle has at most 1,048,576 granules. 0: 15 min.
+	Granule messages.Duration `json:"granule,omitempty"`
+	Orders  int               `json:"orders,omitempty"` // reservation: the number of candidate schedules; 0: 2,000
+
+	HalfLife messages.Duration `json:"half_life,omitempty"` // fairshare: the time after which past use counts only half; 0: a day
+	// GangTimeout is how long claimed tasks of a gang wait for the others. After that they are given back. 0: 10 s.
+	GangTimeout messages.Duration `json:"gang_timeout,omitempty"`
+
+	Quote    messages.Duration `json:"quote,omitempty"`     // contract: how long a menu is valid; 0: 5 min
+	Replicas int               `json:"replicas,omitempty"`  // contract: number of types in a matching; 0: the mechanism's default
+	LateOnly bool              `json:"late_only,omitempty"` // contract: a job that is early pays only the agreed price
+
+	MaxJobs  int `json:"max_jobs,omitempty"`  // most active jobs of an account; 0: no bound
+	MaxTasks int `json:"max_tasks,omitempty"` // most tasks of one job; 0: no bound
+
+	// Allow lists the accounts and projects whose jobs the market takes; empty: all. "alice@west" is an account of
+	// another site, and "@west" means all accounts of site west.
+	Allow []messages.Name `json:"allow,omitempty"`
+	// Deny lists accounts and projects whose jobs the market refuses, even if Allow names them.
+	Deny []messages.Name `json:"deny,omitempty"`
+	// DefaultFor lists accounts and projects whose jobs go to this market if they name no market.
+	DefaultFor []messages.Name `json:"default_for,omitempty"`
+	// AtOnce is how much the tasks of an account, and of a project, have at once at most.
+	AtOnce AtOnce `json:"at_once,omitempty,omitzero"`
+
+	// Prior lists the types that a contract market assumes while nothing is known of a job's class of valuation.
+	// Empty: values from 1 to 100 credits, times from ten seconds to a day.
+	Prior []job.Valuation `json:"prior,omitempty"`
+	// PriorJobs lists the declarations that a batch-queue market assumes while it has seen too few jobs. It can be
+	// left out only with pricing pivot.
+	PriorJobs []QueuedType `json:"prior_jobs,omitempty"`
+	// Weights are the weights of accounts in fairshare. All accounts of another site share one weight, under a name
+	// such as "@west". Default: 1.
+	Weights job.Weights `json:"weights,omitempty"`
+
+	// Settle applies to proportional and deadline. With "on-completion", the rule of the paper, a job pays only for
+	// tasks that completed, with any exit code. Empty: it pays for the slots that it had.
+	Settle string `json:"settle,omitempty"`
+	// Horizon is for highest-bid with price pivot: how long after its submission the waiting time of a job counts in
+	// its price; 0: a day. The budget of a job must cover that time at the job's rate.
+	Horizon messages.Duration `json:"horizon,omitempty"`
+	// Pricing applies to batch-queue. With externality, the default, a job pays the expected loss that it causes to
+	// others. With pivot, a job pays the loss that its declaration causes to others, and gets most of it back.
+	Pricing string `json:"pricing,omitempty"`
+	// HandOver is for deadline: when the owner of a job can read its outputs and logs. With deadline, the default,
+	// this is when the job is settled, which is at its deadline if it has ended by then. With end, it is as soon as
+	// the job has ended.
+	HandOver string `json:"hand_over,omitempty"`
+	// DefaultBudget is the budget for each task of a job that names no budget. 0: the cost of the task's slots at the
+	// reserve, for the time that the job asks for, or for an hour if it asks for none. Markets without a reserve use a
+	// credit for a slot-hour.
+	DefaultBudget messages.Credits `json:"default_budget,omitempty"`
+	// DefaultRate is for highest-bid: the rate of a job that names none, written like a reserve. 0: a job that names
+	// a budget must also name a rate, and other jobs bid the reserve.
+	DefaultRate messages.Price `json:"default_rate,omitempty"`
+	// Closed means that the market takes no new jobs, while its jobs go on. Close a market before you remove it: a
+	// market can be removed only when it has no active jobs.
+	Closed bool `json:"closed,omitempty"`
+}
+
+// QueuedType is a declaration of a batch-queue job.
+type QueuedType struct {
+	Value  messages.Credits  `json:"value,omitempty"`  // worth of the completion
+	Delay  messages.Credits  `json:"delay,omitempty"`  // cost of a second of waiting
+	Length messages.Duration `json:"length,omitempty"` // run time
+	Width  int               `json:"width,omitempty"`  // number of slots; 0: 1
+	Weight float64           `json:"weight,omitempty"` // relative likelihood; 0: 1
+}
+
+// Limits on a market's parameters.
+const (
+	MaxMarketNodes = 100_000
+	MaxOwners      = 10_000 // names in allow, deny and default_for together
+	MaxReplicas    = 10_000
+	MaxDrawn       = 1_000_000
+	MaxOrders      = 1_000_000
+	MaxPrior       = 4096 // most types that a market assumes
+)
+
+// ReservePrice returns the market's reserve for a slot-second, or the default.
+func (m *Market) ReservePrice() messages.Credits {
+	if m.Reserve == nil {
+		return messages.HourlyCredit
+	}
+	return messages.Credits(*m.Reserve)
+}
+
+// Validate returns the faults of a market, without asking its mechanism. It returns joined errors; the message of
+// each begins with the name of the field.
+func (m *Market) Validate() error {
+	return errors.Join(m.validateNames(), m.validateUnits(), m.validateNumbers(), m.validateWords(), m.validateCycle(), m.validateBeliefs())
+}
+
+func (m *Market) validateNames() error {
+	err := cmp.Or(messages.NeedFreeName("name", m.Name), messages.NeedName("mechanism", m.Mechanism))
+	switch {
+	case err != nil:
+		return err
+	case len(m.Classes) == 0:
+		return messages.Errorf(messages.Invalid, "classes: are missing; a market has at least one class of slots")
+	case len(m.Classes) > job.MaxClasses:
+		return messages.Errorf(messages.TooLarge, "classes: %d are more than the limit of %d", len(m.Classes), job.MaxClasses)
+	case len(m.Allow)+len(m.Deny)+len(m.DefaultFor) > MaxOwners:
+		return messages.Errorf(messages.TooLarge, "allow: with deny and default_for, %d names are more than the limit of %d; name projects instead of accounts", len(m.Allow)+len(m.Deny)+len(m.DefaultFor), MaxOwners)
+	case len(m.Nodes) > MaxMarketNodes:
+		return messages.Errorf(messages.TooLarge, "nodes: %d are more than the limit of %d", len(m.Nodes), MaxMarketNodes)
+	}
+	return cmp.Or(messages.Distinct("classes", m.Classes, messages.NeedFreeName), messages.Distinct("nodes", m.Nodes, messages.NeedName),
+		messages.Distinct("allow", m.Allow, needOwner), messages.Distinct("deny", m.Deny, needOwner), messages.Distinct("default_for", m.DefaultFor, needOwner),
+		m.AtOnce.validate())
+}
+
+func (m *Market) validateNumbers() error {
+	var found []error
+	addf := func(format string, args ...any) {
+		found = append(found, messages.Errorf(messages.Invalid, format, args...))
+	}
+	for _, f := range [...]struct {
+		field string
+		value messages.Duration
+	}{
+		{"time_limit", m.TimeLimit}, {"slot", m.Slot}, {"cycle", m.Cycle}, {"granule", m.Granule},
+		{"half_life", m.HalfLife}, {"gang_timeout", m.GangTimeout}, {"quote", m.Quote}, {"horizon", m.Horizon},
+	} {
+		if f.value < 0 {
+			addf("%s: %v must not be negative; leave it out for the default", f.field, f.value)
+		}
+	}
+	for _, f := range [...]struct {
+		field       string
+		value, most int
+	}{
+		{"draws", m.Draws, MaxDrawn}, {"orders", m.Orders, MaxOrders}, {"replicas", m.Replicas, MaxReplicas},
+		{"max_jobs", m.MaxJobs, math.MaxInt32}, {"max_tasks", m.MaxTasks, job.MaxTasks},
+	} {
+		if f.value < 0 || f.value > f.most {
+			addf("%s: %d must be from 1 to %d; leave it out for the default", f.field, f.value, f.most)
+		}
+	}
+	if m.Alpha != nil && !(*m.Alpha >= 0 && *m.Alpha <= 1) { // NaN fails both comparisons
+		addf("alpha: %v must be between 0 and 1", *m.Alpha)
+	}
+	if m.Lambda != nil && !(*m.Lambda >= 0 && *m.Lambda <= 1) {
+		addf("lambda: %v must be between 0 and 1", *m.Lambda)
+	}
+	if m.Scale != 0 && !(m.Scale >= 1 && m.Scale <= 1e6) {
+		addf("scale: %v must be from 1 to 1000000 slots", m.Scale)
+	}
+	if r := m.ReservePrice(); r < 0 || r > messages.MaxCredits {
+		addf("reserve: %v must be from 0 to %v credits for a slot-second", r, messages.MaxCredits)
+	}
+	for _, f := range [...]struct {
+		field string
+		value messages.Credits
+	}{{"default_budget", m.DefaultBudget}, {"default_rate", messages.Credits(m.DefaultRate)}} {
+		if f.value < 0 || f.value > messages.MaxCredits {
+			addf("%s: %v must be from 0 to %v credits", f.field, f.value, messages.MaxCredits)
+		}
+	}
+	return errors.Join(found...)
+}
+
+func (m *Market) validateWords() error {
+	var found []error
+	for _, f := range [...]struct {
+		field, value string
+		known        []string
+	}{
+		{"algorithm", m.Algorithm, []string{"HB", "NPHB", "WSEPT"}},
+		{"price", m.Price, []string{"first", "kth", PricePivot}},
+		{"preemption", m.Preemption, []string{PreemptSuspend, PreemptRequeue, PreemptCancel}},
+		{"settle", m.Settle, []string{SettleOnCompletion}},
+		{"pricing", m.Pricing, []string{"externality", "pivot"}},
+		{"hand_over", m.HandOver, []string{HandOverDeadline, HandOverEnd}},
+	} {
+		if f.value != "" && !slices.Contains(f.known, f.value) {
+			found = append(found, messages.Errorf(messages.Invalid, "%s: %q is not one of %v", f.field, messages.Clipped(f.value), f.known))
+		}
+	}
+	if m.Pricing == "pivot" && (m.Mode != "" || m.Draws != 0 || len(m.PriorJobs) > 0) {
+		found = append(found, messages.Errorf(messages.Invalid, "pricing: pivot uses no beliefs; leave out mode, draws and prior_jobs"))
+	}
+	if m.Preemption != "" && m.Algorithm != "" && m.Algorithm != "HB" {
+		found = append(found, messages.Errorf(messages.Invalid, "preemption: algorithm %s takes no slot from a running job; leave it out, or use HB", m.Algorithm))
+	}
+	return errors.Join(append(found, m.validatePivot())...)
+}
+
+// validatePivot returns errors for parameters that price pivot does not support, and for a horizon without price
+// pivot.
+func (m *Market) validatePivot() error {
+	switch {
+	case m.Price != PricePivot && m.Horizon != 0:
+		return messages.Errorf(messages.Invalid, "horizon: only price %s uses this field; leave it out", PricePivot)
+	case m.Price != PricePivot:
+		return nil
+	case m.Algorithm != "" && m.Algorithm != "HB":
+		return messages.Errorf(messages.Invalid, "price: %s is of algorithm HB, not of %s", PricePivot, m.Algorithm)
+	case m.Capped:
+		return messages.Errorf(messages.Invalid, "capped: with price %s a job does not pay by the second, so its bid cannot cap the price of a second; leave capped out", PricePivot)
+	case m.Preemption != "" && m.Preemption != PreemptSuspend:
+		return messages.Errorf(messages.Invalid, "preemption: with price %s jobs lose no work; leave preemption out", PricePivot)
+	case len(m.Classes) > 1:
+		return messages.Errorf(messages.Invalid, "classes: price %s is of one class of slots, there are %d; make a market for each", PricePivot, len(m.Classes))
+	}
+	return nil
+}
+
+// MaxGranules is the largest number of granules in a cycle of reservations. With more, a decision takes too long.
+const MaxGranules = 1 << 20
+
+// validateCycle checks that a cycle consists of whole granules.
+func (m *Market) validateCycle() error {
+	cycle, granule := m.Cycle, m.Granule
+	cycle = cmp.Or(cycle, messages.Duration(24*time.Hour))
+	granule = cmp.Or(granule, messages.Duration(15*time.Minute))
+	switch {
+	case granule < messages.Duration(time.Millisecond):
+		return messages.Errorf(messages.Invalid, "granule: %v must be at least a millisecond", granule)
+	case cycle < granule || cycle%granule != 0:
+		return messages.Errorf(messages.Invalid, "cycle: %v must be a multiple of the granule, %v; it would end before what it sells", cycle, granule)
+	case cycle/granule > MaxGranules:
+		return messages.Errorf(messages.Invalid, "granule: a cycle of %v has %d granules of %v, above %d: use longer ones", cycle, cycle/granule, granule, MaxGranules)
+	}
+	return nil
+}
+
+// validateBeliefs checks the assumptions of a market about jobs that it has not seen, and the weights of accounts.
+func (m *Market) validateBeliefs() error {
+	if len(m.Prior) > MaxPrior || len(m.PriorJobs) > MaxPrior {
+		return messages.Errorf(messages.TooLarge, "prior: %d types are more than the limit of %d", max(len(m.Prior), len(m.PriorJobs)), MaxPrior)
+	}
+	for i := range m.Prior {
+		if err := m.Prior[i].Validate(); err != nil {
+			return messages.InField(fmt.Sprintf("prior[%d]", i), err)
+		}
+	}
+	for i := range m.PriorJobs {
+		if err := m.PriorJobs[i].validate(); err != nil {
+			return messages.InField(fmt.Sprintf("prior_jobs[%d]", i), err)
+		}
+	}
+	for _, w := range m.Weights {
+		if !messages.ValidFreeName(strings.TrimPrefix(w.Class, "@")) {
+			return messages.BadFreeName("weights", w.Class)
+		}
+		if !(w.Weight > 0 && w.Weight <= math.MaxFloat64) {
+			return messages.Errorf(messages.Invalid, "weights.%s: must be a finite number above 0, is %v", w.Class, w.Weight)
+		}
+	}
+	return nil
+}
+
+func (t *QueuedType) validate() error {
+	switch {
+	case t.Value < 0 || t.Value > messages.MaxCredits:
+		return messages.Errorf(messages.Invalid, "value: must be from 0 to %v credits, is %v", messages.MaxCredits, t.Value)
+	case t.Delay < 0 || t.Delay > messages.MaxCredits:
+		return messages.Errorf(messages.Invalid, "delay: must be from 0 to %v credits a second, is %v", messages.MaxCredits, t.Delay)
+	case t.Length < 0:
+		return messages.Errorf(messages.Invalid, "length: must not be negative, is %v", t.Length)
+	case t.Width < 0 || t.Width > job.MaxTasks:
+		return messages.Errorf(messages.Invalid, "width: must be from 1 to %d slots, is %d", job.MaxTasks, t.Width)
+	case !(t.Weight >= 0 && t.Weight <= 1e9):
+		return messages.Errorf(messages.Invalid, "weight: must be above 0 and at most 1e9, is %v", t.Weight)
+	}
+	return nil
+}
+
+// UnitOf returns the unit of a class of the market. A zero unit means that its slots have no sizes.
+func (m *Market) UnitOf(class messages.Name) job.Resources {
+	for i := range m.Units {
+		if m.Units[i].Class == class {
+			return m.Units[i].Unit
+		}
+	}
+	return job.Resources{}
+}
+
+func (m *Market) validateUnits() error {
+	for i := range m.Units {
+		u, path := &m.Units[i], fmt.Sprintf("units[%d]", i)
+		if !slices.Contains(m.Classes, u.Class) {
+			return messages.Errorf(messages.Invalid, "%s.class: the market has no class %q; it has %s", path, messages.Clipped(u.Class), strings.Join(m.Classes, ", "))
+		}
+		if slices.ContainsFunc(m.Units[:i], func(o job.ClassUnit) bool { return o.Class == u.Class }) {
+			return messages.Errorf(messages.Invalid, "%s.class: the unit of %q is given twice", path, u.Class)
+		}
+		if u.Unit == (job.Resources{}) {
+			return messages.Errorf(messages.Invalid, "%s.unit: is empty; say what one slot of class %s is, such as {cpus: 1, memory: 4G}", path, u.Class)
+		}
+		if err := u.Unit.Validate(path + ".unit"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

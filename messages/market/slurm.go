@@ -1,0 +1,55 @@
+package market
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+)
+
+// SlurmNames gives names in scripts written for Slurm a meaning at this site. In each table "*" stands for all names
+// that are not listed. A name that is in no table keeps its usual meaning.
+type SlurmNames struct {
+	// Partitions gives the market for a partition; "" means the first market whose slots are large enough for the
+	// job.
+	Partitions job.Labels `json:"partitions,omitempty"`
+	// Accounts gives the project for the name of an account; "" means the submitter's own account.
+	Accounts job.Labels `json:"accounts,omitempty"`
+	// QOS gives, for a quality of service, a market, or a duration that bounds the time limit of a job; "": nothing
+	// changes.
+	QOS job.Labels `json:"qos,omitempty"`
+	// Reservations gives the same for a reservation.
+	Reservations job.Labels `json:"reservations,omitempty"`
+	// Clusters gives the site for a cluster; "" means this site.
+	Clusters job.Labels `json:"clusters,omitempty"`
+}
+
+// Validate returns an error for the first wrong entry, with its path.
+func (n *SlurmNames) Validate(markets []Market) error {
+	market := func(value string) bool {
+		return value == "" || slices.ContainsFunc(markets, func(m Market) bool { return m.Name == value })
+	}
+	limits := func(value string) bool {
+		d, err := messages.ParseDuration(value)
+		return market(value) || err == nil && d > 0
+	}
+	for _, t := range []struct {
+		path, wants string
+		table       job.Labels
+		good        func(string) bool
+	}{
+		{"partitions", "a market of the site, or empty", n.Partitions, market},
+		{"accounts", "a project, or empty", n.Accounts, func(value string) bool { return value == "" || messages.ValidFreeName(value) }},
+		{"qos", "a market of the site, a time such as 30m, or empty", n.QOS, limits},
+		{"reservations", "a market of the site, a time such as 30m, or empty", n.Reservations, limits},
+		{"clusters", "a site, or empty", n.Clusters, func(value string) bool { return value == "" || messages.ValidName(value) }},
+	} {
+		for _, entry := range t.table {
+			if entry.Name == "" || !t.good(entry.Value) {
+				return fmt.Errorf("%s: %q: %q: must be %s", t.path, entry.Name, entry.Value, t.wants)
+			}
+		}
+	}
+	return nil
+}

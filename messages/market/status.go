@@ -1,0 +1,142 @@
+package market
+
+import (
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
+)
+
+// WhyReply explains a job: why it waits, or why it ended as it did.
+type WhyReply struct {
+	Job     messages.JobID   `json:"job"`
+	State   job.State        `json:"state"`
+	Reason  string           `json:"reason"` // a stable CamelCase word, e.g. WaitingForShare
+	Message string           `json:"message"`
+	Shares  []job.ClassShare `json:"shares"`
+	Prices  []ClassPrice     `json:"prices"`
+	Change  []string         `json:"change"` // one sentence for each thing that would change the decision
+	Away    *job.Away        `json:"away,omitempty"`
+}
+
+// ClassPrice is the present price of a class of slots.
+type ClassPrice struct {
+	Class messages.Name `json:"class"`
+	// Price is the price of the whole class for all bidders together, in credits: the sum of the sub-budgets that are
+	// bid for it.
+	Price   float64 `json:"price,omitempty"`
+	Slots   int     `json:"slots"`
+	Idle    int     `json:"idle"`
+	Pending int     `json:"pending,omitempty"` // number of slots of the waiting tasks
+	Bidders int     `json:"bidders"`
+	// Sealed means that Price and Pending are hidden, because they would show the bids of other accounts.
+	Sealed bool `json:"sealed,omitempty"`
+}
+
+// NodesReply lists the nodes of a site by name.
+type NodesReply struct {
+	Nodes []NodeStatus `json:"nodes"`
+	// Licenses are the licences of the site, by name.
+	Licenses []job.LicenseStatus `json:"licenses,omitempty"`
+	// Windows are the maintenance windows that are not over, by number.
+	Windows []Window `json:"windows,omitempty"`
+}
+
+// NodeStatus is a node as the auctioneer sees it.
+type NodeStatus struct {
+	Node  messages.Name    `json:"node"`
+	State string           `json:"state"` // Up, Lost, Stopped, Draining, Quarantined
+	Slots []job.ClassSlots `json:"slots"`
+	Used  []job.ClassSlots `json:"used"`
+	// Resources is everything that the node has, and Sold the part that its tasks' slots have; nil: unknown.
+	Resources *job.Resources  `json:"resources,omitempty"`
+	Sold      *job.Resources  `json:"sold,omitempty"`
+	Labels    []messages.Name `json:"labels,omitempty"` // words by which jobs can choose the node
+	Since     messages.Time   `json:"since"`
+	Finished  uint64          `json:"finished"` // number of attempts that ended there, well or not
+	// DrainBy is when the site ends the remaining tasks of a draining node; 0: they run to their
+	// end.
+	DrainBy messages.Time `json:"drain_by,omitempty"`
+	// Abilities says what the node can do with a task; the names are in ability.go.
+	Abilities []messages.Name `json:"abilities,omitempty"`
+	// Suspended is the number of suspended tasks on the node; it keeps at most MostSuspended.
+	Suspended     int `json:"suspended,omitempty"`
+	MostSuspended int `json:"most_suspended,omitempty"`
+	// Reason says why the node is in quarantine or drains, or why it is not in quarantine although tasks fail there.
+	// ProbeAt is the time of the next probe.
+	Reason  string        `json:"reason,omitempty"`
+	ProbeAt messages.Time `json:"probe_at,omitempty"`
+	// Window is the maintenance window because of which the node drains; 0: none.
+	Window uint32 `json:"window,omitempty"`
+}
+
+// MarketsReply lists the markets of a site in the order of its configuration.
+type MarketsReply struct {
+	Markets []MarketStatus `json:"markets"`
+	Version uint64         `json:"version"` // version of the site's markets; see ApplyRequest
+	// Slurm says which names of Slurm have a special meaning at this site; nil: none.
+	Slurm *SlurmNames `json:"slurm,omitempty"`
+}
+
+// MarketStatus describes a market at this moment. An operator sees everything. A user sees their own jobs, and what
+// the mechanism shows about others.
+type MarketStatus struct {
+	Market Market `json:"market"`
+	// Bid lists the fields of a bid that the market uses, in the spelling of a job file. Raises lists the fields that
+	// can be raised later.
+	Bid      []string     `json:"bid,omitempty"`
+	Raises   []string     `json:"raises,omitempty"`
+	Gains    string       `json:"gains"`              // the most that an owner is known to gain by a bid that is not the truth
+	Reserves bool         `json:"reserves,omitempty"` // the market sells reservations and has a timetable
+	Prices   []ClassPrice `json:"prices"`
+	Waiting  int          `json:"waiting"` // number of jobs
+	Running  int          `json:"running"`
+	Term     uint64       `json:"term"`
+	Seq      uint64       `json:"seq"`
+	Top      []JobShare   `json:"top"` // at most 20 jobs; the largest budget first, if budgets are visible
+	// Next are the jobs that would get the next free slot of each class, one for each class with waiting tasks. If
+	// the market has prices for time, Tariffs has the prices of slot-seconds.
+	Next    []NextJob    `json:"next,omitempty"`
+	Tariffs []SlotTariff `json:"tariffs,omitempty"`
+	// Promises is set for markets of contracts.
+	Promises *Promises `json:"promises,omitempty"`
+}
+
+// Promises counts the completion times that a market sold since it began, kept and broken. A completion time counts
+// as kept if the job is late by at most a second, or a hundredth of the promised time.
+type Promises struct {
+	Kept   uint64 `json:"kept"`
+	Broken uint64 `json:"broken"`
+}
+
+// NextJob is the next job in a class.
+type NextJob struct {
+	Class   messages.Name    `json:"class"`
+	Job     messages.JobID   `json:"job"`
+	Account messages.Name    `json:"account"`
+	Rate    messages.Credits `json:"rate,omitempty"` // its bid for a slot-second
+}
+
+// SlotTariff is the price of a second on a slot of a class.
+type SlotTariff struct {
+	Class  messages.Name     `json:"class"`
+	Price  messages.Credits  `json:"price,omitempty"`   // the price for all jobs, unless a field below says otherwise
+	OwnBid bool              `json:"own_bid,omitempty"` // each job pays its own bid instead
+	Length messages.Duration `json:"length,omitempty"`  // the price is for a job of this length; a longer job pays more in proportion
+	// Contention is for proportional, which has no price: the part of a slot-second for which jobs compete, in [0,
+	// 1].
+	Contention *float64 `json:"contention,omitempty"`
+	// Sealed means that the price is hidden, because it follows from the bids of one other account.
+	Sealed bool `json:"sealed,omitempty"`
+}
+
+// JobShare is a job's share of each class of its market. Only its owner and operators see the name and the budget.
+type JobShare struct {
+	Job     messages.JobID   `json:"job"`
+	Name    string           `json:"name,omitempty"`
+	Account messages.Name    `json:"account"`
+	Budget  messages.Credits `json:"budget,omitempty"`
+	Shares  []job.ClassShare `json:"shares"`
+	Pending int              `json:"pending"`
+	Running int              `json:"running"` // number of tasks on slots
+	// Suspended is the number of suspended tasks, which have no slot.
+	Suspended int `json:"suspended,omitempty"`
+}

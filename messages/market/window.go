@@ -1,0 +1,58 @@
+package market
+
+import (
+	"slices"
+	"unicode/utf8"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// VerbWindow adds or removes a maintenance window: WindowRequest → Window; operators.
+const VerbWindow = "window"
+
+// Window is a time in which nodes are kept free for maintenance. Before it, no task starts on them whose time limit
+// would pass its beginning. At its beginning they stop to take tasks, and at its end they take tasks again.
+type Window struct {
+	ID    uint32          `json:"id"`
+	Nodes []messages.Name `json:"nodes"`
+	From  messages.Time   `json:"from"`
+	To    messages.Time   `json:"to"`
+	// Notice is how long tasks that still run at the beginning may go on; nil: to their end.
+	Notice *messages.Duration `json:"notice,omitempty"`
+	Reason string             `json:"reason,omitempty"` // shown to everybody
+}
+
+// WindowRequest adds a window, or removes the window with this number.
+type WindowRequest struct {
+	Add    *Window `json:"add,omitempty"`
+	Remove uint32  `json:"remove,omitempty"`
+}
+
+// Bounds on windows.
+const (
+	MaxWindows     = 100
+	MaxWindowNodes = 10_000
+)
+
+// Validate returns an error for the first fault of a request.
+func (r *WindowRequest) Validate() error {
+	w := r.Add
+	switch {
+	case (w == nil) == (r.Remove == 0):
+		return messages.Errorf(messages.Invalid, "add: a request adds a window, or names one to remove")
+	case w == nil:
+		return nil
+	case len(w.Nodes) == 0 || len(w.Nodes) > MaxWindowNodes:
+		return messages.Errorf(messages.Invalid, "nodes: a window is for 1 to %d nodes, not %d", MaxWindowNodes, len(w.Nodes))
+	case w.To <= w.From:
+		return messages.Errorf(messages.Invalid, "to: %v is not after the beginning, %v", w.To, w.From)
+	case w.Notice != nil && *w.Notice < 0:
+		return messages.Errorf(messages.Invalid, "notice: %v must not be negative", *w.Notice)
+	case len(w.Reason) > MaxDrainReason || !utf8.ValidString(w.Reason):
+		return messages.Errorf(messages.Invalid, "reason: must be at most %d bytes of text", MaxDrainReason)
+	}
+	if i := slices.IndexFunc(w.Nodes, func(n messages.Name) bool { return !messages.ValidName(n) }); i >= 0 {
+		return messages.BadName("nodes", w.Nodes[i])
+	}
+	return nil
+}

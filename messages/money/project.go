@@ -1,0 +1,150 @@
+package money
+
+import "github.com/candor-grid/candor/messages"
+
+// Verbs of the bank for projects, and of operators. Each is a command of the leader.
+const (
+	VerbProject  = "project"  // ProjectRequest → AccountReply; operators
+	VerbPay      = "pay"      // PayRequest → AccountReply; the account itself, owners of a project, operators
+	VerbFreeze   = "freeze"   // FreezeRequest → AccountReply; operators, owners of a project
+	VerbCredit   = "credit"   // CreditRequest → AccountReply; operators
+	VerbWithdraw = "withdraw" // WithdrawRequest → AccountReply; operators
+	VerbCorrect  = "correct"  // CorrectRequest → CorrectReply; operators
+)
+
+// Role is what an account may do with a project's account.
+type Role uint8
+
+// The roles. An account with a role may see the project's account and its statement.
+const (
+	RoleMember  Role = iota // may spend, within its limit
+	RoleOwner               // may spend, pay, change members and freeze
+	RoleAuditor             // may only see
+	RoleSelf                // the account's own name: may do all that an owner may; this role cannot be given
+)
+
+var roleNames = []string{"member", "owner", "auditor", "self"}
+
+// String returns the role's name.
+func (r Role) String() string { return messages.NameOf(roleNames, r, "unknown") }
+
+// Spends reports whether an account with the role may pay for its jobs from the project.
+func (r Role) Spends() bool { return r != RoleAuditor }
+
+// MarshalText writes the role's name.
+func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads a role's name.
+func (r *Role) UnmarshalText(b []byte) error { return messages.ReadName(r, "role", roleNames, b) }
+
+// Membership is the role of an account in a project, with its limit and what it spent.
+type Membership struct {
+	Member messages.Name    `json:"member"`
+	Role   Role             `json:"role"`
+	Limit  messages.Credits `json:"limit"` // limit of Spent + Held; 0: none
+	Spent  messages.Credits `json:"spent"` // charged for its jobs, minus corrections
+	Held   messages.Credits `json:"held"`  // held for its jobs
+}
+
+// Expiring is the remaining part of a grant that expires.
+type Expiring struct {
+	Grant   string           `json:"grant"` // ID of the grant's transfer
+	Expires messages.Time    `json:"expires"`
+	Free    messages.Credits `json:"free"` // unused: goes back to the issuer at the expiry
+	Held    messages.Credits `json:"held"` // held: goes back to the issuer as soon as it is free
+}
+
+// ProjectRequest makes a project: an account with owners. The account is opened if it does not exist. A user's own
+// account without members cannot become a project. Repeating the request changes nothing; a later request can change
+// the title and add owners.
+type ProjectRequest struct {
+	Account messages.Name   `json:"account"`
+	Title   string          `json:"title,omitempty"`
+	Owners  []messages.Name `json:"owners,omitempty"`
+}
+
+// PayRequest moves credits from an account to another one, on behalf of its owner. Credits that expire keep their
+// expiry.
+type PayRequest struct {
+	Key    string           `json:"key"`
+	From   messages.Name    `json:"from,omitempty"` // default: the caller's own
+	To     messages.Name    `json:"to"`
+	Amount messages.Credits `json:"amount"`
+	Reason string           `json:"reason,omitempty"`
+}
+
+// FreezeRequest freezes an account or thaws it. On a frozen account no new holds can be made, and no credits can be
+// moved from it. Existing holds can still be charged, and the account can receive credits. Only an operator can thaw
+// an account that an operator froze.
+type FreezeRequest struct {
+	Account messages.Name `json:"account"`
+	Frozen  bool          `json:"frozen"`
+	Reason  string        `json:"reason,omitempty"`
+}
+
+// CreditRequest sets how far the balance of an account may go below zero.
+type CreditRequest struct {
+	Account messages.Name    `json:"account"`
+	Credit  messages.Credits `json:"credit"`
+	Reason  string           `json:"reason,omitempty"`
+}
+
+// WithdrawRequest moves available credits back to the issuer.
+type WithdrawRequest struct {
+	Key     string           `json:"key"`
+	Account messages.Name    `json:"account"`
+	Amount  messages.Credits `json:"amount"`
+	Reason  string           `json:"reason"`
+}
+
+// CorrectRequest takes a transfer back, or a part of it, by a new transfer in the other direction. A transfer can be
+// corrected once, and so can its correction.
+type CorrectRequest struct {
+	Transfer string           `json:"transfer"`         // its identifier, as statements show it
+	Amount   messages.Credits `json:"amount,omitempty"` // default: the whole amount
+	Reason   string           `json:"reason"`
+}
+
+// CorrectReply is the correcting transfer.
+type CorrectReply struct {
+	Transfer string           `json:"transfer"`
+	Debit    messages.Name    `json:"debit"`
+	Credit   messages.Name    `json:"credit"`
+	Amount   messages.Credits `json:"amount"`
+}
+
+// AccountsRequest lists accounts by name.
+type AccountsRequest struct {
+	After    messages.Name `json:"after,omitempty"`    // only names after this one, for the next page
+	Limit    int           `json:"limit,omitempty"`    // default and maximum: 1000
+	Projects bool          `json:"projects,omitempty"` // only projects
+}
+
+// BooksRequest asks the bank to check its books. With Full, which only operators may set, the bank computes them
+// again from the first record.
+type BooksRequest struct {
+	Full bool `json:"full,omitempty"`
+}
+
+// Affords returns why an amount cannot be held on the account for a member now; nil: it can.
+func (r *AccountReply) Affords(member messages.Name, amount messages.Credits) error {
+	if r.Frozen != "" {
+		return messages.Errorf(messages.PermissionDenied, "account %q is frozen by %q: nothing can be held on it until it is thawed", r.Account, r.Frozen)
+	}
+	if r.Available+r.Credit < amount {
+		return messages.Errorf(messages.Insufficient, "account %q has %s available, and %v are needed", r.Account, (r.Available + r.Credit).Words(), amount)
+	}
+	if member == r.Account {
+		return nil
+	}
+	for _, m := range r.Roles {
+		switch {
+		case m.Member != member || !m.Role.Spends():
+		case m.Limit != 0 && m.Limit-m.Spent-m.Held < amount:
+			return messages.Errorf(messages.Insufficient, "the limit of %q in account %q leaves it %s, and %v are needed", member, r.Account, max(m.Limit-m.Spent-m.Held, 0).Words(), amount)
+		default:
+			return nil
+		}
+	}
+	return messages.Errorf(messages.PermissionDenied, "%q may not spend from account %q: one of its owners can make it a member", member, r.Account)
+}

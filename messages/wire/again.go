@@ -1,0 +1,59 @@
+package wire
+
+import "reflect"
+
+// Decoder decodes msgpack payloads, one after the other, into the same memory. It is for a reader that looks at each
+// of a million records for a moment. Its zero value is ready.
+type Decoder struct {
+	parts map[reflect.Type]*parts
+}
+
+// parts are the values of one type that the Decoder has allocated.
+type parts struct {
+	all  []reflect.Value // addressable
+	used int             // how many of them the present payload uses
+}
+
+// Decode does the same as [Unmarshal], but reuses memory. Texts and byte strings in the value are pieces of data.
+// Lists, and values behind pointers, belong to the decoder: they are valid until the next call, if data does not
+// change.
+func (d *Decoder) Decode(data []byte, v any) error {
+	for _, p := range d.parts {
+		p.used = 0
+	}
+	return unmarshal(data, Msgpack, v, d)
+}
+
+// next returns a value of a type that the present payload does not use yet.
+func (d *Decoder) next(t reflect.Type) reflect.Value {
+	p := d.parts[t]
+	if p == nil {
+		if d.parts == nil {
+			d.parts = map[reflect.Type]*parts{}
+		}
+		p = &parts{}
+		d.parts[t] = p
+	}
+	if p.used == len(p.all) {
+		p.all = append(p.all, reflect.New(t).Elem())
+	}
+	p.used++
+	return p.all[p.used-1]
+}
+
+func (d *Decoder) value(t reflect.Type) reflect.Value {
+	v := d.next(t)
+	v.SetZero()
+	return v
+}
+
+func (d *Decoder) list(t reflect.Type, n int) reflect.Value {
+	v := d.next(t)
+	if v.Cap() < n {
+		v.Set(reflect.MakeSlice(t, n, n))
+		return v
+	}
+	v.SetLen(n)
+	v.Clear()
+	return v
+}

@@ -1,0 +1,148 @@
+package wire
+
+import (
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Format is the encoding of a payload.
+type Format uint8
+
+// The encodings. A reply uses the encoding of its request.
+const (
+	Msgpack Format = iota
+	JSON
+)
+
+// MaxPayload is the largest payload, in bytes. A larger one is neither written nor read: the error is TooLarge.
+const MaxPayload = 8 << 20
+
+// ContentType returns the format's media type, for a Content-Type header.
+func (f Format) ContentType() string {
+	if f == JSON {
+		return "application/json"
+	}
+	return "application/msgpack"
+}
+
+// Detect finds out the format of a payload from its Content-Type header, which may be empty, or
+// else from its first byte: '{' or '[' means JSON. An empty payload is JSON too. Msgpack payloads
+// are arrays and begin with 0x90 or above.
+func Detect(data []byte, contentType string) Format {
+	media, _, _ := strings.Cut(contentType, ";")
+	switch strings.ToLower(strings.TrimSpace(media)) {
+	case "application/json", "text/json":
+		return JSON
+	case "application/msgpack", "application/x-msgpack", "application/vnd.msgpack":
+		return Msgpack
+	}
+	if len(data) == 0 || data[0] < 0x80 {
+		return JSON
+	}
+	return Msgpack
+}
+
+// Marshal encodes a value. In msgpack a struct is the array of its exported fields in order, and an embedded struct
+// is one element of it. Numbers take their shortest form. A nil list or byte string is encoded as an empty one. Equal
+// values give equal bytes. In JSON, the fields of an embedded struct stand among the outer fields, and an empty list
+// is [], never null.
+//
+// Types may contain booleans, integers, floats, strings, structs, slices, arrays and pointers. Maps, interfaces and
+// types that contain themselves give an error of kind Internal.
+func Marshal(v any, f Format) ([]byte, error) {
+	data, err := Encode(v, f)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > MaxPayload {
+		return nil, messages.Errorf(messages.TooLarge, "%s: %d bytes encoded, above the limit of %d; ask for less at a time", typeName(v), len(data), MaxPayload)
+	}
+	return data, nil
+}
+
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
+
+// Encode is Marshal without the bound of the size.
+func Encode(v any, f Format) ([]byte, error) {
+	rv := reflect.ValueOf(v)
+	for rv.Kind() == reflect.Pointer && !rv.IsNil() {
+		rv = rv.Elem()
+	}
+	if !rv.IsValid() || rv.Kind() == reflect.Pointer {
+		return nil, messages.Errorf(messages.Internal, "cannot encode %s: it is nil", typeName(v))
+	}
+	p, err := planOf(rv.Type())
+	if err != nil {
+		return nil, err
+	}
+	if f == JSON {
+		return marshalJSON(rv)
+	}
+	buffer := scratch.Get().(*[]byte)
+	*buffer = p.write((*buffer)[:0], rv)
+	data := append([]byte(nil), *buffer...)
+	if cap(*buffer) <= maxScratch {
+		scratch.Put(buffer)
+	}
+	return data, nil
+}
+
+// maxScratch bounds the buffer that is kept for the next call, in bytes. The buffer of a rare large message is freed.
+const maxScratch = 64 << 10
+
+// Unmarshal decodes a payload into the value that v points to. The value is replaced completely; after an error it is
+// zero. An empty payload gives the zero value. Payloads are not trusted: their size, depth and expanded size are
+// bounded. Wrong counts, lengths or integers, extra fields or elements, repeated keys and trailing bytes give an
+// error of kind Invalid or TooLarge that names the field. Unmarshal does not check whether a value makes sense: it
+// accepts not-a-number, and, in msgpack, text that is not UTF-8.
+func Unmarshal(data []byte, f Format, v any) error { return unmarshal(data, f, v, nil) }
+
+func unmarshal(data []byte, f Format, v any, again *Decoder) error {
+	rv := reflect.ValueOf(v)
+	if rv.Kind() != reflect.Pointer || rv.IsNil() {
+		return messages.Errorf(messages.Internal, "cannot decode into %s: it is no pointer to a value", typeName(v))
+	}
+	rv = rv.Elem()
+	p, err := planOf(rv.Type())
+	if err != nil {
+		return err
+	}
+	rv.SetZero()
+	if len(data) > MaxPayload {
+		return messages.Errorf(messages.TooLarge, "payload of %d bytes: the limit is %d", len(data), MaxPayload)
+	}
+	if len(data) == 0 {
+		return nil
+	}
+	if f == JSON {
+		err = unmarshalJSON(data, rv)
+	} else {
+		err = unmarshalMsgpack(data, p, rv, again)
+	}
+	if err != nil {
+		rv.SetZero()
+	}
+	return err
+}
+
+func unmarshalMsgpack(data []byte, p *plan, v reflect.Value, again *Decoder) error {
+	if err := scan(data); err != nil {
+		return err
+	}
+	r := reader{data: data, budget: budgetFor(data), again: again}
+	if err := p.read(&r, v); err != nil {
+		return refusal(v.Type(), err)
+	}
+	return nil
+}
+
+func typeName(v any) string {
+	t := reflect.TypeOf(v)
+	if t == nil {
+		return "nil"
+	}
+	return t.String()
+}

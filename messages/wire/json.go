@@ -1,0 +1,383 @@
+package wire
+
+import (
+	"bytes"
+	"cmp"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func marshalJSON(v reflect.Value) ([]byte, error) {
+	data, err := encodeJSON(withLists(v).Interface())
+	if err != nil {
+		return nil, messages.Errorf(messages.Internal, "cannot encode %v: %v", v.Type(), err)
+	}
+	return data, nil
+}
+
+// encodeJSON leaves '<', '>' and '&' as they are, because the text is not HTML.
+func encodeJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
+// withLists returns v with every nil list in it replaced by an empty one.
+func withLists(v reflect.Value) reflect.Value {
+	t := v.Type()
+	if ownJSON(t) {
+		return v
+	}
+	out := reflect.New(t).Elem()
+	out.Set(v)
+	switch t.Kind() {
+	case reflect.Slice:
+		out.Set(reflect.MakeSlice(t, v.Len(), v.Len()))
+		fallthrough
+	case reflect.Array:
+		if t.Elem().Kind() == reflect.Uint8 {
+			reflect.Copy(out, v)
+			break
+		}
+		for i := range v.Len() {
+			out.Index(i).Set(withLists(v.Index(i)))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			out.Set(reflect.New(t.Elem()))
+			out.Elem().Set(withLists(v.Elem()))
+		}
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if t.Field(i).IsExported() {
+				out.Field(i).Set(withLists(v.Field(i)))
+			}
+		}
+	}
+	return out
+}
+
+var (
+	jsonMarshaler   = reflect.TypeFor[json.Marshaler]()
+	jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
+	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// ownJSON reports whether a type has its own JSON encoding.
+func ownJSON(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return t.Implements(jsonMarshaler) || p.Implements(jsonUnmarshaler) || p.Implements(textUnmarshaler)
+}
+
+// unmarshalJSON walks through the payload and the type together. So errors name the path of a field. It refuses
+// unknown fields, fields in another spelling, and repeated fields; encoding/json accepts all three. The walk is at
+// most as deep as the type. encoding/json bounds the depth of the values that it reads itself.
+func unmarshalJSON(data []byte, v reflect.Value) error {
+	if !utf8.Valid(data) {
+		return messages.Errorf(messages.Invalid, "%s: payload is not valid UTF-8", v.Type().Name())
+	}
+	r := jsonReader{Decoder: json.NewDecoder(bytes.NewReader(data)), budget: budgetFor(data)}
+	if err := r.value(v); err != nil {
+		return refusal(v.Type(), jsonMisfit(err))
+	}
+	if _, err := r.Token(); err != io.EOF {
+		return messages.Errorf(messages.Invalid, "%s: payload goes on after its end; send one value", v.Type().Name())
+	}
+	return nil
+}
+
+// ReadDocument reads a JSON document that a person wrote into the value that v points to. It is as strict as
+// [Unmarshal], with three differences. A field must be present unless its tag says omitempty. Only pointers and lists
+// can be null. 3.0 and 3e0 are whole numbers. The error begins with the place in the document. After an error v may
+// be partly written.
+func ReadDocument(data []byte, v any) error {
+	r := jsonReader{Decoder: json.NewDecoder(bytes.NewReader(data)), budget: budgetFor(data), document: true}
+	r.UseNumber()
+	err := jsonMisfit(r.value(reflect.ValueOf(v).Elem()))
+	if m, ok := errors.AsType[*misfit](err); ok {
+		return messages.Errorf(m.kind, "%s: %s", cmp.Or(strings.TrimPrefix(m.path, "."), "document"), m.why)
+	}
+	if _, end := r.Token(); err == nil && end != io.EOF {
+		err = messages.Errorf(messages.Invalid, "there is more after the document ends at byte %d: pass one JSON document", r.InputOffset())
+	}
+	return err
+}
+
+type jsonReader struct {
+	*json.Decoder
+	budget   int
+	document bool // see ReadDocument
+}
+
+func (r *jsonReader) value(v reflect.Value) error {
+	switch t := v.Type(); {
+	case ownJSON(t):
+	case r.document && t.Kind() != reflect.Struct && t.Kind() != reflect.Slice:
+		return r.written(v)
+	case t.Kind() == reflect.Struct:
+		return r.object(v, nil)
+	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
+		return r.list(v, nil)
+	case t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct && !ownJSON(t.Elem()):
+		return r.pointer(v)
+	}
+	return jsonMisfit(r.Decode(v.Addr().Interface()))
+}
+
+// written reads a value of a document that is not a struct or a list, or a pointer to any value.
+func (r *jsonReader) written(v reflect.Value) error {
+	first, err := r.Token()
+	if err != nil || first == nil && v.Kind() == reflect.Pointer {
+		return err
+	}
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		return r.object(v, first)
+	case reflect.Slice:
+		return r.list(v, first)
+	}
+	return writtenScalar(v, first)
+}
+
+func writtenScalar(v reflect.Value, t json.Token) error {
+	number, isNumber := t.(json.Number)
+	text, isText := t.(string)
+	yes, isBool := t.(bool)
+	switch kind := v.Kind(); {
+	case kind == reflect.String && isText:
+		v.SetString(text)
+	case kind == reflect.Bool && isBool:
+		v.SetBool(yes)
+	case kind == reflect.Float64 && isNumber:
+		x, err := number.Float64()
+		if err != nil { // the JSON is well formed, so only the range can be wrong
+			return unfit("%s does not fit a double: give a finite number", messages.Clipped(number.String()))
+		}
+		v.SetFloat(x)
+	case isNumber && (v.CanInt() || v.CanUint()):
+		return writtenWhole(v, number)
+	default:
+		want := map[reflect.Kind]string{reflect.String: "a string", reflect.Bool: "true or false", reflect.Float64: "a number"}[kind]
+		return unfit("is %s, must be %s", jsonSort(t), cmp.Or(want, "a whole number"))
+	}
+	return nil
+}
+
+// writtenWhole accepts 3, 3.0 and 3e0, but no fraction, and no number that a double cannot hold exactly.
+func writtenWhole(v reflect.Value, n json.Number) error {
+	i, err := n.Int64()
+	if err != nil {
+		x, err := n.Float64()
+		if err != nil || x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+			return unfit("%s is not a whole number that fits", messages.Clipped(n.String()))
+		}
+		i = int64(x)
+	}
+	switch {
+	case v.CanInt() && !v.OverflowInt(i):
+		v.SetInt(i)
+	case v.CanUint() && i >= 0 && !v.OverflowUint(uint64(i)):
+		v.SetUint(uint64(i))
+	default:
+		return unfit("%d is out of range", i)
+	}
+	return nil
+}
+
+// pointer reads an object or null.
+func (r *jsonReader) pointer(v reflect.Value) error {
+	first, err := r.Token()
+	if err != nil || first == nil {
+		return err
+	}
+	v.Set(reflect.New(v.Type().Elem()))
+	return r.object(v.Elem(), first)
+}
+
+// list reads an array or null. If first is not nil, it is the first token, which was read already.
+func (r *jsonReader) list(v reflect.Value, first json.Token) (err error) {
+	if first == nil {
+		if first, err = r.Token(); err != nil || first == nil {
+			return err
+		}
+	}
+	if first != json.Delim('[') {
+		return unfit("is %s, must be a list", jsonSort(first))
+	}
+	if r.document {
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0)) // an empty list, not null
+	}
+	size := int(v.Type().Elem().Size())
+	for i := 0; r.More(); i++ {
+		if r.budget -= size; r.budget < 0 {
+			return &misfit{kind: messages.TooLarge, why: "expands to far more than its encoding; send every field of its elements"}
+		}
+		v.Grow(1)
+		v.SetLen(i + 1)
+		if err := r.value(v.Index(i)); err != nil {
+			return under("["+strconv.Itoa(i)+"]", jsonMisfit(err))
+		}
+	}
+	_, err = r.Token()
+	return err
+}
+
+// object reads an object. If first is not nil, it is the first token, which was read already.
+func (r *jsonReader) object(v reflect.Value, first json.Token) (err error) {
+	if first == nil {
+		if first, err = r.Token(); err != nil || first == nil && !r.document {
+			return err
+		}
+	}
+	if first != json.Delim('{') {
+		return unfit("is %s, must be an object", jsonSort(first))
+	}
+	fields := fieldsOf(v.Type())
+	seen := make(map[string]bool)
+	for r.More() {
+		key, err := r.Token()
+		if err != nil {
+			return err
+		}
+		name, _ := key.(string)
+		path, known := fields.at[name]
+		if !known {
+			return under("."+messages.Clipped(name), unfit("is no field; known are %s", strings.Join(fields.names, ", ")))
+		}
+		if seen[name] {
+			return under("."+name, unfit("is given twice"))
+		}
+		seen[name] = true
+		if err := r.value(v.FieldByIndex(path)); err != nil {
+			return under("."+name, jsonMisfit(err))
+		}
+	}
+	for _, name := range fields.required {
+		if r.document && !seen[name] {
+			return under("."+name, unfit("the key is missing: it is required"))
+		}
+	}
+	_, err = r.Token()
+	return err
+}
+
+// jsonFields maps the JSON names of a struct's fields to the fields. It includes the fields of embedded structs.
+type jsonFields struct {
+	at       map[string][]int // argument for reflect.Value.FieldByIndex
+	names    []string
+	required []string // fields that a document must contain
+}
+
+var jsonFieldsOf sync.Map // reflect.Type → *jsonFields
+
+func fieldsOf(t reflect.Type) *jsonFields {
+	if f, ok := jsonFieldsOf.Load(t); ok {
+		return f.(*jsonFields)
+	}
+	f := &jsonFields{at: make(map[string][]int)}
+	for _, field := range reflect.VisibleFields(t) {
+		if name := jsonName(field); name != "" && !embedded(field) {
+			f.at[name] = field.Index
+			f.names = append(f.names, name)
+			if !strings.Contains(field.Tag.Get("json"), ",omitempty") {
+				f.required = append(f.required, name)
+			}
+		}
+	}
+	jsonFieldsOf.Store(t, f)
+	return f
+}
+
+// embedded reports whether JSON puts the fields of a struct field among the outer fields.
+func embedded(f reflect.StructField) bool {
+	return f.Anonymous && f.Type.Kind() == reflect.Struct && f.Tag.Get("json") == ""
+}
+
+func jsonSort(t json.Token) string {
+	switch t := t.(type) {
+	case nil:
+		return "null"
+	case json.Delim:
+		if t == '[' {
+			return "a list"
+		}
+		return "an object"
+	case string:
+		return "a string"
+	case bool:
+		return "a boolean"
+	}
+	return "a number"
+}
+
+// jsonMisfit turns an error of encoding/json, or of a type's own decoding,
+// into a misfit.
+func jsonMisfit(err error) error {
+	var m *misfit
+	var e *messages.Error
+	var syntax *json.SyntaxError
+	var typed *json.UnmarshalTypeError
+	switch {
+	case err == nil || errors.As(err, &m):
+		return err
+	case errors.As(err, &e):
+		return &misfit{kind: e.Kind, why: e.Message}
+	case err == io.EOF || err == io.ErrUnexpectedEOF:
+		return unfit("JSON ends in the middle of a value; it was cut")
+	case errors.As(err, &syntax):
+		return unfit("JSON is malformed at byte %d: %v", syntax.Offset, err)
+	case errors.As(err, &typed):
+		return unfit("is %s, must be %s", jsonFound(typed.Value), jsonWanted(typed.Type))
+	}
+	return unfit("%v", err)
+}
+
+// jsonFound returns a phrase for a JSON value of the wrong kind. sort is encoding/json's word for it: "string", or
+// "number -1".
+func jsonFound(sort string) string {
+	if number, ok := strings.CutPrefix(sort, "number "); ok {
+		return messages.Clipped(number)
+	}
+	if words, ok := map[string]string{"array": "a list", "object": "an object", "bool": "a boolean"}[sort]; ok {
+		return words
+	}
+	return "a " + messages.Clipped(sort)
+}
+
+// jsonWanted returns a phrase for the JSON values that fit a type without its own decoding.
+func jsonWanted(t reflect.Type) string {
+	switch v := reflect.New(t).Elem(); {
+	case v.CanInt():
+		return fmt.Sprintf("a whole number from %d to %d", int64(math.MinInt64)>>(64-t.Bits()), int64(math.MaxInt64)>>(64-t.Bits()))
+	case v.CanUint():
+		return fmt.Sprintf("a whole number from 0 to %d", uint64(math.MaxUint64)>>(64-t.Bits()))
+	case v.CanFloat():
+		return "a number"
+	case t.Kind() == reflect.Bool:
+		return "true or false"
+	case t.Kind() == reflect.Slice:
+		return "bytes as text in base64"
+	case t.Kind() == reflect.Map:
+		return "an object"
+	}
+	return "a string"
+}
