@@ -3,6 +3,7 @@ package proportional
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
@@ -29,10 +30,21 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 		if part == 0 {
 			e.Message += "; it owes nothing so far, because no other account waited for its slots"
 		} else {
-			e.Message += fmt.Sprintf("; it owes %.2g%% of its budget so far, because other accounts waited during %.2g%% of the time that it had slots, and it had %.2g%% of the slot time of its share", part*had.got(), part, 100*had.got())
+			e.Message += fmt.Sprintf("; it owes %s%% of its budget so far, because other accounts waited during %s%% of the time that it had slots, and it had %s%% of the slot time of its share", twoDigits(part*had.got()), twoDigits(part), twoDigits(100*had.got()))
 		}
 	}
 	return e
+}
+
+// twoDigits writes a percentage with its first two digits, such as 0.021, 4.5 or 100. It uses no exponent.
+func twoDigits(x float64) string {
+	switch {
+	case x > 0 && x < 0.01:
+		return "less than 0.01"
+	case x < 10:
+		return strconv.FormatFloat(x, 'g', 2, 64)
+	}
+	return strconv.FormatFloat(x, 'f', 0, 64)
 }
 
 func (c *Mechanism) explain(view *mechanism.View, s *seat, job *mechanism.Job) mechanism.Explanation {
