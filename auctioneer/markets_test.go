@@ -570,6 +570,9 @@ func TestAJobWaitsForItsTurnAtABound(t *testing.T) {
 		last = g.enter("alice", fmt.Sprint(i), 1, func(*job.JobSpec) {})
 	}
 	g.reason(last, "AccountSlotsBound")
+	await.Until(t, "the market has all jobs", func() bool {
+		return must[market.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Waiting == 300
+	})
 	g.complete(first)
 	if w := g.reason(last, "WaitingForTurn"); !strings.Contains(w.Message, "other jobs of its owner go first") {
 		t.Errorf("%+v", w)
