@@ -12,12 +12,12 @@ import (
 
 const (
 	anHour = 3600 * aSecond
-	// leastHours is the least number of hours with known prices, for which the cheapest one is told.
+	// leastHours is the number of hours that must have known prices before a quote names the cheapest one.
 	leastHours = 24
 )
 
 // cheapest returns, for each class of a job, the cheapest hour of the last week. It uses only prices that the
-// job's owner may see, and says nothing in a market whose prices do not follow the demand.
+// job's owner may see. It returns nil for a market whose prices do not follow the demand.
 func (l *submissions) cheapest(owner messages.Name, m *market.Market, spec *job.JobSpec, present []market.ClassPrice) (out []clearing.CheapHour) {
 	t := registry.Of(m)
 	if !t.Hourly && !t.Shares {
@@ -59,9 +59,9 @@ func (l *submissions) cheapest(owner messages.Name, m *market.Market, spec *job.
 	return out
 }
 
-// cheapest returns the hour of the last week in which a class cost least, and the mean of the hour. cost computes it
-// from the price of the class and the number of its slots. With all, prices that are hidden from users count too. known is
-// false if fewer than [leastHours] have known prices.
+// cheapest returns the start of the hour of the last week in which a class cost least, and the mean cost in this
+// hour. The function cost computes a cost from the price of the class and the number of its slots. If all is true,
+// prices that users may not see count too. known is false if fewer than [leastHours] hours have known prices.
 func (m *marketPast) cheapest(now messages.Time, class int, all bool, cost func(messages.Credits, int) float64) (start messages.Time, least float64, known bool) {
 	step, rows := m.all.Since(now.Add(-market.MaxHistory), now)
 	shown := toldPrice

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// remembers fills the history of the market m, class cpu, with a sample every ten minutes of the given time before
+// remembers fills the history of class cpu of the market m: one sample every ten minutes, for the given time before
 // epoch. price returns the price at an instant in microcredits, and whether users may see it.
 func (g *grid) remembers(over messages.Duration, price func(messages.Time) (int64, bool)) {
 	g.Auctioneer.histories.mu.Lock()
@@ -39,8 +39,8 @@ func TestCheapestHour(t *testing.T) {
 	ago := func(at messages.Time, hours messages.Duration) bool {
 		return at >= epoch.Add(-hours*hour) && at < epoch.Add(-(hours-1)*hour)
 	}
-	// The price is 8 a slot-second in the last week. It is 2 in an hour of which nobody may see half, 3 in a whole hour, 1 in the
-	// hour that ended more than a week ago, and 2.5 for less than an hour.
+	// The price is 8 a slot-second, with four exceptions. It is 2 in an hour whose second half only operators may see,
+	// 3 in another hour, 2.5 for half an hour, and 1 in the hour before the last week.
 	prices := func(at messages.Time) (int64, bool) {
 		switch {
 		case ago(at, 50):
@@ -106,7 +106,7 @@ func TestCheapestHour(t *testing.T) {
 		}
 		g.remembers(8*day, func(messages.Time) (int64, bool) { return credit, false })
 		if got := asks("alice", 1); got != nil {
-			t.Errorf("%s: of sealed prices the quote says %+v", mechanism, got)
+			t.Errorf("%s: all prices are sealed, and the quote says %+v", mechanism, got)
 		}
 	}
 }

@@ -213,8 +213,8 @@ func inBounds(r *book.Reached) string {
 	return text
 }
 
-// maintenance returns a sentence about tasks that no node may start now because of its maintenance windows; "": there are
-// none.
+// maintenance returns a sentence about the maintenance windows that keep tasks of a job from starting on any node;
+// "": no window does.
 func maintenance(b *book.Book, j *book.Job) string {
 	if len(b.Windows()) == 0 {
 		return ""
@@ -245,8 +245,8 @@ func maintenance(b *book.Book, j *book.Job) string {
 	return ""
 }
 
-// beforeMaintenance returns a sentence about a node that has a maintenance window, and about a task that may not start
-// there.
+// beforeMaintenance returns a sentence that says when the maintenance of a node begins or ends, and why a task of a
+// stage may not start there now. others is the number of other nodes in the same position.
 func beforeMaintenance(now messages.Time, n *book.Node, s *job.Stage, others int) string {
 	from := n.FreeUntil(now)
 	w := n.Windows()[slices.IndexFunc(n.Windows(), func(w *market.Window) bool { return w.From == from })]

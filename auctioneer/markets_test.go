@@ -500,8 +500,9 @@ func TestWhyNamesClosedNodes(t *testing.T) {
 	}
 }
 
-// TestABudgetThatEndsIsToldInTime: a job with a budget of 100 runs for 1 a second. Its task must get its early signal 30 s
-// before the budget ends, once. A larger budget lets the job go on, and the task gets the signal again before its end.
+// TestABudgetThatEndsIsToldInTime: a job with a budget of 100 runs for 1 a second. Its task must get its early
+// signal once, 30 s before the budget ends. A larger budget lets the job go on, and the task must get the signal
+// again before this budget ends.
 func TestABudgetThatEndsIsToldInTime(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	var mu sync.Mutex
@@ -559,8 +560,8 @@ func TestABudgetThatEndsIsToldInTime(t *testing.T) {
 	}
 }
 
-// TestAJobWaitsForItsTurnAtABound: an owner at a bound has many jobs that wait. After the end of a task only some of them
-// compete for its place. The others must say that they wait for their turn, and not for an earlier stage.
+// TestAJobWaitsForItsTurnAtABound: an owner at a bound has many jobs that wait. After the end of a task only some of
+// them compete for its place. The others must say that they wait for their turn, and not for an earlier stage.
 func TestAJobWaitsForItsTurnAtABound(t *testing.T) {
 	g := newGrid(t, 2, market.Market{Name: "main", Mechanism: market.FIFO, Classes: []messages.Name{"cpu"}, AtOnce: market.AtOnce{Account: market.Bound{Slots: 1}}})
 	first := g.enter("alice", "a", 1, func(*job.JobSpec) {})
@@ -579,8 +580,9 @@ func TestAJobWaitsForItsTurnAtABound(t *testing.T) {
 	}
 }
 
-// TestAMaintenanceWindow adds a window to the only node. A job that would run into it must wait, and its owner must be
-// told which limit would do. A shorter job runs. After the window the first job runs.
+// TestAMaintenanceWindow adds a window to the only node. A job that would run into the window must wait, and its
+// owner must be told which time limit lets tasks start now. A shorter job must run. After the window the first job
+// must run.
 func TestAMaintenanceWindow(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	hour := 60 * minute
@@ -885,8 +887,9 @@ func TestMarketsOfBeforeAreNotTold(t *testing.T) {
 	}
 }
 
-// TestARateBelowThePostedPriceIsRefused submits a job that may run at any site, with a rate far below the price. A market with a
-// posted price does not read the rate, but no job pays more than its rate: the job would run for nearly nothing.
+// TestARateBelowThePostedPriceIsRefused submits a job that may run at any site, with a rate far below the price. A
+// market with a posted price does not read the rate, but no job pays more than its rate: the job would run for
+// nearly nothing.
 func TestARateBelowThePostedPriceIsRefused(t *testing.T) {
 	for _, mechanism := range []messages.Name{market.FIFO, market.FairShare, market.Backfill, market.Karma} {
 		g := newGrid(t, 1, market.Market{Name: "m", Mechanism: mechanism, Classes: []messages.Name{"cpu"}, Reserve: new(messages.Price(messages.Credit))})

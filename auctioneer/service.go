@@ -31,10 +31,10 @@ var (
 	nodesBy      = described("nodes", "Nodes by state.", "state")
 	nodeSlots    = described("node_slots", "Slots of a node that take work, by class. Sites of more than 1,000 nodes leave out the series of single nodes.", "node", "class")
 	nodeUsed     = described("node_slots_used", "Slots of a node in use, by class.", "node", "class")
-	nodeHas      = described("node_resources", "What a node has: cpus, memory and disk in bytes, and gpus, also of a node that takes no work.", "node", "resource")
-	nodeSold     = described("node_resources_sold", "What the slots in use of a class have of a node.", "node", "class", "resource")
+	nodeHas      = described("node_resources", "Resources of a node: cpus, gpus, and memory and disk in bytes. A node that takes no work has this metric too.", "node", "resource")
+	nodeSold     = described("node_resources_sold", "Resources of a node that the slots in use of a class have.", "node", "class", "resource")
 	licenseAll   = described("licenses", "Licences of the site.", "license")
-	licenseUsed  = described("licenses_used", "Licences that tasks have.", "license")
+	licenseUsed  = described("licenses_used", "Licences that tasks use.", "license")
 	nodeState    = described("node_state", "1 for the state in which a node is.", "node", "state")
 )
 
@@ -141,7 +141,7 @@ func collectNodes(nodes []*book.Node, gauge gauges) {
 	}
 }
 
-// collectResources adds the amounts of the resources that there are any of, and the number of GPUs.
+// collectResources adds the amounts in r of the resources that any has. It always adds the number of GPUs.
 func collectResources(r, any job.Resources, gauge gauges, d *prometheus.Desc, labels ...string) {
 	for _, of := range []struct {
 		name        string

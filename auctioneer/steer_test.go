@@ -172,7 +172,8 @@ func TestRateIsRaised(t *testing.T) {
 	wantKind(t, err, messages.Invalid)
 }
 
-// TestWhatAJobWaitsForIsChanged makes the highest bid wait for the other one, and then for nothing. The market must follow.
+// TestWhatAJobWaitsForIsChanged makes the highest bid wait for the other one, and then for nothing. The market must
+// follow.
 func TestWhatAJobWaitsForIsChanged(t *testing.T) {
 	f := startWith(t, func(c *Config) {
 		c.Markets = []market.Market{{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"map"}}}

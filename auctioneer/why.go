@@ -133,7 +133,7 @@ func (l *queries) explain(now messages.Time, reply *marketmsg.WhyReply, m market
 		}
 		reply.Reason, reply.Message, reply.Change = x.Reason, x.Message, x.Change
 		if x.Reason == mechanism.WaitingForStage && d.Shut(reply.Job) {
-			reply.Reason, reply.Message = mechanism.WaitingForTurn, "other jobs of its owner go first: few at a time compete for what a bound of the owner leaves"
+			reply.Reason, reply.Message = mechanism.WaitingForTurn, "other jobs of its owner go first: only a few jobs at a time compete for the slots that the owner's bound leaves"
 			reply.Change = []string{"the start or the end of these jobs"}
 		}
 	})

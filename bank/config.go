@@ -62,7 +62,8 @@ type Config struct {
 	Log      *zap.Logger           // default: none
 	Metrics  prometheus.Registerer // default: none; several replicas in one process each need a label
 	Clock    func() messages.Time  // default: the wall clock
-	// AccountsTold is for how many accounts there are metrics: those that were granted the most; default: none.
+	// AccountsTold is the number of accounts that have metrics. They are the accounts that were granted the most
+	// credits; default: 0.
 	AccountsTold int
 	// ClockKnown reports whether Clock agrees with the clocks of the site's other hosts; default: always true.
 	ClockKnown func() bool

@@ -95,7 +95,7 @@ var (
 	accountSpent     = prometheus.NewDesc("candor_bank_account_spent_credits", "Credits that an account was charged for jobs since the beginning. Only with metrics_accounts.", []string{"account"}, nil)
 )
 
-// tell adds metrics of most accounts.
+// tell adds metrics of the accounts that were granted the most credits; most is their number.
 func (m *metrics) tell(machine *machine, most int) {
 	if most > 0 {
 		m.all.MustRegister(told{machine, most})

@@ -196,7 +196,8 @@ func TestCancelledTaskIsStopped(t *testing.T) {
 	}
 }
 
-// TestATaskIsToldThatItsBudgetEnds: the leader asks for a signal for a running task. The task must get it, and go on.
+// TestATaskIsToldThatItsBudgetEnds: the leader asks for a signal to a running task. The task must get the signal,
+// and then ends by itself.
 func TestATaskIsToldThatItsBudgetEnds(t *testing.T) {
 	network := bus.NewMemory()
 	l := newLeader(t, network, time.Hour)

@@ -55,7 +55,7 @@ func (a *Agent) listen() error {
 	return nil
 }
 
-// warn sends running tasks signals that the leader asked for. A task that just starts gets its signal a little later.
+// warn sends running tasks signals that the leader asked for. If a task is still starting, warn tries again for 5 s.
 func (a *Agent) warn(all []agent.Warning) {
 	for _, w := range all {
 		r := agent.StreamRequest{Attempt: w.Attempt, Signal: w.Signal.Name, SignalFirst: w.Signal.First, SignalRest: w.Signal.Rest}

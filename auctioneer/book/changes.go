@@ -26,7 +26,7 @@ func (s *changes) change(c *Change) (out Changed, err error) {
 	case !j.Active():
 		return out, messages.Errorf(messages.Ended, "job %d is %v already", j.ID, j.Outcome)
 	case j.Started != 0 && (c.Unstarted || c.To != nil && !j.Spec.WaitsAs(c.To)):
-		return out, messages.Errorf(messages.Conflict, "a task of job %d has been started; its rate, its time limit and what it waits for stay", j.ID)
+		return out, messages.Errorf(messages.Conflict, "a task of job %d has started: the job's rate, its time limit and what it waits for can no longer be changed", j.ID)
 	case c.To != nil && c.Version != j.Changes:
 		return out, messages.Errorf(messages.Conflict, "job %d was changed at the same time; look at the job and repeat your change", j.ID)
 	}

@@ -278,7 +278,7 @@ type Drain struct {
 }
 
 // ChangeWindows adds a window, or removes the window with the number Remove. Result: the market.Window. A window
-// that is added twice is added once.
+// that is added again is not added, and keeps its number.
 type ChangeWindows struct {
 	Add    *market.Window
 	Remove uint32
@@ -360,7 +360,8 @@ type Changed struct {
 	Effect uint64 // the effect that raises the budget; 0: the budget is not raised
 }
 
-// Warn says that a job will soon have spent its budget. It counts once for each budget of a job. Result: nil.
+// Warn tells the job's owner that the job will soon have spent its budget. A second Warn for the same budget changes
+// nothing. Result: nil.
 type Warn struct {
 	Job messages.JobID
 }

@@ -153,7 +153,7 @@ func (d *dependencies) beginAfter(j *Job) {
 	d.delay(j)
 }
 
-// replace replaces what a job waits for, which has not started a task.
+// replace replaces the conditions of a job's start. No task of the job has started.
 func (d *dependencies) replace(j *Job, w *job.Conditions) {
 	d.delayed.remove(delayed{j.Spec.Begin, j.ID})
 	d.forgetAwaited(j)

@@ -73,7 +73,7 @@ type Job struct {
 	Cause string
 	// Promised are payments to the job that the site keeps until the market has considered the job.
 	Promised []Leg
-	Warned   messages.Credits `json:",omitempty"` // the budget of which the job was told that it is about to end
+	Warned   messages.Credits `json:",omitempty"` // the budget for which the last Warn was carried out
 
 	metered uint64 // number of the last change of tariffs that it is metered for; 0: none
 }
@@ -100,10 +100,11 @@ type Fixed struct {
 // Active reports whether tasks of the job may be claimed.
 func (j *Job) Active() bool { return j.State <= job.Running }
 
-// Claimable returns the number of tasks of stage i that could be claimed now, without those for which nodes gather.
+// Claimable returns the number of tasks of stage i that could be claimed now. It does not count tasks for which
+// nodes gather slots.
 func (j *Job) Claimable(i int) int { return j.claimable(i, j.Stages[i].Nodes) }
 
-// claimable is Claimable without so many tasks.
+// claimable does the same as Claimable for a given number of tasks for which nodes gather slots.
 func (j *Job) claimable(i, gathered int) int {
 	s := &j.Stages[i]
 	if !j.Active() || s.Unmet > 0 || j.Blocked > 0 || s.Broken || j.Parked != nil {

@@ -94,8 +94,8 @@ func (l *licenses) permits(j *Job, stage int) int {
 // claimable returns how many tasks of a stage could be claimed now, with the free licences and within the bounds.
 func (l *licenses) claimable(j *Job, stage int) int { return l.bounded(j, stage, j.Claimable(stage)) }
 
-// startable is claimable with the tasks for which nodes gather: such a task may start at once on another node. The
-// node that gathers for it stops when its agent next reports or claims.
+// startable also counts the tasks for which nodes gather slots, because such a task may start at once on another
+// node. The node that gathers slots for it stops doing so when its agent next reports or claims.
 func (l *licenses) startable(j *Job, stage int) int {
 	return l.bounded(j, stage, j.claimable(stage, 0))
 }

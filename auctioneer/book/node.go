@@ -56,11 +56,11 @@ type Node struct {
 	Gathered   messages.Time
 	// Exchanged is when its last exchange was applied.
 	Exchanged messages.Time
-	// Window is the maintenance window because of which the node drains; 0: none.
+	// Window is the number of the maintenance window that drains the node; 0: none does.
 	Window uint32 `json:",omitempty"`
 
 	halted  []messages.Attempt // claims that must not run now: see [Node.Halted]
-	windows []*market.Window   // its maintenance windows that are not over, by number: see [windows]
+	windows []*market.Window   // its maintenance windows that are not over: see [windows]
 	taking  []messages.Name    // classes for which this node is counted in nodes.taking
 }
 

@@ -60,8 +60,8 @@ func (s *notices) event(j *Job, events ...string) {
 	}
 }
 
-// warn notes that a job will soon have spent its budget, and adds the notices that it wants for this. They leave room for
-// those of the job's end.
+// warn records that a job will soon have spent its budget, and adds the job's notices about this. It leaves room for
+// the notices of the job's end.
 func (s *notices) warn(c *Warn) {
 	j := s.jobs.own(c.Job)
 	if j == nil || !j.Active() || j.Warned == j.Spec.Budget {

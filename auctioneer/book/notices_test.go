@@ -61,8 +61,8 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// TestABudgetIsToldOnce warns a job that its budget is about to end. It must get one notice for each budget, and keep
-// room for the notices of its end.
+// TestABudgetIsToldOnce warns a job twice for each of its budgets. The job must get one notice for each budget, and
+// must keep room for the notices of its end.
 func TestABudgetIsToldOnce(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("a", mapStage(1))

@@ -140,13 +140,13 @@ func (b *Book) pairable(spec *job.JobSpec) error {
 // Awaited returns the jobs whose end a job still waits for, and the jobs whose start it still waits for.
 func (b *Book) Awaited(j *Job) (ends, starts []messages.JobID) { return b.dependencies.awaited(j) }
 
-// NextBegin returns the next time at which a job begins that waits for its time, or at which a maintenance window begins
-// or ends; 0: there is none.
+// NextBegin returns the next time at which the begin time of a waiting job comes, or a maintenance window begins or
+// ends; 0: there is none.
 func (b *Book) NextBegin() messages.Time {
 	return messages.Earlier(b.dependencies.nextBegin(), b.windows.turns)
 }
 
-// Windows returns the maintenance windows that are not over, by number.
+// Windows returns the maintenance windows that are not over, in the order of their numbers.
 func (b *Book) Windows() (out []market.Window) {
 	for _, w := range b.windows.all {
 		out = append(out, *w)

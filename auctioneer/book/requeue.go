@@ -98,7 +98,7 @@ func (c *claims) gather(j *Job, stage int, r messages.TaskRef) {
 	if s.Gathering < s.Total {
 		return
 	}
-	if !c.admitted(j, stage) { // it gathered until too near to a maintenance window
+	if !c.admitted(j, stage) { // its last task came too late: the gang would run into a maintenance window
 		c.breakGang(j, stage, ofSite)
 		return
 	}
@@ -113,7 +113,8 @@ func (c *claims) gather(j *Job, stage int, r messages.TaskRef) {
 	}
 }
 
-// admitted reports whether all tasks of a gang that start now would end before the next windows of their nodes.
+// admitted reports whether all tasks of a gang, if they start now, end before the next maintenance windows of their
+// nodes.
 func (c *claims) admitted(j *Job, stage int) bool {
 	for _, t := range j.Stages[stage].Tasks {
 		if t.Phase == Claimed && !c.nodes.inOrder[t.Node].Admits(&j.Spec.Stages[stage], c.clock.now) {

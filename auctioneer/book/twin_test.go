@@ -429,7 +429,7 @@ func (w *twins) change() *Change {
 	return c
 }
 
-// earlier returns at most one job that was submitted before another one.
+// earlier returns a random job if it was submitted before the given one, otherwise no job.
 func (w *twins) earlier(than messages.JobID) []messages.JobID {
 	if id := w.job(); id < than {
 		return []messages.JobID{id}

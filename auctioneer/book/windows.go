@@ -10,7 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// windows are the maintenance windows that are not over, by number. Each node has a list of its own windows.
+// windows has the maintenance windows that are not over, in the order of their numbers. Each node also has a list of
+// its own windows.
 type windows struct {
 	last  uint32
 	all   []*market.Window
@@ -72,7 +73,7 @@ func (s *windows) enter(w *market.Window) {
 	}
 }
 
-// drop removes a window. Its nodes take tasks again, unless something else keeps them from that.
+// drop removes a window. Its nodes take tasks again, unless something else prevents it.
 func (s *windows) drop(w *market.Window) {
 	is := func(o *market.Window) bool { return o == w }
 	s.all = slices.DeleteFunc(s.all, is)
@@ -120,8 +121,8 @@ func (s *windows) settle(w *market.Window) {
 	}
 }
 
-// settleNode drains a node if one of its windows has begun, and lets it work again if none has. It does not change
-// the drain of an operator.
+// settleNode drains a node if one of its windows has begun, and lets it work again if none has. A drain that an
+// operator ordered stays.
 func (s *windows) settleNode(i uint32, n *Node) {
 	s.watch.touchNode(i)
 	at := slices.IndexFunc(n.windows, func(w *market.Window) bool { return w.From <= s.clock.now && s.clock.now < w.To })
@@ -144,7 +145,7 @@ func (s *windows) leave(n *Node) {
 		if w.From > s.clock.now {
 			continue
 		}
-		rest := *w // answers and images have the old one
+		rest := *w // a copy, because answers and images still use w
 		rest.Nodes = slices.DeleteFunc(slices.Clone(w.Nodes), func(name messages.Name) bool { return name == n.Name })
 		s.drop(w)
 		if len(rest.Nodes) > 0 {
@@ -168,7 +169,8 @@ func (n *Node) FreeUntil(now messages.Time) messages.Time {
 	return until
 }
 
-// Before reports whether a task with this time limit that starts now ends by a time. A limit of 0 is none.
+// Before reports whether a task that starts now, with the given time limit, ends by the time until. A limit of 0
+// means that the task has none.
 func Before(now messages.Time, limit messages.Duration, until messages.Time) bool {
 	if until == ToTheirEnd {
 		return true
@@ -176,7 +178,7 @@ func Before(now messages.Time, limit messages.Duration, until messages.Time) boo
 	return limit > 0 && limit < messages.Duration(math.MaxInt64)/2 && now.Add(limit) <= until
 }
 
-// Admits reports whether a task of a stage that starts now would end before the node's next window.
+// Admits reports whether a task of a stage, if it starts now, ends before the node's next window.
 func (n *Node) Admits(s *job.Stage, now messages.Time) bool {
 	return len(n.windows) == 0 || Before(now, s.TimeLimit, n.FreeUntil(now))
 }

@@ -22,7 +22,7 @@ func limited(tasks int, limit messages.Duration) job.Stage {
 	return s
 }
 
-// window adds a window that begins after from and ends after to.
+// window adds a window. from and to are counted from now.
 func (s *site) window(from, to messages.Duration, nodes ...messages.Name) market.Window {
 	s.t.Helper()
 	w, ok := s.apply(Command{ChangeWindows: &ChangeWindows{Add: &market.Window{Nodes: nodes, From: s.at.Add(from), To: s.at.Add(to), Reason: "new disks"}}}).(market.Window)
@@ -97,7 +97,8 @@ func TestNoTaskPassesTheBeginningOfAWindow(t *testing.T) {
 	}
 }
 
-// TestAWindowGivesNotice checks that tasks which still run are ended after the notice, and run again elsewhere.
+// TestAWindowGivesNotice adds a window with a notice of half an hour. From the window's beginning the node must
+// drain for half an hour, and must then end the task that still runs.
 func TestAWindowGivesNotice(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 2)
@@ -117,8 +118,9 @@ func TestAWindowGivesNotice(t *testing.T) {
 	}
 }
 
-// TestAGangThatGathersTooLongStartsElsewhere: the tasks of a gang were claimed early enough, but the last one comes too
-// late. The gang must not start on the node with the window.
+// TestAGangThatGathersTooLongStartsElsewhere: the first task of a gang is claimed early enough, but the last one so
+// late that the gang would run into a window of the first node. Both tasks must be ended, and the gang must start on
+// the other nodes.
 func TestAGangThatGathersTooLongStartsElsewhere(t *testing.T) {
 	for _, allocation := range []bool{false, true} {
 		s := newSite(t)
@@ -148,8 +150,8 @@ func TestAGangThatGathersTooLongStartsElsewhere(t *testing.T) {
 	}
 }
 
-// TestAWindowAndAnOperator checks that a drain of an operator outlives a window, that a node which an operator lets
-// work again leaves its window, and that the end of a window leaves the next one.
+// TestAWindowAndAnOperator checks three rules. A drain that an operator ordered outlives a window. A node that an
+// operator lets work again leaves its window. The end of a window does not end the next one.
 func TestAWindowAndAnOperator(t *testing.T) {
 	s := newSite(t)
 	for i := range 3 {

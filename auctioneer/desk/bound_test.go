@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// bounded is a site on which alice may use 8 slots of one node, and has more jobs than that.
+// bounded is a site on which alice may use 8 slots at a time, and has jobs for more.
 type bounded struct {
 	*site
 	seq     uint64
@@ -34,7 +34,7 @@ func newBounded(t *testing.T, jobs int, width func(i int) int) *bounded {
 	return &bounded{site: s}
 }
 
-// exchange reports the end of the first n running tasks, and claims tasks of the jobs that compete.
+// exchange reports the end of the first n running tasks. If claim is true, it claims tasks of the jobs that compete.
 func (s *bounded) exchange(n int, claim bool) {
 	s.Helper()
 	s.seq++
@@ -51,8 +51,8 @@ func (s *bounded) exchange(n int, claim bool) {
 	}
 }
 
-// TestAnEndAtABoundCostsNoMoreAmongMoreJobs: an account is at its bound and has many jobs that wait. What the leader does
-// after an end must not grow with their number. Once, each of 10,000 jobs was followed again, which took 0.2 s.
+// TestAnEndAtABoundCostsNoMoreAmongMoreJobs: an account is at its bound and has many jobs that wait. The leader's
+// time for the end of a task must not grow with the number of these jobs.
 func TestAnEndAtABoundCostsNoMoreAmongMoreJobs(t *testing.T) {
 	cost := func(jobs int) time.Duration {
 		s := newBounded(t, jobs, func(int) int { return 1 })
@@ -78,7 +78,7 @@ func TestAnEndAtABoundCostsNoMoreAmongMoreJobs(t *testing.T) {
 		return took[len(took)/2]
 	}
 	best := 0.0
-	for range 5 { // a busy machine can slow one of them
+	for range 5 { // a busy machine can slow one measurement
 		few, many := cost(500), cost(5000)
 		if best = float64(many) / float64(few); best < 3 {
 			return
@@ -87,8 +87,8 @@ func TestAnEndAtABoundCostsNoMoreAmongMoreJobs(t *testing.T) {
 	t.Errorf("among ten times as many jobs an end costs %.1f times as much", best)
 }
 
-// TestAllJobsAtABoundHaveTheirTurn: the first jobs need more than what one end frees, and jobs after them fit. Those must
-// start, and at last all jobs must have run.
+// TestAllJobsAtABoundHaveTheirTurn: the first jobs need more slots than the end of one task frees, and the later
+// jobs fit. The later jobs must start, and at last all jobs must have run.
 func TestAllJobsAtABoundHaveTheirTurn(t *testing.T) {
 	const wide, jobs = 2 * shutAtOnce, 3 * shutAtOnce
 	s := newBounded(t, jobs, func(i int) int {

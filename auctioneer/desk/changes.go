@@ -116,7 +116,7 @@ func (d *Desk) opens(i uint32, n *book.Node) bool {
 	return is != was
 }
 
-// Shut reports whether a job did not compete when it was followed last, because of licences or of a bound of its owner.
+// Shut reports whether licences or a bound of its owner kept a job from competing when the job was followed last.
 func (d *Desk) Shut(id messages.JobID) bool {
 	n, limited := d.limited[id]
 	return limited && n == 0
@@ -162,7 +162,7 @@ func (d *Desk) followJob(b *book.Book, j *book.Job) {
 	case settling && d.settlements.begin(b, j, m):
 	case m == nil:
 	case j.Blocked > 0 && m.Job(j.ID) == nil:
-	case !j.Active() || j.Away() || j.Blocked > 0: // what an active job waits for can be changed
+	case !j.Active() || j.Away() || j.Blocked > 0: // an active job can get new conditions for its start
 		m.Remove(d.now.Wall, j.ID)
 	default:
 		if m.Plans() && m.Job(j.ID) == nil {

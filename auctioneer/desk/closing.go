@@ -5,8 +5,9 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// closing are the jobs that are followed again at a time, although nothing happens then: jobs whose tasks can start only
-// until then, because all nodes for them have maintenance windows, and jobs whose budgets are looked at again.
+// closing has the jobs that the desk must follow again at a certain time, although no command changes them then.
+// There are two kinds: jobs whose tasks can start only until that time, because all their nodes have maintenance
+// windows; and jobs whose budgets must be looked at again.
 type closing struct {
 	at   map[messages.JobID]messages.Time
 	heap []closes // may have entries that are out of date: at has the valid times
@@ -19,7 +20,7 @@ type closes struct {
 
 var soonest = heap.Order[closes]{Before: func(a, b closes) bool { return a.at < b.at }}
 
-// set sets the time of a job; 0: it has none.
+// set sets the time at which a job is followed again; 0: never.
 func (c *closing) set(id messages.JobID, at messages.Time) {
 	switch {
 	case at == 0:
@@ -47,7 +48,7 @@ func (c *closing) due(now messages.Time) (ids []messages.JobID) {
 	return ids
 }
 
-// next returns the first time; 0: there is none.
+// next returns the earliest time in the heap, which may be out of date; 0: the heap is empty.
 func (c *closing) next() messages.Time {
 	if len(c.heap) == 0 {
 		return 0

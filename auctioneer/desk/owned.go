@@ -2,16 +2,17 @@ package desk
 
 import "github.com/candor-grid/candor/messages"
 
-// shutAtOnce is how many shut jobs of an owner are looked at after each change of what the owner uses.
+// shutAtOnce is the number of shut jobs of an owner that may compete after each change of what the owner uses.
 const shutAtOnce = 64
 
-// owned are the jobs of an owner that licences or bounds limit. Example: an account that may run 8 tasks runs 8 and has
-// 10,000 jobs that wait. When a task ends, each of these jobs could start. If all of them competed for this one slot, each
-// end would cost the leader a fifth of a second. So only the first shutAtOnce compete. The jobs take turns: a job that
-// does not fit goes to the back. As long as the owner stays below its bound, each change lets as many more compete.
+// owned has those jobs of an owner that licences or bounds limit. Example: an account may run 8 tasks, runs 8, and
+// has 10,000 more jobs that wait. When a task ends, each of these jobs could start. If all of them competed for this
+// one slot, each end would cost the leader 0.2 s. So only the first shutAtOnce compete. The jobs take turns: a job
+// that does not fit goes to the back. While the owner stays below its bound, each change lets the next shutAtOnce
+// compete.
 type owned struct {
-	open   map[messages.JobID]bool // jobs of which tasks could be claimed when they were followed last
-	shut   []messages.JobID        // the other jobs, in their turn
+	open   map[messages.JobID]bool // jobs whose tasks could be claimed when they were followed last
+	shut   []messages.JobID        // the other jobs, in the order of their turns
 	queued map[messages.JobID]bool // the jobs in shut
 }
 
@@ -27,8 +28,8 @@ func (o *owned) set(id messages.JobID, open bool) {
 	}
 }
 
-// look calls add for all open jobs, and for the next shut ones. It drops jobs that are not limited any more, because they
-// have ended.
+// look calls add for all open jobs, and for the next shut ones. It drops jobs that are no longer limited, because
+// they have ended.
 func (o *owned) look(limited map[messages.JobID]int, add func(messages.JobID)) {
 	for id := range o.open {
 		if _, is := limited[id]; is {

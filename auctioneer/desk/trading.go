@@ -66,8 +66,8 @@ func (t *trading) market(name messages.Name) *traded {
 	return nil
 }
 
-// setSlots updates the markets from what nodes offer. It reports whether other tasks can start because of maintenance
-// windows.
+// setSlots updates the markets from what nodes offer. It reports whether maintenance windows have changed which
+// tasks can start.
 func (t *trading) setSlots() (windows bool) {
 	for i, m := range t.markets {
 		slots, idle := t.slots.Of(i)

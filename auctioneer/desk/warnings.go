@@ -12,14 +12,15 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// warnings tell jobs that they will soon have spent their budgets, in markets that end such jobs. The owner gets a
+// warnings finds the jobs that will soon have spent their budgets, in markets that end such jobs. The owner gets a
 // notice, and running tasks get their early signals.
 type warnings struct {
 	*core
 	asked map[messages.JobID]bool // jobs for which a warning is being committed
 }
 
-// A job is looked at again after half of the time until its warning, because prices can rise, within these bounds.
+// A job is looked at again after half of the time until its warning, because prices can rise. These are the bounds
+// of that time.
 const (
 	soonestLook = messages.Duration(time.Second)
 	latestLook  = messages.Duration(30 * time.Second)
@@ -45,7 +46,7 @@ func (w *warnings) look(b *book.Book, j *book.Job, m *market.Market) messages.Ti
 	return now.Add(min(max((left-before)/2, soonestLook), latestLook))
 }
 
-// notice returns how long before the end of its budget a job wants to be told; 0: it does not want to.
+// notice returns how long before the end of its budget a job wants to be told; 0: it does not want to be told.
 func notice(j *book.Job) (before messages.Duration) {
 	for i := range j.Spec.Stages {
 		if s := j.Spec.Stages[i].Signal; s != nil {
@@ -60,7 +61,8 @@ func notice(j *book.Job) (before messages.Duration) {
 	return before
 }
 
-// warn commits a warning, and then sends the signals of the job's running tasks. A task that starts later gets none.
+// warn commits a warning, and then sends the early signals for the job's running tasks. A task that starts later
+// gets no signal.
 func (w *warnings) warn(id messages.JobID) {
 	w.asked[id] = true
 	w.propose(&book.Command{Warn: &book.Warn{Job: id}}, func(_ any, err error) {
@@ -77,7 +79,7 @@ func (w *warnings) warn(id messages.JobID) {
 	})
 }
 
-// signal sends the signals of a job's running tasks to their nodes.
+// signal asks the nodes of a job's running tasks to send the tasks their early signals.
 func (w *warnings) signal(b *book.Book, j *book.Job) {
 	by := map[uint32][]agent.Warning{}
 	var nodes []uint32 // in the order of the tasks

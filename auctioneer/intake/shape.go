@@ -140,7 +140,7 @@ func even(spec *job.JobSpec, m *market.Market) error {
 	return nil
 }
 
-// required returns text that names all requirements of a stage on nodes.
+// required returns a text with everything that a stage requires of its nodes.
 func required(s *job.Stage) string {
 	var all []string
 	some := func(names []messages.Name) string { return strings.Join(names[:min(len(names), 3)], ",") }

@@ -36,15 +36,15 @@ func (r *Rules) Change(j *book.Job, q *job.ChangeRequest, admit func(*job.JobSpe
 	return c, nil
 }
 
-// MayWait returns an error for a job whose start must not get other conditions. visible returns an error for a job that the
-// owner may not see.
+// MayWait returns an error if the conditions of a job's start cannot be replaced by w. visible returns an error for
+// a job that the owner may not see.
 func (r *Rules) MayWait(j *book.Job, w *job.Conditions, visible func(messages.JobID) error) error {
 	if j.Spec.AfterEach != 0 {
-		return messages.Errorf(messages.Conflict, "job %d waits for another array task by task: cancel the job and submit it again", j.ID)
+		return messages.Errorf(messages.Conflict, "job %d waits for another array task by task, and this cannot be changed: cancel the job and submit it again", j.ID)
 	}
 	if m := r.Find(j.Spec.Market); m != nil {
 		if t := registry.Of(m); t.Stays || t.FixesTimes() {
-			return messages.Errorf(messages.Conflict, "what job %d waits for stays, because the prices or times of other jobs of market %s depend on it: cancel the job and submit it again", j.ID, m.Name)
+			return messages.Errorf(messages.Conflict, "what job %d waits for cannot be changed, because the prices or times of other jobs of market %s depend on it: cancel the job and submit it again", j.ID, m.Name)
 		}
 	}
 	for _, id := range slices.Concat(w.AfterJobs, w.AfterOK, w.AfterFailed, w.AfterStart) {

@@ -121,7 +121,8 @@ func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *agentmsg.Clai
 	return claim
 }
 
-// admits reports whether a task of a job may start on a node now, before the node's next maintenance window.
+// admits reports whether some task of a job, if it starts on a node now, ends before the node's next maintenance
+// window.
 func (m *Market) admits(b *book.Book, n *book.Node, id messages.JobID, k int) bool {
 	if len(n.Windows()) == 0 {
 		return true

@@ -262,8 +262,9 @@ func (m *Market) stray(e *entry, class, housed int) {
 	m.change(e)
 }
 
-// bar records the jobs whose tasks are wider than any node, or end in a maintenance window of each node, so that other jobs do not wait behind them. It is for
-// markets in which no job takes slots from others.
+// bar records the jobs whose tasks no node can start now: the tasks are wider than each node, or would run into its
+// maintenance window. Other jobs then do not wait behind them. bar is for markets in which no job takes slots from
+// others.
 func (p *plan) bar() {
 	for _, e := range p.market.wides {
 		for k := range p.market.classes {

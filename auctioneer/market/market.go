@@ -59,7 +59,7 @@ func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time,
 	return bid
 }
 
-// limit returns the longest time limit of a job's tasks; 0: a task has none.
+// limit returns the longest time limit of a job's tasks; 0: some task has no limit.
 func limit(spec *job.JobSpec) (limit messages.Duration) {
 	for i := range spec.Stages {
 		if spec.Stages[i].TimeLimit == 0 {
@@ -96,7 +96,7 @@ func (m *Market) SetSlots(now messages.Time, slots, idle []int) {
 	}
 }
 
-// SetWindows sets what [Slots.Windows] returns. It reports whether other tasks can start now.
+// SetWindows sets what [Slots.Windows] returns. It reports whether this changes which tasks can start now.
 func (m *Market) SetWindows(free []messages.Time, closings [][]mechanism.Closing) (changed bool) {
 	for i := range m.view.Classes {
 		var all []mechanism.Closing

@@ -29,8 +29,8 @@ type Progress struct {
 	Closes messages.Time
 }
 
-// ProgressOf returns the progress of a job of the book. Tasks that no node may start now, because it drains or has a
-// maintenance window, do not compete for slots.
+// ProgressOf returns the progress of a job of the book. Tasks that no node may start now, because each node drains
+// or has a maintenance window, do not compete for slots.
 func (m *Market) ProgressOf(b *book.Book, j *book.Job, now messages.Time) Progress {
 	classes := len(m.Config.Classes)
 	counts := make([]int, 2*classes)
@@ -82,8 +82,9 @@ func (m *Market) opens(n *book.Node) bool {
 	return n.Up && n.Drain == 0 && n.Health.Quarantined == 0 && (len(m.Config.Nodes) == 0 || slices.Contains(m.Config.Nodes, n.Name))
 }
 
-// freeFor returns when the last node that takes tasks of a stage begins its next maintenance window. It looks at single
-// nodes only if the stage names some. [book.ToTheirEnd]: a node has no window. 0: no node takes tasks of the stage.
+// freeFor returns the time until which some node may run tasks of a stage: the latest beginning of a next
+// maintenance window. It looks at single nodes only if the stage names nodes. It returns [book.ToTheirEnd] if a node
+// has no window, and 0 if no node takes tasks of the stage.
 func (m *Market) freeFor(b *book.Book, of *job.Stage, class int, now messages.Time) messages.Time {
 	switch {
 	case of.NamesNodes():
@@ -94,7 +95,7 @@ func (m *Market) freeFor(b *book.Book, of *job.Stage, class int, now messages.Ti
 	return m.freeUntil[class]
 }
 
-// freeOn is freeFor for nodes on which a task of the stage fits.
+// freeOn does the same as freeFor. It looks at each node on which a task of the stage fits.
 func (m *Market) freeOn(b *book.Book, of *job.Stage, now messages.Time) (free messages.Time) {
 	for _, n := range b.Nodes() {
 		if m.opens(n) && slices.ContainsFunc(n.Slots, func(s job.ClassSlots) bool { return s.Class == of.Class && s.Slots >= of.Slots() }) && n.Suits(of) {

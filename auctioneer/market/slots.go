@@ -55,7 +55,7 @@ func offerOf(node *book.Node) *offer {
 type Slots struct {
 	markets []marketSlots
 	nodes   map[uint32]*offer // by the node's position in the book
-	windows int               // number of windows of the nodes' offers
+	windows int               // number of windows in all offers
 }
 
 type marketSlots struct {
@@ -109,8 +109,9 @@ func (s *Slots) add(n *offer, sign int) {
 	}
 }
 
-// Windows returns, by class of a market, when the last node that takes tasks begins its next maintenance window, and the
-// slots that windows will take away. It returns nil if no node has a window.
+// Windows returns two lists by class of a market. free is the time until which some node may run tasks: the latest
+// beginning of a next maintenance window. closings are the slots that windows will take away. Both are nil if no
+// node has a window.
 func (s *Slots) Windows(market int) (free []messages.Time, closings [][]mechanism.Closing) {
 	if s.windows == 0 {
 		return nil, nil
@@ -143,7 +144,7 @@ func (s *Slots) Windows(market int) (free []messages.Time, closings [][]mechanis
 	return free, closings
 }
 
-// joined sorts closings, and adds up those of the same time.
+// joined sorts closings by time, and adds up the slots of closings with the same times.
 func joined(all []mechanism.Closing) (out []mechanism.Closing) {
 	slices.SortFunc(all, func(x, y mechanism.Closing) int { return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To)) })
 	for _, c := range all {

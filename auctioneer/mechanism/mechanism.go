@@ -46,7 +46,7 @@ type Bid struct {
 	Value    messages.Credits  // worth of the whole job
 	Delay    messages.Credits  // cost of a second of delay
 	Length   messages.Duration // run time, as declared
-	Limit    messages.Duration // the longest time limit of a task; 0: a task has none
+	Limit    messages.Duration // the longest time limit of a task; 0: some task has no limit
 	Deadline messages.Time
 	Width    int // slots that it needs at the same time
 	Alone    int // slots of its widest single task, equal to Width; 0 if Width is of a gang, or is 1

@@ -250,7 +250,7 @@ type Directive struct {
 	Version   uint64             `json:"version,omitempty"`
 	Markets   []NodeMarket       `json:"markets,omitempty"`
 	// Warn lists running attempts to which the agent sends a signal, because the budgets of their jobs are about to end.
-	// It is not repeated.
+	// The leader sends each list once.
 	Warn []Warning `json:"warn,omitempty"`
 }
 

@@ -1,3 +1,3 @@
-// Package clearing is the vocabulary between sites: jobs that run at another site, the authorisations with which they
-// are paid, the numbered instructions between two banks, and netting.
+// Package clearing is the vocabulary between sites: jobs that run at another site, the authorisations that pay for
+// them, the numbered instructions between two banks, and netting.
 package clearing

@@ -89,7 +89,7 @@ type Offer struct {
 	// slot; 0: it is free, or the market has no price for time.
 	Width    int              `json:"width,omitempty"`
 	SlotHour messages.Credits `json:"slot_hour,omitempty"`
-	// Cheapest has an entry for each class of the job whose prices of the last week the market tells.
+	// Cheapest has an entry for each class of the job with prices of the last week that the user may know.
 	Cheapest []CheapHour `json:"cheapest,omitempty"`
 }
 
@@ -97,7 +97,7 @@ type Offer struct {
 type CheapHour struct {
 	Class messages.Name     `json:"class"`
 	Slots int               `json:"slots"`         // the most slots of the class that a task of the job takes
-	Bids  bool              `json:"bids"`          // Price and Now are the bids for as many slots; false: what an hour of them costs
+	Bids  bool              `json:"bids"`          // Price and Now are bids for Slots slots; false: the cost of an hour of these slots
 	Start messages.Time     `json:"start"`         // the beginning of the hour
 	Price messages.Credits  `json:"price"`         // the mean of the hour
 	Now   *messages.Credits `json:"now,omitempty"` // the present price; nil: it is sealed

@@ -57,7 +57,7 @@ type ChangeRequest struct {
 	Waits *Conditions `json:"waits,omitempty"`
 }
 
-// Conditions are when a job may start: the fields of [JobSpec] with the same names.
+// Conditions say when a job may start. They are the fields of [JobSpec] with the same names.
 type Conditions struct {
 	AfterJobs   []messages.JobID  `json:"after_jobs,omitempty"`
 	AfterOK     []messages.JobID  `json:"after_ok,omitempty"`

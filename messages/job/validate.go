@@ -117,7 +117,7 @@ func (s *JobSpec) TaskCount() int {
 	return total
 }
 
-// Validate checks a utility function; nil is valid.
+// validate checks a utility function; nil is valid.
 func (u *Utility) validate(path string) error {
 	if u == nil {
 		return nil

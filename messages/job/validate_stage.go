@@ -71,7 +71,7 @@ func (s *Stage) validateTasks(path string) error {
 	return nil
 }
 
-// Validate checks which tasks are repeated; nil is valid.
+// validate checks which tasks are repeated; nil is valid.
 func (r *Repeats) validate(path string, tasks int) error {
 	if r == nil {
 		return nil

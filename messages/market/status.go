@@ -64,7 +64,7 @@ type NodeStatus struct {
 	// ProbeAt is the time of the next probe.
 	Reason  string        `json:"reason,omitempty"`
 	ProbeAt messages.Time `json:"probe_at,omitempty"`
-	// Window is the maintenance window because of which the node drains; 0: none.
+	// Window is the number of the maintenance window that drains the node; 0: none does.
 	Window uint32 `json:"window,omitempty"`
 }
 

@@ -10,8 +10,9 @@ import (
 // VerbWindow adds or removes a maintenance window: WindowRequest → Window; operators.
 const VerbWindow = "window"
 
-// Window is a time in which nodes are kept free for maintenance. Before it, no task starts on them whose time limit
-// would pass its beginning. At its beginning they stop to take tasks, and at its end they take tasks again.
+// Window is a time in which nodes are kept free for maintenance. Before a window, a task starts on these nodes only
+// if its time limit ends before the window begins. When the window begins, the nodes stop taking tasks. When it
+// ends, they take tasks again.
 type Window struct {
 	ID    uint32          `json:"id"`
 	Nodes []messages.Name `json:"nodes"`
@@ -39,7 +40,7 @@ func (r *WindowRequest) Validate() error {
 	w := r.Add
 	switch {
 	case (w == nil) == (r.Remove == 0):
-		return messages.Errorf(messages.Invalid, "add: a request adds a window, or names one to remove")
+		return messages.Errorf(messages.Invalid, "add: a request must either add a window, or give the number of a window to remove")
 	case w == nil:
 		return nil
 	case len(w.Nodes) == 0 || len(w.Nodes) > MaxWindowNodes:

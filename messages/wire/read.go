@@ -61,7 +61,7 @@ func unfit(format string, args ...any) error {
 	return &misfit{kind: messages.Invalid, why: fmt.Sprintf(format, args...)}
 }
 
-// Wrong returns the error for a value of another kind than its type's.
+// wrong returns the error for a value whose kind does not fit its type.
 func (r *reader) wrong(want string) error {
 	found := "a number"
 	switch c := codes[r.data[r.at]]; {

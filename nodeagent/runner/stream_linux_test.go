@@ -244,8 +244,8 @@ func TestSignalOfAStop(t *testing.T) {
 	}
 }
 
-// TestSignalOfTheRanks sends a signal that is meant for the ranks of srun. Neither the script nor a program that it starts
-// itself must get it: in Slurm, too, only the steps get such signals.
+// TestSignalOfTheRanks sends a signal that is meant for the ranks of srun. Neither the script nor a program that it
+// starts itself must get it: in Slurm, too, only the steps get such signals.
 func TestSignalOfTheRanks(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(interactive("trap 'exit 9' USR2\nsleep 600 &\n"+

@@ -46,9 +46,9 @@
 // [−0.007, 0.022] of the value on average, and one job gains 1.3. Declaring the same work on fewer slots for longer,
 // or on more slots, gains 139 [−40, 317] times the value on average; 60 of 157 jobs gain.
 //
-// A task of several slots is planned like a job of that width, on slots of any nodes, and may start later than planned,
-// when a node has gathered them. So neither guarantee holds for it. On the jobs of several slots of package fifo (75 of
-// them), the same work on fewer or more slots loses.
+// A task of several slots is planned like a job of that width, on slots of any nodes, and may start later than
+// planned, because a node must first gather them. So neither guarantee holds for such a task. Measured on 75 of the
+// jobs of several slots that package fifo describes: declaring the same work on fewer or more slots loses.
 //
 // # Disclosure
 //

@@ -185,8 +185,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestJobsEndBeforeMaintenance: maintenance takes 2 of 4 idle slots away, from second 100 to second 200. A job that would
-// run then may start only on the other slots, and a shorter one that comes after it goes first.
+// TestJobsEndBeforeMaintenance: maintenance takes 2 of 4 idle slots away, from second 100 to second 200. A job that
+// would run then may start only on the other slots, and a shorter one that comes after it goes first.
 func TestJobsEndBeforeMaintenance(t *testing.T) {
 	view := func(jobs ...*mechanism.Job) *mechanism.View {
 		return &mechanism.View{Now: 2 * second, Classes: []mechanism.Class{{Name: "cpu", Slots: 4, Idle: 4, Closings: []mechanism.Closing{{From: 100 * second, To: 200 * second, Slots: 2}}}}, Jobs: jobs}

@@ -28,10 +28,11 @@
 // value; in four parts it gains 0.147 [0.130, 0.164].
 //
 // Tasks of several slots: on a live market the front task waits until one node has gathered its slots, and later jobs
-// run on the other nodes. The slots that it gathers are idle, so this is not optimal, and no bound is known. Nothing is
+// run on the other nodes. The gathered slots are idle, so this is not optimal, and no bound is known. Nothing is
 // proven about widths: each slot costs the same, but fewer slots may be free sooner. Measured with candor audit
-// --parallel wide (the KTH SP2 log on two nodes of 8 slots at four times its load, 75 jobs of three draws): the same
-// work on fewer slots, or on more than it uses, gains 36 [−31, 102] times its value.
+// --parallel wide (the KTH SP2 log on two nodes of 8 slots at four times its load, 75 jobs of three draws):
+// declaring the same work on fewer slots, or on more slots than the job uses, gains 36 [−31, 102] times the job's
+// value.
 //
 // # Disclosure
 //

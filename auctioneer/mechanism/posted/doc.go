@@ -35,8 +35,8 @@
 // # Errors
 //
 // Admit refuses as Invalid: a budget that is not positive, a negative length or deadline, a job that is wider than all
-// slots of the market, and a rate below the price. A rate is only in a bid for any site, or of another site, and no job
-// pays more than its rate.
+// slots of the market, and a rate below the price. Only bids that may run at any site, or that come from another
+// site, have a rate. No job pays more than its rate.
 //
 // # Cost
 //

@@ -33,8 +33,9 @@
 // A task of k slots is a bid of width k, like a gang of k tasks. The timetable counts slots over all nodes. The task
 // starts on time if a single node has k free slots then. This is certain if nodes run no other tasks, or if all bids
 // have the same width and it divides the number of slots of each node. Otherwise it may start late. It is still ended
-// when its time is over, and pays the same price. So the truth about widths is best only if tasks can start on time. On
-// the jobs of several slots of package fifo (75 of them), the same work on fewer or more slots gains nothing.
+// when its time is over, and pays the same price. So the truth about widths is best only if tasks can start on time.
+// Measured on 75 of the jobs of several slots that package fifo describes: declaring the same work on fewer or more
+// slots gains nothing.
 //
 // # Shapes and units
 //

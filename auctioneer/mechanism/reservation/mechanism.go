@@ -150,8 +150,9 @@ func (c *Mechanism) auction(view *mechanism.View, bids []*mechanism.Job) {
 	}
 }
 
-// open returns how many of the free slots are sold, and until when, because of maintenance windows in the period. The slots
-// of these windows are not sold. If that leaves none, all are sold until the first window begins.
+// open returns how many of the free slots can be sold in a period, and until when. Slots that a maintenance window
+// takes away in the period are not sold. If this leaves no slot, all free slots are sold until the first window
+// begins.
 func open(view *mechanism.View, begin, end messages.Time, free int) (int, messages.Time) {
 	closed, first := 0, end
 	for _, w := range view.Classes[0].Closings {

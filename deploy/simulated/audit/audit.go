@@ -47,9 +47,9 @@ func Run(p *core.Problem, o Options) (*Report, error) {
 	}
 	var trials []trial
 	r := &Report{Notes: []string{}, Redraws: max(1, o.Redraws)}
-	draws := 8 // of the random choices, for each payoff
+	draws := 8 // how often the random choices are drawn for each payoff
 	if p.Work.Parallel == workload.Wide {
-		draws = 2 // all actors run, which takes longer
+		draws = 2 // slower, because all actors run
 	}
 	audits, samples := make([]*audit, r.Redraws), make([][]sample, r.Redraws)
 	for k := range audits {
@@ -130,7 +130,7 @@ type audit struct {
 	forgetful bool // a planted fault
 }
 
-// neighbours is how many jobs of the log run around a sampled job, where all actors run.
+// neighbours is the number of jobs around a sampled job in the log that run with it, if all actors run.
 const neighbours = 24
 
 // around returns the part of a study with at most n jobs of the log around job i, and the position of the first one.
@@ -246,7 +246,7 @@ func (a *audit) try(s sample, kind string, r *result) error {
 // together.
 func (a *audit) from(s sample, kind string) (*audit, []int, error) {
 	liars := append([]int{s.at}, s.partners[:min(len(s.partners), among(kind)-1)]...)
-	if a.Work.Parallel == workload.Wide { // all actors run, so only among the neighbours in the log
+	if a.Work.Parallel == workload.Wide { // all actors run, so only the neighbours in the log take part
 		near, first := around(a.Problem, s.at, neighbours)
 		liars = slices.DeleteFunc(liars, func(i int) bool { return i >= first+len(near.Bids) })
 		for k := range liars {
@@ -298,7 +298,7 @@ func (a *audit) entries(liars []int) []entry {
 		out[k] = entry{job: a.Work.Jobs[i], bid: a.Bids[i], liar: k + 1, spends: a.Market.Mechanism == rules.Proportional,
 			demands: a.Market.Mechanism == rules.Proportional && a.Market.SLO > 0, waits: a.Market.Mechanism == rules.BatchQueue}
 		if a.Work.Parallel == workload.Wide && a.Market.Mechanism == rules.Deadline {
-			out[k].bid.Length++ // with all actors a task takes time to start, which its owner declares
+			out[k].bid.Length++ // with all actors a task takes time to start; its owner declares this time too
 		}
 		if out[k].bid.Rate = out[k].bid.Value; out[k].waits { // each job needs an account of its own
 			out[k].name = 1 + mostNames*k

@@ -315,8 +315,8 @@ func TestARingThatKeepsItsRankGains(t *testing.T) {
 	}
 }
 
-// TestWideJobs audits jobs of one task each, of 1 to 8 slots of a node. No rate changes anything under fifo, and a job can declare
-// at most the slots of a node.
+// TestWideJobs audits jobs of one task each, of 1 to 8 slots of a node. Under fifo a false rate changes nothing. A
+// job can declare at most as many slots as a node has.
 func TestWideJobs(t *testing.T) {
 	p := crowd(t, 60, "mechanism: fifo\n", 1)
 	p.Work.Nodes, p.Work.Parallel = 16, workload.Wide

@@ -42,8 +42,8 @@
 //	           search starts from the truth, changes one thing after another, and
 //	           keeps the changes that gain
 //
-// Jobs that are one task on several slots of a node (workload.Wide) need nodes, so all actors run, with each sampled
-// job among 24 jobs of the log around it. The lies about nodes are then lies about the width.
+// A job can also be one task on several slots of a node (workload.Wide). Such jobs need nodes, so all actors run.
+// Only the 24 jobs of the log around a sampled job run then. The lies about nodes are lies about the width.
 //
 // What lying sites and peers gain is not measured here. Package faults does this: there, a peer signs everything
 // that it can.

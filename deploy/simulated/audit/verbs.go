@@ -377,7 +377,7 @@ func (h *hunt) scene(p *core.Problem, i int, seed uint64) *scene {
 	q.Seed = seed
 	s := &scene{audit: &audit{Problem: q, seeds: []uint64{seed}}, at: i - from}
 	s.truth = s.entries([]int{s.at})[0]
-	if q.Market.Mechanism == rules.Deadline && q.Work.Parallel != workload.Wide { // a program takes time to start, which its owner declares
+	if q.Market.Mechanism == rules.Deadline && q.Work.Parallel != workload.Wide { // a program takes time to start; its owner declares this time too
 		s.truth.bid.Length++
 	}
 	if q.Market.Worth == rules.ByDelay {

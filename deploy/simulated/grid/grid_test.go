@@ -206,8 +206,9 @@ func byDefault(mechanism string) *rules.Market {
 	return m
 }
 
-// TestWideTasksTakeSlotsOfOneNode runs jobs of one task each on two nodes of 8 slots. Six slots of each node have a task, so a task
-// of 4 slots must wait although 4 are free, and all slot time counts.
+// TestWideTasksTakeSlotsOfOneNode runs jobs of one task each on two nodes of 8 slots. Six slots of each node are in
+// use, so a task of 4 slots must wait, although 4 slots are free on both nodes together. The time of all slots of a
+// task must count.
 func TestWideTasksTakeSlotsOfOneNode(t *testing.T) {
 	for _, mechanism := range []string{rules.FIFO, rules.FairShare, rules.Backfill, rules.Karma, rules.Proportional, rules.HighestBid, rules.BatchQueue} {
 		w := &workload.Workload{Nodes: 16, Parallel: workload.Wide, Users: []int64{1}, Groups: []int64{1}}

@@ -82,7 +82,7 @@ func (g *Grid) sendJob(p part, contract string) {
 	}, func(any) {})
 }
 
-// slots returns the number of slots of each part of a job, and width the number of tasks that they are for.
+// slots returns the number of slots of each part of a job. width returns the number of tasks of each part.
 func (g *Grid) slots(i int) int { return g.Work.Jobs[i].Width / g.partsOf(i) }
 
 func (g *Grid) width(i int) int {

@@ -24,7 +24,7 @@ const (
 
 // Limits of a workload.
 const (
-	// NodeSlots is the number of slots of each node on which wide tasks run. It is also the width of the widest.
+	// NodeSlots is the number of slots of each node on which wide tasks run. It is also the largest width of a task.
 	NodeSlots = 8
 	// MostNodes is the largest number of slots of a machine or a job. The largest real machines have fewer, and all
 	// mechanisms can still count them.
