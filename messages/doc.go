@@ -8,9 +8,8 @@
 //	money     accounts, transfers and the journal of the bank
 //	clearing  what sites say to one another: jobs and payments
 //
-// Each vocabulary uses only the ones above it in this list: clearing uses all others, and wire uses none. Where a
-// file uses the name of a vocabulary for something else, it imports the vocabulary with "msg" at the end of its
-// name, as in jobmsg.
+// Each vocabulary uses only vocabularies above it in this list. Where a file uses the name of a vocabulary for
+// something else, it imports the vocabulary with "msg" at the end of its name, as in jobmsg.
 //
 // # Identity
 //

@@ -47,8 +47,8 @@
 // or on more slots, gains 139 [−40, 317] times the value on average; 60 of 157 jobs gain.
 //
 // A task of several slots is planned like a job of that width, on slots of any nodes, and may start later than
-// planned, because a node must first gather them. So neither guarantee holds for such a task. Measured on 75 of the
-// jobs of several slots that package fifo describes: declaring the same work on fewer or more slots loses.
+// planned, because a node must first gather them. So neither guarantee holds for such a task. Measured on 75 jobs of
+// several slots, drawn as in package fifo: declaring the same work on fewer or more slots loses.
 //
 // # Disclosure
 //

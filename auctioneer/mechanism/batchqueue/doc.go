@@ -61,8 +61,8 @@
 // A task of k slots is a job of width k, like a gang of k tasks. Decisions and prices count slots over all nodes. But the task must wait until a
 // single node has k free slots, while a gang can use any slots. So if jobs of several widths share small nodes, the task starts later than
 // decided, and so do the jobs behind it. Payments follow the decision. Nothing is proven about widths. Measured on
-// 75 of the jobs of several slots that package fifo describes: declaring the same work on fewer or more slots gains
-// 18 [−35, 71] times the job's value, and at pivot prices 13 [−5.7, 32] times.
+// 75 jobs of several slots, drawn as in package fifo: declaring the same work on fewer or more slots gains 18 [−35,
+// 71] times the job's value, and at pivot prices 13 [−5.7, 32] times.
 //
 // # Shapes and units
 //

@@ -54,8 +54,8 @@
 //     wide task, and the tasks behind it, may complete later than promised, mostly if the task is nearly as wide as a
 //     node. Then it pays less, because it received less value, as with any delay by the site. Nobody pays for idle
 //     slots. A task cannot declare fewer slots than it uses: it gets exactly the slots of its shape. All tasks of a job
-//     have the same width. Nothing is proven about widths. Measured on 36 of the jobs of several slots that package
-//     fifo describes: declaring the same work on fewer or more slots gains 0.048 [−0.046, 0.14] of the job's value.
+//     have the same width. Nothing is proven about widths. Measured on 36 jobs of several slots, drawn as in package
+//     fifo: declaring the same work on fewer or more slots gains 0.048 [−0.046, 0.14] of the job's value.
 //
 // Promises:
 //

@@ -120,9 +120,9 @@
 // for a task that is worth nearly n times as much, on n slots. Among tasks with the same level, wide ones wait
 // longer, because narrow ones fill the slots that are left. A live market counts slots over all nodes, but a task of
 // several slots must wait until one node has enough free slots. That may be too late; the task then owes nothing. So
-// the truth about a width is best only if the market has a single node. Measured on two nodes of 8 slots with 36 of
-// the jobs that package fifo describes: declaring the same work on fewer or more slots gains −0.0066 [−0.087, 0.074]
-// of the job's value.
+// the truth about a width is best only if the market has a single node. Measured on two nodes of 8 slots with 36
+// jobs, drawn as in package fifo: declaring the same work on fewer or more slots gains −0.0066 [−0.087, 0.074] of
+// the job's value.
 //
 // A critical value depends on everything up to the deadline: with a smaller value, a job that was completed early
 // would have waited, and have competed with jobs that came later. So SettleAt returns the deadline; a price computed

@@ -49,8 +49,8 @@
 // gains 0.210 [0.183, 0.237] of its value. A job in two halves under one name gains 0.110 [0.090, 0.131].
 //
 // Tasks of several slots: a user is counted by slots, and a node gathers the slots of a task. Nothing is proven about
-// widths, and idle slots make it less than optimal. Measured on 60 of the jobs of several slots that package fifo
-// describes: declaring the same work on fewer or more slots gains 42 [−16, 100] times the job's value.
+// widths, and idle slots make it less than optimal. Measured on 60 jobs of several slots, drawn as in package fifo:
+// declaring the same work on fewer or more slots gains 42 [−16, 100] times the job's value.
 //
 // # Disclosure
 //

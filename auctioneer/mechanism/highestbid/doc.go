@@ -91,8 +91,8 @@
 //	5×2, 4×2, 3×1   the first and the last run and pay the reserve, although the first needs a bid of 4
 //	5×2, 3×1, 2×3   the second pays 2, although any bid would do
 //
-// Measured on 120 of the jobs of several slots that package fifo describes: declaring the same work on fewer or more
-// slots gains −18 [−38, 2.2] times the job's value, and declaring a false rate gains 92 [4.1, 179] times.
+// Measured on 120 jobs of several slots, drawn as in package fifo: declaring the same work on fewer or more slots
+// gains −18 [−38, 2.2] times the job's value, and declaring a false rate gains 92 [4.1, 179] times.
 //
 // At first and k-th prices, bidding the private value is not best. Waiting costs v a second, but a job pays these
 // prices only for the seconds in which it runs. Example 1: a job of 10 s, for which a second of delay costs 1,

@@ -60,8 +60,8 @@
 // under one name it gains 0.13 [0.11, 0.15]. No lie about value, deadline or length changes anything; a later arrival,
 // ghosts and a slow job lose. A site limits false names by deciding who may open accounts.
 //
-// The guarantees of the model are for tasks of one slot. Measured on 75 of the jobs of several slots that package
-// fifo describes: declaring the same work on fewer or more slots gains −33 [−126, 59] times the job's value.
+// The guarantees of the model are for tasks of one slot. Measured on 75 jobs of several slots, drawn as in package
+// fifo: declaring the same work on fewer or more slots gains −33 [−126, 59] times the job's value.
 //
 // # Disclosure
 //

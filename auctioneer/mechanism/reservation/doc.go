@@ -34,8 +34,8 @@
 // starts on time if a single node has k free slots then. This is certain if nodes run no other tasks, or if all bids
 // have the same width and it divides the number of slots of each node. Otherwise it may start late. It is still ended
 // when its time is over, and pays the same price. So the truth about widths is best only if tasks can start on time.
-// Measured on 75 of the jobs of several slots that package fifo describes: declaring the same work on fewer or more
-// slots gains nothing.
+// Measured on 75 jobs of several slots, drawn as in package fifo: declaring the same work on fewer or more slots
+// gains nothing.
 //
 // # Shapes and units
 //
