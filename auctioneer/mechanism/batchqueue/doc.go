@@ -9,9 +9,9 @@
 //
 //	v ≥ Σ_l d_l·delay_l
 //
-// and is discarded otherwise. If each job takes the whole machine, delay_l is the front job's r. With jobs of any width it is the
-// difference between two schedules, with and without the front job. In these schedules the jobs are put in queue order into their earliest
-// windows. The delay is negative if a job gains.
+// and is discarded otherwise. If each job takes the whole machine, delay_l is the front job's r. With jobs of any
+// width it is the difference between two schedules, with and without the front job. In these schedules the jobs are
+// put in queue order into their earliest windows. The delay is negative if a job gains.
 //
 // U_l is what the decision is worth to l. If the front job runs, this is v for the front job and −d_l·delay_l for
 // another job; otherwise it is 0. The expected externality of j is G_j = E[Σ_{l≠j} U_l], with j's type as announced
@@ -23,9 +23,10 @@
 // between draws. NewMechanism makes the mechanism of a live market, which considers the front job when it could
 // start.
 //
-// Beliefs are the types of considered jobs (the last 1,000) whose accounts have no job in the queue, if there are 20 or more of them.
-// Otherwise they are Market.PriorJobs, which every such market must have. So the payments of an account do not depend on beliefs that its own
-// announcements have changed. A new leader begins with PriorJobs again.
+// Beliefs are the types of considered jobs (the last 1,000) whose accounts have no job in the queue, if there are 20
+// or more of them. Otherwise they are Market.PriorJobs, which every such market must have. So the payments of an
+// account do not depend on beliefs that its own announcements have changed. A new leader begins with PriorJobs
+// again.
 //
 // Pivot is a second pricing of the same decisions, without beliefs (Market.Pricing "pivot"). An account's stake is
 // what the run of the front job is worth to all its jobs together. An account whose announcements change the decision
@@ -58,11 +59,12 @@
 // instant. A single job pays nothing, and an empty queue has no decision. A value and a threshold are equal if they
 // differ by at most 1e-12 of the threshold, so that rounding does not break a tie.
 //
-// A task of k slots is a job of width k, like a gang of k tasks. Decisions and prices count slots over all nodes. But the task must wait until a
-// single node has k free slots, while a gang can use any slots. So if jobs of several widths share small nodes, the task starts later than
-// decided, and so do the jobs behind it. Payments follow the decision. Nothing is proven about widths. Measured on
-// 75 jobs of several slots, drawn as in package fifo: declaring the same work on fewer or more slots gains 18 [−35,
-// 71] times the job's value, and at pivot prices 13 [−5.7, 32] times.
+// A task of k slots is a job of width k, like a gang of k tasks. Decisions and prices count slots over all nodes.
+// But the task must wait until a single node has k free slots, while a gang can use any slots. So if jobs of several
+// widths share small nodes, the task starts later than decided, and so do the jobs behind it. Payments follow the
+// decision. Nothing is proven about widths. Measured on 75 jobs of several slots, drawn as in package fifo:
+// declaring the same work on fewer or more slots gains 18 [−35, 71] times the job's value, and at pivot prices 13
+// [−5.7, 32] times.
 //
 // # Shapes and units
 //
@@ -155,13 +157,14 @@
 //	what its run costs the others, to the front job's owner             unless one other account alone waits  the same
 //	who paid it and whom it paid, to the owner                          no                                    yes
 //
-// Owners see everything about their own jobs, operators about all jobs. Honesty is best in expectation, over the beliefs about others. An owner
-// who knew the announcements of others could gain by a lie.
+// Owners see everything about their own jobs, operators about all jobs. Honesty is best in expectation, over the
+// beliefs about others. An owner who knew the announcements of others could gain by a lie.
 //
 // # Changes of a bid
 //
-// No term of a bid may change. Payments are computed from announcements before the decision; an owner who could announce again would react to
-// what the queue has shown since. A job that was not considered yet can be cancelled, and submitted again at the end of the queue.
+// No term of a bid may change. Payments are computed from announcements before the decision; an owner who could
+// announce again would react to what the queue has shown since. A job that was not considered yet can be cancelled,
+// and submitted again at the end of the queue.
 //
 // # Errors
 //
