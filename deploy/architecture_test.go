@@ -254,7 +254,8 @@ func sources(t *testing.T, directory string) map[string]string {
 	return files
 }
 
-// vocabularies are the packages below messages that describe requests and answers. Each one imports only earlier ones.
+// vocabularies are the packages below messages that describe requests and answers. Each one imports only the ones
+// before it in the list.
 var vocabularies = []string{"wire", "job", "market", "agent", "money", "clearing"}
 
 // TestVocabulariesAreSmall checks that package messages imports nothing of ours, that each vocabulary imports only it

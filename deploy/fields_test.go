@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// TestFieldsAreAddedAtTheEnd checks that the structs that replicas store, and that actors send, get new fields only at
-// their ends. In msgpack a struct is the array of its fields, so a field in the middle would give those after it
-// another meaning, and a replica could not read what its last release wrote. testdata/fields.txt has the fields;
-// UPDATE_GOLDEN=1 adds new ones.
+// TestFieldsAreAddedAtTheEnd checks that structs that replicas store, or that actors send, get new fields only at
+// their ends. In msgpack a struct is an array of its fields. A new field in the middle would move the fields after
+// it, and a replica could not read what an older release wrote. testdata/fields.txt lists the fields; UPDATE_GOLDEN=1
+// adds new ones.
 func TestFieldsAreAddedAtTheEnd(t *testing.T) {
 	const golden = "testdata/fields.txt"
 	now := map[string][]string{}

@@ -3,9 +3,9 @@
 # of Slurm. It needs snakemake, toil-cwl-runner, cwltool and dask, and is run by an ordinary
 # user: a site of root runs tasks as users of its own, who cannot write where these programs
 # expect it. JOBS (1000) is how many jobs the largest workflow has. SOURCES can name a directory
-# with the sources of submitit, dask-jobqueue and parsl, each in a directory of its name, and newer with
-# modules that they need newer than the system has them (parsl: dill and typing_extensions). ONLY is
-# a pattern of the checks to make. Each job asks for 4 processors, and checks that nproc says 4.
+# with the sources of submitit, dask-jobqueue and parsl, each in a directory of its name. Its directory
+# newer has modules that are too old on the system (parsl: dill and typing_extensions). ONLY is a
+# pattern of the checks to make. Each job asks for 4 processors, and checks that nproc says 4.
 set -u
 candor=$(realpath "$1")
 jobs=${JOBS:-1000}
@@ -14,7 +14,7 @@ export HOME=$home USER=${USER:-$(id -un)} CANDOR_STATE=$home/state CANDOR_BUDGET
 passed=0 failed=0
 trap 'kill "$site" 2>/dev/null; wait "$site" 2>/dev/null; rm -rf "$home"' EXIT
 
-# The processors are declared, since the machine may have fewer.
+# The nodes are only declared, because the machine may have fewer processors.
 cat >"$home/site.yaml" <<EOF
 listen: 127.0.0.1:0
 replicas: 1
@@ -49,7 +49,7 @@ check() {
 	fi
 }
 
-# workflow N COMMAND: a Snakefile of N rules that run a command, and one that counts those that had 4 processors.
+# workflow N COMMAND: a Snakefile of N jobs that run a command, and a last job that counts how many of them had 4 processors.
 workflow() {
 	cat >Snakefile <<EOF
 rule all:
@@ -115,7 +115,7 @@ EOF
 toil() {
 	tool "$1"
 	timeout 300 toil-cwl-runner --batchSystem slurm --no-container --jobStore "$PWD/store" --workDir "$PWD" --coordinationDir "$PWD" --retryCount 0 --defaultMemory 100M --defaultCores 4 tool.cwl && [ "$(cat answer.txt)" = 42 ] &&
-		[ "$(sacct -nXP -o AllocCPUS | tail -n 1)" = 4 ] # a tool has no variables of its job, such as those for nproc
+		[ "$(sacct -nXP -o AllocCPUS | tail -n 1)" = 4 ] # Toil gives a tool no variables of its job, so nproc cannot say 4
 }
 
 toil_late() { TOIL_SLURM_ARGS='-t 1' toil 'sleep 200'; }
@@ -136,7 +136,7 @@ cwl_cancelled() {
 	cwl 'sleep 200'
 }
 
-# four is true in Python where nproc says 4.
+# four is a Python expression: whether nproc says 4.
 four="int(subprocess.check_output('nproc')) == 4"
 
 # calls BODY [OPTION] [COMMAND]: 100 calls of a function through Dask: its scheduler runs here,
@@ -202,9 +202,9 @@ with SLURMCluster(queue='main', cores=4, processes=1, memory='300MB', walltime='
         assert sum(client.gather(client.map(f, range(100)))) == 328350"
 }
 
-# parsl BODY: ten calls of a function through Parsl, whose one job asks for a node of its own.
+# parsl BODY: ten calls of a function through Parsl. Parsl's one job asks for a whole node.
 parsl() {
-	local programs=$SOURCES/parsl/parsl/executors/high_throughput # pip would put them into PATH
+	local programs=$SOURCES/parsl/parsl/executors/high_throughput # pip would put these programs into PATH
 	chmod +x "$programs"/*.py 2>/dev/null
 	cat >calls.py <<EOF
 import subprocess

@@ -41,11 +41,11 @@ type Config struct {
 	// names are refused, so that a stranger's page cannot make its own name resolve to this
 	// server (DNS rebinding).
 	Names []string
-	// SignOn lets people in by the site's provider of OpenID Connect; nil: by files of credentials alone.
+	// SignOn lets people in with the site's provider of OpenID Connect; nil: people need files of credentials.
 	SignOn SignOn
 }
 
-// SignOnPath is the beginning of the paths of requests that a SignOn serves.
+// SignOnPath begins the path of each request that a SignOn serves.
 const SignOnPath = "/sign-on/"
 
 // SignOn serves the requests below SignOnPath.
@@ -224,7 +224,8 @@ func hostname(host string) string {
 	return strings.ToLower(name)
 }
 
-// originOf returns the address of the console under which the browser asks. The name in it is one of the console's.
+// originOf returns the address of the console that the browser uses. Its name was checked: it is one of the console's
+// names.
 func originOf(r *http.Request) string {
 	scheme := "http://"
 	if r.TLS != nil {

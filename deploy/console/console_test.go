@@ -234,8 +234,8 @@ func compareWords(t *testing.T, kept string) {
 	}
 }
 
-// TestSumsOfUsage checks that the page of usage and candor usage have the same sums of the same jobs. The test of the command
-// stores both.
+// TestSumsOfUsage checks that the console's page Usage sums up jobs as candor usage does. The test of the command
+// stores the jobs and its sums.
 func TestSumsOfUsage(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not here, which the sums of the console need")
@@ -257,8 +257,8 @@ func TestSumsOfUsage(t *testing.T) {
 	}
 }
 
-// TestRunAgainIsThatOfTheCommand checks that the console and candor rerun submit the same for the same ended job. The test of the
-// command stores both.
+// TestRunAgainIsThatOfTheCommand checks that the console and candor rerun submit the same job when an ended job runs
+// again. The test of the command stores the ended job and the submitted one.
 func TestRunAgainIsThatOfTheCommand(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not here, which describes the job")
@@ -287,7 +287,7 @@ func TestRunAgainIsThatOfTheCommand(t *testing.T) {
 	}
 }
 
-// TestAmountsAreRead checks how the console writes amounts of credits and changes of them.
+// TestAmountsAreRead checks how the console writes amounts of credits, and changes of amounts.
 func TestAmountsAreRead(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not here, which writes the amounts")

@@ -5,5 +5,5 @@
 // browser is another client of NATS: the pages connect to the WebSocket listener of the site's
 // NATS server with the user's own credentials, and send the same requests as the command line.
 // This server sees no credentials, and answers no question about the site except where its NATS
-// server is. A site with single sign-on has package signon answer below [SignOnPath].
+// server is. On a site with single sign-on, package signon answers the requests below [SignOnPath].
 package console

@@ -1,4 +1,5 @@
-// Prints the sums of the jobs that are read, by the words that are given, as the page of usage stores them.
+// Reads jobs from standard input and prints their sums, by the words of the command line, as the page Usage exports
+// them.
 import { readFileSync } from "node:fs";
 import { csv } from "./src/csv.js";
 import { hasEnded, Sums } from "./src/usage.js";

@@ -137,8 +137,8 @@ srun sh -c 'exit $((SLURM_PROCID == 2 ? 4 : 0))'`)
 	}
 }
 
-// TestAnArrayOfAllocations runs arrays whose elements have several nodes. Each element must be an allocation of its own, and
-// all commands must know it by the number of the array and its index, and by its own number.
+// TestAnArrayOfAllocations runs arrays whose elements need several nodes. Each element must be an allocation of its
+// own. All commands must find it by the array's number with the index, and by its own number.
 func TestAnArrayOfAllocations(t *testing.T) {
 	s := newSlurmSite(t)
 	s.env = append(s.env, "CANDOR_BUDGET=3")
@@ -183,7 +183,7 @@ srun -n 1 -o rank.%A.%a scontrol show job $SLURM_JOB_ID
 	for _, one := range []struct{ words, want string }{
 		{"squeue -h -o %i.%F.%K.%A.%t -j HELD", "HELD_1.HELD.1.HELD.PD\nHELD_2.HELD.2.HELD+1.PD\nHELD_3.HELD.3.HELD+2.PD\n"},
 		{"squeue -h -o %i -j HELD_2", "HELD_2\n"},
-		{"sacct -nP -o JobID,Budget -j HELD_2", "HELD_2|1\n"}, // the elements share the budget
+		{"sacct -nP -o JobID,Budget -j HELD_2", "HELD_2|1\n"}, // each element has its part of the array's budget
 		{"squeue -h -o %i -j HELD+2", "HELD_3\n"},
 		{"sbatch --parsable --hold -d afterok:HELD --wrap true", "HELD+3\n"},
 		{"squeue -h -o %E -j HELD+3", "afterok:HELD:HELD+1:HELD+2\n"},
@@ -198,15 +198,15 @@ srun -n 1 -o rank.%A.%a scontrol show job $SLURM_JOB_ID
 		{"candor change HELD+3 --after-ok HELD --after-failed HELD+1", "Job HELD+3 is changed; its budget is 3 credits\n"},
 		{"squeue -h -o %E.%k -j HELD+3", "afterok:HELD,afternotok:HELD+1.free\n"},
 		{"scontrol update job HELD Dependency=afterok:HELD+1", "scontrol: error: job HELD can only wait for jobs that were submitted before it, and job HELD+1 was not (Invalid)\n"},
-		{"scontrol update job HELD Partition=other", "scontrol: error: Partition=other: it is a part of the job's bid or of what the bid asks for, which stays: cancel the job and submit it again\n"},
+		{"scontrol update job HELD Partition=other", "scontrol: error: Partition=other: the job's bid depends on it, and a bid cannot be changed here: cancel the job and submit it again\n"},
 		{"scancel HELD_9", "scancel: error: Invalid job id specified: array HELD has no such element\n"},
-		{"sbatch -N 2 --array=1-1001 --wrap true", "sbatch: error: --array: has 1001 elements, and each would be a job on several nodes: at most 1000 are possible at once (TooLarge)\n"},
+		{"sbatch -N 2 --array=1-1001 --wrap true", "sbatch: error: --array: has 1001 elements, and each would be a job on several nodes: at most 1000 are possible in one array (TooLarge)\n"},
 		{"candor submit job.sh", "candor submit: --array: each element would be a job on several nodes: submit the script with sbatch, which makes these jobs, or ask for one node (Invalid)\n"},
 		{"scancel HELD_2 HELD+4", ""},
 		{"sacct -nP -o JobID,JobIDRaw,State -j HELD", "HELD_1|HELD|PENDING\nHELD_2|HELD+1|CANCELLED\nHELD_3|HELD+2|PENDING\n"},
 		{"squeue -h -o %i -j HELD", "HELD_1\nHELD_3\n"},
 		{"scancel HELD_1", ""},
-		{"squeue -h -o %i -j HELD", "HELD_3\n"}, // the array is found though its first job has ended
+		{"squeue -h -o %i -j HELD", "HELD_3\n"}, // squeue finds the array although its first job has ended
 		{"scontrol release HELD_3", ""},
 	} {
 		fill := func(text string) string {

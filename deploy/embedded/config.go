@@ -38,8 +38,8 @@ type Config struct {
 	// MetricsPublic lets everybody who can reach the port read the metrics beyond
 	// loopback.
 	MetricsPublic bool `json:"metrics_public,omitempty"`
-	// MetricsAccounts is for how many accounts the metrics show their credits: those that were
-	// granted the most. 0: none, because readers of the metrics may not be operators.
+	// MetricsAccounts is the number of accounts whose credits the metrics show. They are the accounts
+	// that were granted the most. 0: none, because people who read the metrics may not be operators.
 	MetricsAccounts int `json:"metrics_accounts,omitempty"`
 	// Profile serves pprof at a socket in the state directory, for its owner alone,
 	// because the memory of a site has secrets.
@@ -52,7 +52,7 @@ type Config struct {
 	// own (see Console), or the pages that candor console serves on a user's machine. Empty: with
 	// Console, the next port after the console's; without Console, none.
 	WebSocket string `json:"websocket,omitempty"`
-	// SignOn lets people into the console by the site's own provider, over OIDC; without it they
+	// SignOn lets people sign in to the console at the site's own provider, over OIDC. Without it they
 	// need a file of credentials.
 	SignOn *signon.Rules `json:"sign_on,omitempty"`
 	// Replicas is the number of replicas of the auctioneer and of the bank: odd, at

@@ -36,13 +36,13 @@ func (c *Config) checkConsole(ps *Problems) {
 	}
 }
 
-// checkSignOn requires a console for people to sign on to.
+// checkSignOn requires that a site with single sign-on has a console, and checks the rules.
 func (c *Config) checkSignOn(ps *Problems) {
 	if c.SignOn == nil {
 		return
 	}
 	if c.Console == "" {
-		ps.addf("sign_on", "needs console, the address of the pages to which people sign on")
+		ps.addf("sign_on", "has no effect without a console: name its address in console")
 	}
 	ps.field("sign_on", c.SignOn.Validate())
 }

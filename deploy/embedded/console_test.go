@@ -113,8 +113,8 @@ func TestConsoleOverTLS(t *testing.T) {
 	}
 }
 
-// TestSignOnLendsForAnHour checks what a person gets who has signed on: credentials of the account that are admitted, that end
-// within the hour, and that are an operator's only where that was said.
+// TestSignOnLendsForAnHour checks the credentials that a signed-on person gets. The site must admit them, they must
+// end within the hour, and they must be an operator's only if the caller asked for that.
 func TestSignOnLendsForAnHour(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -156,7 +156,7 @@ func TestSignOnNeedsAConsole(t *testing.T) {
 	config := Default()
 	config.State, config.SignOn = t.TempDir(), &signon.Rules{Issuer: "http://login.example.org", Client: "candor", SecretFile: "/x"}
 	err := config.Validate()
-	for _, want := range []string{"sign_on: needs console", "sign_on.issuer: "} {
+	for _, want := range []string{"sign_on: has no effect without a console", "sign_on.issuer: "} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v has no %q", err, want)
 		}

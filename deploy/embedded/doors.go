@@ -25,7 +25,7 @@ func (c *Config) checkDoors(ps *Problems) {
 		c.checkMetrics(ps, path+".metrics", h.Metrics)
 	}
 	if c.MetricsAccounts < 0 || c.MetricsAccounts > mostAccountsTold {
-		ps.addf("metrics_accounts", "%d is not from 0 to %d accounts", c.MetricsAccounts, mostAccountsTold)
+		ps.addf("metrics_accounts", "is %d; it must be a number of accounts from 0 to %d", c.MetricsAccounts, mostAccountsTold)
 	}
 	if c.MetricsPublic && c.MetricsToken != "" {
 		ps.addf("metrics_public", "goes with no metrics_token; leave one of the two out")
@@ -67,7 +67,7 @@ type MetricsDoor struct {
 	TLS     *tls.Config // nil: plaintext
 }
 
-// mostAccountsTold is for how many accounts there can be metrics.
+// mostAccountsTold is the largest number of accounts whose credits the metrics can show.
 const mostAccountsTold = 1000
 
 // minToken is the smallest length of a token for metrics, in bytes: a random number of 96 bits in hex has this

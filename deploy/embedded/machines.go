@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// SellMachine makes the site sell the machine by processors, each with its part of the memory, and by GPUs, each with
-// its part of the processors and the memory. They are sold only in the first market, on a single node that has the
-// whole machine.
+// SellMachine makes the site sell the machine in its first market, on a single node. A slot of the class cpu is one
+// processor with its part of the memory. If the machine has GPUs, a slot of the class gpu is one GPU with its part of
+// the processors and the memory.
 func (c *Config) SellMachine(m runner.Machine) {
 	part := func(n int) int64 { return m.Memory / int64(n) >> 20 << 20 } // rounded down to whole MiB
 	c.Markets, c.Nodes = c.Markets[:1:1], []Node{{Name: "node1"}}

@@ -88,14 +88,14 @@ func (a *Authority) JoinCredentials(id string, expires time.Time) (Credentials, 
 	return claimedAnew(id, func(key string) (string, error) { return a.held.Load().claim(Joiner, name, key, expires) })
 }
 
-// LendFor is how long credentials are valid that a door or the console lends.
+// LendFor is how long the credentials that a door or the console lends are valid.
 const LendFor = time.Hour
 
-// Lend makes credentials of a user or an operator, whom a door or the console has recognised. They are valid for LendFor, and
-// cannot be renewed: the lender asks again.
+// Lend makes credentials for a user or an operator. lender is the door or the console that has recognised the person.
+// The credentials are valid for LendFor, and cannot be renewed: the lender asks for new ones.
 func (a *Authority) Lend(role Role, n messages.Name, lender string) (c Credentials, expires time.Time, err error) {
 	if role != User && role != Operator {
-		return c, expires, messages.Errorf(messages.Invalid, "role %q: only credentials of users and operators are lent", role)
+		return c, expires, messages.Errorf(messages.Invalid, "role %q: only credentials of users and operators can be lent", role)
 	}
 	if err := checkRole(role, n); err != nil {
 		return c, expires, err

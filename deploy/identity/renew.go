@@ -27,8 +27,8 @@ const (
 // the first issue by an operator or the site. It also limits how long a thief can use them unnoticed.
 const mostLives = 4
 
-// since begins the tag of a claim that says when the first credentials were issued, and lent the tag of a claim that was
-// lent, with the name of the door, or "console".
+// since begins a tag of a claim: the time at which the first credentials were issued. lent begins a tag of a claim
+// that was lent: the name of the door, or "console".
 const (
 	since = "since:"
 	lent  = "lent:"
@@ -82,7 +82,7 @@ func (a *Authority) Renew(n messages.Name, token string) (string, error) {
 		return refused("they have expired")
 	}
 	if slices.ContainsFunc(claims.Tags, func(tag string) bool { return strings.HasPrefix(tag, lent) }) {
-		return refused("they were lent for an hour, by a door or the console, which lends new ones")
+		return refused("a door or the console lent them for an hour: get new ones there")
 	}
 	k := a.held.Load()
 	for _, role := range []Role{User, Operator} {

@@ -31,7 +31,7 @@ var pages = map[string]string{
 	"money": "Statement", "usage": "Usage of account alice", "sites": "Operators see the peers", "nodes": "node1", "nodes/node1": "Node node1", "honesty": "An audit of a market", "alerts": "What is looked at",
 }
 
-// sixDecimals matches an amount with more digits than anybody reads.
+// sixDecimals matches an amount with six or more decimals. The console rounds amounts to fewer.
 var sixDecimals = regexp.MustCompile(`\d\.\d{6}`)
 
 // busy starts a site on which three users compete.

@@ -19,8 +19,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestTheHourOfASignOnEnds checks that the site cuts off a page whose credentials have ended, and that the page asks to sign in
-// again. The credentials here last a minute.
+// TestTheHourOfASignOnEnds opens a page with lent credentials that are valid for a minute. After it the site must
+// close the connection, and the page must ask the user to sign in again.
 func TestTheHourOfASignOnEnds(t *testing.T) {
 	chromium(t)
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -36,7 +36,7 @@ func TestTheHourOfASignOnEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := browse(t)
-	// What the console's server would answer, once.
+	// The page's request for credentials gets the loan once, as from the console's server, and then no loan.
 	answers := fmt.Sprintf(`{const ask = window.fetch; let lent = false; window.fetch = (at, options) => at === "sign-on/credentials"
 		? Promise.resolve(lent ? new Response(null, { status: 204 }) : (lent = true, new Response(%s))) : ask(at, options);}`, quoted(string(loan)))
 	w.run(chromedp.ActionFunc(func(ctx context.Context) error {

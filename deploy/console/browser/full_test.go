@@ -211,8 +211,8 @@ func (w *tab) drains() {
 	w.shows("Drain node1")
 }
 
-// slides moves the slider of an outbid job until the job would start. The market must give the same answer, and a button gives the
-// job this bid.
+// slides moves the slider of an outbid job until the job would start, and checks that the market gives the same
+// answer. Then it clicks the button that raises the job's bid to this value.
 func (w *tab) slides(f *full) {
 	w.Helper()
 	w.shows("Job " + f.queued.String() + " with a rate of 0.001 credits; now it is 0.001")

@@ -1,6 +1,6 @@
 // A provider of OpenID Connect for the tests: npm's oidc-provider, with one client. It prints its address, reads the
-// address to which the console wants people back, and serves until its input ends. Everybody may sign in under any name;
-// who has "ops" in the name is in the group of operators.
+// address of the console to which it sends people back, and serves until its input ends. Everybody may sign in under
+// any name. A person with "ops" in the name is in the group of operators.
 import { createServer } from "node:http";
 import { createInterface } from "node:readline";
 import Provider from "oidc-provider";

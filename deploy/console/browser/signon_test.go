@@ -56,7 +56,7 @@ func startProvider(t *testing.T) *provider {
 	return p
 }
 
-// line returns the next line that the provider prints, without its warnings.
+// line returns the next line that the provider prints. It skips the provider's warnings.
 func (p *provider) line() string {
 	p.Helper()
 	for {
@@ -87,7 +87,7 @@ func (p *provider) end() {
 	_ = p.Wait()
 }
 
-// signIn goes from the console to the provider, and signs in there.
+// signIn clicks the console's link to the provider, and signs in at the provider.
 func (w *tab) signIn(name string) {
 	w.Helper()
 	w.run(chromedp.Click("sign-on", chromedp.ByID), chromedp.WaitVisible(`input[name=login]`, chromedp.ByQuery),
@@ -96,7 +96,8 @@ func (w *tab) signIn(name string) {
 	w.arrives(`document.querySelector(".who, .failure") !== null`)
 }
 
-// arrives waits until an expression is true on the page to which the browser is led. The pages in between end while they are asked.
+// arrives waits until an expression is true on the last page of a chain of redirects. Earlier pages may close while
+// they evaluate the expression; arrives then tries again.
 func (w *tab) arrives(expression string) {
 	w.Helper()
 	await.Until(w, expression, func() (there bool) {
@@ -107,8 +108,9 @@ func (w *tab) arrives(expression string) {
 	})
 }
 
-// TestSingleSignOn signs people on by a real provider: the page that was open comes back, a new page needs no sign-on, leaving
-// ends it, an operator needs the group, and without the provider files of credentials still open the console.
+// TestSingleSignOn signs people on with a real provider. The page that was open must come back, and a new page must
+// need no sign-on until the person leaves. An operator must need the group. If the provider is down, files of
+// credentials must still open the console.
 func TestSingleSignOn(t *testing.T) {
 	chromium(t)
 	p := startProvider(t)

@@ -17,20 +17,20 @@ import (
 	"time"
 )
 
-// provider is a provider of OpenID Connect that signs one person on, and can be made to lie.
+// provider is a provider of OpenID Connect that signs one person on. A test can make it lie.
 type provider struct {
 	*testing.T
 	*httptest.Server
 	key    *rsa.PrivateKey
-	person map[string]any              // what it says of the person
-	lie    func(claims map[string]any) // changes the claims of a token; nil: the truth
+	person map[string]any              // the claims about the person in the token
+	lie    func(claims map[string]any) // changes the claims of a token; nil: it does not lie
 	sign   func(body string) string    // makes a token; nil: signed with key, as RS256
-	info   map[string]any              // what the userinfo endpoint says; nil: there is none
-	codes  map[string]code             // codes that were not used yet
-	broken bool                        // whether it answers with errors of its own
+	info   map[string]any              // the claims at the userinfo endpoint; nil: there is no such endpoint
+	codes  map[string]code             // codes that nobody has used yet
+	broken bool                        // whether it answers each request with an error
 }
 
-// code is what the provider remembers of a sign-on until its code is used.
+// code is what the provider remembers about a sign-on until somebody uses its code.
 type code struct{ client, back, nonce, challenge string }
 
 const clientName, clientSecret = "candor", "s3cret of the console"
@@ -74,7 +74,7 @@ func answer(w http.ResponseWriter, body any) {
 
 func word(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// authorize does what the provider does when the person has signed in: it returns the address to which the browser goes back.
+// authorize stands for the page on which the person signs in. It returns the address to which the browser goes back.
 func (p *provider) authorize(location string) string {
 	p.Helper()
 	u, err := url.Parse(location)
@@ -90,7 +90,7 @@ func (p *provider) authorize(location string) string {
 	return q.Get("redirect_uri") + "?" + url.Values{"state": {q.Get("state")}, "code": {c}}.Encode()
 }
 
-// token gives a token for a code, once, to the client that asked for the code and knows the verifier.
+// token exchanges a code for a token: once, and only for the client that asked for the code and knows the verifier.
 func (p *provider) token(w http.ResponseWriter, r *http.Request) {
 	name, secret, _ := r.BasicAuth()
 	name, _ = url.QueryUnescape(name)
@@ -122,7 +122,7 @@ func (p *provider) token(w http.ResponseWriter, r *http.Request) {
 func signed(key *rsa.PrivateKey, body string) string {
 	text := word([]byte(`{"alg":"RS256","kid":"one"}`)) + "." + word([]byte(body))
 	digest := sha256.Sum256([]byte(text))
-	signature, _ := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, digest[:]) // the key is large enough
+	signature, _ := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, digest[:]) // fails only if the key is too small
 	return text + "." + word(signature)
 }
 
@@ -130,7 +130,7 @@ func unsigned(body string) string {
 	return word([]byte(`{"alg":"none"}`)) + "." + word([]byte(body)) + "."
 }
 
-// signedBySecret is a token that everybody who knows the secret could make.
+// signedBySecret returns a token that anybody who knows the secret could make.
 func signedBySecret(secret []byte, body string) string {
 	text := word([]byte(`{"alg":"HS256","kid":"one"}`)) + "." + word([]byte(body))
 	mac := hmac.New(sha256.New, secret)

@@ -12,7 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Rules say which provider of OpenID Connect signs people on to the console, and which accounts they have.
+// Rules name the provider of OpenID Connect that signs people on to the console, and say which accounts the people
+// get.
 type Rules struct {
 	// Issuer is the address of the provider, as the provider writes it into its tokens, such as
 	// https://login.example.org/realms/hpc.
@@ -24,12 +25,13 @@ type Rules struct {
 	// Claim is the claim with the name of a person's account. People must not be able to change it themselves. Empty:
 	// preferred_username.
 	Claim string `json:"claim,omitempty"`
-	// Accounts has the accounts of people whose claim is no name of an account, like {ada@example.org: ada}.
+	// Accounts gives accounts to people whose claim is not the name of an account, like {ada@example.org: ada}.
 	Accounts map[string]messages.Name `json:"accounts,omitempty"`
-	// OperatorGroup is the group of the provider, in the claim groups, whose people may use the accounts of operators.
+	// OperatorGroup is a group at the provider: its members may use the accounts of operators. The claim groups lists a
+	// person's groups.
 	// Empty: nobody signs on as an operator.
 	OperatorGroup string `json:"operator_group,omitempty"`
-	// Scopes are what the console asks of the provider, besides openid; empty: profile.
+	// Scopes are the scopes that the console asks for, in addition to openid; empty: profile.
 	Scopes []string `json:"scopes,omitempty"`
 }
 
@@ -42,7 +44,7 @@ const (
 
 func (r *Rules) claim() string { return cmp.Or(r.Claim, defaultClaim) }
 
-// Validate returns joined errors for the rules that cannot work. Each message begins with the name of a rule.
+// Validate returns one joined error for all rules that cannot work. Each message begins with the name of a rule.
 func (r *Rules) Validate() error {
 	if r == nil {
 		return nil
@@ -54,12 +56,12 @@ func (r *Rules) Validate() error {
 	u, err := url.Parse(r.Issuer)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		bad("issuer: %q is no address of a provider like https://login.example.org/realms/hpc", messages.Short(r.Issuer, 64))
+		bad("issuer: %q is not the address of a provider, like https://login.example.org/realms/hpc", messages.Short(r.Issuer, 64))
 	case u.Scheme != "https" && !(u.Scheme == "http" && onLoopback(u.Hostname())):
-		bad("issuer: %q is not https, so others could answer in its place", messages.Short(r.Issuer, 64))
+		bad("issuer: %q does not begin with https://, so others could answer in its place", messages.Short(r.Issuer, 64))
 	}
 	if r.Client == "" {
-		bad("client: is missing; the provider gives the console a name when you register it there")
+		bad("client: is missing; it is the name that the provider gives to the console when you register it")
 	}
 	if r.SecretFile == "" {
 		bad("secret_file: is missing; name a file with the secret that the provider gave to the console")
@@ -86,7 +88,7 @@ func (r *Rules) host() string {
 	return u.Host
 }
 
-// secret reads the secret of the client.
+// secret reads the secret of the client from SecretFile.
 func (r *Rules) secret() (string, error) {
 	info, err := os.Stat(r.SecretFile)
 	if err != nil {
@@ -106,16 +108,16 @@ func (r *Rules) secret() (string, error) {
 	return secret, nil
 }
 
-// missing reports whether claims lack something that account reads.
+// missing reports whether claims lack a claim that account reads.
 func (r *Rules) missing(claims map[string]any) bool {
 	return claims[r.claim()] == nil || r.OperatorGroup != "" && claims[groupsClaim] == nil
 }
 
-// account returns the account of a person with these claims, and whether the person signs on as an operator.
+// account returns the account of the person with these claims, and whether the person signs on as an operator.
 func (r *Rules) account(claims map[string]any, operators []messages.Name) (account messages.Name, operator bool, err error) {
 	text, _ := claims[r.claim()].(string)
 	if text == "" {
-		return "", false, messages.Errorf(messages.Invalid, "%s does not say who you are: its answer has no claim %q. The operator of this site names another claim or more scopes in sign_on", r.host(), r.claim())
+		return "", false, messages.Errorf(messages.Invalid, "%s does not say who you are: its answer has no claim %q. Ask the operator of this site to name another claim, or more scopes, in sign_on", r.host(), r.claim())
 	}
 	if verified := claims[verifiedClaim]; r.claim() == emailClaim && verified != true && verified != "true" {
 		return "", false, messages.Errorf(messages.PermissionDenied, "%s has not verified your address %q", r.host(), messages.Short(text, 64))
@@ -125,7 +127,7 @@ func (r *Rules) account(claims map[string]any, operators []messages.Name) (accou
 		account = text
 	}
 	if !messages.ValidName(account) {
-		return "", false, messages.Errorf(messages.Invalid, "%s calls you %q, which cannot be an account: an account has lower-case letters, digits, - and _. The operator of this site names your account in sign_on.accounts", r.host(), messages.Short(text, 64))
+		return "", false, messages.Errorf(messages.Invalid, "%s calls you %q, which cannot be an account: an account has lower-case letters, digits, - and _. Ask the operator of this site to name your account in sign_on.accounts", r.host(), messages.Short(text, 64))
 	}
 	if !slices.Contains(operators, account) {
 		return account, false, nil

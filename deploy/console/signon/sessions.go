@@ -9,16 +9,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Loan is what a page gets: the credentials of an account, as a file, and their end.
+// Loan is what a page gets: the text of an account's file of credentials, and when the credentials expire.
 type Loan struct {
 	Creds   string        `json:"creds"`
 	Expires messages.Time `json:"expires"`
 }
 
-// mostOfAccount is how many sessions an account has at a time; the oldest ends when another begins.
+// mostOfAccount is how many sessions an account may have at a time. If one more begins, the oldest ends.
 const mostOfAccount = 8
 
-// sessions are the loans of people who have signed on, by the digest of the secret in the browser's cookie.
+// sessions keeps the loans of people who have signed on. The key of held is the digest of the secret in the browser's
+// cookie.
 type sessions struct {
 	mu   sync.Mutex
 	held map[[32]byte]session
@@ -29,7 +30,7 @@ type session struct {
 	loan    Loan
 }
 
-// begin keeps a loan, and returns the secret that gets it.
+// begin stores a loan, and returns a new secret with which loan finds it.
 func (s *sessions) begin(account messages.Name, loan Loan, now time.Time) (secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +57,7 @@ func (s *sessions) begin(account messages.Name, loan Loan, now time.Time) (secre
 	return secret
 }
 
-// loan returns what a secret gets now.
+// loan returns the loan of a secret. It returns false if there is none, or the loan has expired.
 func (s *sessions) loan(secret string, now time.Time) (Loan, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,25 +25,25 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// back is the end of the address to which the provider sends the browser.
+// back is the last part of the address to which the provider sends the browser back.
 const back = "back"
 
 const (
 	// beginsWithin is how long a person may take at the provider.
 	beginsWithin = 15 * time.Minute
-	// answersWithin bounds a question to the provider, and mostAtOnce the questions at a time. silentFor is how long a
-	// provider that did not answer is not asked again.
+	// answersWithin is the longest time of a question to the provider. mostAtOnce is how many questions may be open
+	// at a time. After a question without an answer, the console asks nothing for silentFor.
 	answersWithin = 10 * time.Second
 	mostAtOnce    = 16
 	silentFor     = 2 * time.Second
 )
 
-// Config configures a [SignOn]. All but Log and Now are needed.
+// Config configures a [SignOn]. All fields but Log and Now are needed.
 type Config struct {
 	Rules     *Rules
 	Site      messages.Name
 	Operators []messages.Name
-	// Lend makes credentials of an account that end after an hour. An operator has those of an operator.
+	// Lend makes credentials of an account that end after an hour. With operator, they are an operator's credentials.
 	Lend func(account messages.Name, operator bool) (Loan, error)
 	Log  *zap.Logger      // nil: nothing is logged
 	Now  func() time.Time // nil: the wall clock
@@ -59,12 +59,12 @@ type SignOn struct {
 	sessions sessions
 
 	mu       sync.Mutex
-	provider *oidc.Provider // nil: it has not answered yet
-	failure  error          // why it has not
-	asked    time.Time      // when it was asked last
+	provider *oidc.Provider // nil: the provider has not answered yet
+	failure  error          // why the provider has not answered
+	asked    time.Time      // when the provider was asked last
 }
 
-// New makes a SignOn. The provider is asked when the first person signs on.
+// New makes a SignOn. It asks the provider nothing: that happens when the first person signs on.
 func New(c Config) (*SignOn, error) {
 	secret, err := c.Rules.secret()
 	if err != nil {
@@ -116,21 +116,21 @@ func (s *SignOn) begin(w http.ResponseWriter, r *http.Request, origin string) er
 		return err
 	}
 	t := try(rand.Text() + rand.Text())
-	s.cookie(w, r, "try", string(t), beginsWithin, http.SameSiteLaxMode) // the provider's page leads back here
+	s.cookie(w, r, "try", string(t), beginsWithin, http.SameSiteLaxMode) // Lax, because the browser comes back from the provider's page
 	http.Redirect(w, r, s.flow(provider, origin).AuthCodeURL(t.part("state"), oidc.Nonce(t.part("nonce")), oauth2.S256ChallengeOption(t.part("verifier"))), http.StatusSeeOther)
 	return nil
 }
 
-// try is the secret of a sign-on that was begun, in a cookie of the browser.
+// try is the secret of a sign-on that has begun. A cookie of the browser keeps it.
 type try string
 
-// part returns a word that only who knows the secret can compute, and that does not reveal it.
+// part returns a word that can be computed only with the secret, and that does not reveal the secret.
 func (t try) part(name string) string {
 	digest := sha256.Sum256([]byte(name + " " + string(t)))
 	return base64.RawURLEncoding.EncodeToString(digest[:])
 }
 
-// back takes the answer of the provider from the browser, and begins a session.
+// back reads the answer of the provider from the browser's request, and begins a session.
 func (s *SignOn) back(w http.ResponseWriter, r *http.Request, origin string) error {
 	q := r.URL.Query()
 	cookie, err := r.Cookie(s.name(r, "try"))
@@ -165,7 +165,7 @@ func (s *SignOn) back(w http.ResponseWriter, r *http.Request, origin string) err
 	return nil
 }
 
-// claims returns what the provider says of the person for whom it gave a code.
+// claims exchanges a code for the provider's claims about the person.
 func (s *SignOn) claims(ctx context.Context, origin, code string, t try) (map[string]any, error) {
 	provider, err := s.found(ctx)
 	if err != nil {
@@ -190,10 +190,10 @@ func (s *SignOn) claims(ctx context.Context, origin, code string, t try) (map[st
 	if err := verified.Claims(&claims); err != nil || !s.Rules.missing(claims) {
 		return claims, err
 	}
-	// Some providers have these claims at their userinfo endpoint alone. What the token says is not replaced.
+	// Some providers have these claims only at their userinfo endpoint. A claim of the token is not replaced.
 	info, err := provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
 	if err != nil {
-		return claims, nil // account says which claim is missing
+		return claims, nil // Rules.account then says which claim is missing
 	}
 	if info.Subject != verified.Subject {
 		return nil, messages.Errorf(messages.PermissionDenied, "%s answers about another person than the one who signed in", s.Host())
@@ -210,7 +210,7 @@ func (s *SignOn) claims(ctx context.Context, origin, code string, t try) (map[st
 	return claims, nil
 }
 
-// credentials gives the page of a person who has signed on what the person's account needs.
+// credentials answers with the loan of the person who has signed on in this browser, or with 204 if nobody has.
 func (s *SignOn) credentials(w http.ResponseWriter, r *http.Request) {
 	secret, own := s.session(w, r)
 	if !own {
@@ -225,7 +225,7 @@ func (s *SignOn) credentials(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(loan) // a browser that went away needs no answer
 }
 
-// leave ends a session. The provider still knows the person.
+// leave ends a session at the console. The session at the provider goes on.
 func (s *SignOn) leave(w http.ResponseWriter, r *http.Request) {
 	if secret, own := s.session(w, r); own {
 		s.sessions.end(secret)
@@ -234,7 +234,8 @@ func (s *SignOn) leave(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// session returns the secret of the browser's session, or refuses a request that is not from a page of the console.
+// session returns the secret of the browser's session; "": there is none. It refuses a request that does not come
+// from a page of the console; own is then false.
 func (s *SignOn) session(w http.ResponseWriter, r *http.Request) (secret string, own bool) {
 	if err := s.own.Check(r); err != nil || r.Header.Get("Origin") == "" {
 		http.Error(w, "only a page of this console may ask for this", http.StatusForbidden)
@@ -246,7 +247,8 @@ func (s *SignOn) session(w http.ResponseWriter, r *http.Request) (secret string,
 	return secret, true
 }
 
-// place waits for nothing: it takes a place for a question to the provider, or says that there is none.
+// place reserves one of the mostAtOnce questions to the provider, until the caller calls the returned function. If
+// all are taken, it returns an error at once.
 func (s *SignOn) place(ctx context.Context) (context.Context, func(), error) {
 	select {
 	case s.asking <- struct{}{}:
@@ -257,7 +259,7 @@ func (s *SignOn) place(ctx context.Context) (context.Context, func(), error) {
 	return ctx, func() { cancel(); <-s.asking }, nil
 }
 
-// found returns the provider, which is asked for its endpoints until it has answered once.
+// found returns the provider with its endpoints. It asks the provider for them until the provider has answered once.
 func (s *SignOn) found(ctx context.Context) (*oidc.Provider, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -290,7 +292,8 @@ func (s *SignOn) flow(p *oidc.Provider, origin string) *oauth2.Config {
 		Scopes: slices.Insert(slices.Clone(scopes), 0, oidc.ScopeOpenID)}
 }
 
-// name returns the name of a cookie. Browsers keep a cookie whose name begins with __Host- from other hosts of the domain.
+// name returns the name of a cookie. With the prefix __Host-, browsers do not let other hosts of the domain set or
+// read the cookie.
 func (s *SignOn) name(r *http.Request, what string) string {
 	name := "candor-" + s.Site + "-" + what
 	if r.TLS != nil {

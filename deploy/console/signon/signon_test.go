@@ -137,7 +137,7 @@ func (b *browser) creds() string {
 	return loan.Creds
 }
 
-// refused wants that an answer of the provider signs nobody on, for a reason.
+// refused checks that the console refuses an answer of the provider with the reason why, and signs nobody on.
 func (b *browser) refused(back, why string) {
 	b.T.Helper()
 	r, body := b.get(back)
@@ -149,7 +149,8 @@ func (b *browser) refused(back, why string) {
 	}
 }
 
-// TestAPersonSignsOn: the claim names the account, the session lasts for the hour of its credentials, and leaving ends it.
+// TestAPersonSignsOn signs a person on. The claim must name the account. The session must last as long as its
+// credentials, an hour, or until the person leaves.
 func TestAPersonSignsOn(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	b := d.browser()
@@ -176,7 +177,7 @@ func TestAPersonSignsOn(t *testing.T) {
 	}
 }
 
-// TestClaimsNameAccounts: what the provider says of a person, and the account, or why there is none.
+// TestClaimsNameAccounts checks which account a person with given claims gets, or why the person gets none.
 func TestClaimsNameAccounts(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	d.rules.Accounts = map[string]messages.Name{"ada@example.org": "ada", "boss": "operator"}
@@ -190,7 +191,7 @@ func TestClaimsNameAccounts(t *testing.T) {
 		{"ada@example.org", nil, "credentials of ada"},
 		{"operator", operators, "credentials of operator, an operator"},
 		{"boss", operators, "credentials of operator, an operator"},
-		{"alice", operators, "credentials of alice"}, // the site knows no operator alice
+		{"alice", operators, "credentials of alice"}, // alice is not an operator of the site
 		{"operator", nil, "is an operator, and 127.0.0.1"},
 		{"operator", []any{"users"}, "does not list you in the group"},
 		{"operator", "candor-operators", "does not list you in the group"},
@@ -202,7 +203,7 @@ func TestClaimsNameAccounts(t *testing.T) {
 		{" alice", nil, "cannot be an account"},
 		{"alice.>", nil, "cannot be an account"},
 		{"$bank", nil, "cannot be an account"},
-		{"аlice", nil, "cannot be an account"}, // a Cyrillic letter
+		{"аlice", nil, "cannot be an account"}, // the first letter is Cyrillic
 		{"<script>", nil, "calls you &#34;&lt;script&gt;&#34;"},
 		{strings.Repeat("a", 64), nil, "cannot be an account"},
 		{"", nil, "does not say who you are"},
@@ -227,7 +228,8 @@ func TestClaimsNameAccounts(t *testing.T) {
 	b.refused(b.begin(), "operators do not sign on here")
 }
 
-// TestOnlyVerifiedAddressesAreAccounts: who can type any address at the provider is not its owner.
+// TestOnlyVerifiedAddressesAreAccounts checks that an e-mail address counts only if the provider has verified it: at
+// some providers people can type any address.
 func TestOnlyVerifiedAddressesAreAccounts(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	d.rules.Claim, d.rules.Accounts = "email", map[string]messages.Name{"ada@example.org": "ada"}
@@ -244,8 +246,8 @@ func TestOnlyVerifiedAddressesAreAccounts(t *testing.T) {
 	}
 }
 
-// TestClaimsOfUserinfo: a provider may have the claims at its userinfo endpoint alone. What the token says holds, and what is
-// said about another person counts nothing.
+// TestClaimsOfUserinfo signs on at a provider that has claims only at its userinfo endpoint. Claims of the token must
+// win over them, and claims about another person must be refused.
 func TestClaimsOfUserinfo(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	d.person = nil
@@ -265,7 +267,7 @@ func TestClaimsOfUserinfo(t *testing.T) {
 	b.refused(b.begin(), "answers about another person")
 }
 
-// TestForgedTokensAreRefused: each token differs in one thing from a good one.
+// TestForgedTokensAreRefused checks that a token is refused if it differs from a good one in one thing.
 func TestForgedTokensAreRefused(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	other, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -304,7 +306,8 @@ func TestForgedTokensAreRefused(t *testing.T) {
 	d.browser().signOn()
 }
 
-// TestAnswersBelongToOneBrowser: an answer of the provider is good once, and in the browser that asked.
+// TestAnswersBelongToOneBrowser checks that an answer of the provider is good only once, and only in the browser that
+// asked.
 func TestAnswersBelongToOneBrowser(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	const another = "does not belong to a sign-on that this browser began"
@@ -317,7 +320,7 @@ func TestAnswersBelongToOneBrowser(t *testing.T) {
 	victim.refused(d.Server.URL+console.SignOnPath+"back?code=x", another)
 	victim.refused(d.Server.URL+console.SignOnPath+"back?code=x&state=", another)
 
-	// A thief who reads the victim's code shows it as the own.
+	// A thief who has read the victim's code sends it with the state of a sign-on of his own.
 	theirs, _ := url.Parse(victim.begin())
 	own, _ := url.Parse(thief.begin())
 	q := own.Query()
@@ -325,7 +328,7 @@ func TestAnswersBelongToOneBrowser(t *testing.T) {
 	own.RawQuery = q.Encode()
 	thief.refused(own.String(), "does not take the code of this sign-on (invalid_grant)")
 
-	// A code that was made for another client.
+	// The provider made the code for another client.
 	back := thief.begin()
 	for c, of := range d.codes {
 		of.client = "wiki"
@@ -333,7 +336,7 @@ func TestAnswersBelongToOneBrowser(t *testing.T) {
 	}
 	thief.refused(back, "does not take the code")
 
-	// The same answer again, without and with the cookie that belonged to it.
+	// The same answer comes again: first without the cookie that belonged to it, and then with it.
 	b := d.browser()
 	back = b.begin()
 	u, _ := url.Parse(d.Server.URL)
@@ -347,7 +350,7 @@ func TestAnswersBelongToOneBrowser(t *testing.T) {
 	b.refused(back, "does not take the code")
 }
 
-// TestTheProviderRefuses: what it says is shown as text.
+// TestTheProviderRefuses checks that the console shows the provider's refusal as text, and not as HTML.
 func TestTheProviderRefuses(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	b := d.browser()
@@ -366,7 +369,8 @@ func TestTheProviderRefuses(t *testing.T) {
 	}
 }
 
-// TestAProviderThatIsDown: the person reads what to do, and the console asks again.
+// TestAProviderThatIsDown checks that the person reads what to do, and that the console asks the provider again
+// later.
 func TestAProviderThatIsDown(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	d.broken = true
@@ -388,7 +392,7 @@ func TestAProviderThatIsDown(t *testing.T) {
 	}
 }
 
-// TestTheBrowserIsSentNowhereElse: nothing in a request chooses where it goes.
+// TestTheBrowserIsSentNowhereElse checks that no part of a request can choose the page to which the browser is sent.
 func TestTheBrowserIsSentNowhereElse(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	b := d.browser()
@@ -409,7 +413,8 @@ func TestTheBrowserIsSentNowhereElse(t *testing.T) {
 	}
 }
 
-// TestCookies: no script reads them, no other page sends them, and under TLS no plaintext request has them.
+// TestCookies checks the attributes of the cookies: no script can read them, pages of other sites do not send the
+// session's, and with TLS no plaintext request has them.
 func TestCookies(t *testing.T) {
 	for _, serve := range []func(http.Handler) *httptest.Server{httptest.NewServer, httptest.NewTLSServer} {
 		d := newDesk(t, serve)
@@ -437,7 +442,7 @@ func TestCookies(t *testing.T) {
 	}
 }
 
-// TestOnlyThePageGetsCredentials: a page of another origin gets nothing, and ends no session.
+// TestOnlyThePageGetsCredentials checks that a page of another origin gets no credentials, and cannot end a session.
 func TestOnlyThePageGetsCredentials(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	b := d.browser()
@@ -460,7 +465,8 @@ func TestOnlyThePageGetsCredentials(t *testing.T) {
 	}
 }
 
-// TestSessionsAreBounded: an account has some sessions at a time, and those of others stay.
+// TestSessionsAreBounded begins more sessions of an account than it may have. The oldest must end, and a session of
+// another account must stay.
 func TestSessionsAreBounded(t *testing.T) {
 	var s sessions
 	now := time.Now()

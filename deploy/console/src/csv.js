@@ -3,14 +3,14 @@ import { h } from "./dom.js";
 
 function cell(v) {
   v = String(v ?? "");
-  if (/^[=+\-@\t\r]/.test(v) && Number.isNaN(Number(v))) v = `'${v}`; // no formula for a spreadsheet
+  if (/^[=+\-@\t\r]/.test(v) && Number.isNaN(Number(v))) v = `'${v}`; // a spreadsheet must not take the text for a formula
   return /[",\n\r]/.test(v) ? `"${v.replaceAll('"', '""')}"` : v;
 }
 
 /** csv writes rows of values as comma-separated text. */
 export const csv = (rows) => rows.map((row) => row.map(cell).join(",")).join("\n") + "\n";
 
-/** save has the browser store a file. */
+/** save makes the browser store a file. */
 export function save(blob, name) {
   const a = h("a", { href: URL.createObjectURL(blob), download: name });
   a.click();

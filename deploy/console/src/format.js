@@ -1,5 +1,5 @@
 // Numbers and times as the viewer writes them: in the locale and the time zone of the
-// browser. Amounts have fewer digits than at the command line: a table that is stored as CSV has all of them.
+// browser. Amounts have fewer digits than at the command line; an exported table has all digits.
 
 let locale, zone;
 
@@ -21,7 +21,7 @@ export const count = (n) => numbers({ maximumFractionDigits: 0 }).format(n ?? 0)
 
 const tiny = 0.0001;
 
-/** amount writes an amount with the digits that people read; what is less than tiny is said to be so. */
+/** amount writes an amount with the digits that people read; an amount below tiny is written as less than tiny. */
 function amount(n, options) {
   const size = Math.abs(n);
   if (size > 0 && size < tiny) return `${n < 0 ? "−" : options.signDisplay ? "+" : ""}<${numbers({ maximumFractionDigits: 4 }).format(tiny)}`;

@@ -1,16 +1,17 @@
-// Who asks: the credentials are read here, or come from the site's single sign-on, and stay in this page.
+// The page on which people sign in. Credentials come from a file or from the site's single sign-on, and stay in this
+// page.
 import { h, show } from "./dom.js";
 import { failure } from "./parts.js";
 import { claims, Site } from "./nats.js";
 import { forget, sealed, seal, unseal } from "./seal.js";
 
-/** signedOn asks for the credentials of who has signed on in this browser; undefined: nobody has, or not within the hour. */
+/** signedOn asks for the credentials of the person who has signed on in this browser; undefined: nobody has in the last hour. */
 const signedOn = () => fetch("sign-on/credentials", { method: "POST" }).then((r) => (r.status === 200 ? r.json() : undefined), () => undefined);
 
 /** leaveSignOn ends the session of single sign-on. */
 export const leaveSignOn = () => fetch("sign-on/leave", { method: "POST" }).catch(() => {});
 
-// The provider leads back to the first page: the page that was open is kept until then.
+// The provider sends the browser back to the first page. Until then the session storage keeps which page was open.
 const wanted = "candor page";
 const goSignOn = () => {
   sessionStorage.setItem(wanted, location.hash);

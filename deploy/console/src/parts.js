@@ -66,8 +66,8 @@ export function sentence(text) {
 }
 
 /**
- * written is a sentence of the site in which command lines are buttons: acts has a function for the verb of a command, which makes
- * one from its words. A command without one stays text.
+ * written shows a sentence of the site with its command lines as buttons. acts has a function for the verb of a command: it makes
+ * the button from the words of the command. A command without a function stays text.
  */
 export function written(text, acts = {}) {
   return sentence(text).split("`").map((part, i) => {

@@ -6,7 +6,7 @@ import { count, time } from "./format.js";
 const colours = ["--fill", "--second", "--good", "--bad"];
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const plots = new Map();
-const wholes = [0, 1, 2, 3, 4, 5, 6].flatMap((n) => [1, 2, 5].map((k) => k * 10 ** n)); // the steps of an axis of numbers of things
+const wholes = [0, 1, 2, 3, 4, 5, 6].flatMap((n) => [1, 2, 5].map((k) => k * 10 ** n)); // steps of an axis that counts things
 
 /**
  * plot is the place of a drawing, and a text that says the same for screen readers; draw
@@ -53,7 +53,7 @@ export function draw(id, xs, lines, { linear = false, height = 190, write = (v) 
   plots.set(id, { plot: made, shape });
 }
 
-/** gaps writes into a drawing why the values of a line are unknown there. */
+/** gaps writes into the gaps of a line why its values are unknown there. */
 function gaps(u, why) {
   const { ctx } = u;
   ctx.save();
@@ -74,7 +74,7 @@ function gaps(u, why) {
   ctx.restore();
 }
 
-/** clocks labels an axis of time in the locale of the viewer, with the day where it begins; ticks within a second have one label. */
+/** clocks labels an axis of time in the locale of the viewer: with the day where a day begins, and once for each second. */
 function clocks(_, values) {
   const long = values.length > 1 && values[1] - values[0] >= 43200;
   const seconds = values.length > 1 && values[1] - values[0] < 60;

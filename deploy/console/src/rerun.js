@@ -1,4 +1,4 @@
-// A job that is submitted again: all of it, or the tasks that did not end well, as candor rerun does.
+// Makes the job that runs an ended job again: all its tasks, or those that did not end well, as candor rerun does.
 
 /** at is the index of the task at a position of an array: a list of {first, last, step}. */
 function at(array, position) {
@@ -24,8 +24,8 @@ function ranges(indices) {
 }
 
 /**
- * again returns the description of a new job like an ended one. done has a set of indices of the tasks that ended well for
- * each stage; a job of which everything ended well is repeated as a whole.
+ * again returns the description of the job that runs an ended job again. done has, for each stage, the indices of the tasks that
+ * ended well. If all tasks ended well, the whole job runs again.
  */
 export function again(d, done) {
   const { hold: _h, after_jobs: _j, after_ok: _o, after_failed: _f, after_start: _s, after_any: _a, start_delay: _d, after_each: _e, rerun_of: _r, ...spec } = d.spec;

@@ -1,4 +1,4 @@
-// The sums of candor usage: who used what, and in how many jobs. A test compares the two for the same jobs.
+// Sums up who used what, and in how many jobs, as candor usage does. A test compares both sums for the same jobs.
 import { count, credits, hours } from "./format.js";
 
 const ended = ["Completed", "Failed", "Cancelled", "Discarded"];
@@ -6,18 +6,18 @@ const words = {
   account: (j) => j.payer, project: (j) => (j.payer === j.account ? "" : j.payer), user: (j) => j.account, market: (j) => j.market, class: (_, u) => u.class ?? "",
 };
 
-/** keyOf returns how a word, such as "user" or "label=run", reads a job and its use of one class. */
+/** keyOf returns the function that reads the value of a word, such as "user" or "label=run", from a job and its use of one class. */
 function keyOf(word) {
   const label = word.startsWith("label=") && word.slice(6);
   return label ? (j) => j.labels?.[label] ?? "" : words[word];
 }
 
-/** grouping lists the words that can be chosen, besides labels. */
+/** grouping lists the words that people can choose; they can also choose labels. */
 export const grouping = Object.keys(words);
 
 const nothing = (keys) => ({ keys, jobs: 0, completed: 0, failed: 0, cancelled: 0, discarded: 0, slots: 0, cpus: 0, gpus: 0, micro: 0 });
 
-/** Sums adds up what jobs used, by some words. Charges are in microcredits. */
+/** Sums adds up what jobs used, in one row for each value of some words. Charges are in microcredits. */
 export class Sums {
   constructor(by) {
     this.by = by.filter(keyOf);
@@ -53,7 +53,7 @@ export class Sums {
     return this.rows.get(name);
   }
 
-  /** sorted returns the rows; the row with the most slot time is first. */
+  /** sorted returns the rows. The row with the most slot time comes first. */
   sorted() {
     const less = (a, b) => { for (const [i, k] of a.keys.entries()) if (k !== b.keys[i]) return k < b.keys[i] ? -1 : 1; return 0; };
     return [...this.rows.values()].sort((a, b) => b.slots - a.slots || less(a, b));
@@ -71,10 +71,10 @@ function end(row, state) {
   row[ended.includes(state) ? state.toLowerCase() : "discarded"]++;
 }
 
-/** hasEnded reports whether a job ended from one instant on and before another. */
+/** hasEnded reports whether a job ended at or after one instant, and before another. */
 export const hasEnded = (job, from, to) => ended.includes(job.state) && new Date(job.ended) >= from && new Date(job.ended) < to;
 
-/** numbers are the columns of a row after its keys, as the page shows them; narrow screens have only those without a third word. */
+/** numbers are the columns of a row after its keys. A narrow screen hides a column whose third value is true. */
 export const numbers = [
   ["Jobs", (r) => count(r.jobs)], ["Completed", (r) => count(r.completed), true], ["Failed", (r) => count(r.failed), true], ["Cancelled", (r) => count(r.cancelled), true], ["Discarded", (r) => count(r.discarded), true],
   ["Slot hours", (r) => hours(r.slots)], ["CPU hours", (r) => hours(r.cpus)], ["GPU hours", (r) => hours(r.gpus)], ["Credits", (r) => credits(r.micro / 1e6)],

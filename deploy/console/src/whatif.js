@@ -54,7 +54,7 @@ function slider(box, job, first, context) {
     h("div", {}, h("label", { for: "exact" }, `The ${first.term}, in credits`), exact)), out);
 }
 
-/** raiseTo gives the job the bid that was tried. The slider then begins there. */
+/** raiseTo raises the job's bid to the value of the slider. The slider then begins at this bid. */
 async function raiseTo(event, job, a, context) {
   event.target.disabled = true;
   try {

@@ -81,10 +81,10 @@ After an interrupt (Ctrl-C), the command finishes the searches under way and
 reports what was done by then; a second interrupt ends the program at once. With
 --row the exit code is then not 0.
 
-With --parallel wide each job is one task on 1, 2, 4 or 8 slots of a node of 8,
-the power of two above its processors. Then all actors run, with each sampled
-job among the 24 jobs of the log around it, and lies about nodes are lies about
-the width.
+With --parallel wide each job is one task on 1, 2, 4 or 8 slots of a node of 8:
+its number of processors, rounded up to a power of two. Then all actors run, and
+each sampled job runs among the 24 jobs of the log around it. The lie "nodes" is
+then a false number of slots.
 
 With --verbs the search is about what the owner of a job does, and not about
 what it declares: see VERBS below.

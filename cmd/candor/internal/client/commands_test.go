@@ -319,8 +319,9 @@ func TestSteering(t *testing.T) {
 	s.run("requeue", "103", "--task", "5").expect(t, cli.CodeUsage, "", "name one with --stage")
 }
 
-// TestRerunForTheConsole writes an ended job and what the command submits for it. The console's tests read both, and must submit
-// the same. One stage is an array, another one repeats tasks of an earlier job, and all tasks of a gang run again.
+// TestRerunForTheConsole writes an ended job, and the job that candor rerun submits for it. A test of the console
+// reads both, and checks that the console submits the same. One stage is an array, one repeats tasks of an earlier
+// job, and one is a gang, so all its tasks run again.
 func TestRerunForTheConsole(t *testing.T) {
 	s := newSite(t)
 	stages := []jobmsg.Stage{

@@ -48,7 +48,7 @@ stages:
   - {name: total, class: reduce, after: [count], command: [total]}
 `
 
-// presentOffer is what the site says of a job at present prices.
+// presentOffer returns the site's offer for a job at present prices.
 func presentOffer(clearing.OffersRequest) (clearing.OffersReply, error) {
 	now := 24 * credit / 10
 	return clearing.OffersReply{Offers: []clearing.Offer{{Site: "west", Market: "main", Mechanism: market.Proportional, Start: 1, Width: 4, Price: 2 * credit, Basis: "each task takes 4 slots",

@@ -141,7 +141,7 @@ func TestNodeDrain(t *testing.T) {
 	s.run("node", "drain", "n3", "--notice", "soon").expect(t, cli.CodeUsage, "", "--notice")
 }
 
-// TestWindows checks the commands about maintenance windows, and what they refuse before they ask the site.
+// TestWindows checks the commands about maintenance windows. They must refuse bad arguments before they ask the site.
 func TestWindows(t *testing.T) {
 	s, asked := marketSite(t)
 	answer(s, messages.Auctioneer, market.VerbWindow, func(r market.WindowRequest) (market.Window, error) {

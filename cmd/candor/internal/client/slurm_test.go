@@ -342,8 +342,8 @@ func TestSlurmLink(t *testing.T) {
 	}
 }
 
-// TestAnArrayIsWithdrawn submits an array on several nodes whose third element the site refuses. The elements before it must
-// be cancelled, and they must have had their places in the array.
+// TestAnArrayIsWithdrawn submits an array on several nodes. The site refuses the third element. The first two
+// elements must have their indices in the array, and must be cancelled.
 func TestAnArrayIsWithdrawn(t *testing.T) {
 	s := newSite(t)
 	s.env = map[string]string{"CANDOR_STATE": s.path("state"), "CANDOR_BUDGET": "2"}

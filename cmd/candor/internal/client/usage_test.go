@@ -10,7 +10,7 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// usedJobs are jobs of two users. Two of them ended before the others, or not yet.
+// usedJobs returns five jobs of two users: one ended before the others, and one has not ended.
 func usedJobs() []jobmsg.JobSummary {
 	job := func(id messages.JobID, account, payer messages.Name, state jobmsg.State, charged messages.Credits, used ...jobmsg.ClassUse) jobmsg.JobSummary {
 		return jobmsg.JobSummary{Job: id, Account: account, Payer: payer, Market: "main", State: state, Charged: charged, Submitted: at(-200), Ended: at(float64(id) - 100), Used: used}
@@ -68,8 +68,8 @@ func TestUsageOfOneself(t *testing.T) {
 	}
 }
 
-// TestUsageForTheConsole writes jobs as JSON, and their sums as the command prints them. The console's tests read both, and must
-// have the same sums.
+// TestUsageForTheConsole writes jobs as JSON, and their sums as candor usage prints them. A test of the console reads
+// both files, and checks that the console has the same sums.
 func TestUsageForTheConsole(t *testing.T) {
 	s := usedSite(t)
 	s.env["CANDOR_ACCOUNT"] = "operator"

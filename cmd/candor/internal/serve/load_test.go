@@ -100,8 +100,9 @@ func TestShowIsAFile(t *testing.T) {
 	}
 }
 
-// TestASiteWithoutAFileSellsTheGPUsThatItFinds runs a script named nvidia-smi. The site must sell each of two GPUs with half of
-// the machine, but not if several nodes would sell the same ones, or if it has a file.
+// TestASiteWithoutAFileSellsTheGPUsThatItFinds makes a script named nvidia-smi that shows two GPUs. A site must sell
+// each of them with half of the machine. It must not sell them if it has a configuration file, or several nodes,
+// which would sell the same GPUs.
 func TestASiteWithoutAFileSellsTheGPUsThatItFinds(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

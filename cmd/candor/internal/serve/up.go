@@ -42,7 +42,7 @@ func upCommand() *cobra.Command {
 auctioneer and of the bank, an estimator, and the agents of its nodes. Without a
 configuration it sells this machine, on loopback: a slot is one processor and
 its part of the memory, and the accounts are alice, bob and carol. If nvidia-smi
-or rocm-smi finds GPUs, a slot of the class gpu is one of them with its part of
+or rocm-smi finds GPUs, a slot of the class gpu is one GPU with its part of
 the processors and the memory. The data of the site are in the state directory.
 A site that is started again with its state directory goes on where it stopped.
 

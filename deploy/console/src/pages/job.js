@@ -1,5 +1,5 @@
-// One job: how it ended, with the last lines of its errors, or why it is where it is; its stages and tasks, when they ran, the
-// share that was bought and the share that was received, what was paid, and its output.
+// One job: how it ended, with the last lines of its errors, or why it is in its state; its stages and tasks, when they
+// ran, the share that was bought and the share that was received, what was paid, and its output.
 import { h, show } from "../dom.js";
 import { between, bytes, count, credits, inCredits, named, percent, plural, price, seconds, span, time } from "../format.js";
 import { bar, card, empty, facts, failure, legend, link, sentence, state, table, written } from "../parts.js";
@@ -66,12 +66,12 @@ const deed = ({ site, again }, verb, request, what) => async (event) => {
 
 const quiet = (onclick, ...text) => h("button", { type: "button", class: "quiet", onclick }, text);
 
-/** acts are the commands about a job that the page has buttons for. */
+/** acts has a function for each command about a job that the page shows as a button. */
 const acts = (d, context) => ({
   release: (job) => job === String(d.job) && quiet(deed(context, "release", { job: d.job }, () => "The job was released."), "Release"),
 });
 
-/** summary is what a viewer needs first: how the job ended and why, or that it goes on; its last errors; what can be done. */
+/** summary shows what people need first: how the job ended and why, or that it goes on; its last errors; what they can do. */
 function summary({ detail: d, why, errors: last }, context) {
   const over = final(d.state), said = over ? why.message || d.message : d.message;
   return card([d.name || `job ${d.job}`, " ", state(d.state), " ", h("small", {}, d.reason !== d.state ? d.reason : "")],
@@ -95,12 +95,12 @@ function summary({ detail: d, why, errors: last }, context) {
     ]));
 }
 
-/** repeat is a button that submits an ended job again, if that can be done. */
+/** repeat returns a button that submits an ended job again, if that is possible. */
 function repeat(d, context) {
   if (d.account !== context.site.account || d.spec.contract || d.running > 0) return null;
   const left = d.tasks - d.done;
   return quiet(async (event) => {
-    // A request that is repeated with its key makes no second job.
+    // If the request is sent again with the same key, the site makes no second job.
     const key = (context.key ??= crypto.randomUUID());
     event.target.disabled = true;
     try {
@@ -132,7 +132,7 @@ async function finished(site, d, stage) {
   return done;
 }
 
-/** gone returns the name of an input file that the site no longer keeps; undefined: it has all. */
+/** gone returns the name of an input file that the site no longer has; undefined: it has all. */
 async function gone(site, spec) {
   for (const f of spec.stages.flatMap((s) => s.inputs ?? [])) {
     if (!(await site.ask("depot", "put", { digest: f.digest, size: f.size })).done) return f.name;
@@ -142,7 +142,7 @@ async function gone(site, spec) {
 
 const lastBytes = 8192, lastLines = 20;
 
-/** errors returns the last lines that the attempt wrote which failed last: its errors, or its output if it wrote none. */
+/** errors returns the last lines of the attempt that failed last: of its errors, or of its output if there are no errors. */
 async function errors(d, tasks, context) {
   const bad = tasks.tasks.filter((t) => t.state === "Failed" && t.node).sort((a, b) => new Date(b.ended) - new Date(a.ended))[0];
   if (!bad || d.state === "Completed") return null;

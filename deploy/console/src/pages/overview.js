@@ -54,7 +54,7 @@ export const overview = {
 
 const up = (nodes) => nodes.filter((n) => n.state === "Up" || n.state === "Draining");
 
-/** resources sums up what the nodes that are up have, and what tasks have of it. */
+/** resources sums up the resources of the nodes that are up, and how much of them is sold to tasks. */
 function resources(nodes, licenses) {
   const sums = new Map();
   const add = (name, total, sold, write = count) => {

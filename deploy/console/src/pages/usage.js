@@ -1,5 +1,5 @@
-// Who used what: the jobs that ended in a time, summed up as candor usage does. Operators see the jobs of all accounts,
-// everybody else the own ones.
+// Who used what: the jobs that ended in a span of time, summed up as candor usage does. Operators see the jobs of all
+// accounts, other people only their own.
 import { h } from "../dom.js";
 import { plural, time } from "../format.js";
 import { card, empty, table } from "../parts.js";

@@ -134,7 +134,7 @@ type Job struct {
 	Typed string
 	// Host is the machine where the job is submitted; "": unknown.
 	Host string
-	// Path is the file of the script; "": it has none.
+	// Path is the path of the script's file; "": the script is not in a file.
 	Path string
 	// Commands is the directory with candor's srun for the user; "": there is none. A script whose PATH has no srun
 	// finds it there. Example: a script with "#!/bin/bash -l" or --export=NONE has its own PATH.

@@ -8,31 +8,32 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// An array of jobs on several nodes is not one job: each element is a job of its own, because a job has one gang for
-// each of its stages. Two labels hold the elements together. The number of the array is the number of its first job, as
-// under Slurm.
+// An array whose elements need several nodes is not one job: each element is a job of its own, because a job has one
+// gang for each stage. Two labels mark the elements of one array. The number of the array is the number of its first
+// job, as under Slurm.
 const (
-	arrayLabel = "slurm-array" // number of the array; firstOfArray for the first job, which does not know its number yet
+	arrayLabel = "slurm-array" // number of the array; the first job does not know its number yet, and has firstOfArray
 	indexLabel = "slurm-index"
 
 	firstOfArray = "first"
 )
 
-// MaxElements is the largest number of elements of an array of jobs on several nodes: another job can wait for them all.
+// MaxElements is the largest number of elements of an array of jobs on several nodes. It is the bound on the jobs
+// that a job can wait for, so another job can wait for the whole array.
 const MaxElements = job.MaxDependencies
 
 // split is an array of jobs on several nodes.
 type split struct {
-	indices job.Array                // nil: the job is no such array
-	most    int                      // how many elements run at the same time; 0: no bound
-	after   map[int64]messages.JobID // the job that the element with an index waits for; nil: for none
+	indices job.Array                // nil: the job is not such an array
+	most    int                      // how many elements may run at the same time; 0: no bound
+	after   map[int64]messages.JobID // by index of an element: the job that it waits for; nil: none
 	// The following fields are set for the job of one element:
 	element bool
 	index   int64
 	first   messages.JobID // 0: this job is the first
 }
 
-// Splits returns the indices of an array whose elements are jobs of their own; nil: the job is no such array.
+// Splits returns the indices of an array whose elements are jobs of their own. It returns nil for every other job.
 func (job *Job) Splits() job.Array {
 	if job.split.element {
 		return nil
@@ -40,19 +41,19 @@ func (job *Job) Splits() job.Array {
 	return job.split.indices
 }
 
-// splitArray takes the array from a job on several nodes.
+// splitArray moves the array of a job on several nodes from its stage into job.split.
 func (job *Job) splitArray() error {
 	s := &job.Spec.Stages[0]
 	if n := s.Array.Count(); n > MaxElements {
-		return messages.Errorf(messages.TooLarge, "--array: has %d elements, and each would be a job on several nodes: at most %d are possible at once", n, MaxElements)
+		return messages.Errorf(messages.TooLarge, "--array: has %d elements, and each would be a job on several nodes: at most %d are possible in one array", n, MaxElements)
 	}
 	job.split = split{indices: s.Array, most: s.MaxRunning}
 	s.Array, s.MaxRunning = nil, 0
 	return nil
 }
 
-// Element returns the job for the next element of an array that [Job.Splits]. earlier are the jobs of the elements before
-// it. The elements share the budget of the array.
+// Element returns the job for the next element of an array. [Job.Splits] must not return nil. earlier has the jobs of
+// all elements before it. The elements share the budget of the array.
 func (job *Job) Element(earlier []messages.JobID) (*Job, error) {
 	e, n, at := *job, job.split.indices.Count(), len(earlier)
 	e.split.element, e.split.index = true, job.split.indices.At(int64(at))
@@ -75,15 +76,15 @@ func (job *Job) Element(earlier []messages.JobID) (*Job, error) {
 	}
 	if most > 0 && at >= most {
 		if spec.AfterAny {
-			return nil, messages.Errorf(messages.Invalid, "--array: a bound of elements at once, and a dependency with ?, are not possible together for jobs on several nodes: leave one out")
+			return nil, messages.Errorf(messages.Invalid, "--array: jobs on several nodes cannot have both a bound of elements at once (%%) and a dependency with ?: leave one of them out")
 		}
 		spec.AfterJobs = append(slices.Clone(spec.AfterJobs), earlier[at-most])
 	}
 	return &e, nil
 }
 
-// AfterElements makes a job wait for the completion of an array of jobs on several nodes: each element for the one with the
-// same index, if the job is such an array too.
+// AfterElements makes a job wait until the elements of an array of jobs on several nodes have completed. If the job
+// is also such an array, each of its elements waits only for the element with the same index.
 func (job *Job) AfterElements(elements []job.JobSummary) error {
 	pairs := map[int64]messages.JobID{}
 	for i := range elements {
@@ -102,7 +103,8 @@ func (job *Job) AfterElements(elements []job.JobSummary) error {
 	return nil
 }
 
-// ElementOf returns the array and the index of a job that is one element of an array of jobs on several nodes.
+// ElementOf returns the array and the index of a job. is reports whether the job is an element of an array of jobs on
+// several nodes.
 func ElementOf(j *job.JobSummary) (array messages.JobID, index int64, is bool) {
 	of, _ := j.Labels.Get(arrayLabel)
 	text, _ := j.Labels.Get(indexLabel)
@@ -117,10 +119,10 @@ func ElementOf(j *job.JobSummary) (array messages.JobID, index int64, is bool) {
 	return messages.JobID(n), index, err == nil
 }
 
-// ElementsAfter returns the label that the elements of an array have, except the first.
+// ElementsAfter returns the label of all elements of an array but the first.
 func ElementsAfter(first messages.JobID) string { return arrayLabel + "=" + first.String() }
 
-// indices returns the indices of the array that the job is, or is a part of; nil: there is none.
+// indices returns the indices of the job's array. The job is the array or one element of it. nil: there is no array.
 func (job *Job) indices() job.Array {
 	if job.split.element {
 		return job.split.indices

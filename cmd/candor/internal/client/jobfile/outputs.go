@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Files returns the file from which the prelude of a script reads standard input, and those to which it sends standard output
-// and standard error; "": none, or unknown. value returns what a variable of the task has. It reads what redirection writes.
+// Files returns the files that a script's prelude opens as standard input, standard output and standard error; "":
+// none, or unknown. value returns the value of a variable of the task. Files reads the text that redirection writes.
 func Files(script string, value func(variable string) string) (in, out, errs string) {
 	line, _, found := strings.Cut(script, cannotCreate)
 	at := strings.LastIndex(line, "exec ")
@@ -42,10 +42,11 @@ func Files(script string, value func(variable string) string) (in, out, errs str
 	return in, out, errs
 }
 
-// pathVariable is the variable of a script with the path of the file that was submitted: $0 is a copy.
+// pathVariable is the variable with the path of the submitted script. The script needs it because $0 is the path of a
+// copy.
 const pathVariable = "CANDOR_SCRIPT"
 
-// PathOf returns the file of a script with a prelude; "": it has none, or it is unknown.
+// PathOf returns the path of the submitted file of a script. It reads the path from the prelude; "": unknown.
 func PathOf(script string) string {
 	prelude, _, found := strings.Cut(script, cannotCreate)
 	_, rest, has := strings.Cut(prelude, " "+pathVariable+"=")

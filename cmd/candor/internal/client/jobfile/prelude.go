@@ -60,8 +60,9 @@ func (j *Job) AddPrelude(user string) error {
 	return nil
 }
 
-// loginEnvironment returns a shell command that reads the files of a login shell, which define module and the like. sbatch
-// gives a script this environment if --export passes on only some variables, or none. "": the option passes on all.
+// loginEnvironment returns a shell command that reads the profiles of a login shell. They define commands such as
+// module. sbatch gives a script this environment if --export passes on only some variables, or none. "": --export
+// passes on all variables.
 func (j *Job) loginEnvironment() string {
 	if j.Options == nil || !j.Options.Flags.Changed("export") || slices.Contains(j.Options.Export, "ALL") {
 		return ""
@@ -71,7 +72,7 @@ func (j *Job) loginEnvironment() string {
 		files = "~/.bash_profile ~/.bash_login ~/.profile"
 	}
 	login := "{ [ ! -r /etc/profile ] || . /etc/profile; for login in " + files + `; do if [ -r "$login" ]; then . "$login"; break; fi; done; unset login; } >/dev/null 2>&1 || :`
-	if values := j.Spec.Env; len(values) > 0 { // they count for more
+	if values := j.Spec.Env; len(values) > 0 { // variables that --export passes on count for more than the profiles
 		login += "; export"
 		for _, v := range values {
 			login += " " + v.Name + "=" + Quote(v.Value)

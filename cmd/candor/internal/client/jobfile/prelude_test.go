@@ -73,8 +73,9 @@ func TestAScriptFindsSrun(t *testing.T) {
 	}
 }
 
-// TestAScriptWithoutTheUsersVariablesHasThoseOfALogin checks that a script whose --export passes on no variables, or only
-// some, has the environment of a login shell, and that the variables that are passed on count for more.
+// TestAScriptWithoutTheUsersVariablesHasThoseOfALogin checks scripts whose --export passes on no variables, or only
+// some. Such a script must have the environment of a login shell. A variable that is passed on must replace the login
+// shell's variable of this name.
 func TestAScriptWithoutTheUsersVariablesHasThoseOfALogin(t *testing.T) {
 	home := t.TempDir()
 	for name, text := range map[string]string{
@@ -87,7 +88,7 @@ func TestAScriptWithoutTheUsersVariablesHasThoseOfALogin(t *testing.T) {
 	}
 	for _, one := range []struct{ shell, export, want string }{
 		{"bash -e", "NONE", "bash_profile login\nmodule load\n"},
-		{"sh", "A,B=it's,/usr/local/cuda/bin", "profile it's\nmodule load\n"}, // sbatch takes a path for a variable that is not set
+		{"sh", "A,B=it's,/usr/local/cuda/bin", "profile it's\nmodule load\n"}, // sbatch takes a path for the name of a variable that is not set
 		{"bash", "ALL,B=2", "none 2\n"},
 	} {
 		j := parse(t, "#!/bin/"+one.shell+"\n#SBATCH --export=\""+one.export+"\"\necho ${FROM:-none} $B\n! type module >/dev/null 2>&1 || module load\n")

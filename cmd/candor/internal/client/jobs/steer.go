@@ -138,9 +138,9 @@ func changeCommand(a *cli.App) *cobra.Command {
 		Short: "change a job that has not ended",
 		Long: `Change a job that has not ended. The name, the comment, and the number of tasks
 that run at once can change at any time. The time limit of a stage, and what the
-job waits for, can change before any task has started: --after and the options
-like it replace all that the job waited for. A job can only wait for jobs that
-were submitted before it.
+job waits for, can change before any task has started: --after and similar
+options replace everything that the job waited for. A job can only wait for jobs
+that were submitted before it.
 
 The command "candor markets" says in which markets the budget can be raised, and
 in which the rate, before any task has started. The bank sets the larger budget
@@ -181,7 +181,7 @@ func change(ctx context.Context, a *cli.App, s *cli.Session, c *changes) (err er
 	waits := slices.ContainsFunc(conditions, c.changed)
 	switch {
 	case waits && c.waitsForNothing:
-		return cli.Usagef("--after-nothing: leave it out, or the jobs to wait for")
+		return cli.Usagef("--after-nothing and jobs to wait for exclude each other: leave one of them out")
 	case waits, c.waitsForNothing:
 		job := &jobfile.Job{Spec: job.JobSpec{Stages: make([]job.Stage, 1)}}
 		if err := c.waits.Apply(job); err != nil {

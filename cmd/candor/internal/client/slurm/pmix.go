@@ -72,7 +72,7 @@ func (c *call) byMPIRun(w *step, mpirun, path string, words []string, may []int,
 		ids += fmt.Sprintf("%s) SLURM_NODEID=%d;; ", p.node, k)
 	}
 	list := strings.Join(names, ",")
-	env := slices.DeleteFunc(c.stepEnvironment(w), func(v string) bool { // with variables of a step, ranks look for srun's PMIx, and mpirun gets the signals of ranks
+	env := slices.DeleteFunc(c.stepEnvironment(w), func(v string) bool { // if mpirun had a step's variables, ranks would look for srun's PMIx, and mpirun would get the signals of ranks
 		return strings.HasPrefix(v, "SLURM_STEP") || strings.HasPrefix(v, agent.StepVariable+"=")
 	})
 	env = append(env, "SLURM_NODELIST="+list, "SLURM_JOB_NODELIST="+list, "SLURM_JOB_NUM_NODES="+strconv.Itoa(nodes), "OMPI_MCA_rmaps_base_oversubscribe=1")

@@ -22,7 +22,7 @@ import (
 type row struct {
 	jobmsg.JobSummary
 	array  messages.JobID // number of the array
-	index  string         // of the array: "4", or "[5-9]"; "" for a job
+	index  string         // index in the array, as "4" or "[5-9]"; "": the job is not an array
 	at     int            // position of an element in its array
 	state  state
 	code   string // exit code and signal, as Slurm writes them
@@ -231,8 +231,8 @@ func (q *query) jobs(ctx context.Context, s *cli.Session) (jobs []jobmsg.JobSumm
 	return append(jobs, elements...), err
 }
 
-// elementsMissing returns the jobs that targets mean and a list of jobs lacks: the elements of arrays that are jobs of their
-// own.
+// elementsMissing returns the jobs that targets name but the list jobs lacks. Such a job is an element of an array
+// whose elements are jobs of their own.
 func elementsMissing(ctx context.Context, s *cli.Session, targets []target, jobs []jobmsg.JobSummary) (more []jobmsg.JobSummary, err error) {
 	for _, t := range targets {
 		i := slices.IndexFunc(jobs, func(j jobmsg.JobSummary) bool { return j.Job == t.job })

@@ -67,7 +67,8 @@ func TestEfficiency(t *testing.T) {
 	}
 }
 
-// TestFieldsMayBeShortened reads formats of sacct in scripts: the beginning of a field's name means the field.
+// TestFieldsMayBeShortened reads formats of sacct that scripts use. The beginning of a field's name must mean the
+// field.
 func TestFieldsMayBeShortened(t *testing.T) {
 	c := &call{App: cli.New()}
 	_, names, err := recordColumns("User,JobID,Jobname,partition,state,time,start,elap,MaxRss,nn,TresUsageInTot", c.records(""), false, "|", false)

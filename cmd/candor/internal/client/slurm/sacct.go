@@ -240,8 +240,8 @@ func (c *call) when(text string) (messages.Time, error) {
 	return 0, fmt.Errorf("Invalid time specification: %q", text)
 }
 
-// fieldOf returns the position of a field. A name may be shortened: as under Slurm, it means the first field in the order of the
-// alphabet that begins so. −1: there is none.
+// fieldOf returns the position of a field; −1: there is none. As under Slurm, a name may be shortened: it then means
+// the first field, in the order of the alphabet, that begins with the name.
 func fieldOf(known []recordField, name string) int {
 	found := -1
 	for i := range known {

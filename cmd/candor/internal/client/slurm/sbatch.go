@@ -95,17 +95,17 @@ func (c *call) awaitAll(ctx context.Context, s *cli.Session, replies []jobmsg.Su
 	return err
 }
 
-// inputVariables are the ends of names of variables that set an option, such as SBATCH_ACCOUNT. Those of inputSwitches set one
-// without a value.
+// inputVariables are the ends of the names of variables that set an option to a value: ACCOUNT stands for
+// SBATCH_ACCOUNT. inputSwitches are the ends of names that set an option without a value.
 var (
 	inputVariables = []string{"ACCOUNT", "ARRAY_INX", "CLUSTERS", "CONSTRAINT", "CPUS_PER_GPU", "ERROR", "EXPORT", "GPUS", "GPUS_PER_NODE", "GPUS_PER_TASK", "GRES", "INPUT", "JOB_NAME",
 		"MEM_PER_CPU", "MEM_PER_GPU", "MEM_PER_NODE", "OPEN_MODE", "OUTPUT", "PARTITION", "QOS", "RESERVATION", "SIGNAL", "TIMELIMIT"}
 	inputSwitches = []string{"EXCLUSIVE", "NO_REQUEUE", "WAIT"}
-	inputOptions  = map[string]string{"ARRAY_INX": "array", "MEM_PER_NODE": "mem", "TIMELIMIT": "time"} // the others have the variable's name
+	inputOptions  = map[string]string{"ARRAY_INX": "array", "MEM_PER_NODE": "mem", "TIMELIMIT": "time"} // each other option has the name of its variable
 )
 
-// variables returns the options that variables with a prefix ask for. As under Slurm, they count for more than the script, and
-// for less than the command line.
+// variables returns the options that the user's variables with a prefix ask for. As under Slurm, these options
+// replace the script's, and options of the command line replace these.
 func (c *call) variables(prefix string) (words []string) {
 	for _, name := range inputVariables {
 		if value := c.Getenv(prefix + name); value != "" {

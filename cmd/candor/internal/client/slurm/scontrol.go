@@ -74,8 +74,8 @@ func someTargets(ctx context.Context, s *cli.Session, words []string) (list []ta
 	return known(ctx, s, list)
 }
 
-// known replaces the own number of an array element by the array and the index, in each target of a list. It replaces an
-// array whose elements are jobs of their own by these jobs.
+// known returns a list of targets in which each number of an array element has become the array and its index. A
+// target whose array has jobs of their own as elements becomes these jobs.
 func known(ctx context.Context, s *cli.Session, list []target) (all []target, err error) {
 	var ids []messages.JobID
 	for _, t := range list {
@@ -106,7 +106,8 @@ func known(ctx context.Context, s *cli.Session, list []target) (all []target, er
 	return all, nil
 }
 
-// apartFrom returns the jobs of the elements that a target means, if they are jobs of their own, and else the target.
+// apartFrom returns the jobs of the elements that a target names, if these elements are jobs of their own. Otherwise
+// it returns the target itself.
 func apartFrom(ctx context.Context, s *cli.Session, t target, job *job.JobSummary) (all []target, err error) {
 	if array, _, is := jobfile.ElementOf(job); !is || array != t.job {
 		return []target{t}, nil

@@ -110,8 +110,9 @@ func (c *call) parse(args []string) (words []string, done bool, err error) {
 	return c.flags.Args(), *ask || *help, nil
 }
 
-// complete lets long options be shortened, as Slurm's commands do, where no other option begins so. It leaves the words alone:
-// behind the options of srun are those of a program.
+// complete makes the command accept a shortened long option, as Slurm's commands do, if no other option begins with
+// the same letters. It does not change the words of the command line, because those after srun's options are options
+// of a program.
 func (c *call) complete() {
 	var names []string
 	c.flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })

@@ -55,10 +55,10 @@ func srun(ctx context.Context, c *call, args []string) error {
 	return c.alone(ctx, w, words)
 }
 
-// stepSwitches are variables with which a script switches options of srun on for all its steps.
+// stepSwitches maps a variable to the option of srun that it turns on in all steps of a script.
 var stepSwitches = map[string]string{"SLURM_EXACT": "exact", "SLURM_OVERLAP": "overlap", "SLURM_OVERCOMMIT": "overcommit", "SLURM_KILL_BAD_EXIT": "kill-on-bad-exit", "SLURM_LABELIO": "label"}
 
-// stepVariables sets the options that variables ask for, and the command line does not give.
+// stepVariables sets the options that variables ask for, unless the command line has the option.
 func (c *call) stepVariables() error {
 	for variable, option := range stepSwitches {
 		if value, set := c.Lookup(variable); set && value != "0" && !c.flags.Changed(option) {
@@ -67,7 +67,7 @@ func (c *call) stepVariables() error {
 			}
 		}
 	}
-	if kind := c.Getenv("SLURM_MPI_TYPE"); kind != "" && !strings.HasPrefix(kind, pmix) && !c.flags.Changed("mpi") { // srun knows programs of Open MPI without it
+	if kind := c.Getenv("SLURM_MPI_TYPE"); kind != "" && !strings.HasPrefix(kind, pmix) && !c.flags.Changed("mpi") { // srun recognises programs of Open MPI without the variable
 		return c.flags.Set("mpi", kind)
 	}
 	return nil

@@ -72,7 +72,8 @@ func TestReasonsOfWaiting(t *testing.T) {
 	}
 }
 
-// TestANodeInMaintenance checks the state of nodes that drain for a maintenance window, and of others that drain.
+// TestANodeInMaintenance checks the states of nodes that drain: some for a maintenance window, some because an
+// operator drained them.
 func TestANodeInMaintenance(t *testing.T) {
 	for want, n := range map[string]market.NodeStatus{"maint": {State: "Draining", Window: 4}, "drained": {State: "Draining"}, "down": {State: "Stopped", Window: 4}} {
 		if got := nodeState(&n); got != want {

@@ -27,16 +27,18 @@ import (
 type step struct {
 	ranks, perNode, cpus int // 0: the user did not say it
 	nodes                string
-	exact, overlap       bool // exact, or a number for --cpus-per-task: only the processors of its ranks; overlap: none of its own; neither: all of the job's
-	over                 bool // may have more ranks than processors
-	label, kill          bool
-	out, errs, in, mode  string
-	export, chdir, mpi   string
-	on, off, job         string // nodes that the step must have or must not have, and its job
-	limit, wait          string
-	gpus, gpusPerRank    string
-	multi                bool // the command is a file with programs for the ranks
-	relative             int  // index of the first node that it may use, in the job's list of nodes
+	// With exact the step takes only the processors of its ranks; --cpus-per-task also sets exact. With overlap it
+	// takes no processors. With neither it takes all processors of the job.
+	exact, overlap      bool
+	over                bool // may have more ranks than processors
+	label, kill         bool
+	out, errs, in, mode string
+	export, chdir, mpi  string
+	on, off, job        string // nodes that the step must have or must not have, and its job
+	limit, wait         string
+	gpus, gpusPerRank   string
+	multi               bool // the command is a file with programs for the ranks
+	relative            int  // index of the first node that it may use, in the job's list of nodes
 
 	number int // number of the step in its job
 	places []place
@@ -66,7 +68,7 @@ func stepFlags(f *pflag.FlagSet) *step {
 	f.BoolVarP(&w.over, "overcommit", "O", false, "")
 	f.BoolVarP(&w.label, "label", "l", false, "")
 	f.BoolVarP(&w.kill, "kill-on-bad-exit", "K", false, "")
-	f.BoolP("=1", "1", false, "")                                                                // -K1: nobody can write the long names
+	f.BoolP("=1", "1", false, "")                                                                // -K1; nobody can type the long name
 	f.BoolFuncP("=0", "0", "", func(string) error { return f.Set("kill-on-bad-exit", "false") }) // -K0
 	f.StringVarP(&w.out, "output", "o", "", "")
 	f.StringVarP(&w.errs, "error", "e", "", "")
@@ -373,7 +375,8 @@ func exported(env []string, list string) (out []string) {
 	return out
 }
 
-// filePattern matches a letter in the name of a file of srun, with the number of digits that its value shall have.
+// filePattern matches a pattern in the name of a file of srun, such as %3t: a letter, and the number of digits of its
+// value.
 var filePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%(\d{0,2})([%jJAatnsNxu])`) })
 
 // fill replaces the patterns in a file's name by the values of a rank. A number pads a value with zeros, as in %3t.

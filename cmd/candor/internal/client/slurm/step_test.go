@@ -69,7 +69,7 @@ func TestStep(t *testing.T) {
 		{[]string{"-n", "2", "--chdir=/", "pwd"}, "", []string{"/", "/"}},
 		{[]string{"-n", "2", "--gpus-per-task=1", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES"}, "", []string{"0", "1"}},
 		{[]string{"-n", "1", "--gres=gpu:2", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES"}, "", []string{"0,1"}},
-		{[]string{"-n1", "--chd=/", "echo", "--out=x", "--in", "y", "--verb"}, "", []string{"--out=x --in y --verb"}}, // options of a program stay as they are
+		{[]string{"-n1", "--chd=/", "echo", "--out=x", "--in", "y", "--verb"}, "", []string{"--out=x --in y --verb"}}, // options of the program are not completed
 		{[]string{"-n", "2", "printf", "%s|", "a b", `"c;d"`, "", "$x"}, "", []string{`a b|"c;d"||$x|a b|"c;d"||$x|`}},
 		{[]string{"--mpi=none", "-n", "2", "sh", "-c", "echo ${PMI_FD:-none}"}, "", []string{"none", "none"}},
 		{[]string{"--multi-prog", "programs"}, "", []string{"0 0 a b", "1 1", "rank 2"}},
@@ -93,10 +93,11 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// TestVariablesOfSteps checks that variables such as SLURM_LABELIO set options of steps, and that -K0 counts for more.
+// TestVariablesOfSteps checks that variables such as SLURM_LABELIO set options of steps, and that the option -K0 wins
+// over its variable.
 func TestVariablesOfSteps(t *testing.T) {
 	dir := t.TempDir()
-	holds := srunIn(t, dir, 2, "-n2", "sh", "-c", "touch began.$SLURM_PROCID; until [ -e end ]; do sleep 0.01; done") // has all processors
+	holds := srunIn(t, dir, 2, "-n2", "sh", "-c", "touch began.$SLURM_PROCID; until [ -e end ]; do sleep 0.01; done") // this step has all processors
 	if err := holds.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +190,7 @@ func TestStepExitCodes(t *testing.T) {
 		{[]string{"-w", "node2", "true"}, 1, "Requested node configuration is not available"},
 		{[]string{"-w", "node1", "true"}, 0, ""},
 		{[]string{"-r0", "--cpu_bind=cores", "true"}, 0, ""},
-		{[]string{"--ntasks-per-core=1", "-q", "high", "--time-min=5", "--begin=now", "-E", "--mail-type=END", "true"}, 0, ""}, // they are for a job that srun makes
+		{[]string{"--ntasks-per-core=1", "-q", "high", "--time-min=5", "--begin=now", "-E", "--mail-type=END", "true"}, 0, ""}, // a step ignores options of the job that srun would make
 		{[]string{"-K1", "sh", "-c", "[ $SLURM_PROCID = 1 ] && exit 7; exec sleep 600"}, 143, "task 0: terminated"},
 		{[]string{"-n2", "-K0", "sh", "-c", "exit $SLURM_PROCID"}, 1, "task 1: Exited with exit code 1"},
 		{[]string{"--relative=1", "true"}, 1, "Requested node configuration is not available"},
@@ -234,7 +235,7 @@ func TestStepsDivideTheJob(t *testing.T) {
 		return []string{"sh", "-c", "touch began." + name + "; until [ -e end." + name + " ]; do sleep 0.01; done"}
 	}
 	a := start(append([]string{"-n1", "--exact"}, holds("a")...)...)
-	b := start(append([]string{"-n1", "-c1"}, holds("b")...)...) // without --exact: -c says how many
+	b := start(append([]string{"-n1", "-c1"}, holds("b")...)...) // also without --exact, the step takes only the processors of -c
 	await.Until(t, "both steps run", func() bool { return here("began.a") && here("began.b") })
 	overlaps := start("-n2", "--overlap", "sh", "-c", "touch over.$SLURM_PROCID")
 	await.Until(t, "a step runs beside them", func() bool { return here("over.0") && here("over.1") })

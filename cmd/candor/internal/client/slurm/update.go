@@ -64,7 +64,7 @@ func set(change *job.ChangeRequest, key, value string) (err error) {
 	case "timelimit":
 		change.TimeLimit, err = jobfile.ParseTime(value)
 		if err == nil && change.TimeLimit == 0 {
-			err = errors.New("a limit cannot be taken away from a job: name a time")
+			err = errors.New("a job cannot lose its limit: name a time")
 		}
 	case "jobname", "name":
 		change.Name = value
@@ -77,7 +77,7 @@ func set(change *job.ChangeRequest, key, value string) (err error) {
 		}
 		change.MaxRunning = &most
 	case "partition", "account", "qos", "numnodes", "numcpus", "numtasks", "minmemorynode", "minmemorycpu", "nodelist", "reqnodelist", "features", "starttime", "eligibletime":
-		return errors.New("it is a part of the job's bid or of what the bid asks for, which stays: cancel the job and submit it again")
+		return errors.New("the job's bid depends on it, and a bid cannot be changed here: cancel the job and submit it again")
 	case "priority", "nice":
 		return errors.New("there are no priorities here: candor change --budget or --rate raises the bid of the job")
 	default:
@@ -86,7 +86,8 @@ func set(change *job.ChangeRequest, key, value string) (err error) {
 	return err
 }
 
-// conditions reads the new conditions of a job's start, in the form of sbatch's option --dependency; "": it waits for no job.
+// conditions reads what a job shall wait for from now on. text has the form of sbatch's option --dependency; "": no
+// job.
 func (c *call) conditions(ctx context.Context, s *cli.Session, text string) (*job.Conditions, error) {
 	job := &jobfile.Job{Spec: job.JobSpec{Stages: make([]job.Stage, 1)}}
 	if text == "" {

@@ -11,9 +11,9 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// SendAll submits a job, or a job for each element of an array on several nodes. If one of these is refused, those that were
-// submitted before are cancelled. It returns the replies in the order of the elements. If it returns no error, the session
-// that it returns is open.
+// SendAll submits a job, or one job for each element of an array on several nodes. If the site refuses an element,
+// SendAll cancels the elements before it. It returns the replies in the order of the elements. Without an error, the
+// returned session is open, and the caller closes it.
 func SendAll(ctx context.Context, a *cli.App, job *jobfile.Job, dryRun bool) (s *cli.Session, replies []jobmsg.SubmitReply, err error) {
 	indices := job.Splits()
 	if indices == nil {
@@ -33,7 +33,7 @@ func SendAll(ctx context.Context, a *cli.App, job *jobfile.Job, dryRun bool) (s 
 			return nil, nil, err
 		}
 		earlier, replies = append(earlier, reply.Job), append(replies, reply)
-		if dryRun { // the other elements ask for the same
+		if dryRun { // a dry run of the first element is enough: the others ask for the same
 			break
 		}
 	}
@@ -59,14 +59,15 @@ func sendElement(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.J
 	return reply, nil
 }
 
-// withdraw cancels jobs of an array whose other elements were refused.
+// withdraw cancels the submitted jobs of an array after another element was refused.
 func withdraw(ctx context.Context, s *cli.Session, submitted []messages.JobID) {
 	for _, id := range submitted {
 		cli.Call[jobmsg.CancelReply](ctx, s, messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: id})
 	}
 }
 
-// Elements returns the jobs of an array on several nodes, if the first of them has the number id; nil: id is no such array.
+// Elements returns the jobs of the array on several nodes whose first job has the number id; nil: there is no such
+// array.
 func Elements(ctx context.Context, s *cli.Session, id messages.JobID) (all []jobmsg.JobSummary, err error) {
 	for _, r := range []jobmsg.JobsRequest{{Jobs: []messages.JobID{id}}, {Labels: []string{jobfile.ElementsAfter(id)}, Sort: "job"}} {
 		for r.Limit = cli.MaxPage; ; {

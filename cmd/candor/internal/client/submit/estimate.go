@@ -26,8 +26,8 @@ the few past runs are not typical. The estimates come from your completed jobs,
 first from jobs with the same name and commands. If you have no such jobs, the
 estimates come from the jobs of others.
 
-For a job without a valuation, the last table has what candor quote says: when
-it would start and what it would cost now, and the cheapest hour of the week.`,
+For a job without a valuation, the last table shows the same as candor quote:
+the start and the cost at present prices, and the cheapest hour of a week.`,
 		Example: `  candor estimate job.yaml
   candor estimate --json job.yaml | jq .completion.median
   candor estimate classes`,
@@ -59,7 +59,7 @@ func estimate(ctx context.Context, a *cli.App, sub *submission, args []string) e
 		return err
 	}
 	out := estimated{EstimateReply: reply}
-	if asked.Spec.Valuation == nil { // with a valuation, a market makes a quote, which it keeps
+	if asked.Spec.Valuation == nil { // for a job with a valuation, a market would make a quote and keep it
 		present, err := cli.Call[clearing.OffersReply](ctx, s, messages.Auctioneer, clearing.VerbOffers, asked)
 		if out.Present = &present; err != nil {
 			present.Silent = []clearing.Silent{{Site: s.Site, Error: messages.AsError("", err)}}
@@ -74,7 +74,7 @@ func estimate(ctx context.Context, a *cli.App, sub *submission, args []string) e
 	})
 }
 
-// estimated is an estimate, and what the market says of the job at present prices; nil: it was not asked.
+// estimated is an estimate, with the market's offer at present prices; Present is nil if the market was not asked.
 type estimated struct {
 	market.EstimateReply
 	Present *clearing.OffersReply `json:"present,omitempty"`

@@ -51,7 +51,7 @@ func suit(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	return spreadRanks(ctx, s, job)
 }
 
-// Await replaces arrays and elements of arrays that a job waits for by the jobs that the site knows.
+// Await replaces each array, or element of an array, that a job waits for by jobs that the site knows.
 func Await(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	for _, list := range []*[]messages.JobID{&job.Spec.AfterJobs, &job.Spec.AfterOK, &job.Spec.AfterFailed, &job.Spec.AfterStart} {
 		if err := awaitArrays(ctx, s, job, list); err != nil {
@@ -91,8 +91,9 @@ func awaitArrays(ctx context.Context, s *cli.Session, job *jobfile.Job, list *[]
 	return nil
 }
 
-// awaitElements changes a job that waits for another job task by task, if one of the two is no array. It then waits
-// for the whole other job. If both are arrays of jobs on several nodes, each job waits for its counterpart.
+// awaitElements changes a job that waits for another job task by task. If one of the two is not an array, the job
+// waits for the whole other job. If both are arrays of jobs on several nodes, each element waits for the element with
+// the same index.
 func awaitElements(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	id := job.Spec.AfterEach
 	if id == 0 {

@@ -32,9 +32,9 @@ shape. Options alone, without a file, are enough. SLOTS is how many slots a task
 takes, and PER HOUR what an hour of all of them costs now. The price is for the
 run time that is known, or is the most that the job may cost. Nothing is held,
 and nobody is bound. After a day of history, a market whose prices follow the
-demand also says when its slots were cheapest in the last week: what an hour of
-them cost, or, where slots are shared by budgets, the bids for them. Prices that
-are sealed from you do not count.
+demand also names the cheapest hour of the last week, and what the slots cost in
+that hour. Where budgets share the slots, it shows the bids for as many slots.
+Prices that you may not see do not count.
 
 With --sites, ask your site and its peers for offers, in one table. Contract
 markets offer contracts. Other markets answer with the estimate of their own
