@@ -106,7 +106,7 @@ function repeat(d, context) {
     try {
       const done = await Promise.all(d.stages.map((s, i) => finished(context.site, d, i)));
       const missing = await gone(context.site, d.spec);
-      if (missing) throw Object.assign(new Error(`The site no longer has the file ${missing}: submit the job anew with the file`), { kind: "NotFound" });
+      if (missing) throw Object.assign(new Error(`The site no longer has the file ${missing}: submit the job again, together with the file`), { kind: "NotFound" });
       const reply = await context.site.ask("auctioneer", "submit", { key, spec: anew(d, done), ...(d.away && { site: d.away.site }) }, 15000);
       context.key = undefined;
       show(document.getElementById("did"), h("p", { class: "good-news" }, `Submitted job ${reply.job} (${inCredits(reply.held)} held from ${reply.payer}). `, link(`job/${reply.job}`, `Show job ${reply.job}`)));

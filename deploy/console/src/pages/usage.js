@@ -71,5 +71,5 @@ function result({ from, to, whose, sums, complete, unreadable }) {
     ],
     complete && new Date(complete) > midnight(from) && h("p", { class: "remark" }, `Jobs that ended before ${time(complete)} may be missing: their records are not kept.`),
     unreadable > 0 && h("p", { class: "remark" }, `${plural(unreadable, "record")} could not be read, and are not counted.`),
-    h("p", { class: "hint" }, "Hours of processors and GPUs are those that a job had, busy or not. A job that used several classes counts in each."));
+    h("p", { class: "hint" }, "The hours count the processors and GPUs that a job had, busy or not. A job that used several classes counts in each of them."));
 }
