@@ -182,6 +182,11 @@ type plan struct {
 	action    [4]uint64 // the default action for a signal
 	mask      uint64    // empty set of signals
 	priority  int32     // priority for the usual policy: 0
+
+	// For the process that writes a line about a task:
+	line   []byte
+	header unix.CapUserHeader
+	powers capSets // none
 }
 
 func (l *launch) newPlan(path string, argv, env []string, dir string, umask uint32, files []uintptr, sys *syscall.SysProcAttr) (p *plan, err error) {

@@ -383,12 +383,15 @@ func (t *process) Stop(grace time.Duration) { t.end(agent.Stopped, grace) }
 func (t *process) end(why agent.Outcome, grace time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.ending {
+	first := !t.ending
+	if first {
 		t.ending, t.why, t.grace = true, why, grace
 		t.lane.untell()
 	}
 	t.grace = min(t.grace, grace)
 	switch { // in other states prepare or begun looks at ending
+	case first && why == agent.TimedOut && !t.over: // the limit runs only while the task has a process
+		t.endByLimit(grace)
 	case t.child.pid != 0 && !t.over:
 		t.ask(grace)
 	case t.launch != nil && !t.over:

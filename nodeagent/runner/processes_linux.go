@@ -45,6 +45,8 @@ type Processes struct {
 
 	stock *stock // which tasks have which parts of the machine
 
+	lines sync.Map // by account: a channel of the lines that are being written for it
+
 	ownPeak atomic.Int64 // the largest known memory of this process, in bytes
 
 	following sync.Mutex // held by followSpace, and taken before mu
