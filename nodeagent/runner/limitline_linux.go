@@ -57,8 +57,8 @@ func (t *process) limitLine() string {
 		job, t.runner.config.Node, t.runner.config.Clock().Std().Local().Format("2006-01-02T15:04:05"), p.TimeLimit)
 }
 
-// writeLine writes a line to the standard error of a task's first process, whose process descriptor is first, and closes first. It returns
-// after lineWithin even if the write hangs.
+// writeLine writes a line to the standard error of a task's first process. first is a descriptor of that process, which
+// writeLine closes. It returns after lineWithin even if the write hangs.
 func (p *Processes) writeLine(account messages.Name, first int, as *syscall.Credential, line []byte) {
 	found, _ := p.lines.LoadOrStore(account, make(chan struct{}, lineWriters))
 	writers, late := found.(chan struct{}), time.NewTimer(lineWithin)
