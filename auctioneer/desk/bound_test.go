@@ -74,8 +74,7 @@ func TestAnEndAtABoundCostsNoMoreAmongMoreJobs(t *testing.T) {
 				t.Fatalf("%d tasks run", len(s.running))
 			}
 		}
-		slices.Sort(took)
-		return took[len(took)/2]
+		return slices.Min(took) // other programs of the machine make a step longer, never shorter
 	}
 	best := 0.0
 	for range 5 { // a busy machine can slow one measurement
