@@ -408,7 +408,7 @@ func TestDrainedNodeIsEmptiedByItsTime(t *testing.T) {
 // other may be claimed there.
 func TestTasksOfADrainedNodeRunToTheirEnd(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
-	id := g.enter("alice", "a", 1, rate(2))
+	id := g.enter("alice", "a", 1, func(s *job.JobSpec) { s.Rate, s.Budget = 2*messages.Credit, 10_000*messages.Credit })
 	g.until(id)
 	if r := must[market.DrainReply](g.fixture, "operator", market.VerbDrain, market.DrainRequest{Node: "n1"}); !r.Draining || r.Tasks != 1 || r.Until != 0 {
 		t.Fatalf("%+v", r)
