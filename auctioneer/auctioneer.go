@@ -71,21 +71,33 @@ func (a *Auctioneer) Hash() (hash [sha256.Size]byte) {
 	return hash
 }
 
+// readyEvery is how often a replica that was elected looks whether its host knows the time.
+const readyEvery = 100 * time.Millisecond
+
 // follow leads in each term in which this replica is elected.
 func (a *Auctioneer) follow(ctx context.Context) {
 	stop := func() {}
 	defer func() { stop() }()
+	var elected mailbox.Leadership // the term that has not begun yet
 	for {
+		var again <-chan time.Time
+		switch {
+		case !elected.Leads:
+		case !a.replica.time.Ready():
+			again = time.After(readyEvery)
+		default:
+			a.Log.Info("leading", zap.String("replica", a.Replica), zap.Uint64("term", elected.Term))
+			stop = lead(ctx, a.site, elected.Term)
+			elected = mailbox.Leadership{}
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case l := <-a.box.Leadership():
-			a.replica.leads.Store(l.Leads)
+		case <-again:
+		case elected = <-a.box.Leadership():
+			a.replica.leads.Store(elected.Leads)
 			stop()
-			if stop = func() {}; l.Leads {
-				a.Log.Info("leading", zap.String("replica", a.Replica), zap.Uint64("term", l.Term))
-				stop = lead(ctx, a.site, l.Term)
-			}
+			stop = func() {}
 		}
 	}
 }

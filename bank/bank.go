@@ -189,6 +189,7 @@ func (b *Bank) attend(ctx context.Context) {
 	case !b.leads:
 		b.withdraw()
 		b.alarm.lower()
+	case !b.machine.time.Ready(): // the next tick looks again
 	case len(b.serving) == 0:
 		b.alarm.compare(ctx, true) // compare before the first request is served
 		if err := b.keys.declare(ctx); err != nil {

@@ -452,3 +452,27 @@ func TestGrantsExpireOnAnIdleSite(t *testing.T) {
 		t.Fatalf("%+v", books)
 	}
 }
+
+// TestANewBankWaitsForTheTime starts a bank without entries on a host that has not compared its clock. It must serve
+// nobody before the host knows the time: its books could never go back from a wrong one.
+func TestANewBankWaitsForTheTime(t *testing.T) {
+	var known atomic.Bool
+	looks := make(chan struct{}, 1)
+	b := begin(t, func(c *Config) {
+		c.ClockKnown = func() bool {
+			select {
+			case looks <- struct{}{}:
+			default:
+			}
+			return known.Load()
+		}
+	})
+	for range 3 { // the bank has looked, and looks again
+		<-looks
+	}
+	if n := b.metric("candor_bank_serving_replicas", ""); n != 0 {
+		t.Errorf("%v replicas serve without knowing the time", n)
+	}
+	known.Store(true)
+	await.Until(t, "the bank serves", func() bool { return b.metric("candor_bank_serving_replicas", "") == 1 })
+}

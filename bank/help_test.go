@@ -38,10 +38,16 @@ type bed struct {
 
 func start(t *testing.T) *bed { return startWith(t, func(*Config) {}) }
 
-func startWith(t *testing.T, tune func(*Config)) *bed {
+// begin starts a bank, and does not wait for it.
+func begin(t *testing.T, tune func(*Config)) *bed {
 	b := &bed{T: t, network: bus.NewMemory(), metrics: prometheus.NewRegistry(), now: 1000, tune: tune}
 	b.client = b.network.Connect("test")
 	b.bank = b.open("a", b.metrics)
+	return b
+}
+
+func startWith(t *testing.T, tune func(*Config)) *bed {
+	b := begin(t, tune)
 	await.Until(b, "the bank serves", func() bool { return b.metric("candor_bank_serving_replicas", "") == 1 })
 	return b
 }

@@ -165,6 +165,27 @@ func TestUncomparedClockLeadsNoState(t *testing.T) {
 	}
 }
 
+// TestANewStateWaitsForTheTime starts a new state on a host with a wrong clock. Its leader must wait until the host has
+// compared its clock. A state that has a time does not wait.
+func TestANewStateWaitsForTheTime(t *testing.T) {
+	b := newBench(3)
+	b.set[0] = hour
+	h := b.hosts[0]
+	s := NewSteady(h.Now, h.Known, func() messages.Duration { return b.mono })
+	b.pass(4*second, 0)
+	if s.Ready() {
+		t.Error("ready before the clock was compared")
+	}
+	b.pass(2 * second)
+	if off := s.Now().Sub(b.now()); !s.Ready() || off != 0 {
+		t.Errorf("compared: ready %v, off by %v", s.Ready(), off)
+	}
+	later := NewSteady(h.Now, func() bool { return false }, func() messages.Duration { return b.mono })
+	if later.Reached(b.now(), false, false); !later.Ready() {
+		t.Error("a state with a time is not ready")
+	}
+}
+
 // TestAClockIsSetBetweenTwoStarts sets a clock between two starts of a host. The host must treat this as if the clock
 // had been set while it ran, and the time of the state must say how far it leapt.
 func TestAClockIsSetBetweenTwoStarts(t *testing.T) {

@@ -13,7 +13,8 @@
 //     the log has times that are ahead of the clocks, time continues from there, a sixteenth more slowly, until the
 //     clocks have caught up. So the site never waits for the clocks. While the leader's host does not know the time,
 //     time also continues from the last committed time, and the commands say so. If time moves ahead in one step, a
-//     command says by how much, so that nobody pays for time that did not pass. If a leader did not know the time,
+//     command says by how much, so that nobody pays for time that did not pass. A new state has no time yet: its leader
+//     serves nobody until its host knows the time. If a leader did not know the time,
 //     the next leader may make that step.
 //
 // Both are pure, except for the clocks that they get as arguments, so simulations can use them too.

@@ -42,6 +42,15 @@ func NewSteady(clock func() messages.Time, known func() bool, mono func() messag
 	return &Steady{clock: clock, known: known, mono: mono}
 }
 
+// Ready reports whether commands can have a time: one was committed before, or the clock is known to be right. A leader
+// of a new state waits for this. Otherwise the state would begin with the time of its clock, which may be an hour
+// ahead, and a state never goes back.
+func (s *Steady) Ready() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reached != 0 || s.known()
+}
+
 // Now returns the time for a command that is proposed now. While the clock is not known to be right, the time
 // continues from the latest commit.
 func (s *Steady) Now() messages.Time {

@@ -55,6 +55,7 @@ func TestSeedsThatFailed(t *testing.T) {
 		9000003711: "a checker took the end of a drain for that of the next",
 		9400000043: "a charge was refused that was asked for again after a task had ended",
 		8000043969: "a checker held a leader to its duty that had been succeeded",
+		2002320:    "the first leader of a new bank began with its host's clock, which was ahead",
 		41371:      "a job was to pay for a task that had failed at once, after its node was found to be at fault",
 	} {
 		if o := Run(Default(), seed, Sound); o.Violation != nil {

@@ -207,18 +207,23 @@ func (r *replica) advance() {
 			delete(r.waiting, r.applied)
 			answered(result)
 		}
-		switch {
-		case r.shell != nil:
+		if r.shell != nil {
 			r.shell.applied()
-		case r.role == leading && r.applied == r.begun:
-			r.note(r.site.name, true, r.host.name, "leads", r.name, "in term", r.term)
-			r.shell = r.lead(r)
 		}
+		r.serve()
 	}
 	if r.applied-r.base >= 40 && r.synced >= r.applied && r.applied%comparedEvery == 0 {
 		r.image, r.baseAt = r.state.capture(), r.termAt(r.applied)
 		r.log = append([]entry(nil), r.log[r.applied-r.base:]...)
 		r.base = r.applied
+	}
+}
+
+// serve makes the shell of a leader that has applied its first entry and has a time for commands.
+func (r *replica) serve() {
+	if r.shell == nil && r.role == leading && r.applied >= r.begun && r.steady.Ready() {
+		r.note(r.site.name, true, r.host.name, "leads", r.name, "in term", r.term)
+		r.shell = r.lead(r)
 	}
 }
 

@@ -13,6 +13,7 @@ func (r *replica) tick() {
 		switch {
 		case r.role == leading:
 			r.replicate()
+			r.serve()
 		case r.now >= r.electAt:
 			r.campaign()
 		}

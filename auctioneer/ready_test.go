@@ -1,0 +1,33 @@
+package auctioneer
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/candor-grid/candor/messages/await"
+)
+
+// TestANewBookWaitsForTheTime starts an auctioneer without entries on a host that has not compared its clock. It must
+// not lead before the host knows the time: its book could never go back from a wrong one.
+func TestANewBookWaitsForTheTime(t *testing.T) {
+	var known atomic.Bool
+	looks := make(chan struct{}, 1)
+	f := startWith(t, func(c *Config) {
+		c.ClockKnown = func() bool {
+			select {
+			case looks <- struct{}{}:
+			default:
+			}
+			return known.Load()
+		}
+	})
+	leads := func() bool { return f.site.leadingDesk.Load() != nil }
+	for range 3 { // the replica has looked, and looks again
+		<-looks
+	}
+	if leads() {
+		t.Error("it leads without knowing the time")
+	}
+	known.Store(true)
+	await.Until(t, "it leads", leads)
+}
