@@ -385,6 +385,9 @@ func (a *Agent) stop(s state.Stop) {
 	if s.Kill {
 		grace = 0
 	}
+	if s.Last != "" {
+		r.process.Say(s.Last)
+	}
 	r.process.Stop(grace)
 }
 

@@ -181,6 +181,15 @@ func (t *fileTask) Stop(grace time.Duration) {
 	}
 }
 
+// Say implements [runner.Process].
+func (t *fileTask) Say(last string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.process != nil {
+		t.process.Say(last)
+	}
+}
+
 // Suspend implements [runner.Process]. Transfers continue while the task is suspended.
 func (t *fileTask) Suspend(suspended bool) {
 	t.mu.Lock()

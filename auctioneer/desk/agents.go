@@ -240,6 +240,7 @@ func Answer(b *book.Book, node messages.Name, x *agent.Exchange, grants []agent.
 	reply = agent.ExchangeReply{Seq: x.Seq, Grants: grants, Programs: market.Programs(b, node, grants)}
 	if current {
 		reply.Stop, reply.Suspended, reply.Version = stops(n.Stop), n.Halted(), n.Version
+		reply.Last = lastWords(b, n, reply.Stop)
 	}
 	return reply, nil
 }

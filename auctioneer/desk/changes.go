@@ -33,7 +33,7 @@ func (d *Desk) follow() (effects, notices bool) {
 		for _, i := range touched.Nodes {
 			opened = d.opens(i, b.Nodes()[i]) || opened
 			d.trading.slots.Set(i, b.Nodes()[i])
-			d.nodes.changed(i, b.Nodes()[i])
+			d.nodes.changed(b, i, b.Nodes()[i])
 			for _, m := range d.trading.markets {
 				m.Visit(b, i)
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/clearing"
@@ -451,6 +452,41 @@ func TestDrainedNodesAreEvicted(t *testing.T) {
 	}
 	if s.pass(2 * second); len(s.Node("n1").Stop) != 2 {
 		t.Errorf("%d of 2 tasks are to end", len(s.Node("n1").Stop))
+	}
+}
+
+// TestLastWords ends tasks in several ways, and checks the words that their node gets for the last lines of their output.
+func TestLastWords(t *testing.T) {
+	s := newSite(t, usual)
+	s.register("n1", 7)
+	spent := func(id messages.JobID) *book.Command {
+		return &book.Command{Decide: &book.Decide{Market: "main", Discard: []book.Discarding{{Job: id, Reason: mechanism.BudgetSpent, Message: "its slots have cost 10 credits"}}}}
+	}
+	for i, one := range []struct {
+		end  func(id messages.JobID, a messages.Attempt) *book.Command
+		want []string
+	}{
+		{func(id messages.JobID, _ messages.Attempt) *book.Command {
+			return &book.Command{Cancel: &book.Cancel{Job: id, By: "alice"}}
+		}, []string{"*** cancelled by alice, its owner"}},
+		{func(id messages.JobID, _ messages.Attempt) *book.Command { return spent(id) }, []string{"DUE TO BUDGET *** its slots have cost 10 credits"}},
+		{func(_ messages.JobID, a messages.Attempt) *book.Command {
+			return &book.Command{Decide: &book.Decide{Market: "main", Requeue: []messages.Attempt{a}}}
+		}, []string{"DUE TO PREEMPTION ***"}},
+		{func(messages.JobID, messages.Attempt) *book.Command {
+			return &book.Command{Drain: &book.Drain{Node: "n1", Until: s.now.Wall}}
+		}, nil},
+	} {
+		id, seq := s.submit(fmt.Sprint(i), 1), uint64(2*i+1)
+		a := s.claim("n1", 7, seq, id, 1)[0].Attempt
+		s.must(one.end(id, a))
+		s.step()
+		reply, err := Answer(s.Book, "n1", &agent.Exchange{Session: 7, Seq: seq}, []agent.Grant{})
+		if err != nil || !slices.Equal(reply.Stop, []messages.Attempt{a}) || !slices.Equal(reply.Last, one.want) {
+			t.Errorf("end %d: %v, told %v to end with %q, want %q", i, err, reply.Stop, reply.Last, one.want)
+		}
+		s.must(s.desk.Exchange("n1", &agent.Exchange{Session: 7, Seq: seq + 1, Finished: []agent.Finished{{Attempt: a, Outcome: agent.Stopped}}}))
+		s.step()
 	}
 }
 

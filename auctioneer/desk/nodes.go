@@ -6,8 +6,10 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // nodes sends nodes their directives. It takes back the claims of nodes that are silent, and ends the tasks on nodes
@@ -59,7 +61,7 @@ func (n *nodes) registered(node messages.Name, session uint64, at messages.Durat
 
 // changed sends a directive to a node that has changed in the book. A registration counts as hearing from the node,
 // even if the session was lost before.
-func (n *nodes) changed(i uint32, node *book.Node) {
+func (n *nodes) changed(b *book.Book, i uint32, node *book.Node) {
 	if !node.Up {
 		delete(n.sessions, node.Name)
 	} else if n.sessions[node.Name] != node.Session {
@@ -74,6 +76,7 @@ func (n *nodes) changed(i uint32, node *book.Node) {
 	}
 	n.told[i] = node.Version
 	d := agent.Directive{Term: n.Term, Stop: stops(node.Stop), Suspended: node.Halted(), Version: node.Version}
+	d.Last = lastWords(b, node, d.Stop)
 	if fresh {
 		d.Markets = n.markets.serving(node.Name, node.Slots)
 	}
@@ -169,4 +172,38 @@ func (n *nodes) end(node *book.Node) {
 // have ended.
 func stops(all []messages.Attempt) []messages.Attempt {
 	return slices.Clone(all[:min(len(all), market.MostStops)])
+}
+
+// lastWords returns what the last line of each attempt says about its end, in the words of Slurm; nil: nothing.
+func lastWords(b *book.Book, n *book.Node, stop []messages.Attempt) (all []string) {
+	for i, a := range stop {
+		j, claim := b.Job(a.Task.Job), n.Claims[a.Task]
+		if j == nil || claim.Attempt != a.Number {
+			continue
+		}
+		if words := wordsOf(j, claim.Why); words != "" {
+			if all == nil {
+				all = make([]string, len(stop))
+			}
+			all[i] = words
+		}
+	}
+	return all
+}
+
+// wordsOf returns the words for a task of a job whose claim was told to end for a reason.
+func wordsOf(j *book.Job, why job.EndReason) string {
+	switch {
+	case why == job.EndTaskCancelled:
+		return "*** the task was cancelled"
+	case why == job.EndRequeued:
+		return "DUE TO JOB REQUEUE ***"
+	case why == job.EndPreempted, j.Outcome == job.Discarded && j.Reason == job.EndPreempted.String():
+		return "DUE TO PREEMPTION ***"
+	case why == job.NoReason && j.Outcome == job.Cancelled && !j.Active():
+		return "*** " + j.Cause
+	case j.Outcome == job.Discarded && j.Reason == mechanism.BudgetSpent:
+		return "DUE TO BUDGET *** " + j.Cause
+	}
+	return ""
 }

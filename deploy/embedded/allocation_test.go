@@ -295,6 +295,12 @@ func TestAnAllocationEnds(t *testing.T) {
 		})
 		end(fields[len(fields)-1])
 		await.Until(t, "no rank is left", func() bool { return len(ranksNamed("candor-rank-"+name)) == 0 })
+		words := map[string]string{"cancel": " *** cancelled by alice, its owner\n", "limit": " DUE TO TIME LIMIT *** its time limit is 2s\n"}[name]
+		job := fields[len(fields)-1]
+		await.Until(t, "the last line", func() bool { return strings.Contains(s.read("slurm-"+job+".out"), words) })
+		if text := s.read("slurm-" + job + ".out"); strings.Count(text, "candor: error: *** JOB "+job+" ON n") != 1 {
+			t.Errorf("%s: %s", name, text)
+		}
 	}
 }
 

@@ -156,6 +156,9 @@ type ExchangeReply struct {
 	// Markets are the markets that the node serves now, if they have changed since it registered; nil: no change. A
 	// market without classes does not count.
 	Markets []NodeMarket `json:"markets,omitempty"`
+	// Last says for each attempt in Stop what the last line of its output says after the time, such as "DUE TO BUDGET
+	// *** …"; "": it gets no such line.
+	Last []string `json:"last,omitempty"`
 }
 
 // Grant is a claimed task.
@@ -252,6 +255,8 @@ type Directive struct {
 	// Warn lists running attempts to which the agent sends a signal, because the budgets of their jobs are about to end.
 	// The leader sends each list once.
 	Warn []Warning `json:"warn,omitempty"`
+	// As in [ExchangeReply].
+	Last []string `json:"last,omitempty"`
 }
 
 // Warning is a signal for a running attempt.

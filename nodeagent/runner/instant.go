@@ -32,6 +32,8 @@ type ended struct{}
 
 func (ended) Stop(time.Duration) {}
 
+func (ended) Say(string) {}
+
 func (ended) Suspend(bool) {}
 
 func wallClock() messages.Time { return messages.TimeOf(time.Now()) }

@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// The last line of a task that its time limit ends says so, as under Slurm. It goes to where the first process of the
+// The last line of a task that its time limit, its owner or its market ends says so, as under Slurm. It goes to where the first process of the
 // task writes its errors, because a script may have sent its output to a file. A write can hang, for example on a
 // file system that does not answer. So a process of its own writes the line: only that process opens the file, it is
 // in no cell and no room, and it has the rights of the task's user.
@@ -25,9 +25,9 @@ const (
 	lineWriters = 4
 )
 
-// endByLimit writes the last line of a task, and then ends the task. A task without output files has no such line. The
+// endWithLine writes the last line of a task, and then ends the task. A task without output files has no such line. The
 // caller holds t.mu.
-func (t *process) endByLimit(grace time.Duration) {
+func (t *process) endWithLine(grace time.Duration, words string) {
 	first, err := -1, error(unix.EBADF)
 	if t.stream == nil && !t.task.holds() && t.child.fd >= 0 {
 		first, err = unix.FcntlInt(uintptr(t.child.fd), unix.F_DUPFD_CLOEXEC, 0)
@@ -36,7 +36,7 @@ func (t *process) endByLimit(grace time.Duration) {
 		t.ask(grace)
 		return
 	}
-	as, line := t.program.as, []byte(t.limitLine())
+	as, line := t.program.as, []byte(t.lastLine(words))
 	go func() {
 		t.runner.writeLine(t.task.Program.Account, first, as, line)
 		t.mu.Lock()
@@ -47,14 +47,14 @@ func (t *process) endByLimit(grace time.Duration) {
 	}()
 }
 
-// limitLine returns the last line of the task. Programs search for Slurm's words in it.
-func (t *process) limitLine() string {
+// lastLine returns the last line of the task. Programs search for Slurm's words in it.
+func (t *process) lastLine(words string) string {
 	p, job := t.task.Program, t.task.Attempt.Task.Job.String()
 	if p.Tasks > 1 && !p.Allocation {
 		job += fmt.Sprintf("_%d", t.task.Array)
 	}
-	return fmt.Sprintf("candor: error: *** JOB %s ON %s CANCELLED AT %s DUE TO TIME LIMIT *** its time limit is %v\n",
-		job, t.runner.config.Node, t.runner.config.Clock().Std().Local().Format("2006-01-02T15:04:05"), p.TimeLimit)
+	return fmt.Sprintf("candor: error: *** JOB %s ON %s CANCELLED AT %s %s\n",
+		job, t.runner.config.Node, t.runner.config.Clock().Std().Local().Format("2006-01-02T15:04:05"), words)
 }
 
 // writeLine writes a line to the standard error of a task's first process. first is a descriptor of that process, which

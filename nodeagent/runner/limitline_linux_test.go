@@ -80,6 +80,38 @@ func TestLastLineOfATimeLimit(t *testing.T) {
 	}
 }
 
+// TestLastLineOfAStop ends tasks with words and without. Only a task that is not killed at once, and has words, says them.
+func TestLastLineOfAStop(t *testing.T) {
+	for _, one := range []struct {
+		last  string
+		grace time.Duration
+		want  string
+	}{
+		{"*** cancelled by ann, its owner", time.Minute, "ready\nLINE *** cancelled by ann, its owner\nbye\n"},
+		{"DUE TO BUDGET *** spent", time.Minute, "ready\nLINE DUE TO BUDGET *** spent\nbye\n"},
+		{"", time.Minute, "ready\nbye\n"},
+		{"DUE TO BUDGET *** spent", 0, "ready\n"},
+	} {
+		b := newBench(t, nil)
+		s := b.start(sh("trap 'echo bye >&2; exit' TERM; echo ready >&2; while :; do sleep 0.01; done"))
+		await.Until(t, "the task is ready", func() bool { return strings.Contains(b.read(s, true), "ready") })
+		if one.last != "" {
+			s.Say(one.last)
+		}
+		s.Stop(one.grace)
+		if f := s.wait(); f.Outcome != agent.Stopped {
+			t.Errorf("finished as %+v", f)
+		}
+		got := stopLine.ReplaceAllString(strings.Replace(b.read(s, true), "Terminated\n", "", 1), "LINE")
+		if got != one.want {
+			t.Errorf("%q with a grace of %v: wrote %q, want %q", one.last, one.grace, got, one.want)
+		}
+	}
+}
+
+// stopLine matches the beginning of the last line of a task that was ended.
+var stopLine = regexp.MustCompile(`candor: error: \*\*\* JOB 7 ON n1 CANCELLED AT \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d`)
+
 // otherUsers returns a bench whose accounts have users of their own, but no namespaces.
 func otherUsers(t *testing.T) *bench {
 	t.Helper()

@@ -46,11 +46,12 @@ type process struct {
 	asked     bool             // its processes got SIGTERM
 	grace     time.Duration    // the shortest grace that it was given
 	why       agent.Outcome
-	suspended bool // it must not run until it is resumed
-	braked    bool // it must not run while the runner measures who fills the disk
-	freezing  bool // a goroutine moves its processes into the frozen group
-	frozen    bool // its processes are in the frozen group, or on their way
-	halted    bool // signals stopped its processes
+	last      string // what its last line says when Stop ends it; "": it has none
+	suspended bool   // it must not run until it is resumed
+	braked    bool   // it must not run while the runner measures who fills the disk
+	freezing  bool   // a goroutine moves its processes into the frozen group
+	frozen    bool   // its processes are in the frozen group, or on their way
+	halted    bool   // signals stopped its processes
 	limit     limit
 	early     limit       // timer of the signal that comes before the time limit
 	kill      *time.Timer // timer that kills it at the end of the grace
@@ -379,6 +380,13 @@ func (t *process) finish() {
 // Stop ends the task: SIGTERM now, and SIGKILL after the grace.
 func (t *process) Stop(grace time.Duration) { t.end(agent.Stopped, grace) }
 
+// Say sets what the last line of the task says when Stop ends it.
+func (t *process) Say(last string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = last
+}
+
 // end ends the task for a reason. The first reason counts, and the earliest kill.
 func (t *process) end(why agent.Outcome, grace time.Duration) {
 	t.mu.Lock()
@@ -391,7 +399,9 @@ func (t *process) end(why agent.Outcome, grace time.Duration) {
 	t.grace = min(t.grace, grace)
 	switch { // in other states prepare or begun looks at ending
 	case first && why == agent.TimedOut && !t.over: // the limit runs only while the task has a process
-		t.endByLimit(grace)
+		t.endWithLine(grace, fmt.Sprintf("DUE TO TIME LIMIT *** its time limit is %v", t.task.Program.TimeLimit))
+	case first && t.last != "" && grace > 0 && t.child.pid != 0 && !t.over:
+		t.endWithLine(grace, t.last)
 	case t.child.pid != 0 && !t.over:
 		t.ask(grace)
 	case t.launch != nil && !t.over:

@@ -46,6 +46,8 @@ type Process interface {
 	// without a grace. Stop returns at once. It may be called again; the earliest kill counts. Stopping an ended task
 	// does nothing.
 	Stop(grace time.Duration)
+	// Say sets what the last line of the task's output says after the time, if Stop then ends the task.
+	Say(last string)
 	// Suspend suspends or resumes the task. The time limit of a suspended task does not run. A task
 	// that is being stopped is not suspended.
 	Suspend(yes bool)

@@ -48,5 +48,6 @@ type Start struct {
 // Stop is a task to end.
 type Stop struct {
 	Attempt messages.Attempt
-	Kill    bool // kill at once, without grace
+	Kill    bool   // kill at once, without grace
+	Last    string // what the last line of its output says; see [agent.ExchangeReply]
 }

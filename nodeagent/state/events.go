@@ -27,7 +27,7 @@ func (s *State) Registered(now messages.Time, id uint64, r *agent.RegisterReply)
 	// The leader may still count an attempt as claimed that it wants to end. It waits for the report of the attempt's
 	// end, so report ends again that were reported before.
 	for _, a := range r.Stop {
-		s.tasks.stop(a, true)
+		s.tasks.stop(a, true, "")
 	}
 	s.markets.set(now, r.Markets)
 }
@@ -52,9 +52,7 @@ func (s *State) Answered(now messages.Time, id uint64, r *agent.ExchangeReply) {
 	s.serve(now, r.Markets)
 	s.grant(now, r)
 	s.markets.dryUp(asked, r)
-	for _, a := range r.Stop {
-		s.tasks.stop(a, false)
-	}
+	s.tasks.stopThese(r.Stop, r.Last)
 }
 
 // grant starts the granted tasks. If the answer had no room for a task's program, or if the agent is closing, the
@@ -137,9 +135,7 @@ func (s *State) Directive(now messages.Time, d *agent.Directive) {
 	}
 	s.session.term = d.Term
 	s.tasks.obey(d.Version, d.Suspended)
-	for _, a := range d.Stop {
-		s.tasks.stop(a, false)
-	}
+	s.tasks.stopThese(d.Stop, d.Last)
 	s.serve(now, d.Markets)
 }
 

@@ -154,12 +154,23 @@ func (k *tasks) turn(a messages.Attempt, t *task) {
 // stopAll ends every task.
 func (k *tasks) stopAll(kill bool) {
 	for _, a := range k.list() {
-		k.stop(a, kill)
+		k.stop(a, kill, "")
+	}
+}
+
+// stopThese ends tasks, with the last words of each.
+func (k *tasks) stopThese(all []messages.Attempt, last []string) {
+	for i, a := range all {
+		words := ""
+		if i < len(last) {
+			words = last[i]
+		}
+		k.stop(a, false, words)
 	}
 }
 
 // stop ends a task. A second call has no effect, unless the task must now be killed.
-func (k *tasks) stop(a messages.Attempt, kill bool) {
+func (k *tasks) stop(a messages.Attempt, kill bool, last string) {
 	t := k.hand[a]
 	if t == nil || t.ended || t.killed || t.stopped && !kill {
 		return
@@ -173,7 +184,7 @@ func (k *tasks) stop(a messages.Attempt, kill bool) {
 		k.ended(agent.Finished{Attempt: a, Outcome: agent.Stopped, Detail: "stopped before it started"})
 		return
 	}
-	k.out.Stop = append(k.out.Stop, Stop{Attempt: a, Kill: kill})
+	k.out.Stop = append(k.out.Stop, Stop{Attempt: a, Kill: kill, Last: last})
 }
 
 // ended records and reports the end of a task.

@@ -425,6 +425,14 @@ func (t *remote) Stop(grace time.Duration) {
 	k.send(&frame{Kind: stop, Attempt: t.attempt, Time: messages.Duration(grace)})
 }
 
+// Say sets the words of the task's last line.
+func (t *remote) Say(last string) {
+	k := t.client
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.send(&frame{Kind: say, Attempt: t.attempt, Name: last})
+}
+
 // Suspend suspends or resumes the task.
 func (t *remote) Suspend(suspended bool) {
 	k := t.client

@@ -277,6 +277,8 @@ func (s *server) obey(f *frame) {
 	case f.Kind == suspend:
 		t.suspended = f.Suspended
 		t.now().Suspend(f.Suspended)
+	case f.Kind == say:
+		t.now().Say(f.Name)
 	case f.Kind == stop:
 		t.now().Stop(f.Time.Std())
 	}
@@ -353,6 +355,8 @@ type early struct {
 }
 
 func (e *early) Suspend(suspended bool) { e.suspended = suspended }
+
+func (*early) Say(string) {} // nobody waits for the output of a task that has only begun
 
 func (e *early) Stop(grace time.Duration) {
 	if e.stopped {

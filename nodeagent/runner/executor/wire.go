@@ -37,6 +37,7 @@ const (
 	follow                // Attempt, Array, Position, Number: start it when a task of its class has ended
 	withdraw              // Attempt: do not start it any more
 	withdrawn             // Attempt: it was not started, and will not be
+	say                   // Attempt, Name: the words of its last line, for a stop that follows
 )
 
 // frame is one message. Its kind decides which fields are used.

@@ -117,5 +117,8 @@ type held struct{ end func() }
 // Stop ends the task.
 func (h *held) Stop(time.Duration) { h.end() }
 
+// Say does nothing, because the task has no output.
+func (*held) Say(string) {}
+
 // Suspend does nothing, because the task uses no processor.
 func (*held) Suspend(bool) {}
