@@ -4,6 +4,9 @@ package deploy_test
 import (
 	"encoding/json"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"io/fs"
 	"maps"
@@ -274,6 +277,70 @@ func TestVocabulariesAreSmall(t *testing.T) {
 		}
 		allowed[path] = true
 	}
+}
+
+// runnerRooms are the packages below nodeagent/runner, each with the other packages below nodeagent that it may import,
+// and with the largest number of exported names that it may have: of its package, and of methods and fields.
+var runnerRooms = map[string]struct {
+	uses []string
+	most int
+}{
+	"machine": {[]string{"runner/cell"}, 25},
+}
+
+// TestRunnerRooms checks that each room of package runner imports only the packages that it may, so that no room knows
+// the whole runner, and that what it exports stays small.
+func TestRunnerRooms(t *testing.T) {
+	for room, bound := range runnerRooms {
+		for _, p := range list(t, "./nodeagent/runner/"+room) {
+			for _, to := range p.Imports {
+				if name, ours := strings.CutPrefix(to, module+"nodeagent/"); ours && !slices.Contains(bound.uses, name) {
+					t.Errorf("%s imports %s", p.ImportPath, to)
+				}
+			}
+			if names := exportedNames(t, p); len(names) > bound.most {
+				t.Errorf("%s exports %d names, more than %d: %q", p.ImportPath, len(names), bound.most, names)
+			}
+		}
+	}
+}
+
+// exportedNames returns the exported names of a package, and of the methods and fields of its types.
+func exportedNames(t *testing.T, p listed) (names []string) {
+	t.Helper()
+	for _, file := range p.GoFiles {
+		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, file), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			var found []*ast.Ident
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				found = []*ast.Ident{n.Name}
+			case *ast.TypeSpec:
+				found = []*ast.Ident{n.Name}
+			case *ast.ValueSpec:
+				found = n.Names
+			case *ast.StructType:
+				for _, f := range n.Fields.List {
+					found = append(found, f.Names...)
+				}
+			case *ast.InterfaceType:
+				for _, f := range n.Methods.List {
+					found = append(found, f.Names...)
+				}
+			}
+			for _, id := range found {
+				if id.IsExported() {
+					names = append(names, id.Name)
+				}
+			}
+			_, body := n.(*ast.BlockStmt)
+			return !body
+		})
+	}
+	return names
 }
 
 // TestBinaryWithoutLaboratory checks that the operators' binary and the client link nothing of the lab, no library

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/machine"
 )
 
 // gpus records which GPUs of this process's nodes do not work. If this changes on a node, the node gets no new tasks. When
@@ -150,17 +150,17 @@ func (n *nodes) restart(name messages.Name) error {
 
 // working returns a node and its machine without the broken GPUs. works is false if the node would have nothing to sell;
 // then node and machine are unchanged, and the node must take no tasks.
-func (n *nodes) working(i int) (node Node, m runner.Machine, works bool) {
+func (n *nodes) working(i int) (node Node, m machine.Machine, works bool) {
 	return n.without(i, n.gpus.starts(n.here[i].Name))
 }
 
-func (n *nodes) without(i int, broken []int) (node Node, m runner.Machine, works bool) {
+func (n *nodes) without(i int, broken []int) (node Node, m machine.Machine, works bool) {
 	node, m = n.here[i], n.machines[n.here[i].Name]
 	if len(broken) == 0 {
 		return node, m, true
 	}
 	left := m
-	left.GPUs = slices.DeleteFunc(slices.Clone(m.GPUs), func(g runner.GPU) bool { return slices.Contains(broken, g.Index) })
+	left.GPUs = slices.DeleteFunc(slices.Clone(m.GPUs), func(g machine.GPU) bool { return slices.Contains(broken, g.Index) })
 	r := *node.Resources
 	r.GPUs = len(left.GPUs)
 	if r.GPUs == 0 {

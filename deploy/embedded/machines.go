@@ -7,13 +7,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/market"
-	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/machine"
 )
 
 // SellMachine makes the site sell the machine in its first market, on a single node. A slot of the class cpu is one
 // processor with its part of the memory. If the machine has GPUs, a slot of the class gpu is one GPU with its part of
 // the processors and the memory.
-func (c *Config) SellMachine(m runner.Machine) {
+func (c *Config) SellMachine(m machine.Machine) {
 	part := func(n int) int64 { return m.Memory / int64(n) >> 20 << 20 } // rounded down to whole MiB
 	c.Markets, c.Nodes = c.Markets[:1:1], []Node{{Name: "node1"}}
 	sold := &c.Markets[0]
@@ -27,9 +27,9 @@ func (c *Config) SellMachine(m runner.Machine) {
 // divide gives each node of this process its part of the machine, in order. It fills in resources and slots that a
 // node does not give. A node with slots but without resources gets no part. A node with neither gets everything that
 // is left. discover returns the resources of the machine.
-func divide(nodes []Node, markets []market.Market, discover func() (runner.Machine, error)) (full []Node, machines map[messages.Name]runner.Machine, err error) {
-	full, machines = slices.Clone(nodes), map[messages.Name]runner.Machine{}
-	var left runner.Machine
+func divide(nodes []Node, markets []market.Market, discover func() (machine.Machine, error)) (full []Node, machines map[messages.Name]machine.Machine, err error) {
+	full, machines = slices.Clone(nodes), map[messages.Name]machine.Machine{}
+	var left machine.Machine
 	asked := false
 	for i := range full {
 		n := &full[i]
@@ -42,10 +42,10 @@ func divide(nodes []Node, markets []market.Market, discover func() (runner.Machi
 			}
 			asked = true
 		}
-		var m runner.Machine
+		var m machine.Machine
 		switch {
 		case n.Resources == nil:
-			m, left = left, runner.Machine{}
+			m, left = left, machine.Machine{}
 			n.Resources = resourcesOf(&m)
 		case n.Declared:
 			m = declared(n.Resources)
@@ -66,16 +66,16 @@ func divide(nodes []Node, markets []market.Market, discover func() (runner.Machi
 }
 
 // declared returns a machine with the resources that a node declares.
-func declared(r *jobmsg.Resources) runner.Machine {
-	m := runner.Machine{Memory: r.Memory}
+func declared(r *jobmsg.Resources) machine.Machine {
+	m := machine.Machine{Memory: r.Memory}
 	for k := range r.GPUs {
-		m.GPUs = append(m.GPUs, runner.GPU{Index: k, Type: r.GPUType})
+		m.GPUs = append(m.GPUs, machine.GPU{Index: k, Type: r.GPUType})
 	}
 	return m
 }
 
 // resourcesOf returns the resources of a machine. It leaves out the type of the GPUs if they differ.
-func resourcesOf(m *runner.Machine) *jobmsg.Resources {
+func resourcesOf(m *machine.Machine) *jobmsg.Resources {
 	r := &jobmsg.Resources{CPUs: len(m.CPUs), Memory: m.Memory, GPUs: len(m.GPUs)}
 	for i := range m.GPUs {
 		if r.GPUType = m.GPUs[i].Type; r.GPUType != m.GPUs[0].Type {
@@ -122,7 +122,7 @@ func (n *Node) sold(markets []market.Market, holds func(unit jobmsg.Resources) i
 }
 
 // cut takes the resources of a node from what is left of the machine.
-func cut(left *runner.Machine, n *Node) (m runner.Machine, err error) {
+func cut(left *machine.Machine, n *Node) (m machine.Machine, err error) {
 	r := n.Resources
 	more := func(what string, wanted, there any) error {
 		return messages.Errorf(messages.Invalid, "node %s: resources.%s: %v, and this machine has %v left for the node: say less, or \"declared: true\" to stand for a larger machine", n.Name, what, wanted, there)
@@ -136,7 +136,7 @@ func cut(left *runner.Machine, n *Node) (m runner.Machine, err error) {
 	m.CPUs, left.CPUs = left.CPUs[:r.CPUs], left.CPUs[r.CPUs:]
 	m.Memory = r.Memory
 	left.Memory -= r.Memory
-	var others []runner.GPU
+	var others []machine.GPU
 	for _, g := range left.GPUs {
 		if len(m.GPUs) < r.GPUs && (r.GPUType == "" || g.Type == r.GPUType) {
 			m.GPUs = append(m.GPUs, g)

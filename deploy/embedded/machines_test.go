@@ -8,14 +8,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/market"
-	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/machine"
 )
 
 // TestNodesDivideTheMachine divides a machine between nodes. Each must have its own processors and GPUs. More than
 // the machine has must be refused, except for declared nodes. A node that names no resources gets none.
 func TestNodesDivideTheMachine(t *testing.T) {
-	discover := func() (runner.Machine, error) {
-		return runner.Machine{CPUs: []int{0, 2, 1, 3}, Memory: 8 << 30, GPUs: []runner.GPU{{Index: 0, Type: "v100"}, {Index: 1, Type: "a100"}}}, nil
+	discover := func() (machine.Machine, error) {
+		return machine.Machine{CPUs: []int{0, 2, 1, 3}, Memory: 8 << 30, GPUs: []machine.GPU{{Index: 0, Type: "v100"}, {Index: 1, Type: "a100"}}}, nil
 	}
 	slots, unit := Slots{{Class: "cpu", Slots: 1}}, jobmsg.Resources{CPUs: 2, Memory: 1 << 30}
 	markets := []market.Market{{Classes: []messages.Name{"cpu"}, Units: []jobmsg.ClassUnit{{Class: "cpu", Unit: unit}}}}
@@ -30,7 +30,7 @@ func TestNodesDivideTheMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := func(name messages.Name) runner.Machine { return machines[name] }
+	of := func(name messages.Name) machine.Machine { return machines[name] }
 	if m := of("a"); !slices.Equal(m.CPUs, []int{0, 2}) || m.Memory != 4<<30 || len(m.GPUs) != 1 || m.GPUs[0].Index != 1 {
 		t.Errorf("a has %+v", m)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/nodeagent"
 	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/machine"
 )
 
 // startAtOnce is the largest number of agents that are started or stopped at the same time.
@@ -23,7 +24,7 @@ const startAtOnce = 16
 type nodes struct {
 	site     *share
 	here     []Node
-	machines map[messages.Name]runner.Machine
+	machines map[messages.Name]machine.Machine
 
 	mu      sync.Mutex
 	running map[messages.Name]*agent
@@ -50,7 +51,7 @@ func newNodes(s *share) (*nodes, error) {
 		n.here = slices.DeleteFunc(slices.Clone(n.here), func(node Node) bool { return node.Name != only.Node })
 	}
 	var err error
-	n.here, n.machines, err = divide(n.here, s.config.Markets, func() (runner.Machine, error) { return runner.Discover(s.config.Devices.Program) })
+	n.here, n.machines, err = divide(n.here, s.config.Markets, func() (machine.Machine, error) { return machine.Discover(s.config.Devices.Program) })
 	return n, err
 }
 
@@ -106,7 +107,7 @@ func (n *nodes) start1(name messages.Name) error {
 	return nil
 }
 
-func (n *nodes) startAgent(node Node, machine runner.Machine) (*agent, error) {
+func (n *nodes) startAgent(node Node, machine machine.Machine) (*agent, error) {
 	s := n.site
 	var run runner.Runner
 	if s.options.Runner != nil {

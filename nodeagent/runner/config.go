@@ -9,6 +9,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/proxy"
 	"github.com/candor-grid/candor/nodeagent/runner/access"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
+	"github.com/candor-grid/candor/nodeagent/runner/machine"
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
@@ -83,7 +84,7 @@ type Config struct {
 	// parent ended belongs to one of its tasks.
 	Alone bool
 	// Machine is the part of the machine that tasks with sizes divide.
-	Machine Machine
+	Machine machine.Machine
 	// Proxy makes the tokens with which tasks send requests to their site (package proxy); nil:
 	// they cannot.
 	Proxy proxy.Key

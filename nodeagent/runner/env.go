@@ -13,6 +13,7 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/lease"
 	"github.com/candor-grid/candor/nodeagent/proxy"
+	"github.com/candor-grid/candor/nodeagent/runner/machine"
 )
 
 // loginPath is the search path for programs after a login.
@@ -78,7 +79,7 @@ func (e *environment) setShape(p *agent.Program, all int64) {
 	}
 	e.list = slices.DeleteFunc(e.list, func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return slices.Contains(gpuVariables, name)
+		return slices.Contains(machine.GPUVariables, name)
 	})
 	clear(e.at)
 	for i, v := range e.list {

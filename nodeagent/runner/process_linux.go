@@ -16,6 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
+	"github.com/candor-grid/candor/nodeagent/runner/machine"
 )
 
 // process is one task, from its start to its end.
@@ -24,11 +25,11 @@ type process struct {
 	task   Task
 	done   func(agent.Finished)
 	job    *job
-	cell   *cell.Cell    // nil until it has one
-	has    *portion      // its part of the machine; nil: any free part
-	room   *room         // nil: it runs in the namespaces of this process
-	opened chan struct{} // closed when the output files exist
-	ended  chan struct{} // closed when it is removed from the runner
+	cell   *cell.Cell       // nil until it has one
+	has    *machine.Portion // its part of the machine; nil: any free part
+	room   *room            // nil: it runs in the namespaces of this process
+	opened chan struct{}    // closed when the output files exist
+	ended  chan struct{}    // closed when it is removed from the runner
 	// finished is the report of its end. Only the goroutine that works on the task at the moment may use it.
 	finished agent.Finished
 
@@ -103,7 +104,7 @@ func (t *process) prepare(p *program) (why string) {
 			return "input " + messages.Detail(err)
 		}
 	}
-	if t.has, err = t.runner.stock.take(t.task.Program); err != nil {
+	if t.has, err = t.runner.stock.Take(t.task.Program); err != nil {
 		return messages.Detail(err)
 	}
 	var roomless error
@@ -168,7 +169,7 @@ func (t *process) leave() {
 	if t.cell != nil {
 		t.runner.cells.Leave(t.cell)
 	}
-	t.runner.stock.give(t.has)
+	t.runner.stock.Give(t.has)
 	if t.room != nil { // do this before leaving the room: the account's cells end with it
 		t.runner.rooms.leave(t.room)
 	}
@@ -285,7 +286,7 @@ func (t *process) fork(p *program, dir string, files []uintptr) (child, error) {
 
 // hold limits a launch to the processors of the task and to the system calls that its site allows.
 func (t *process) hold(l *launch) {
-	l.affinity = t.has.affinity()
+	l.affinity = t.has.Affinity()
 	l.noClone3 = t.runner.config.Namespaces && t.runner.forge.may.clones && !t.cell.Threaded()
 }
 
@@ -293,7 +294,7 @@ func (t *process) hold(l *launch) {
 func (t *process) env(p *program, dir string) []string {
 	env := taskEnv(p.env, p.homeless, &t.task, t.lane.base+aliveEnding, dir)
 	env = proxyEnv(env, t.runner.config.Proxy, &t.task)
-	return append(env, t.has.variables(t.runner.cells.Holds(cell.Devices))...)
+	return append(env, t.has.Variables(t.runner.cells.Holds(cell.Devices))...)
 }
 
 // limits returns the limits of the node, replaced by those of the stage where it sets its own.
@@ -315,7 +316,7 @@ func (t *process) limits() cell.Limits {
 		l.Memory = most
 	}
 	if t.has != nil {
-		l.Set, l.Devices = set(t.has.cpus), c.Machine.devices(t.has)
+		l.Set, l.Devices = c.Machine.Bounds(t.has)
 	}
 	return l
 }

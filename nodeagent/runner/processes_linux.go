@@ -20,6 +20,7 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner/access"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
+	"github.com/candor-grid/candor/nodeagent/runner/machine"
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
@@ -43,7 +44,7 @@ type Processes struct {
 	// freeze is [cell.Cell.Freeze], or a test's replacement.
 	freeze func(c *cell.Cell, frozen bool) (bool, error)
 
-	stock *stock // which tasks have which parts of the machine
+	stock *machine.Stock // which tasks have which parts of the machine
 
 	lines sync.Map // by account: a channel of the lines that are being written for it
 
@@ -88,7 +89,7 @@ func NewProcesses(c Config) (*Processes, error) {
 	if err := keepInherited(); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "runner: %v", err)
 	}
-	p := &Processes{config: c, running: map[messages.Attempt]*process{}, keepEnded: keepEnded, stock: newStock(c.Machine)}
+	p := &Processes{config: c, running: map[messages.Attempt]*process{}, keepEnded: keepEnded, stock: machine.NewStock(c.Machine)}
 	var err error
 	if among, is := users.Parse(c.User); is {
 		p.config.numbers = users.Open(c.Users, among)
@@ -118,7 +119,7 @@ func NewProcesses(c Config) (*Processes, error) {
 	}
 	p.cells, p.freeze = new(cell.Cells), (*cell.Cell).Freeze
 	if !p.config.NoCells {
-		p.cells = cell.Open(cellsName(&p.config), p.config.Machine.controllers()...)
+		p.cells = cell.Open(cellsName(&p.config), p.config.Machine.Controllers()...)
 	}
 	p.loose = !slices.Contains(p.cells.Abilities(), agent.AbilityFreeze)
 	p.store.shares = p.config.perAccount() && !p.loose

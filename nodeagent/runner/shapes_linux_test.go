@@ -11,11 +11,12 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
+	"github.com/candor-grid/candor/nodeagent/runner/machine"
 )
 
 // twoGPUs gives the node two GPUs. Their device files exist on every machine.
 func twoGPUs(c *runner.Config) {
-	c.Machine.GPUs = []runner.GPU{{Index: 0, ID: "GPU-a", Type: "a100", Files: []string{"/dev/zero"}}, {Index: 1, ID: "GPU-b", Type: "a100", Files: []string{"/dev/full"}}}
+	c.Machine.GPUs = []machine.GPU{{Index: 0, ID: "GPU-a", Type: "a100", Files: []string{"/dev/zero"}}, {Index: 1, ID: "GPU-b", Type: "a100", Files: []string{"/dev/full"}}}
 }
 
 func shaped(script string, shape job.Resources) agent.Program {
@@ -96,7 +97,7 @@ func TestTasksOpenTheirOwnGPUs(t *testing.T) {
 func TestTasksSeeTheirShape(t *testing.T) {
 	var all []int
 	b := newBench(t, func(c *runner.Config) {
-		c.Machine.CPUs = runner.Processors()
+		c.Machine.CPUs = machine.Processors()
 		all = c.Machine.CPUs
 		c.Machine.Memory = 3 << 30
 	})

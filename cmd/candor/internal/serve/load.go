@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/yamlfile"
-	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/machine"
 )
 
 // settings are the settings of a site from the environment and the command line; the zero value
@@ -125,7 +125,7 @@ func (s *settings) changed() func() (*embedded.Config, error) {
 func (s *settings) read() (c embedded.Config, d *document, err error) {
 	if s.file == "" {
 		c, d = defaults(), &document{yamlfile.Reader{File: &yamlfile.File{}}}
-		if m, err := runner.Discover(""); err == nil && len(m.GPUs) > 0 && s.nodes <= 1 { // several nodes would each sell the same GPUs
+		if m, err := machine.Discover(""); err == nil && len(m.GPUs) > 0 && s.nodes <= 1 { // several nodes would each sell the same GPUs
 			c.SellMachine(m)
 		}
 	} else {
@@ -146,7 +146,7 @@ func (s *settings) read() (c embedded.Config, d *document, err error) {
 func defaults() embedded.Config {
 	c := embedded.Default()
 	c.State = defaultState()
-	c.SellMachine(runner.Machine{CPUs: runner.Processors(), Memory: runner.Memory()})
+	c.SellMachine(machine.Machine{CPUs: machine.Processors(), Memory: machine.Memory()})
 	return c
 }
 
@@ -202,7 +202,7 @@ func (s *settings) override(c *embedded.Config) {
 	if s.nodes != 0 && len(c.Nodes) > 0 {
 		first := c.Nodes[0]
 		if s.nodes > 1 && first.Resources == nil && len(first.Slots) == 0 { // each of the nodes gets the resources of this machine
-			first.Resources, first.Declared = &job.Resources{CPUs: len(runner.Processors()), Memory: runner.Memory()}, true
+			first.Resources, first.Declared = &job.Resources{CPUs: len(machine.Processors()), Memory: machine.Memory()}, true
 		}
 		c.Nodes = first.Times(s.nodes)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/job"
-	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/machine"
 )
 
 // run runs one command and returns its output.
@@ -121,7 +121,7 @@ func TestASiteWithoutAFileSellsTheGPUsThatItFinds(t *testing.T) {
 	}
 	plain := sold(settings{})
 	write("nvidia-smi", "#!/bin/sh\necho '0, GPU-a, NVIDIA L4, 23034 MiB'; echo '1, GPU-b, NVIDIA L4, 23034 MiB'\n")
-	half := job.Resources{GPUs: 1, CPUs: max(len(runner.Processors())/2, 1), Memory: runner.Memory() / 2 >> 20 << 20}
+	half := job.Resources{GPUs: 1, CPUs: max(len(machine.Processors())/2, 1), Memory: machine.Memory() / 2 >> 20 << 20}
 	if want := append(slices.Clone(plain), job.ClassUnit{Class: "gpu", Unit: half}); len(plain) != 1 || !slices.Equal(sold(settings{}), want) {
 		t.Errorf("sold are %+v, want %+v", sold(settings{}), want)
 	}

@@ -1,4 +1,4 @@
-package runner
+package machine
 
 import (
 	"math/rand/v2"
@@ -18,11 +18,11 @@ func TestStockGivesNothingTwice(t *testing.T) {
 		m.GPUs = append(m.GPUs, GPU{Index: i, Type: []messages.Name{"a100", "v100"}[i/2]})
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	s, running := newStock(m), []*portion{}
+	s, running := NewStock(m), []*Portion{}
 	for range 20_000 {
 		if len(running) > 0 && random.IntN(2) == 0 {
 			i := random.IntN(len(running))
-			s.give(running[i])
+			s.Give(running[i])
 			running = slices.Delete(running, i, i+1)
 			continue
 		}
@@ -31,7 +31,7 @@ func TestStockGivesNothingTwice(t *testing.T) {
 			cpus, gpus = cpus+len(p.cpus), gpus+len(p.gpus)
 		}
 		want := jobmsg.Resources{CPUs: 1 + random.IntN(4), GPUs: random.IntN(3)}
-		p, err := s.take(&agent.Program{Shape: &want})
+		p, err := s.Take(&agent.Program{Shape: &want})
 		if (err == nil) != (gpus+want.GPUs <= len(m.GPUs)) {
 			t.Fatalf("%d of %d GPUs are taken, and %d more: %v", gpus, len(m.GPUs), want.GPUs, err)
 		}
@@ -62,7 +62,7 @@ func TestStockGivesNothingTwice(t *testing.T) {
 		}
 	}
 	for _, p := range running {
-		s.give(p)
+		s.Give(p)
 	}
 	if slices.Max(s.loads) != 0 || slices.Contains(s.taken, true) {
 		t.Errorf("not all is back: %v, %v", s.loads, s.taken)
@@ -72,16 +72,16 @@ func TestStockGivesNothingTwice(t *testing.T) {
 // TestStockKeepsNeighbours checks that a task gets neighbouring processors, from the smallest gap that is large
 // enough.
 func TestStockKeepsNeighbours(t *testing.T) {
-	s := newStock(Machine{CPUs: []int{0, 1, 2, 3, 4, 5, 6, 7}})
-	take := func(n int) *portion {
-		p, err := s.take(&agent.Program{Shape: &jobmsg.Resources{CPUs: n}})
+	s := NewStock(Machine{CPUs: []int{0, 1, 2, 3, 4, 5, 6, 7}})
+	take := func(n int) *Portion {
+		p, err := s.Take(&agent.Program{Shape: &jobmsg.Resources{CPUs: n}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return p
 	}
 	first, second, third := take(3), take(1), take(3)
-	s.give(first)
+	s.Give(first)
 	if got := set(take(1).cpus); got != "7" {
 		t.Errorf("one processor is %s, and breaks a larger gap than 7", got)
 	}
@@ -96,11 +96,11 @@ func TestStockKeepsNeighbours(t *testing.T) {
 			t.Errorf("%v is written as %q", cpus, got)
 		}
 	}
-	if p, err := s.take(&agent.Program{}); p != nil || err != nil {
+	if p, err := s.Take(&agent.Program{}); p != nil || err != nil {
 		t.Errorf("a task without a shape has %v, %v", p, err)
 	}
-	whole := newStock(Machine{CPUs: []int{0, 1}, GPUs: []GPU{{Index: 0}, {Index: 1}}})
-	if p, err := whole.take(&agent.Program{Exclusive: true, Shape: &jobmsg.Resources{CPUs: 1}}); err != nil || len(p.cpus) != 2 || len(p.gpus) != 2 {
+	whole := NewStock(Machine{CPUs: []int{0, 1}, GPUs: []GPU{{Index: 0}, {Index: 1}}})
+	if p, err := whole.Take(&agent.Program{Exclusive: true, Shape: &jobmsg.Resources{CPUs: 1}}); err != nil || len(p.cpus) != 2 || len(p.gpus) != 2 {
 		t.Errorf("a whole node is %v, %v", p, err)
 	}
 }

@@ -1,4 +1,4 @@
-package runner
+package machine
 
 import (
 	"cmp"
@@ -32,14 +32,14 @@ type GPU struct {
 	Memory int64    `json:"memory,omitempty"` // bytes
 }
 
-// portion is a task's part of the machine.
-type portion struct {
+// Portion is a task's part of the machine.
+type Portion struct {
 	cpus []int // sorted; none: all processors
 	gpus []GPU
 }
 
-// stock is the machine, and which parts of it tasks have. It is safe for concurrent use.
-type stock struct {
+// Stock is the machine, and which parts of it tasks have. It is safe for concurrent use.
+type Stock struct {
 	machine Machine
 
 	mu    sync.Mutex
@@ -47,19 +47,19 @@ type stock struct {
 	taken []bool // the GPUs that tasks have, suspended tasks too
 }
 
-func newStock(m Machine) *stock {
-	return &stock{machine: m, loads: make([]int, len(m.CPUs)), taken: make([]bool, len(m.GPUs))}
+func NewStock(m Machine) *Stock {
+	return &Stock{machine: m, loads: make([]int, len(m.CPUs)), taken: make([]bool, len(m.GPUs))}
 }
 
-// take gives a task the resources that its program asks for. Only one task gets a GPU. Two tasks get the same
+// Take gives a task the resources that its program asks for. Only one task gets a GPU. Two tasks get the same
 // processor only if none is free, such as when one takes the place of a suspended task.
-func (s *stock) take(p *agent.Program) (*portion, error) {
+func (s *Stock) Take(p *agent.Program) (*Portion, error) {
 	if p.Shape == nil {
 		return nil, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	got, cpus, gpus := new(portion), p.Shape.CPUs, p.Shape.GPUs
+	got, cpus, gpus := new(Portion), p.Shape.CPUs, p.Shape.GPUs
 	if p.Exclusive {
 		cpus, gpus = len(s.loads), len(s.taken)
 	}
@@ -86,7 +86,7 @@ func (s *stock) take(p *agent.Program) (*portion, error) {
 
 // nearest returns the positions of n processors: free neighbours if possible, otherwise the least used ones. It
 // returns none if the node has fewer than n.
-func (s *stock) nearest(n int) []int {
+func (s *Stock) nearest(n int) []int {
 	if n <= 0 || n > len(s.loads) {
 		return nil
 	}
@@ -112,8 +112,8 @@ func (s *stock) nearest(n int) []int {
 	return positions[:n]
 }
 
-// give returns a task's part of the machine to the stock; nil: nothing.
-func (s *stock) give(back *portion) {
+// Give returns a task's part of the machine to the stock; nil: nothing.
+func (s *Stock) Give(back *Portion) {
 	if back == nil {
 		return
 	}
@@ -127,12 +127,12 @@ func (s *stock) give(back *portion) {
 	}
 }
 
-// gpuVariables tell a task its GPUs. A task with sizes gets these variables from nowhere else.
-var gpuVariables = []string{"CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HIP_VISIBLE_DEVICES"}
+// GPUVariables tell a task its GPUs. A task with sizes gets these variables from nowhere else.
+var GPUVariables = []string{"CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HIP_VISIBLE_DEVICES"}
 
-// variables returns the variables that name the GPUs of a task. held says that the task can open only these, so that
+// Variables returns the variables that name the GPUs of a task. held says that the task can open only these, so that
 // they are numbered from 0.
-func (p *portion) variables(held bool) []string {
+func (p *Portion) Variables(held bool) []string {
 	if p == nil {
 		return nil
 	}

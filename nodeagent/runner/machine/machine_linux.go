@@ -1,4 +1,4 @@
-package runner
+package machine
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// controllers returns the controllers that are needed to divide the machine.
-func (m *Machine) controllers() (list []string) {
+// Controllers returns the controllers that are needed to divide the machine.
+func (m *Machine) Controllers() (list []string) {
 	if len(m.CPUs) > 0 {
 		list = append(list, cell.Set)
 	}
@@ -20,9 +20,9 @@ func (m *Machine) controllers() (list []string) {
 	return list
 }
 
-// devices returns the GPUs that a task with this portion may open and may not open, in the form of [cell.Limits].
-func (m *Machine) devices(p *portion) string {
-	text := ""
+// Bounds returns the processors of a portion, and the GPUs that a task with this portion may open and may not open, in
+// the form of [cell.Limits].
+func (m *Machine) Bounds(p *Portion) (cpus, gpus string) {
 	for _, g := range m.GPUs {
 		may := "-"
 		if slices.ContainsFunc(p.gpus, func(o GPU) bool { return o.Index == g.Index }) {
@@ -31,15 +31,15 @@ func (m *Machine) devices(p *portion) string {
 		for _, file := range g.Files {
 			var info unix.Stat_t
 			if unix.Stat(file, &info) == nil && info.Mode&unix.S_IFMT == unix.S_IFCHR {
-				text += fmt.Sprintf("c %d:%d %s ", unix.Major(info.Rdev), unix.Minor(info.Rdev), may)
+				gpus += fmt.Sprintf("c %d:%d %s ", unix.Major(info.Rdev), unix.Minor(info.Rdev), may)
 			}
 		}
 	}
-	return text
+	return set(p.cpus), gpus
 }
 
-// affinity returns a mask of the portion's processors for sched_setaffinity; nil: all processors.
-func (p *portion) affinity() *unix.CPUSet {
+// Affinity returns a mask of the portion's processors for sched_setaffinity; nil: all processors.
+func (p *Portion) Affinity() *unix.CPUSet {
 	if p == nil || len(p.cpus) == 0 {
 		return nil
 	}
