@@ -69,6 +69,9 @@ func (s schedules) reset(q *Queue) {
 	for _, r := range q.Running {
 		s.with.Insert(0, r.Remaining, r.Width)
 	}
+	for _, c := range q.Closings {
+		s.with.Take(c.From, c.To, c.Nodes)
+	}
 	s.without.Copy(s.with)
 }
 

@@ -55,6 +55,10 @@
 // do not include the types of visitors. A visitor's payments are charged to its authorisation when the job ends, also
 // if it fails or is cancelled.
 //
+// Maintenance windows: the schedules with and without the front job leave the closed nodes free. A job that even an
+// empty machine could not run before a window is not in the queue until the window is over. It neither pays nor receives
+// money until then, and jobs behind it can run.
+//
 // Conventions: a job of length 0 takes nothing and delays no job; in a schedule it needs its nodes free at an
 // instant. A single job pays nothing, and an empty queue has no decision. A value and a threshold are equal if they
 // differ by at most 1e-12 of the threshold, so that rounding does not break a tie.

@@ -35,7 +35,11 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 func (c *Mechanism) waiting(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	q := c.queue(view)
 	place := slices.IndexFunc(q.waiting, func(o *mechanism.Job) bool { return o.Job == job.Job })
-	if place < 0 {
+	switch {
+	case place < 0 && width(job) <= view.Classes[0].Slots:
+		return mechanism.Explain(mechanism.WaitingForSlots, fmt.Sprintf("the job would not end before maintenance takes slots that it needs: it asks for %d slots for %v", width(job), job.Length),
+			"the end of the maintenance", "a shorter length or fewer slots, in a new submission")
+	case place < 0:
 		return mechanism.Explain(mechanism.WaitingForSlots,
 			fmt.Sprintf("the job needs %d slots at once, and the nodes that are up have %d", width(job), view.Classes[0].Slots), "more nodes that are up")
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/profile"
 	"github.com/candor-grid/candor/messages"
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
@@ -94,7 +95,7 @@ func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 		d := c.decide(q)
 		a.Prices[0] = d.Threshold
 		if d.With[0] > 0 {
-			a.Wake = view.Now + messages.Time(math.Ceil(d.With[0]*1e6))
+			a.Wake = messages.Earlier(view.Now+messages.Time(math.Ceil(d.With[0]*1e6)), tooLate(view, q.waiting[0]))
 			break
 		}
 		c.rounds[q.waiting[0].Job] = c.round(q, d)
@@ -113,10 +114,17 @@ type queue struct {
 	waiting []*mechanism.Job // by position in Queue.Jobs
 }
 
-// queue returns the queue of a view: the running jobs, and the waiting jobs that are not wider than the machine is
-// now.
+// queue returns the queue of a view: the running jobs, and the waiting jobs that are not wider than the machine is now.
+// A job that even an empty machine could not run before maintenance waits for the end of the maintenance. It is not in
+// the queue until then, so that jobs behind it can run.
 func (c *Mechanism) queue(view *mechanism.View) *queue {
 	q, held := &queue{}, 0
+	open := profile.New(view.Classes[0].Slots)
+	for _, w := range view.Classes[0].Closings {
+		w := Closing{From: max(0, w.From.Sub(view.Now).Seconds()), To: w.To.Sub(view.Now).Seconds(), Nodes: w.Slots}
+		q.Closings = append(q.Closings, w)
+		open.Take(w.From, w.To, w.Nodes)
+	}
 	for _, job := range view.Jobs {
 		r := c.rounds[job.Job]
 		switch {
@@ -124,7 +132,7 @@ func (c *Mechanism) queue(view *mechanism.View) *queue {
 			n := max(job.Running[0], width(job))
 			q.Running = append(q.Running, Hold{Width: n, Remaining: remaining(view.Now, job)})
 			held += n
-		case r == nil && job.Pending[0] > 0 && width(job) <= view.Classes[0].Slots:
+		case r == nil && job.Pending[0] > 0 && open.Soonest(0, job.Length.Seconds(), width(job)) == 0:
 			q.waiting = append(q.waiting, job)
 		}
 	}
@@ -134,6 +142,16 @@ func (c *Mechanism) queue(view *mechanism.View) *queue {
 		q.Jobs = append(q.Jobs, announced(job, i == 0))
 	}
 	return q
+}
+
+// tooLate returns the next time from which a waiting job might run into maintenance; 0: there is none.
+func tooLate(view *mechanism.View, job *mechanism.Job) (at messages.Time) {
+	for _, c := range view.Classes[0].Closings {
+		if t := c.From.Add(-job.Length) + 1; t > view.Now {
+			at = messages.Earlier(at, t)
+		}
+	}
+	return at
 }
 
 // next removes the front job from the queue. If it runs, it joins the running jobs.

@@ -216,3 +216,48 @@ func TestConfigRefuses(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestJobsWaitForMaintenance: maintenance takes 5 of 8 slots, or all of them, from second 100 to second 200 from now. The
+// front job starts only if it ends before, or on the slots that stay. If it cannot, the job behind it starts, which takes
+// 60 s on all slots and loses 2 credits a second.
+func TestJobsWaitForMaintenance(t *testing.T) {
+	closing := func(slots int, jobs ...*mechanism.Job) *mechanism.View {
+		view := grid(8, jobs...)
+		if slots > 0 {
+			view.Classes[0].Closings = []mechanism.Closing{{From: view.Now + 100*second, To: view.Now + 200*second, Slots: slots}}
+		}
+		return view
+	}
+	for _, c := range []struct {
+		closed, seconds, width int
+		starts                 messages.JobID
+		cost                   float64 // what the run of the front job costs the job behind it
+	}{
+		{0, 150, 4, 1, 300},
+		{5, 100, 4, 1, 400}, // the other job starts in second 200
+		{5, 50, 4, 1, 400},
+		{5, 30, 4, 1, 60},
+		{5, 150, 3, 1, 400},
+		{5, 150, 4, 2, 0},
+		{8, 101, 4, 2, 0},
+		{8, 100, 4, 1, 400},
+	} {
+		view := closing(c.closed, waiting(1, 1000, 0, c.seconds, c.width), waiting(2, 1000, 2, 60, 8))
+		m := market(t, marketmsg.Market{})
+		if d := m.decide(m.queue(view)); d.Threshold != c.cost {
+			t.Errorf("%+v: costs the other job %v", c, d.Threshold)
+		}
+		if e := m.Explain(view, view.Jobs[0]); strings.Contains(e.Message, "before maintenance") != (c.starts == 2) {
+			t.Errorf("%+v: %s", c, e.Message)
+		}
+		if a := m.Allocate(view); len(a.Directives) != 1 || a.Directives[0].Job != c.starts {
+			t.Errorf("%+v: %+v", c, a.Directives)
+		}
+	}
+	runs, next := waiting(1, 1000, 0, 50, 8), waiting(2, 1000, 0, 60, 8)
+	view := closing(8, runs, next)
+	run(view, runs)
+	if a, want := market(t, marketmsg.Market{}).Allocate(view), view.Now+40*second+1; a.Wake != want {
+		t.Errorf("behind a job that leaves too little time before maintenance, the queue decides again at %v, want %v", a.Wake, want)
+	}
+}

@@ -21,11 +21,20 @@ type Hold struct {
 	Remaining float64
 }
 
+// Closing takes nodes away for a time.
+type Closing struct {
+	From, To float64
+	Nodes    int
+}
+
 // Queue is a queue. Its front job, Jobs[0], could run at time 0; Decide decides whether it does.
 type Queue struct {
 	Nodes   int // number of nodes; 0: every job takes the whole machine, which is idle
 	Jobs    []Job
 	Running []Hold // only in a queue with Nodes
+	// Closings are for maintenance, only in a queue with Nodes. No job has these nodes at that time, so a job that would
+	// run into a closing starts after it.
+	Closings []Closing
 }
 
 // Largest is the largest value, cost of delay or time.

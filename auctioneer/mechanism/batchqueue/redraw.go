@@ -17,7 +17,7 @@ type drafts[S any] interface {
 // and widths, so schedules must be made for each draw. Draws run on all processors. Their results are added in order,
 // so the sums do not depend on the number of processors.
 func redrawn(q *Queue, draws *sampler) func(b int, sums []float64) {
-	if len(q.Jobs)+len(q.Running) <= mostListed {
+	if len(q.Jobs)+len(q.Running) <= mostListed && len(q.Closings) == 0 {
 		return redrawnWith(q, draws, newTimelines)
 	}
 	return redrawnWith(q, draws, newSchedules)

@@ -3,7 +3,7 @@ package batchqueue
 import "slices"
 
 // timeline is the number of free nodes over time, as a list. It gives the same answers as a profile.Profile. It is faster for short
-// schedules in which jobs are only added, and all searches start from time 0.
+// schedules in which jobs are only added, all searches start from time 0, and no nodes close.
 type timeline struct {
 	at   []float64 // breakpoints, the first at 0
 	free []int32   // free nodes from each breakpoint to the next; all nodes are free after the last

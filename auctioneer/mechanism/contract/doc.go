@@ -68,6 +68,10 @@
 //   - Admit checks again, and refuses a contract if others have bought its time since the quote. It does not refuse
 //     users of other sites: a quote to another site stays valid until it expires, even if the sites are disconnected.
 //     So it can break promises that were sold meanwhile.
+//   - Maintenance windows: no time is promised that maintenance leaves no room for. A task is planned on a slot only if
+//     its time limit ends before the slot closes. Admit refuses a contract if windows were added after the quote and
+//     leave no time for it. A promise that was sold before a window was added can be broken by the window; then the job
+//     pays for the value that it received. The order of the jobs is as without windows.
 //   - Allocate serves jobs by their promises if the scheduler's order would break more promises. Unexpected events can
 //     still break promises: a task takes longer than planned, or a node is lost. A job whose promise cannot be kept any
 //     more comes after the jobs whose promises can still be kept.

@@ -19,6 +19,9 @@ func problem(view *mechanism.View) *deadlineaware.Problem {
 		Slots: min(max(1, view.Classes[0].Slots), deadlineaware.MostSlots),
 		Jobs:  make([]deadlineaware.Job, len(view.Jobs), len(view.Jobs)+1),
 	}
+	for _, c := range view.Classes[0].Closings {
+		p.Closings = append(p.Closings, deadlineaware.Closing{From: max(0, c.From.Sub(view.Now).Seconds()), To: c.To.Sub(view.Now).Seconds(), Slots: c.Slots})
+	}
 	for i, job := range view.Jobs {
 		p.Jobs[i] = planned(view.Now, job)
 		if !job.Complete { // if Complete, the contract is fulfilled
@@ -40,7 +43,16 @@ func planned(now messages.Time, job *mechanism.Job) deadlineaware.Job {
 		Tasks:   tasks,
 		Demand:  min(deadlineaware.Largest, float64(tasks-running)*each+float64(running)*(each-age)),
 		Elapsed: max(0, now.Sub(job.Arrived).Seconds()),
+		Limit:   limit(job.Bid),
 	}
+}
+
+// limit returns the longest time that a task of a bid may take, in seconds.
+func limit(bid *mechanism.Bid) float64 {
+	if bid.Limit == 0 {
+		return math.Inf(1)
+	}
+	return bid.Limit.Seconds()
 }
 
 // ageOf returns how long the running tasks of a job are assumed to have run, in seconds. each is the planned length of a task.

@@ -72,7 +72,7 @@ func look(view *mechanism.View, p *deadlineaware.Problem) *prospect {
 		return nil
 	}
 	x := &prospect{now: view.Now, ends: make([]float64, n), due: make([]messages.Time, n),
-		pending: &deadlineaware.Problem{Slots: p.Slots, Jobs: slices.Clone(p.Jobs)}}
+		pending: &deadlineaware.Problem{Slots: p.Slots, Jobs: slices.Clone(p.Jobs), Closings: p.Closings}}
 	for i, job := range view.Jobs {
 		if by := due(job); by != 0 && !job.Complete { // if Complete, the job was delivered
 			x.due[i] = by.Add(-grace(job) / 2)
@@ -177,7 +177,7 @@ func (x *prospect) committed(at int, box Scheduler) Scheduler {
 	}
 }
 
-// sold refuses a contract if others have bought its time since the quote. It accepts contracts that were quoted to
+// sold refuses a contract if others have bought its time since the quote, or if maintenance takes this time. It accepts contracts that were quoted to
 // users of other sites: they chose the site by the quote, and cannot help it if the sites were disconnected
 // meanwhile.
 func sold(view *mechanism.View, bid *mechanism.Bid) error {
@@ -198,7 +198,14 @@ func sold(view *mechanism.View, bid *mechanism.Bid) error {
 		return nil
 	}
 	late := func(after float64) bool { return view.Now.Add(seconds(after)) > by }
-	if alone, among := x.room(at); late(among) && !late(alone) {
+	alone, among := x.room(at)
+	switch {
+	case late(alone) && len(p.Closings) > 0:
+		x.pending.Closings = nil
+		if open, _ := x.room(at); !late(open) {
+			return messages.Errorf(messages.Expired, "contract: maintenance leaves no time for the job until %v: ask for another quote", bid.Contract.Completion)
+		}
+	case late(among) && !late(alone):
 		return messages.Errorf(messages.Expired, "contract: other jobs have bought the time until %v since the quote: ask for another quote", bid.Contract.Completion)
 	}
 	return nil

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
@@ -150,5 +151,52 @@ func TestSlackIsSold(t *testing.T) {
 		if q := quote(t, m, view, bidOf(2, view.Now, 4), 3); (len(q.Contracts) > 1) != (want == 40) || q.Contracts[0].Completion < view.Now.Add(seconds(want)) {
 			t.Errorf("with %d s of slack the menu is %+v", slack, q.Contracts)
 		}
+	}
+}
+
+// TestMaintenanceIsNotPromised: two slots, and maintenance of both, or of one, from second 30 to second 100 from now. A
+// job of 40 s on one slot has tasks of 10 s.
+func TestMaintenanceIsNotPromised(t *testing.T) {
+	m := market(t, marketmsg.Market{})
+	closing := func(slots int) *mechanism.View {
+		view := grid(2, 2)
+		view.Classes[0].Closings = []mechanism.Closing{{From: view.Now + 30*second, To: view.Now + 100*second, Slots: slots}}
+		return view
+	}
+	for name, c := range map[string]struct {
+		closed int
+		tasks  int
+		limit  messages.Duration // of a task
+		want   float64
+	}{
+		"no maintenance":            {0, 8, 10e9, 40},
+		"of one slot":               {1, 8, 10e9, 50},
+		"of both":                   {2, 8, 10e9, 110},
+		"it ends before":            {2, 6, 10e9, 30},
+		"its limit passes it":       {2, 6, 15e9, 110},
+		"no limit, of one slot":     {1, 6, 0, 60},
+		"no limit, of both":         {2, 6, 0, 130},
+		"no limit, no maintenance":  {0, 6, 0, 30},
+		"more tasks than are quick": {2, 400, 10e9, 100 + 1970},
+	} {
+		view, bid := closing(c.closed), bidOf(0, 1000*second, c.tasks)
+		bid.Limit = c.limit
+		bid.Valuation = &job.Valuation{Class: job.LinearDecay, Max: 20, Delta: 9000}
+		q, err := m.Quote(view, bid, []job.Valuation{*bid.Valuation}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := q.Contracts[q.Declared].Completion; got != view.Now.Add(seconds(c.want)) {
+			t.Errorf("%s: promised for second %v from now, want %v", name, got.Sub(view.Now).Seconds(), c.want)
+		}
+	}
+	bid := bidOf(0, 1000*second, 8)
+	bid.Limit = 10e9
+	bid.Contract = &job.Contract{Completion: bid.Arrived + 40*second, Promised: 20, Replica: job.Valuation{Class: job.Hard, Max: 20, Deadline: 60}, Surrogate: *bid.Valuation}
+	if err := m.Admit(grid(2, 2), bid); err != nil {
+		t.Error(err)
+	}
+	if err := m.Admit(closing(2), bid); messages.KindOf(err) != messages.Expired || !strings.Contains(err.Error(), "maintenance") {
+		t.Errorf("maintenance after the quote: %v", err)
 	}
 }

@@ -26,6 +26,23 @@ func (c calendar) whole(span messages.Duration) (down, up int) {
 	return int(micros / int64(c)), int((micros + int64(c) - 1) / int64(c))
 }
 
+// closed returns in how many units of a task's time maintenance leaves fewer slots than the task needs. Closings that do
+// so only together do not count.
+func (c calendar) closed(view *mechanism.View, t *Task) (units int) {
+	if len(view.Classes) == 0 {
+		return 0
+	}
+	from := t.Arrival
+	for _, w := range view.Classes[0].Closings {
+		if view.Classes[0].Slots-w.Slots < t.slots() {
+			to := min(c.unitOf(w.To-1), t.Deadline) + 1
+			units += max(0, to-max(c.unitOf(w.From), from))
+			from = max(from, to)
+		}
+	}
+	return units
+}
+
 // had returns for how many units a job ran if it received the given slot time, rounded down and rounded up.
 func (c calendar) had(bid *mechanism.Bid, received messages.Duration) (down, up int) {
 	return c.whole(received / messages.Duration(max(bid.Alone, 1)))

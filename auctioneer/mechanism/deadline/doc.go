@@ -162,6 +162,12 @@
 // unit is changed, the notes start again with the present jobs. From then on prices can be too low; they are never
 // above the job's value.
 //
+// Maintenance windows: Admit refuses a job that cannot meet its deadline in the units in which maintenance leaves enough
+// slots. Decisions do not look ahead: in each unit they share the slots of all nodes that take tasks. So a job that ranks
+// high, but would run into a window on every node with a free slot, keeps its rank, and a slot stays idle until the window
+// is over. A job that is suspended on a node waits there until the window is over. A job that misses its deadline for
+// these reasons owes nothing.
+//
 // # Disclosure
 //
 //	what another account may learn                                    before the deadline                                after it

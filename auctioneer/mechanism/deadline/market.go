@@ -73,6 +73,10 @@ func (m *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 		return messages.Errorf(messages.Expired, "deadline: cannot be met: the job needs %s of %v, and %s left until %v; ask for a later deadline",
 			spelling.Number(t.Length, "unit", "units"), m.config.Slot, spelling.Number(max(0, t.Deadline-t.Arrival+1), "whole unit is", "whole units are"), bid.Deadline)
 	}
+	if left := t.Deadline - t.Arrival + 1 - m.units.closed(view, &t); left < t.Length {
+		return messages.Errorf(messages.Expired, "deadline: cannot be met because of maintenance: the job needs %s of %v, and maintenance leaves %d until %v; ask for a later deadline",
+			spelling.Number(t.Length, "unit", "units"), m.config.Slot, left, bid.Deadline)
+	}
 	return nil
 }
 

@@ -480,3 +480,31 @@ func TestConfig(t *testing.T) {
 		}
 	}
 }
+
+// TestDeadlinesThatMaintenanceBreaks: maintenance takes all of 2 slots, or one of them, in the third and fourth of eight
+// units. A job that cannot meet its deadline in the other units is refused.
+func TestDeadlinesThatMaintenanceBreaks(t *testing.T) {
+	m := live(t, 0)
+	for _, c := range []struct {
+		closed, length, width int
+		more                  mechanism.Closing // a second window
+		refused               bool
+	}{
+		{closed: 2, length: 6, width: 1},
+		{closed: 2, length: 7, width: 1, refused: true},
+		{closed: 1, length: 8, width: 1},
+		{closed: 1, length: 7, width: 2, refused: true},
+		{closed: 2, length: 5, width: 1, more: mechanism.Closing{From: at(3), To: at(5), Slots: 2}},
+		{closed: 2, length: 6, width: 1, more: mechanism.Closing{From: at(3), To: at(5), Slots: 2}, refused: true},
+		{closed: 2, length: 6, width: 1, more: mechanism.Closing{From: at(8), To: at(90), Slots: 2}},
+	} {
+		view := &mechanism.View{Classes: []mechanism.Class{{Name: "cpu", Slots: 2, Closings: []mechanism.Closing{{From: at(2), To: at(4), Slots: c.closed}}}}}
+		if c.more.Slots > 0 {
+			view.Classes[0].Closings = append(view.Classes[0].Closings, c.more)
+		}
+		bid := &mechanism.Bid{Budget: messages.Credit, Value: messages.Credit, Length: messages.Duration(c.length) * 10 * second, Deadline: at(8), Width: c.width, Alone: c.width}
+		if err := m.Admit(view, bid); (messages.KindOf(err) == messages.Expired) != c.refused || err != nil && !c.refused {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}

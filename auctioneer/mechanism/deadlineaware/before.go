@@ -30,7 +30,7 @@ func newBefore(q *planner, layers []layer) *before {
 	for k, l := range layers {
 		b.place[l.job] = int32(k)
 	}
-	empty := newMachine(q.Slots)
+	empty := newMachine(q.Problem)
 	for _, j := range q.idle {
 		empty.place(int(j), &q.Jobs[j])
 	}

@@ -24,7 +24,9 @@
 //     utility even at t, choose it, because that costs no other job anything. Otherwise choose the job
 //     with the most utility at t. Fix it as the last, and continue with the others.
 //
-// Slots. In this order of jobs, each task goes to the slot that is free first.
+// Slots. In this order of jobs, each task goes to the slot that is free first. Closings take slots away for a time: a
+// task runs on such a slot only before or after the closing. A task that is shorter, of a later job, can use the time
+// that is too short for a task of an earlier job. Plan and targets are as without closings.
 //
 // Conventions: a utility within Resolution of 0 counts as 0, and a utility within Resolution of a job's best
 // counts as its best. Otherwise a job that is a day late could delay all others to be an hour less late, for

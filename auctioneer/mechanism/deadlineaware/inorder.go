@@ -3,13 +3,11 @@ package deadlineaware
 // InOrder returns when the jobs of a problem complete, in seconds from now, if their tasks get slots in the
 // given order. busy has the times when the slots in use become free, in seconds from now.
 func InOrder(p *Problem, order []int, busy []float64) []float64 {
-	m := newMachine(p.Slots)
+	m := newMachine(p)
 	for i, free := range busy[:min(len(busy), p.Slots)] {
 		m.slots[i].free = free
 	}
-	for i := len(m.slots)/2 - 1; i >= 0; i-- {
-		m.sink(i)
-	}
+	m.heap()
 	out := make([]float64, len(p.Jobs))
 	for _, j := range order {
 		_, out[j] = m.place(j, &p.Jobs[j])

@@ -34,12 +34,18 @@ type Job struct {
 	Demand    float64 // slot-seconds that all its tasks together still need
 	Elapsed   float64 // seconds since the job's submission
 	Valuation valuation.Curve
+	// Limit is the longest time that a task may take, in seconds. A task starts on a slot only if the slot is open for
+	// this time. If it is below the planned length of a task, the planned length counts.
+	Limit float64
 }
 
 // Problem describes what must be scheduled, from now on.
 type Problem struct {
 	Slots int
 	Jobs  []Job
+	// Closings take slots away for a time, in the order of From. The order of the jobs is as without closings; only
+	// the times at which tasks run change.
+	Closings []Closing
 	// Resolution is the smallest difference of utilities that counts, in credits. 0 means DefaultResolution. A job
 	// that cannot have this much utility is given up. A utility within Resolution of the job's best counts as its
 	// best.

@@ -23,7 +23,7 @@ func New(p *Problem) (*Schedule, error) {
 		Completion: flat[3*n : 4*n : 4*n], Utility: flat[4*n:], GivenUp: make([]bool, n)}
 	served := q.serve(nil)
 	order := q.order(served)
-	m := newMachine(p.Slots)
+	m := newMachine(p)
 	work := 0.0
 	for _, j := range order {
 		x, job := &q.items[j], &p.Jobs[j]

@@ -18,10 +18,11 @@ func (a slot) before(b slot) bool { return a.free < b.free || a.free == b.free &
 type machine struct {
 	slots []slot                                    // a heap, the slot that is free first at the top
 	given func(job, tasks int, s slot, end float64) // is called, unless nil, for each run that a slot gets
+	shut  [][]Closing                               // by id of a slot: when it is closed, in the order of time; nil: never
 }
 
-func newMachine(n int) *machine {
-	m := &machine{slots: make([]slot, n)}
+func newMachine(p *Problem) *machine {
+	m := &machine{slots: make([]slot, p.Slots), shut: closed(p)}
 	for i := range m.slots {
 		m.slots[i].id = int32(i)
 	}
@@ -34,6 +35,9 @@ func (m *machine) place(index int, job *Job) (start, finish float64) {
 	tasks, each := job.Tasks, job.each()
 	if tasks == 0 || each == 0 {
 		return start, start
+	}
+	if m.shut != nil {
+		return m.placeAround(index, job)
 	}
 	if tasks > len(m.slots) {
 		tasks, finish = m.pour(index, tasks, each)
@@ -73,7 +77,7 @@ func (m *machine) sink(i int) {
 // pour returns how many tasks are left. These are few, unless tasks are so short that they vanish in the
 // rounding of times. Then each slot gets the same number.
 func (m *machine) pour(job, tasks int, each float64) (left int, finish float64) {
-	slices.SortFunc(m.slots, func(a, b slot) int { return cmp.Or(cmp.Compare(a.free, b.free), cmp.Compare(a.id, b.id)) })
+	m.sort()
 	level := m.level(float64(tasks) * each)
 	left = tasks
 	give := func(i, n int) {
@@ -92,10 +96,20 @@ func (m *machine) pour(job, tasks int, each float64) (left int, finish float64) 
 			give(i, more)
 		}
 	}
+	m.heap()
+	return left, finish
+}
+
+// sort sorts the slots, the slot that is free first at the front.
+func (m *machine) sort() {
+	slices.SortFunc(m.slots, func(a, b slot) int { return cmp.Or(cmp.Compare(a.free, b.free), cmp.Compare(a.id, b.id)) })
+}
+
+// heap makes the slots a heap.
+func (m *machine) heap() {
 	for i := len(m.slots)/2 - 1; i >= 0; i-- {
 		m.sink(i)
 	}
-	return left, finish
 }
 
 // level returns the time up to which the work fills the slots. The slots must be sorted.
@@ -121,4 +135,4 @@ func (m *machine) add(job int, s slot, n int, each float64) float64 {
 }
 
 // clone returns a copy of the machine without the callback given.
-func (m *machine) clone() *machine { return &machine{slots: slices.Clone(m.slots)} }
+func (m *machine) clone() *machine { return &machine{slots: slices.Clone(m.slots), shut: m.shut} }

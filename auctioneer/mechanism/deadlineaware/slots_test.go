@@ -1,25 +1,71 @@
 package deadlineaware
 
 import (
+	"cmp"
+	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 )
 
-// oneByOne gives each task of the jobs, in an order, to the slot that is free first. It returns when each job's first
-// task starts and its last task ends.
+// oneByOne gives each task of the jobs, in an order, to the slot that is first open and free for it. It returns when each
+// job's first task starts and its last task ends. Times before shut are free for shorter tasks of later jobs.
 func oneByOne(p *Problem, order []int) (start, finish []float64) {
-	free := make([]float64, p.Slots)
+	free, shut := make([]float64, p.Slots), closed(p)
 	start, finish = make([]float64, len(p.Jobs)), make([]float64, len(p.Jobs))
 	for _, i := range order {
-		start[i] = slices.Min(free)
-		for range p.Jobs[i].Tasks {
-			soonest := slices.Index(free, slices.Min(free))
-			free[soonest] += p.Jobs[i].Demand / float64(p.Jobs[i].Tasks)
+		job := &p.Jobs[i]
+		start[i] = math.Inf(1)
+		for range job.Tasks {
+			open := slices.Clone(free)
+			for k := range shut {
+				for _, c := range shut[k] {
+					if open[k] < c.To && open[k]+max(job.each(), job.Limit) > c.From {
+						open[k] = c.To
+					}
+				}
+			}
+			soonest := slices.Index(open, slices.Min(open))
+			start[i] = min(start[i], open[soonest])
+			free[soonest] = open[soonest] + job.each()
 			finish[i] = max(finish[i], free[soonest])
 		}
 	}
 	return start, finish
+}
+
+// TestSlotsOpenAndClose: slots that are closed for a time are filled as they are one by one.
+func TestSlotsOpenAndClose(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 7))
+	for round := range 500 {
+		p := randomProblem(t, r, 1+r.IntN(30), anyValuation)
+		if round%2 == 0 {
+			p.Jobs[0].Tasks *= 1 + r.IntN(200)
+		}
+		for range 1 + r.IntN(4) {
+			from := 10 * r.Float64()
+			p.Closings = append(p.Closings, Closing{From: from, To: from + 5*r.Float64(), Slots: 1 + r.IntN(p.Slots)})
+		}
+		slices.SortFunc(p.Closings, func(a, b Closing) int { return cmp.Compare(a.From, b.From) })
+		for i := range p.Jobs {
+			p.Jobs[i].Limit = []float64{0, 3 * r.Float64(), math.Inf(1)}[r.IntN(3)]
+		}
+		s := schedule(t, p)
+		start, finish := oneByOne(p, s.Order)
+		if !same(s.Start, start, 1e-9) || !same(s.Completion, finish, 1e-9) {
+			t.Fatalf("%+v\n%v\n%v, one by one\n%v\n%v", p, s.Start, s.Completion, start, finish)
+		}
+	}
+}
+
+// TestClosingsTakeTheirSlots: closings at the same time take different slots, and one slot may close several times.
+func TestClosingsTakeTheirSlots(t *testing.T) {
+	a, b, c := Closing{0, 10, 2}, Closing{5, 15, 1}, Closing{10, 20, 9}
+	want := [][]Closing{{c}, {b}, {a, c}, {a, c}}
+	if got := closed(&Problem{Slots: 4, Closings: []Closing{a, b, c}}); !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
 }
 
 func TestSlotsAreFilledOneByOne(t *testing.T) {
@@ -52,7 +98,7 @@ type run struct {
 
 // runs returns all runs on all slots, in the order of the schedule.
 func runs(s *Schedule, p *Problem) (out []run) {
-	m := newMachine(p.Slots)
+	m := newMachine(p)
 	m.given = func(job, tasks int, s slot, end float64) {
 		out = append(out, run{job, int(s.id), tasks, s.free, end})
 	}

@@ -79,7 +79,7 @@ func (w *whatIf) ask(surrogate *valuation.Curve) Hypothesis {
 
 // whenIdle returns when the job completes if it has no work.
 func (w *whatIf) whenIdle() (completion float64) {
-	m := newMachine(w.Slots)
+	m := newMachine(w.Problem)
 	for _, j := range w.idle[:slices.Index(w.idle, int32(w.job))+1] {
 		_, completion = m.place(int(j), &w.Jobs[j])
 	}
@@ -138,7 +138,7 @@ func (w *whatIf) answer(o *others, after int) *Hypothesis {
 // lost returns what the job gets if it is given up.
 func (w *whatIf) lost(o *others) *Hypothesis {
 	h := &Hypothesis{GivenUp: true}
-	x, work, m := &w.items[w.job], 0.0, newMachine(w.Slots)
+	x, work, m := &w.items[w.job], 0.0, newMachine(w.Problem)
 	for _, j := range w.order(o.served) {
 		work += w.items[j].work
 		_, h.Completion = m.place(int(j), &w.Jobs[j])

@@ -1,0 +1,99 @@
+package deadlineaware
+
+import "math"
+
+// Closing takes slots away from From to To, in seconds from now.
+type Closing struct {
+	From, To float64
+	Slots    int
+}
+
+// closed divides the closings of a problem among its slots, so that no slot has two closings at the same time. The last
+// slots, which are idle if any are, close first. The result is by slot; nil: there are no closings.
+func closed(p *Problem) [][]Closing {
+	if len(p.Closings) == 0 {
+		return nil
+	}
+	shut := make([][]Closing, p.Slots)
+	for _, c := range p.Closings {
+		for i, left := p.Slots-1, c.Slots; i >= 0 && left > 0; i-- {
+			if n := len(shut[i]); n == 0 || shut[i][n-1].To <= c.From {
+				shut[i], left = append(shut[i], c), left-1
+			}
+		}
+	}
+	return shut
+}
+
+// opens returns the first time, from t on, at which a slot is open for a while, and how long it stays open then.
+func (m *machine) opens(slot int32, t, while float64) (at, stays float64) {
+	for _, c := range m.shut[slot] {
+		if t < c.To && t+while <= c.From {
+			return t, c.From - t
+		}
+		t = max(t, c.To)
+	}
+	return t, math.Inf(1)
+}
+
+// placeAround does what place does, around closings. A slot that closes too early for the tasks of the job keeps the
+// time before for shorter tasks of other jobs. This costs O(C log C), and O(k log C) for the last k < C tasks.
+func (m *machine) placeAround(index int, job *Job) (start, finish float64) {
+	a := around{machine: m, index: index, each: job.each(), while: max(job.each(), job.Limit), left: job.Tasks, ends: make([]float64, len(m.slots))}
+	before := make([]float64, len(m.slots))
+	for i, s := range m.slots {
+		before[s.id] = s.free
+		m.slots[i].free, _ = m.opens(s.id, s.free, a.while)
+	}
+	m.heap()
+	start = m.slots[0].free
+	for a.left > len(m.slots) && a.pour() {
+	}
+	for a.left > 0 {
+		a.give(0, 1)
+		m.sink(0)
+	}
+	for i, s := range m.slots {
+		m.slots[i].free = max(before[s.id], a.ends[s.id])
+		finish = max(finish, a.ends[s.id])
+	}
+	m.heap()
+	return start, finish
+}
+
+// around gives the tasks of one job to slots that close. While it does, a slot is free from when it is open for a task.
+type around struct {
+	*machine
+	index       int
+	each, while float64
+	left        int       // tasks without a slot
+	ends        []float64 // by id of a slot: when the last task of the job ends there; 0: it has none
+}
+
+// give gives tasks to the slot at a position, but not more than it can run before it closes.
+func (a *around) give(i, tasks int) {
+	s := &a.slots[i]
+	n := min(a.left, tasks)
+	if _, stays := a.opens(s.id, s.free, a.while); !math.IsInf(stays, 1) {
+		n = int(min(float64(n), max(0, math.Floor((stays-a.while)/a.each))+1))
+	}
+	if n <= 0 {
+		return
+	}
+	a.left -= n
+	a.ends[s.id] = a.add(a.index, *s, n, a.each)
+	s.free, _ = a.opens(s.id, a.ends[s.id], a.while)
+}
+
+// pour gives each slot the tasks that it would certainly get one by one: those that end before the level to which the
+// work would fill slots that never close. It returns false if no slot gets any.
+func (a *around) pour() bool {
+	was := a.left
+	a.sort()
+	level := a.level(float64(a.left) * a.each)
+	for i, s := range a.slots {
+		a.give(i, int(min(float64(a.left), math.Floor((level-s.free)/a.each))))
+	}
+	a.heap()
+	return a.left < was
+}
