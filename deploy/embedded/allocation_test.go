@@ -125,7 +125,18 @@ srun sh -c 'exit $((SLURM_PROCID == 2 ? 4 : 0))'`)
 	if code != 4 {
 		t.Errorf("exit code %d, want 4", code)
 	}
+	const where = `sh -c 'echo "$SLURM_PROCID $SLURM_NODEID $SLURM_LOCALID $SLURM_TASKS_PER_NODE $SLURM_DISTRIBUTION"'`
+	out, _ = s.script("-N 2 -n 5 -m cyclic", "srun "+where+" | sort; srun -n 4 -m plane=1 "+where+" | sort; srun -m block "+where+" | sort")
+	want = "0 0 0 3,2 cyclic\n1 1 0 3,2 cyclic\n2 0 1 3,2 cyclic\n3 1 1 3,2 cyclic\n4 0 2 3,2 cyclic\n" +
+		"0 0 0 2(x2) plane\n1 1 0 2(x2) plane\n2 0 1 2(x2) plane\n3 1 1 2(x2) plane\n" +
+		"0 0 0 3,2 block\n1 0 1 3,2 block\n2 0 2 3,2 block\n3 1 0 3,2 block\n4 1 1 3,2 block\n"
+	if out != want {
+		t.Errorf("distributions: %s, want %s", out, want)
+	}
 	for options, sentence := range map[string]string{
+		"-m arbitrary":       "a list of nodes (SLURM_HOSTFILE) is not read",
+		"-m plane":           "as in plane=4",
+		"-m block,Pack":      "the ranks are divided evenly over the nodes",
 		"-N 4":               "the job asks for 4 nodes, but only 3 nodes of class cpu can run its tasks",
 		"-N 2 -n 10":         "no node of class cpu has 5 cpus",
 		"-n 2 -N 1 --mem=5G": "no node of class cpu has",

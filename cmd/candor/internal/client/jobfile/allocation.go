@@ -21,6 +21,7 @@ type allocation struct {
 	gpusPerRank           int
 	inAll                 gpus // GPUs of all nodes together
 	cpusPerRank           int  // known after all options are read; 0: the script does not say it
+	distribution          string
 }
 
 // allocationOptions declares the options of sbatch about ranks.
@@ -39,6 +40,11 @@ func (o *Options) allocationOptions() {
 		if job.allocation.nodes, err = count1(least); err == nil && ranges {
 			job.allocation.most, err = count1(most)
 		}
+		return err
+	})
+	o.hidden("distribution", func(job *Job, text string) error {
+		job.allocation.distribution = text
+		_, err := ParseDistribution(text)
 		return err
 	})
 	o.hidden("slurm-nodelist", func(job *Job, text string) (err error) {
@@ -195,6 +201,9 @@ func (job *Job) allocationVariables() [][2]string {
 	}
 	if n := job.allocation.perNode; n > 0 {
 		values = append(values, [2]string{"SLURM_NTASKS_PER_NODE", strconv.Itoa(n)})
+	}
+	if text := job.allocation.distribution; text != "" { // for srun
+		values = append(values, [2]string{"SLURM_DISTRIBUTION", Quote(text)})
 	}
 	return values
 }

@@ -156,6 +156,9 @@ func (o *Options) sayAlias(opt sbatchOption) error {
 	if flag, is := shapeFlags[opt.name]; is {
 		return o.sayShape(flag, opt)
 	}
+	if opt.name == "distribution" {
+		return o.Flags.Set(opt.name, opt.value)
+	}
 	return o.Flags.Set(sbatchOptions[opt.name].text, opt.value)
 }
 

@@ -164,7 +164,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"mem-bind":         {manner: harmless, text: inTheNode},
 	"cpu-bind":         {manner: harmless, text: inTheNode},
 	"cpu-freq":         {manner: harmless, text: "frequencies are the node's"},
-	"distribution":     {short: 'm', manner: harmless, text: "ranks are divided evenly over the nodes, in blocks"},
+	"distribution":     {short: 'm', manner: mapped, text: "distribution of the ranks of srun"},
 	"overcommit":       {short: 'O', manner: harmless, text: "each rank has processors of its own", alone: true},
 }
 

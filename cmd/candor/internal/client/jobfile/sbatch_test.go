@@ -26,12 +26,12 @@ verbose version wait wait-all-nodes wckey workdir wrap`
 // TestNoOptionOfSbatchIsDropped checks that each option of sbatch is mapped, is harmless, or is refused with a
 // sentence. Only the listed options may be ignored.
 func TestNoOptionOfSbatchIsDropped(t *testing.T) {
-	ignored := strings.Fields(`acctg-freq contiguous cores-per-socket cpu-bind cpu-freq delay-boot distribution error extra extra-node-info get-user-env
+	ignored := strings.Fields(`acctg-freq contiguous cores-per-socket cpu-bind cpu-freq delay-boot error extra extra-node-info get-user-env
 gpu-bind gpu-freq gres-flags hint ignore-pbs mail-type mail-user mem-bind network nice no-kill ntasks-per-core ntasks-per-socket open-mode output overcommit
 oversubscribe parsable power prefer profile propagate quiet requeue share sockets-per-node spread-job stepmgr switches threads-per-core time-min
 use-min-nodes verbose wait-all-nodes wckey`)
 	values := map[string]string{"array": "0-1", "dependency": "afterok:7", "mem": "1G", "mem-per-cpu": "1G", "time": "5", "signal": "B:USR2@30", "begin": "now+1hour", "mail-type": "END",
-		"constraint": "a100", "nodelist": "node1", "exclude": "node1", "gres": "gpu", "cpus-per-gpu": "2", "cpus-per-task": "2", "mincpus": "2", "mem-per-gpu": "1G", "tmp": "1G",
+		"distribution": "cyclic", "constraint": "a100", "nodelist": "node1", "exclude": "node1", "gres": "gpu", "cpus-per-gpu": "2", "cpus-per-task": "2", "mincpus": "2", "mem-per-gpu": "1G", "tmp": "1G",
 		"licenses": "matlab:2", "ntasks": "2", "ntasks-per-node": "2", "tasks-per-node": "2", "nodes": "1-2", "gpus-per-task": "1", "ntasks-per-gpu": "1"}
 	needs := map[string]string{"ntasks-per-gpu": " --gpus=1", "cpus-per-gpu": " --gpus=1", "mem-per-gpu": " --gpus=1"}
 	shorts := map[byte]string{}

@@ -39,16 +39,12 @@ const (
 	pmiKeys  = 1 << 20
 )
 
-func newPMI(places []place, name string) *pmi {
-	n, mapping := 0, "(vector"
-	for i := 0; i < len(places); { // an entry for nodes with equally many ranks: (first node, nodes, ranks)
-		same := 1
-		for i+same < len(places) && places[i+same].count == places[i].count {
-			same++
-		}
-		mapping += fmt.Sprintf(",(%d,%d,%d)", i, same, places[i].count)
-		n, i = n+same*places[i].count, i+same
+func newPMI(placeAt []int, name string) *pmi {
+	mapping := "(vector"
+	for _, e := range processMap(placeAt) {
+		mapping += fmt.Sprintf(",(%d,%d,%d)", e[0], e[1], e[2])
 	}
+	n := len(placeAt)
 	return &pmi{name: name, aborted: make(chan int, n), ranks: make([]*pmiRank, n), values: map[string]string{"PMI_process_mapping": mapping + ")"}}
 }
 

@@ -30,7 +30,7 @@ func (r *rank2) ask(text string) map[string]string {
 
 // TestPMI2 starts three ranks. Each puts a value, and after the fence reads the value of the next rank.
 func TestPMI2(t *testing.T) {
-	p := newPMI([]place{{node: "n1", count: 2}, {node: "n2", count: 1}}, "7.0")
+	p := newPMI([]int{0, 0, 1}, "7.0")
 	var all sync.WaitGroup
 	for rank := range 3 {
 		theirs, ours := net.Pipe()
@@ -78,7 +78,7 @@ func TestPMI2(t *testing.T) {
 // must close the connection.
 func TestPMI2RefusesWhatItCannotRead(t *testing.T) {
 	for _, text := range []string{"abcdefcmd=finalize;", "999999cmd=", "    -1cmd=finalize;"} {
-		p := newPMI([]place{{node: "n1", count: 1}}, "7.0")
+		p := newPMI([]int{0}, "7.0")
 		theirs, ours := net.Pipe()
 		p.attach(0, ours)
 		from := bufio.NewReader(theirs)

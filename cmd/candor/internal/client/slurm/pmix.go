@@ -49,7 +49,7 @@ func (c *call) byMPIRun(w *step, mpirun, path string, words []string, may []int,
 		option string
 		given  bool
 	}{{"--label", w.label}, {"--gpus-per-task", w.gpusPerRank != ""}, {"--output with %t, %n or %N", slices.ContainsFunc(filePattern().FindAllStringSubmatch(w.out+" "+w.errs, -1), func(parts []string) bool { return strings.Contains("tnN", parts[2]) })},
-		{"--input", w.in != "" && w.in != "none" && w.in != "0"}} {
+		{"--distribution=plane", w.deals.Plane > 0}, {"--input", w.in != "" && w.in != "none" && w.in != "0"}} {
 		if one.given {
 			return fmt.Errorf("%s is not possible for ranks of Open MPI, which mpirun starts: leave it out, or call mpirun", one.option)
 		}
@@ -58,17 +58,14 @@ func (c *call) byMPIRun(w *step, mpirun, path string, words []string, may []int,
 	if err != nil {
 		return err
 	}
-	all, first, ids := c.nodesOfJob(), 0, ""
+	all, ids := c.nodesOfJob(), ""
 	if here := c.Getenv("CANDOR_NODE"); all[may[0]] != here {
 		return fmt.Errorf("ranks of Open MPI begin on node %s, where mpirun is: leave out --nodelist, --exclude and --relative, or call mpirun with --host", here)
 	}
 	var names []string
 	for k := range nodes {
-		p := place{node: all[may[k]], index: may[k], first: first, count: w.ranks / nodes}
-		if k < w.ranks%nodes {
-			p.count++
-		}
-		w.places, first, names = append(w.places, p), first+p.count, append(names, p.node)
+		p := place{node: all[may[k]], index: may[k], count: w.shareOf(k, nodes)}
+		w.places, names = append(w.places, p), append(names, p.node)
 		ids += fmt.Sprintf("%s) SLURM_NODEID=%d;; ", p.node, k)
 	}
 	list := strings.Join(names, ",")
@@ -78,6 +75,9 @@ func (c *call) byMPIRun(w *step, mpirun, path string, words []string, may []int,
 	env = append(env, "SLURM_NODELIST="+list, "SLURM_JOB_NODELIST="+list, "SLURM_JOB_NUM_NODES="+strconv.Itoa(nodes), "OMPI_MCA_rmaps_base_oversubscribe=1")
 	rank := "case $CANDOR_NODE in " + ids + "esac; export SLURM_NODEID SLURM_PROCID=$OMPI_COMM_WORLD_RANK SLURM_LOCALID=$OMPI_COMM_WORLD_LOCAL_RANK SLURMD_NODENAME=$CANDOR_NODE " + agent.StepVariable + "=" + strconv.Itoa(w.number) + "; exec \"$0\" \"$@\""
 	args := []string{"mpirun", "-n", strconv.Itoa(w.ranks), "--bind-to", "none"}
+	if w.deals.Cyclic {
+		args = append(args, "--map-by", "node")
+	}
 	if os.Getuid() == 0 {
 		args = append(args, "--allow-run-as-root")
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // srunNoted are options of srun that have no effect within a job: the ranks use the resources of the job.
-var srunNoted = []string{"cpu-bind", "cpu_bind", "mem_bind", "mem", "mem-per-cpu", "mem-per-gpu", "job-name/J", "distribution/m", "mem-bind", "hint", "cpus-per-gpu",
+var srunNoted = []string{"cpu-bind", "cpu_bind", "mem_bind", "mem", "mem-per-cpu", "mem-per-gpu", "job-name/J", "mem-bind", "hint", "cpus-per-gpu",
 	"gpu-bind", "constraint/C", "comment", "accel-bind", "threads-per-core", "slurmd-debug", "acctg-freq", "propagate", "network",
 	"ntasks-per-core", "ntasks-per-socket", "cores-per-socket", "sockets-per-node", "extra-node-info/B", "gres-flags", "cpu-freq", "gpu-freq", "profile", "wckey", "time-min"}
 
@@ -76,7 +76,7 @@ func (c *call) stepVariables() error {
 // srunRanks are options of srun for the number of ranks. srunStep are options that only steps have.
 var (
 	srunRanks = []string{"ntasks", "nodes", "ntasks-per-node", "tasks-per-node"}
-	srunStep  = []string{"output", "error", "input", "open-mode", "label", "kill-on-bad-exit", "wait", "mpi", "multi-prog", "overcommit"}
+	srunStep  = []string{"output", "error", "input", "open-mode", "label", "kill-on-bad-exit", "wait", "mpi", "multi-prog", "overcommit", "distribution"}
 )
 
 // alone runs a command outside a job: as one job, as candor run does, or as a step in a new allocation.

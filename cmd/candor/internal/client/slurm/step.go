@@ -39,17 +39,22 @@ type step struct {
 	gpus, gpusPerRank   string
 	multi               bool // the command is a file with programs for the ranks
 	relative            int  // index of the first node that it may use, in the job's list of nodes
+	dealt               string
+	deals               jobfile.Distribution // of its ranks over its nodes, as dealt says
 
-	number int // number of the step in its job
-	places []place
+	number  int // number of the step in its job
+	places  []place
+	placeAt []int // for each rank: its place
 }
 
 // place is the part of a step on one node.
 type place struct {
-	node         string
-	index        int // of the node, in the job's list of nodes
-	first, count int // the first rank, and the number of ranks
-	gpus         []int
+	node  string
+	index int // of the node, in the job's list of nodes
+	at    int // of the node, in the step's list of nodes
+	count int // the number of ranks
+	ranks []int
+	gpus  []int
 }
 
 // stepFlags declares the options of srun that describe a step.
@@ -88,6 +93,7 @@ func stepFlags(f *pflag.FlagSet) *step {
 	f.StringVar(&w.gpusPerRank, "gpus-per-task", "", "")
 	f.BoolVar(&w.multi, "multi-prog", false, "")
 	f.IntVarP(&w.relative, "relative", "r", 0, "")
+	f.StringVarP(&w.dealt, "distribution", "m", "", "")
 	return w
 }
 
@@ -195,6 +201,9 @@ func (c *call) step(ctx context.Context, w *step, words []string) error {
 		return err
 	}
 	w.exact = w.exact || c.flags.Changed("cpus-per-task") || c.flags.Changed("threads-per-core") // Slurm does the same since 22.05
+	if w.deals, err = c.distribution(w); err != nil {
+		return fmt.Errorf("--distribution: %w", err)
+	}
 	limit, err := stepLimit(w.limit)
 	if err != nil {
 		return err
@@ -307,7 +316,10 @@ func (c *call) stepEnvironment(w *step) []string {
 	list := jobfile.PerNode(counts)
 	env = append(env, "SLURM_STEP_ID="+number, "SLURM_STEPID="+number, "SLURM_STEP_NODELIST="+strings.Join(names, ","), "SLURM_STEP_NUM_NODES="+nodes, "SLURM_STEP_NUM_TASKS="+ranks,
 		"SLURM_STEP_TASKS_PER_NODE="+list, "SLURM_NTASKS="+ranks, "SLURM_NPROCS="+ranks, "SLURM_TASKS_PER_NODE="+list, "SLURM_NNODES="+nodes,
-		"SLURM_DISTRIBUTION=block", "SLURM_LAUNCH_NODE_IPADDR=127.0.0.1", agent.StepVariable+"="+number)
+		"SLURM_DISTRIBUTION="+cmp.Or(w.dealt, "block"), "SLURM_LAUNCH_NODE_IPADDR=127.0.0.1", agent.StepVariable+"="+number)
+	if w.deals.Plane > 0 {
+		env = append(env, "SLURM_DISTRIBUTION=plane", "SLURM_DIST_PLANESIZE="+strconv.Itoa(w.deals.Plane))
+	}
 	if w.cpus > 0 {
 		env = append(env, "SLURM_CPUS_PER_TASK="+strconv.Itoa(w.cpus))
 	}
@@ -336,22 +348,16 @@ func (c *call) threads(w *step) (env []string) {
 
 // ofRank returns the environment variables of a step that differ between ranks.
 func (w *step) ofRank(p *place, rank int) []string {
-	node := slices.IndexFunc(w.places, func(q place) bool { return q.node == p.node })
 	ids := make([]string, p.count)
 	for i := range ids {
-		ids[i] = strconv.Itoa(p.first + i)
+		ids[i] = strconv.Itoa(p.ranks[i])
 	}
-	return []string{"SLURM_PROCID=" + strconv.Itoa(rank), "SLURM_LOCALID=" + strconv.Itoa(rank-p.first), "SLURM_NODEID=" + strconv.Itoa(node), "SLURMD_NODENAME=" + p.node, "SLURM_GTIDS=" + strings.Join(ids, ",")}
+	return []string{"SLURM_PROCID=" + strconv.Itoa(rank), "SLURM_LOCALID=" + strconv.Itoa(slices.Index(p.ranks, rank)), "SLURM_NODEID=" + strconv.Itoa(p.at), "SLURMD_NODENAME=" + p.node, "SLURM_GTIDS=" + strings.Join(ids, ",")}
 }
 
 // placeOf returns the part of the step that contains a rank.
 func (w *step) placeOf(rank int) *place {
-	for i := range w.places {
-		if p := &w.places[i]; rank < p.first+p.count {
-			return p
-		}
-	}
-	return &place{}
+	return &w.places[w.placeAt[rank]]
 }
 
 // exported returns the part of an environment that the option --export passes on.
@@ -383,7 +389,7 @@ var filePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompi
 func (c *call) fill(pattern string, w *step, rank int) string {
 	job := cmp.Or(c.Getenv("SLURM_JOB_ID"), c.Getenv("CANDOR_JOB"))
 	values := map[string]string{"%": "%", "j": job, "J": job + "." + strconv.Itoa(w.number), "A": cmp.Or(c.Getenv("SLURM_ARRAY_JOB_ID"), c.Getenv("CANDOR_JOB")), "a": c.Getenv("CANDOR_ARRAY_INDEX"),
-		"t": strconv.Itoa(rank), "n": strconv.Itoa(slices.IndexFunc(w.places, func(p place) bool { return rank < p.first+p.count })), "s": strconv.Itoa(w.number), "N": w.placeOf(rank).node, "x": c.Getenv("CANDOR_JOB_NAME"), "u": localUser()}
+		"t": strconv.Itoa(rank), "n": strconv.Itoa(w.placeAt[rank]), "s": strconv.Itoa(w.number), "N": w.placeOf(rank).node, "x": c.Getenv("CANDOR_JOB_NAME"), "u": localUser()}
 	return filePattern().ReplaceAllStringFunc(pattern, func(found string) string {
 		parts := filePattern().FindStringSubmatch(found)
 		value := values[parts[2]]

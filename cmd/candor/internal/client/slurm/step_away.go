@@ -37,18 +37,18 @@ const ranksOfStep = "--ranks-of-step"
 
 // awayPlan says what this program must start.
 type awayPlan struct {
-	Path   string   `json:"path"`
-	Argv   []string `json:"argv"`
-	Env    []string `json:"env"`
-	Dir    string   `json:"dir"`
-	Names  []string `json:"nodes"` // nodes of the step
-	Firsts []int    `json:"firsts"`
-	Counts []int    `json:"counts"`
-	At     int      `json:"at"` // index of this node in Names
-	GPUs   []int    `json:"gpus,omitempty"`
-	Each   bool     `json:"each,omitempty"` // each rank gets its own GPUs
-	PMI    string   `json:"pmi,omitempty"`  // the name of the step; "": none
-	Hears  []bool   `json:"hears"`          // for each rank here: whether it reads srun's input
+	Path  string   `json:"path"`
+	Argv  []string `json:"argv"`
+	Env   []string `json:"env"`
+	Dir   string   `json:"dir"`
+	Node  string   `json:"node"`
+	At    int      `json:"at"`    // index of this node among the step's nodes
+	Ranks []int    `json:"ranks"` // ranks on this node
+	Total int      `json:"total"` // number of all ranks
+	GPUs  []int    `json:"gpus,omitempty"`
+	Each  bool     `json:"each,omitempty"` // each rank gets its own GPUs
+	PMI   string   `json:"pmi,omitempty"`  // the name of the step; "": none
+	Hears []bool   `json:"hears"`          // for each rank here: whether it reads srun's input
 }
 
 // frame reports an event of a rank, or orders one.
@@ -189,10 +189,7 @@ func (s *ranks) startAway(ctx context.Context, p *place) error {
 	if here, err := s.c.Workdir(); err == nil && !strings.HasPrefix(dir, "/") {
 		dir = strings.TrimSuffix(here+"/"+dir, "/")
 	}
-	plan := awayPlan{Path: s.path, Argv: s.argv, Env: s.env, Dir: dir, At: slices.IndexFunc(s.w.places, func(q place) bool { return q.node == p.node }), GPUs: p.gpus, Each: s.w.gpusPerRank != ""}
-	for _, q := range s.w.places {
-		plan.Names, plan.Firsts, plan.Counts = append(plan.Names, q.node), append(plan.Firsts, q.first), append(plan.Counts, q.count)
-	}
+	plan := awayPlan{Path: s.path, Argv: s.argv, Env: s.env, Dir: dir, Node: p.node, At: p.at, Ranks: p.ranks, Total: s.w.ranks, GPUs: p.gpus, Each: s.w.gpusPerRank != ""}
 	stream := &jobs.Stream{App: s.c.App, Session: &cli.Session{Bus: b, Site: s.c.Getenv("CANDOR_SITE"), Account: "x"}, Node: p.node, Attempt: members[p.index].Attempt,
 		Begin: &agent.StreamBegin{Command: []string{self, ranksOfStep}, Interactive: job.Interactive{Linger: lingerAway}}}
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -200,7 +197,7 @@ func (s *ranks) startAway(ctx context.Context, p *place) error {
 	pmi := map[int]*io.PipeWriter{}
 	heard := false
 	var closes []io.Closer
-	for rank := p.first; rank < p.first+p.count; rank++ {
+	for _, rank := range p.ranks {
 		if s.pmi != nil {
 			from, to := io.Pipe()
 			pmi[rank] = to
@@ -260,7 +257,7 @@ func (s *ranks) follow(ctx context.Context, stream *jobs.Stream, to *io.PipeWrit
 // lost.
 func (s *ranks) hear(r *remote, from *io.PipeReader, pmi map[int]*io.PipeWriter) {
 	left := map[int]bool{}
-	for rank := r.p.first; rank < r.p.first+r.p.count; rank++ {
+	for _, rank := range r.p.ranks {
 		left[rank] = true
 	}
 	frames := json.NewDecoder(from)
@@ -387,17 +384,13 @@ func away() int {
 	return a.run(in)
 }
 
-// step returns the step that srun planned.
+// step returns the step that srun planned, with the place on this node alone.
 func (plan *awayPlan) step() *step {
-	w := &step{chdir: plan.Dir}
+	w := &step{chdir: plan.Dir, ranks: plan.Total}
 	if plan.Each {
 		w.gpusPerRank = "1"
 	}
-	for i := range plan.Names {
-		w.places = append(w.places, place{node: plan.Names[i], first: plan.Firsts[i], count: plan.Counts[i]})
-		w.ranks += plan.Counts[i]
-	}
-	w.places[plan.At].gpus = plan.GPUs
+	w.places = []place{{node: plan.Node, at: plan.At, count: len(plan.Ranks), ranks: plan.Ranks, gpus: plan.GPUs}}
 	return w
 }
 
@@ -429,9 +422,9 @@ func (a *awayRanks) run(in *json.Decoder) int {
 			env = append(env, name+"="+value)
 		}
 	}
-	p := &a.w.places[a.plan.At]
+	p := &a.w.places[0]
 	var all sync.WaitGroup
-	for rank := p.first; rank < p.first+p.count; rank++ {
+	for _, rank := range p.ranks {
 		if err := a.start(p, rank, env, &all); err != nil {
 			a.say(frame{Rank: rank, Err: []byte("slurmstepd: error: execve(): " + a.plan.Path + ": " + err.Error() + "\n")})
 			a.say(frame{Rank: rank, Over: true, Code: 2})
@@ -502,7 +495,7 @@ func (a *awayRanks) start(p *place, rank int, env []string, all *sync.WaitGroup)
 			cmd.Stderr = w
 		}
 	}
-	if a.plan.Hears[rank-p.first] {
+	if a.plan.Hears[slices.Index(p.ranks, rank)] {
 		r, w, err := os.Pipe()
 		if err != nil {
 			return err

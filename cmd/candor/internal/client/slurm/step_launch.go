@@ -73,7 +73,7 @@ func (c *call) launch(ctx context.Context, w *step, room *stepRoom, path string,
 	defer signal.Stop(heard)
 	defer s.killAll()
 	if w.ranks > 1 && w.mpi != "none" {
-		s.pmi = newPMI(w.places, c.Getenv("CANDOR_JOB")+"."+strconv.Itoa(w.number))
+		s.pmi = newPMI(w.placeAt, c.Getenv("CANDOR_JOB")+"."+strconv.Itoa(w.number))
 	}
 	s.outputs = make([]rankOutput, w.ranks)
 	for i := range w.places {
@@ -84,7 +84,7 @@ func (c *call) launch(ctx context.Context, w *step, room *stepRoom, path string,
 			}
 			continue
 		}
-		for rank := p.first; rank < p.first+p.count; rank++ {
+		for _, rank := range p.ranks {
 			if err := s.start(p, rank); err != nil {
 				return err
 			}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -103,6 +104,7 @@ func (r *stepRoom) try(w *step, all []string, may []int, nodes, processors, gpus
 	if !taken {
 		return false, err
 	}
+	w.deal()
 	var next [numberBytes]byte
 	if n, _ := r.ReadAt(next[:], 0); n == numberBytes {
 		w.number = int(binary.BigEndian.Uint64(next[:]))
@@ -112,18 +114,15 @@ func (r *stepRoom) try(w *step, all []string, may []int, nodes, processors, gpus
 	return true, err
 }
 
-// spread places the ranks of a step on a number of nodes. The numbers of ranks on two nodes differ by at most one.
+// spread places the ranks of a step on a number of nodes. The numbers of ranks on two nodes differ by at most one, or by
+// one plane.
 func (r *stepRoom) spread(w *step, all []string, may []int, nodes, processors, gpus, devices int) (taken bool, err error) {
 	w.places = nil
-	first := 0
 	for _, i := range may {
 		if len(w.places) == nodes {
 			break
 		}
-		p := place{node: all[i], index: i, first: first, count: w.ranks / nodes}
-		if len(w.places) < w.ranks%nodes {
-			p.count++
-		}
+		p := place{node: all[i], index: i, count: w.shareOf(len(w.places), nodes)}
 		at := int64(i) * ofNode
 		cpus, some := r.some(processorsFrom+at, w.wants(p.count, processors), processors)
 		if some && gpus > 0 {
@@ -132,7 +131,7 @@ func (r *stepRoom) spread(w *step, all []string, may []int, nodes, processors, g
 			}
 		}
 		if some {
-			w.places, first = append(w.places, p), first+p.count
+			w.places = append(w.places, p)
 		}
 	}
 	if len(w.places) < nodes {
@@ -149,20 +148,20 @@ func (w *step) fills() bool { return w.exact && w.nodes == "" && w.on == "" && w
 // the first node gets 1 and the second gets 2.
 func (r *stepRoom) fill(w *step, all []string, may []int, processors int) (taken bool, err error) {
 	w.places = nil
-	each, first := max(w.cpus, 1), 0
+	each, placed := max(w.cpus, 1), 0
 	for _, i := range may {
-		p, from := place{node: all[i], index: i, first: first}, processorsFrom+int64(i)*ofNode
-		for first < w.ranks {
+		p, from := place{node: all[i], index: i}, processorsFrom+int64(i)*ofNode
+		for placed < w.ranks {
 			if _, some := r.some(from, each, processors); !some {
 				break
 			}
-			p.count, first = p.count+1, first+1
+			p.count, placed = p.count+1, placed+1
 		}
 		if p.count > 0 {
 			w.places = append(w.places, p)
 		}
 	}
-	if first < w.ranks {
+	if placed < w.ranks {
 		return false, r.lock(unix.F_SETLK, unix.F_UNLCK, processorsFrom, 0)
 	}
 	return true, nil
@@ -218,7 +217,7 @@ func (w *step) deviceVariables(p *place, rank int, environ func(string) string) 
 		}
 	}
 	if w.gpusPerRank != "" {
-		n, at := len(ids)/p.count, rank-p.first
+		n, at := len(ids)/p.count, slices.Index(p.ranks, rank)
 		ids = ids[at*n : (at+1)*n]
 	}
 	list := strings.Join(ids, ",")

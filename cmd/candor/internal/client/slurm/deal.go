@@ -1,0 +1,89 @@
+package slurm
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
+)
+
+// shareOf returns how many ranks the n-th node of a step gets, of all nodes together.
+func (w *step) shareOf(n, nodes int) int {
+	if plane := w.deals.Plane; plane > 0 && (w.ranks-1)/plane >= nodes-1 { // otherwise some node would have no rank
+		round := plane * nodes
+		return w.ranks/round*plane + min(max(w.ranks%round-n*plane, 0), plane)
+	}
+	share := w.ranks / nodes
+	if n < w.ranks%nodes {
+		share++
+	}
+	return share
+}
+
+// deal gives each place of the step its ranks. The places know how many they get.
+func (w *step) deal() {
+	at, some := 0, w.ranks // how many consecutive ranks go to a node
+	switch {
+	case w.deals.Cyclic:
+		some = 1
+	case w.deals.Plane > 0:
+		some = w.deals.Plane
+	}
+	w.placeAt = make([]int, w.ranks)
+	for i := range w.places {
+		w.places[i].at, w.places[i].ranks = i, make([]int, 0, w.places[i].count)
+	}
+	for rank := 0; rank < w.ranks; at = (at + 1) % len(w.places) {
+		p := &w.places[at]
+		for n := min(some, p.count-len(p.ranks)); n > 0; n-- {
+			p.ranks, w.placeAt[rank] = append(p.ranks, rank), at
+			rank++
+		}
+	}
+}
+
+// distribution returns how the step deals its ranks: as its option says, or as the job's variable says.
+func (c *call) distribution(w *step) (d jobfile.Distribution, err error) {
+	if !c.flags.Changed("distribution") && w.mpi != "none" { // launchers of MPI programs expect one rank on each node
+		w.dealt = c.Getenv("SLURM_DISTRIBUTION")
+		if size := c.Getenv("SLURM_DIST_PLANESIZE"); w.dealt == "plane" && size != "" {
+			w.dealt += "=" + size
+		}
+	}
+	return jobfile.ParseDistribution(w.dealt)
+}
+
+// processMap says on which node each rank is, in the form of PMI: entries of a first node, a number of nodes, and
+// how many ranks each of them gets. The entries are repeated until all ranks are counted.
+func processMap(placeAt []int) (entries [][3]int) {
+	var runs [][3]int
+	for rank := 0; rank < len(placeAt); {
+		n := 1
+		for rank+n < len(placeAt) && placeAt[rank+n] == placeAt[rank] {
+			n++
+		}
+		if last := len(runs) - 1; last >= 0 && runs[last][2] == n && runs[last][0]+runs[last][1] == placeAt[rank] {
+			runs[last][1]++
+		} else {
+			runs = append(runs, [3]int{placeAt[rank], 1, n})
+		}
+		rank += n
+	}
+	for n := 1; n < len(runs); n++ {
+		if slices.Equal(placesOf(runs[:n], len(placeAt)), placeAt) {
+			return runs[:n]
+		}
+	}
+	return runs
+}
+
+// placesOf returns the node of each rank that the entries of a process map say.
+func placesOf(entries [][3]int, ranks int) (placeAt []int) {
+	for len(placeAt) < ranks {
+		for _, e := range entries {
+			for node := e[0]; node < e[0]+e[1]; node++ {
+				placeAt = append(placeAt, slices.Repeat([]int{node}, e[2])...)
+			}
+		}
+	}
+	return placeAt[:ranks]
+}
