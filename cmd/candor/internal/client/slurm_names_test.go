@@ -172,6 +172,8 @@ func TestRanksAreSpreadOverNodes(t *testing.T) {
 		"-n 6 -p day -N 1-2 --mem-per-cpu=512M": {"day", 2, 3, 0, 3 << 29, "'3(x2)'", "6"},
 		"-n 9 -p day -N 1-2":                    {"day", 0, 9, 0, 0, "9", "9"},
 		"-n 9 -p loose,day":                     {"day", 3, 3, 0, 0, "'3(x3)'", "9"},
+		"-n 7 --array=3":                        {"day", 2, 4, 0, 0, "'4,3'", "7"}, // and not to gpu, where one node has room
+		"-n 4 --array=3":                        {"", 0, 4, 0, 0, "4", "4"},
 	} {
 		last = job.SubmitRequest{}
 		s.write("a.sh", "#!/bin/sh\n#SBATCH "+line+"\ntrue\n")

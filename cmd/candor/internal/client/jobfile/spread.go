@@ -19,8 +19,12 @@ type asked struct {
 // number.
 func (job *Job) Spreads() bool {
 	a, s := &job.asked.allocation, &job.Spec.Stages[0]
-	return a.ranks > 1 && !s.Gang && a.perGPU == 0 && a.perNode == 0 && (a.nodes == 0 || a.most > a.nodes) && a.listed < 2 && s.Array == nil
+	return a.ranks > 1 && !s.Gang && a.perGPU == 0 && a.perNode == 0 && (a.nodes == 0 || a.most > a.nodes) && a.listed < 2 && job.Spec.AfterEach == 0
 }
+
+// MaySplit reports whether the elements of the job's array may become jobs of their own, because the site may divide
+// their ranks over several nodes.
+func (job *Job) MaySplit() bool { return job.Spec.Stages[0].Array != nil && job.Spreads() }
 
 // NodeCounts returns the numbers of nodes over which the ranks of a job can be divided, at a site with all nodes in
 // total. The smallest number comes first.

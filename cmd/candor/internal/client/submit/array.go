@@ -15,13 +15,17 @@ import (
 // SendAll cancels the elements before it. It returns the replies in the order of the elements. Without an error, the
 // returned session is open, and the caller closes it.
 func SendAll(ctx context.Context, a *cli.App, job *jobfile.Job, dryRun bool) (s *cli.Session, replies []jobmsg.SubmitReply, err error) {
-	indices := job.Splits()
-	if indices == nil {
+	if job.Splits() == nil && !job.MaySplit() {
 		s, reply, err := Send(ctx, a, job, "", dryRun)
 		return s, []jobmsg.SubmitReply{reply}, err
 	}
 	if s, err = dialFor(ctx, a, job); err != nil {
 		return nil, nil, err
+	}
+	indices := job.Splits()
+	if indices == nil { // a node has room for the ranks of an element
+		s, reply, err := sendBy(ctx, a, s, job, rand.Text(), dryRun)
+		return s, []jobmsg.SubmitReply{reply}, err
 	}
 	key, kept := rand.Text(), map[string]bool{}
 	var earlier []messages.JobID

@@ -186,6 +186,11 @@ func Send(ctx context.Context, a *cli.App, job *jobfile.Job, key string, dryRun 
 			return nil, reply, err
 		}
 	}
+	return sendBy(ctx, a, s, job, key, dryRun)
+}
+
+// sendBy submits a job by a session; nil: it opens one.
+func sendBy(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.Job, key string, dryRun bool) (_ *cli.Session, reply jobmsg.SubmitReply, err error) {
 	request, err := prepare(a, job, key, dryRun)
 	if err != nil {
 		if s != nil {
