@@ -286,6 +286,7 @@ var runnerRooms = map[string]struct {
 	most int
 }{
 	"machine": {[]string{"runner/cell"}, 25},
+	"session": {[]string{"runner/access", "runner/boottime"}, 11},
 }
 
 // TestRunnerRooms checks that each room of package runner imports only the packages that it may, so that no room knows

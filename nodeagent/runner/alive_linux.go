@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/nodeagent/lease"
+	"github.com/candor-grid/candor/nodeagent/runner/access"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
@@ -50,7 +51,7 @@ func (l *lane) openAlive(as *syscall.Credential) {
 	}
 	if as != nil {
 		if unix.Fchown(fd, -1, int(as.Gid)) == nil {
-			_ = unix.Fchmod(fd, privateFiles|0o040)
+			_ = unix.Fchmod(fd, access.PrivateFiles|0o040)
 		}
 	}
 	l.alive = os.NewFile(uintptr(fd), l.base+aliveEnding)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/nodeagent/runner/access"
 )
 
 // placeInputs copies the stage's inputs into a task's fresh working directory. A task may change
@@ -42,9 +43,9 @@ func placeInput(root *os.Root, f *jobmsg.File, from string, as *syscall.Credenti
 	if err := makeParents(root, path.Dir(f.Name), as); err != nil {
 		return err
 	}
-	mode := os.FileMode(privateFiles)
+	mode := os.FileMode(access.PrivateFiles)
 	if f.Executable {
-		mode = privateDirs
+		mode = access.PrivateDirs
 	}
 	digest, err := copyInto(root, f.Name, mode, source, as)
 	if err == nil && digest != f.Digest {
@@ -83,7 +84,7 @@ func makeParents(root *os.Root, dir string, as *syscall.Credential) error {
 	if err := makeParents(root, path.Dir(dir), as); err != nil {
 		return err
 	}
-	err := root.Mkdir(dir, privateDirs)
+	err := root.Mkdir(dir, access.PrivateDirs)
 	if os.IsExist(err) {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/candor-grid/candor/nodeagent/runner/access"
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
@@ -130,10 +131,10 @@ func (l *lane) workingDir(as *syscall.Credential) (string, error) {
 	if l.dir {
 		return dir, nil
 	}
-	err := unix.Mkdir(dir, privateDirs)
+	err := unix.Mkdir(dir, access.PrivateDirs)
 	if err == unix.EEXIST { // it is from before a restart
 		if err = tree.Remove(dir); err == nil {
-			err = os.Mkdir(dir, privateDirs)
+			err = os.Mkdir(dir, access.PrivateDirs)
 		}
 	}
 	if err == nil && as != nil {
@@ -158,7 +159,7 @@ func (l *lane) keepDir(base string, from unix.Timespec) (kept bool) {
 		return false
 	}
 	if isEmpty(dir) {
-		if l.since = at; mode != privateDirs { // this task may have changed the permissions that the next one needs
+		if l.since = at; mode != access.PrivateDirs { // this task may have changed the permissions that the next one needs
 			l.dir = unix.Rmdir(dir) != nil
 		}
 		return false
@@ -200,7 +201,7 @@ func isEmpty(dir string) bool {
 // place. So openFile follows no link, and opens only a plain file.
 func openFile(path string, flags int) (int, error) {
 	for {
-		fd, err := unix.Open(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, privateFiles)
+		fd, err := unix.Open(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, access.PrivateFiles)
 		if err == unix.EINTR {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/session"
 )
 
 // Every process can listen at a port of the machine's network. A connection for a task's owner must only reach a
@@ -122,12 +123,11 @@ func (t *process) owns(sockets []listener) error {
 }
 
 // members returns the processes of a task: the processes in its cell, or, without a cell, in its session.
-func (t *process) members() (all []int) {
+func (t *process) members() []int {
 	if inside, known := t.cell.Processes(); known {
 		return inside
 	}
-	eachMember(t.child.pid, func(pid, _ int) { all = append(all, pid) })
-	return all
+	return session.Members(t.child.pid)
 }
 
 // hasSocket reports whether a process has a socket open.

@@ -17,6 +17,7 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 	"github.com/candor-grid/candor/nodeagent/runner/machine"
+	"github.com/candor-grid/candor/nodeagent/runner/session"
 )
 
 // process is one task, from its start to its end.
@@ -340,7 +341,7 @@ func (t *process) begun(p *program, dir string, c child) {
 	t.finished.Started = t.runner.config.Clock()
 	t.program, t.dir = p, dir
 	t.late.Stop()
-	t.child, t.note = c, t.runner.notes.note(c.pid)
+	t.child, t.note = c, t.runner.notes.Note(c.pid)
 	t.limit.left = t.task.Program.TimeLimit.Std()
 	t.limit.run(func() { t.end(agent.TimedOut, t.runner.config.Grace) })
 	t.warn()
@@ -456,7 +457,7 @@ func (t *process) signal(signals ...unix.Signal) {
 	for _, s := range signals {
 		unix.Kill(-t.child.pid, s)
 	}
-	signalSession(t.child.pid, signals...)
+	session.Signal(t.child.pid, signals...)
 }
 
 // reap waits for the exited child, after it has killed the rest of the child's group.
@@ -466,9 +467,9 @@ func (t *process) reap() {
 	f := &t.finished
 	unix.Kill(-t.child.pid, unix.SIGKILL)
 	if t.ending {
-		signalSession(t.child.pid, unix.SIGKILL)
+		session.Signal(t.child.pid, unix.SIGKILL)
 	}
-	t.runner.notes.forget(t.note) // while the number still belongs to the child
+	t.runner.notes.Forget(t.note) // while the number still belongs to the child
 	status, usage := t.child.reap()
 	t.runner.forks.remove(t.launch)
 	if status.Signal() == unix.SIGKILL { // the sender is unknown: the task may have killed its own group

@@ -21,6 +21,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/access"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 	"github.com/candor-grid/candor/nodeagent/runner/machine"
+	"github.com/candor-grid/candor/nodeagent/runner/session"
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
@@ -31,7 +32,7 @@ type Processes struct {
 	config Config
 	store  *store
 	cells  *cell.Cells
-	notes  *handles
+	notes  *session.Handles
 	null   *os.File
 	watch  watcher
 	forge  *forge
@@ -101,7 +102,7 @@ func NewProcesses(c Config) (*Processes, error) {
 	if p.null, err = os.Open(os.DevNull); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "runner: %v", err)
 	}
-	p.notes = openHandles(p.config.Dir, "CANDOR_SITE="+c.Site, "CANDOR_NODE="+c.Node)
+	p.notes = session.OpenHandles(p.config.Dir, "CANDOR_SITE="+c.Site, "CANDOR_NODE="+c.Node)
 	if p.config.Apart {
 		// Unless Private is set, tasks also run on a machine without namespaces: its abilities tell.
 		if p.rooms, err = openRooms(&p.config, p.store); err != nil {
@@ -163,7 +164,7 @@ func (c *Config) letThrough() error {
 		if err != nil || !access.Beneath(c.Dir, dir) {
 			continue
 		}
-		if err := os.Chmod(dir, info.Mode().Perm()|throughDirs&0o011); err != nil {
+		if err := os.Chmod(dir, info.Mode().Perm()|access.ThroughDirs&0o011); err != nil {
 			return messages.Errorf(messages.PermissionDenied, "runner: the way to tasks' directories: %v", err)
 		}
 	}
@@ -333,7 +334,7 @@ func (p *Processes) Close() error {
 	select {
 	case <-ended:
 		p.forge.close()
-		failed := errors.Join(p.null.Close(), p.watch.close(), p.ends.close(), p.cells.Close(), p.notes.close())
+		failed := errors.Join(p.null.Close(), p.watch.close(), p.ends.close(), p.cells.Close(), p.notes.Close())
 		if p.rooms != nil {
 			failed = errors.Join(failed, p.rooms.close())
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
 	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/nodeagent/runner/access"
 )
 
 // program has what all tasks of a stage share. It is computed once.
@@ -31,15 +32,7 @@ type program struct {
 	homeless bool
 }
 
-const (
-	shell        = "/bin/sh"
-	privateFiles = 0o600
-	privateDirs  = 0o700
-	// throughDirs is the mode of directories that all users can pass but not list.
-	throughDirs = 0o711
-	// groupDirs is the mode of directories that only the group can pass.
-	groupDirs = 0o710
-)
+const shell = "/bin/sh"
 
 // newProgram computes a program. The job's directory must exist, because a script is written there.
 func (c *Config) newProgram(p *agent.Program, who identity, jobDir string) (*program, error) {
@@ -102,10 +95,10 @@ func writeExecutable(file, text string) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	const flags = os.O_CREATE | os.O_EXCL | os.O_WRONLY // follows no link of a task
-	f, err := os.OpenFile(file, flags, privateDirs)
+	f, err := os.OpenFile(file, flags, access.PrivateDirs)
 	if os.IsExist(err) {
 		if err = os.Remove(file); err == nil {
-			f, err = os.OpenFile(file, flags, privateDirs)
+			f, err = os.OpenFile(file, flags, access.PrivateDirs)
 		}
 	}
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner/access"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
+	"github.com/candor-grid/candor/nodeagent/runner/session"
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
@@ -192,7 +193,7 @@ func (r *rooms) leave(left *room) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left.users--
-	if left.users == 0 && r.loose && len(childrenOf(left.holder)) > 0 && r.open[left.key] == left {
+	if left.users == 0 && r.loose && len(session.Children(left.holder)) > 0 && r.open[left.key] == left {
 		delete(r.open, left.key) // the last task left something that only the room's end removes
 	}
 	switch {
@@ -339,14 +340,14 @@ func (c *Config) shared() int64 {
 
 // makeTemp makes a room's temporary directories.
 func (r *rooms) makeTemp() (string, error) {
-	if err := os.MkdirAll(r.tempDir(), privateDirs); err != nil {
+	if err := os.MkdirAll(r.tempDir(), access.PrivateDirs); err != nil {
 		return "", err
 	}
 	temp, err := os.MkdirTemp(r.tempDir(), "")
 	for i := range access.Temporary {
 		dir := filepath.Join(temp, strconv.Itoa(i))
 		if err == nil {
-			err = os.Mkdir(dir, privateDirs)
+			err = os.Mkdir(dir, access.PrivateDirs)
 		}
 		if err == nil {
 			err = os.Chmod(dir, 0o777|os.ModeSticky)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/nodeagent/runner/access"
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
@@ -387,17 +388,17 @@ func (s *store) makeDir(j *job, as *syscall.Credential) error {
 	if strings.HasPrefix(j.account, ".") || strings.Contains(j.account, "/") {
 		return messages.Errorf(messages.Invalid, "account %q: must not begin with a dot, or have a slash", j.account)
 	}
-	err := os.Mkdir(j.dir, privateDirs)
+	err := os.Mkdir(j.dir, access.PrivateDirs)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = s.config.makeAccountDir(filepath.Dir(j.dir), as); err == nil {
-			err = os.Mkdir(j.dir, privateDirs)
+			err = os.Mkdir(j.dir, access.PrivateDirs)
 		}
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
 	if err == nil && as != nil {
-		err = os.Chmod(j.dir, throughDirs)
+		err = os.Chmod(j.dir, access.ThroughDirs)
 	}
 	return err
 }
@@ -405,9 +406,9 @@ func (s *store) makeDir(j *job, as *syscall.Credential) error {
 // makeAccountDir makes the directory of an account, which only the account's user can enter. A room shows only that
 // directory; without rooms, the directory's group keeps other accounts out.
 func (c *Config) makeAccountDir(dir string, as *syscall.Credential) error {
-	err := os.Mkdir(dir, privateDirs)
+	err := os.Mkdir(dir, access.PrivateDirs)
 	if err == nil && as != nil {
-		err = errors.Join(os.Chown(dir, -1, int(as.Gid)), os.Chmod(dir, groupDirs))
+		err = errors.Join(os.Chown(dir, -1, int(as.Gid)), os.Chmod(dir, access.GroupDirs))
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return nil
@@ -463,10 +464,10 @@ func wasSilent(base string) bool {
 // makeDir makes a directory that other users cannot list. If tasks run as other users, these may pass through it to
 // their own files.
 func (c *Config) makeDir(dir string) error {
-	if err := os.MkdirAll(dir, privateDirs); err != nil || c.User == "" {
+	if err := os.MkdirAll(dir, access.PrivateDirs); err != nil || c.User == "" {
 		return err
 	}
-	return errors.Join(os.Chmod(c.Dir, throughDirs), os.Chmod(dir, throughDirs))
+	return errors.Join(os.Chmod(c.Dir, access.ThroughDirs), os.Chmod(dir, access.ThroughDirs))
 }
 
 // base returns the common beginning of the paths of an attempt's files; "": unknown job.

@@ -14,6 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
 	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/nodeagent/runner/session"
 )
 
 // streamKey identifies a stream: the stream of a task (name ""), or one that a client began next to it.
@@ -274,7 +275,7 @@ func (w taskStream) exec(b *agent.StreamBegin) error {
 		case <-over:
 		default:
 			unix.Kill(-c.pid, signal)
-			signalSession(c.pid, signal)
+			session.Signal(c.pid, signal)
 		}
 	}
 	s.send = func(name string) { kill(unix.SignalNum("SIG" + name)) }

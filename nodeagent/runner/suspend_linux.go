@@ -9,6 +9,7 @@ import (
 
 	"github.com/candor-grid/candor/messages/agent"
 	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/nodeagent/runner/session"
 )
 
 // Suspend suspends or resumes the task.
@@ -106,12 +107,9 @@ func (t *process) alert(w *jobmsg.EarlySignal) {
 	case w.First:
 		unix.Kill(t.child.pid, signal)
 	case w.Rest:
-		eachMember(t.child.pid, func(pid, _ int) {
-			env, _ := variablesOf(pid)
-			if slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, agent.StepVariable+"=") }) {
-				signalMember(pid, t.child.pid, []unix.Signal{signal})
-			}
-		})
+		session.SignalWhere(t.child.pid, func(env []string) bool {
+			return slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, agent.StepVariable+"=") })
+		}, signal)
 	default:
 		t.signal(signal)
 	}

@@ -1,5 +1,5 @@
-// Package access reads and changes the access lists (POSIX ACLs) of directories. An access list can let the user as
-// whom an account's tasks run use a directory of another user.
+// Package access reads and changes the access lists (POSIX ACLs) of directories, and has the permissions of the files
+// that the runner makes. An access list can let the user as whom an account's tasks run use a directory of another user.
 package access
 
 import (

@@ -1,23 +1,21 @@
-package runner
+package session
 
 import (
 	"encoding/binary"
-	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/candor-grid/candor/nodeagent/runner/access"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// handles is a file that lists the running sessions. It is mapped into memory, so recording a session needs no system
+// Handles is a file that lists the running sessions. It is mapped into memory, so recording a session needs no system
 // call, and the file outlives this process. Without cells, the next process with this state directory reads in it
 // which sessions are left, and ends them.
-type handles struct {
+type Handles struct {
 	mu   sync.Mutex
 	data []byte // nil: the file cannot be mapped, and nothing is recorded
 	free []int  // positions of unused records
@@ -38,15 +36,15 @@ const (
 	sameStart = 2 * ticks
 )
 
-// openHandles ends the sessions that an earlier run left, and empties the file. Marks are variables in the
+// OpenHandles ends the sessions that an earlier run left, and empties the file. Marks are variables in the
 // environment of every task of the node.
-func openHandles(dir string, marks ...string) *handles {
-	h := new(handles)
+func OpenHandles(dir string, marks ...string) *Handles {
+	h := new(Handles)
 	boot := boottime.Boot()
 	if boot == "" {
 		return h
 	}
-	fd, err := unix.Open(filepath.Join(dir, handlesFile), unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, privateFiles)
+	fd, err := unix.Open(filepath.Join(dir, handlesFile), unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, access.PrivateFiles)
 	if err != nil {
 		return h
 	}
@@ -87,7 +85,7 @@ func endAll(records []byte, marks []string) {
 		case now > began || now < began-sameStart: // another process has the number now
 		default:
 			unix.Kill(-pid, unix.SIGKILL)
-			signalSession(pid, unix.SIGKILL)
+			Signal(pid, unix.SIGKILL)
 		}
 	}
 }
@@ -97,35 +95,11 @@ func endOrphans(session int, marks []string) {
 	if len(marks) == 0 {
 		return
 	}
-	eachMember(session, func(pid, _ int) {
-		if marked(pid, marks) {
-			signalMember(pid, session, []unix.Signal{unix.SIGKILL})
-		}
-	})
+	SignalWhere(session, func(env []string) bool { return bears(env, marks) }, unix.SIGKILL)
 }
 
-// marked reports whether the environment of a process has all marks.
-func marked(pid int, marks []string) bool {
-	env, _ := variablesOf(pid)
-	return bears(env, marks)
-}
-
-// variablesOf returns the environment of a process. It is empty for a moment while the process executes a program.
-func variablesOf(pid int) ([]string, error) {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	if len(b) == 0 {
-		return nil, err
-	}
-	return strings.Split(string(b), "\x00"), nil
-}
-
-// bears reports whether all marks are among the variables.
-func bears(env, marks []string) bool {
-	return !slices.ContainsFunc(marks, func(m string) bool { return !slices.Contains(env, m) })
-}
-
-// note records a session until forget is called, and returns its position.
-func (h *handles) note(session int) (at int) {
+// Note records a session until forget is called, and returns its position.
+func (h *Handles) Note(session int) (at int) {
 	var now unix.Timespec
 	unix.ClockGettime(unix.CLOCK_BOOTTIME, &now)
 	h.mu.Lock()
@@ -146,7 +120,7 @@ func (h *handles) note(session int) (at int) {
 	return at
 }
 
-func (h *handles) forget(at int) {
+func (h *Handles) Forget(at int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if at < 0 || h.data == nil {
@@ -156,7 +130,7 @@ func (h *handles) forget(at int) {
 	h.free = append(h.free, at)
 }
 
-func (h *handles) close() error {
+func (h *Handles) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.data == nil {

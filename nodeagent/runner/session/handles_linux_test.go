@@ -1,4 +1,4 @@
-package runner
+package session
 
 import (
 	"encoding/binary"
@@ -32,20 +32,20 @@ func TestLeftoversAreEndedByHandle(t *testing.T) {
 			cmd.Wait()
 		}
 	}()
-	h := openHandles(dir)
+	h := OpenHandles(dir)
 	if h.data == nil {
 		t.Fatal("no handles")
 	}
-	h.note(left.Process.Pid)
-	h.forget(h.note(over.Process.Pid))
-	at := h.note(reused.Process.Pid) // as if another process had had its number before
+	h.Note(left.Process.Pid)
+	h.Forget(h.Note(over.Process.Pid))
+	at := h.Note(reused.Process.Pid) // as if another process had had its number before
 	record := h.data[bootSize+at*handleSize+8:]
 	binary.LittleEndian.PutUint64(record, binary.LittleEndian.Uint64(record)-100*sameStart)
-	if err := h.close(); err != nil {
+	if err := h.Close(); err != nil {
 		t.Fatal(err)
 	}
 
-	if err := openHandles(dir).close(); err != nil {
+	if err := OpenHandles(dir).Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := left.Wait(); err == nil || left.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
@@ -67,14 +67,14 @@ func TestHandlesOfAnotherBoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { cmd.Process.Kill(); cmd.Wait() }()
-	h := openHandles(dir)
-	h.note(cmd.Process.Pid)
+	h := OpenHandles(dir)
+	h.Note(cmd.Process.Pid)
 	h.data[0]++
-	if err := h.close(); err != nil {
+	if err := h.Close(); err != nil {
 		t.Fatal(err)
 	}
-	h = openHandles(dir)
-	defer h.close()
+	h = OpenHandles(dir)
+	defer h.Close()
 	if err := cmd.Process.Signal(syscall.Signal(0)); err != nil {
 		t.Error(err)
 	}
@@ -104,13 +104,13 @@ func TestSessionOfADaemonIsNotEnded(t *testing.T) {
 	}
 	daemons, daemon := orphan()
 	tasks, task := orphan(mark)
-	h := openHandles(dir, mark)
-	h.note(daemons)
-	h.note(tasks)
-	if err := h.close(); err != nil {
+	h := OpenHandles(dir, mark)
+	h.Note(daemons)
+	h.Note(tasks)
+	if err := h.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := openHandles(dir, mark).close(); err != nil {
+	if err := OpenHandles(dir, mark).Close(); err != nil {
 		t.Fatal(err)
 	}
 	if !aliveNow(daemon) {

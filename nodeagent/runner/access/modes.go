@@ -1,0 +1,9 @@
+package access
+
+// Permissions of the files and directories that the runner makes.
+const (
+	PrivateFiles = 0o600
+	PrivateDirs  = 0o700
+	GroupDirs    = 0o710 // only the group can pass
+	ThroughDirs  = 0o711 // all users can pass but not list
+)

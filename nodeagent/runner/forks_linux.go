@@ -1,0 +1,73 @@
+package runner
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// forks are the children that this process makes for tasks, from before the kernel makes them until they are reaped.
+// All other children were given to it by the kernel. No method waits for a start, because the start of one account's
+// task may take long.
+type forks struct {
+	mu  sync.Mutex
+	all map[*launch]bool
+}
+
+func (f *forks) add(l *launch) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.all == nil {
+		f.all = map[*launch]bool{}
+	}
+	f.all[l] = true
+}
+
+func (f *forks) remove(l *launch) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.all, l)
+}
+
+// pids returns the numbers of the children. known is false if the kernel does not tell one of them.
+func (f *forks) pids() (all map[int]bool, known bool) {
+	f.mu.Lock()
+	launches := slices.Collect(maps.Keys(f.all))
+	f.mu.Unlock()
+	all = make(map[int]bool, len(launches))
+	for _, l := range launches {
+		pid, known := l.number()
+		if !known {
+			return nil, false
+		}
+		all[pid] = true
+	}
+	return all, true
+}
+
+// number returns the process number of the child as soon as the kernel has made it; 0 if there is no child. The
+// kernel writes the descriptor before it lists the child, and opens it a moment later.
+func (l *launch) number() (pid int, known bool) {
+	const tries, pause = 100, time.Millisecond
+	for range tries {
+		if pid := l.pid.Load(); pid != 0 {
+			return int(pid), true
+		}
+		fd := l.pidfd.Load()
+		if fd < 0 {
+			return 0, true
+		}
+		text, _ := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(int(fd)))
+		if _, after, found := strings.Cut(string(text), "\nPid:"); found {
+			line, _, _ := strings.Cut(after, "\n")
+			pid, err := strconv.Atoi(strings.TrimSpace(line))
+			return max(pid, 0), err == nil // -1: it was reaped already
+		}
+		time.Sleep(pause)
+	}
+	return 0, false
+}
