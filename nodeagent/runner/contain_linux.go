@@ -12,6 +12,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner/access"
+	"github.com/candor-grid/candor/nodeagent/runner/launch"
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
@@ -28,7 +29,7 @@ func (c *Config) Contain(choice string, executors bool) error {
 		return messages.Errorf(messages.Invalid, "tasks.private: needs users other than the site's own; leave tasks.user out")
 	case choice == UserSelf:
 		return nil
-	case maySetUsers():
+	case launch.MaySetUsers():
 		return c.containAsRoot(choice)
 	case choice != "":
 		return messages.Errorf(messages.PermissionDenied, "tasks.user %q: needs root; leave out tasks.user for the best protection without root", choice)
@@ -108,16 +109,6 @@ var makesNamespaces = sync.OnceValue(func() bool {
 	}
 	return probe.Run() == nil
 })
-
-// maySetUsers reports whether this process may start tasks as other users.
-func maySetUsers() bool {
-	sets, err := capabilities()
-	if err != nil {
-		return unix.Geteuid() == 0
-	}
-	const needed = 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID | 1<<unix.CAP_CHOWN
-	return sets[0].Effective&needed == needed
-}
 
 // SubordinateUsers returns the user numbers that this process's user may use in addition to its own,
 // and the same number of group numbers.

@@ -64,7 +64,7 @@ func (t *process) ownDir() string {
 func (t *process) measureAgain() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.child.pid != 0 && !t.over {
+	if t.child.PID != 0 && !t.over {
 		t.startMeasuring()
 	}
 }
@@ -181,5 +181,5 @@ func (t *process) processes() []int {
 	if inside, known := t.cell.Processes(); known {
 		return inside
 	}
-	return []int{t.child.pid}
+	return []int{t.child.PID}
 }

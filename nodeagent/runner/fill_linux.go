@@ -97,12 +97,12 @@ func (t *process) brake(yes bool) bool {
 		return false
 	}
 	t.braked = yes
-	if t.child.pid == 0 || t.over { // begun suspends it later
+	if t.child.PID == 0 || t.over { // begun suspends it later
 		return false
 	}
 	if yes && !t.suspended {
 		t.halted = true
-		unix.Kill(-t.child.pid, unix.SIGSTOP)
+		unix.Kill(-t.child.PID, unix.SIGSTOP)
 	}
 	return t.beginFreeze()
 }
@@ -114,7 +114,7 @@ func (p *Processes) survey(until time.Time) {
 	var walks sync.WaitGroup
 	for _, t := range p.tasksNow() {
 		t.mu.Lock()
-		if runs := t.child.pid != 0 && !t.over; runs {
+		if runs := t.child.PID != 0 && !t.over; runs {
 			dir, processes, shared := t.ownDir(), t.processes(), temporary[t.room]
 			if shared == nil {
 				shared = sync.OnceValue(func() tree.Usage { return t.room.usage(p.config.DirLimit, goOn) })
@@ -188,7 +188,7 @@ func (p *Processes) fillers() (all []*filler) {
 	rooms := map[*room]*filler{}
 	for _, t := range p.tasksNow() {
 		t.mu.Lock()
-		runs, m := t.child.pid != 0 && !t.over && !t.endsNow(), t.measuring
+		runs, m := t.child.PID != 0 && !t.over && !t.endsNow(), t.measuring
 		t.mu.Unlock()
 		if runs && m.bytes >= leastEnded {
 			all = append(all, &filler{tasks: []*process{t}, bytes: m.bytes, grew: m.grew})

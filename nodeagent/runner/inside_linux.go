@@ -14,6 +14,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner/access"
+	"github.com/candor-grid/candor/nodeagent/runner/launch"
 )
 
 // inside describes what the holder of a room sets up.
@@ -206,7 +207,7 @@ func (w *inside) pin() error {
 				continue
 			}
 			dir := hidden[:at]
-			if !mayWrite(filepath.Dir(dir), w.As) {
+			if !launch.MayWrite(filepath.Dir(dir), w.As) {
 				continue
 			}
 			fd, err := clone(dir)
@@ -314,7 +315,7 @@ func coverClosed(path string, as *syscall.Credential) error {
 			continue
 		}
 		dir := path[:at]
-		err := mayEnter(dir, as)
+		err := launch.MayEnter(dir, as)
 		if err == unix.ENOENT {
 			return nil // its cover is there already
 		}
@@ -331,7 +332,7 @@ func sameAs(path string, fd int, as *syscall.Credential) bool {
 	if unix.Fstat(fd, &want) != nil {
 		return false
 	}
-	err := asUser(as, func() error { return unix.Stat(path, &have) })
+	err := launch.AsUser(as, func() error { return unix.Stat(path, &have) })
 	return err == nil && have.Dev == want.Dev && have.Ino == want.Ino
 }
 

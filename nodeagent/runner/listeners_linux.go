@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/launch"
 	"github.com/candor-grid/candor/nodeagent/runner/session"
 )
 
@@ -103,7 +104,7 @@ func (t *process) listens(family, port int) ([]listener, error) {
 // owns returns an error if a socket does not belong to the task. If no other account has the task's user, the socket
 // must belong to that user; otherwise it must belong to the task's processes.
 func (t *process) owns(sockets []listener) error {
-	l := newLaunch()
+	l := launch.New()
 	if err := t.join(l); err != nil { // only then are its cell and session its own
 		return err
 	}
@@ -127,7 +128,7 @@ func (t *process) members() []int {
 	if inside, known := t.cell.Processes(); known {
 		return inside
 	}
-	return session.Members(t.child.pid)
+	return session.Members(t.child.PID)
 }
 
 // hasSocket reports whether a process has a socket open.

@@ -13,11 +13,11 @@ import (
 func (t *process) look() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.child.pid == 0 || t.over { // its files are being opened, or renamed when it leaves its lane
+	if t.child.PID == 0 || t.over { // its files are being opened, or renamed when it leaves its lane
 		return ""
 	}
 	t.settle()
-	t.peak = max(t.peak, peakOf(t.child.pid))
+	t.peak = max(t.peak, peakOf(t.child.PID))
 	limit := &t.runner.config
 	switch {
 	case t.exceeds != "":

@@ -48,7 +48,7 @@ func (p *Processes) endHidden() {
 // adopted returns the orphans that the kernel made children of this process. This process must reap them.
 func (p *Processes) adopted() []int {
 	children := session.Children(os.Getpid()) // list children before forks: then every listed child that this process forked is in forks
-	forked, known := p.forks.pids()
+	forked, known := p.forks.PIDs()
 	if !known {
 		return nil // the end of a later task finds them
 	}

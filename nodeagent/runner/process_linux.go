@@ -16,6 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
+	"github.com/candor-grid/candor/nodeagent/runner/launch"
 	"github.com/candor-grid/candor/nodeagent/runner/machine"
 	"github.com/candor-grid/candor/nodeagent/runner/session"
 )
@@ -36,17 +37,17 @@ type process struct {
 
 	mu sync.Mutex
 	outputs
-	from      unix.Timespec    // time just before the start, by the clock of files (coarse)
-	child     child            // zero until its process starts
-	launch    *launch          // launch of the child; nil before the start
-	late      *time.Timer      // timer that ends a start that takes too long
-	guests    sync.WaitGroup   // other processes that are being started in the task
-	joining   map[*launch]bool // launches of the guests
-	note      int              // position of its record in the handles
-	over      bool             // the child was reaped: its number may belong to another process now
-	ending    bool             // it was told to end
-	asked     bool             // its processes got SIGTERM
-	grace     time.Duration    // the shortest grace that it was given
+	from      unix.Timespec           // time just before the start, by the clock of files (coarse)
+	child     launch.Child            // zero until its process starts
+	launch    *launch.Launch          // launch of the child; nil before the start
+	late      *time.Timer             // timer that ends a start that takes too long
+	guests    sync.WaitGroup          // other processes that are being started in the task
+	joining   map[*launch.Launch]bool // launches of the guests
+	note      int                     // position of its record in the handles
+	over      bool                    // the child was reaped: its number may belong to another process now
+	ending    bool                    // it was told to end
+	asked     bool                    // its processes got SIGTERM
+	grace     time.Duration           // the shortest grace that it was given
 	why       agent.Outcome
 	last      string // what its last line says when Stop ends it; "": it has none
 	suspended bool   // it must not run until it is resumed
@@ -120,22 +121,22 @@ func (t *process) prepare(p *program) (why string) {
 		err = errors.New("stopped")
 	}
 	if err != nil {
-		_ = closeAll(theirs)
+		_ = launch.CloseAll(theirs)
 		return messages.Detail(err)
 	}
-	t.runner.forks.add(t.launch)
+	t.runner.forks.Add(t.launch)
 	t.from = coarse()
-	t.runner.forge.begin(t.cell, t.room, p.isRoot(), func(err error) {
-		var c child
+	t.runner.forge.Begin(t.cell, t.place(), p.isRoot(), func(err error) {
+		var c launch.Child
 		if err == nil {
 			c, err = t.fork(p, dir, files)
 		}
-		_ = closeAll(theirs)
+		_ = launch.CloseAll(theirs)
 		if err == nil {
 			t.begun(p, dir, c)
 		}
 		if err != nil {
-			t.runner.forks.remove(t.launch)
+			t.runner.forks.Remove(t.launch)
 			go t.fail(p, dir, err)
 		}
 	})
@@ -153,8 +154,8 @@ const startGrace = time.Second
 func (t *process) giveUp() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.child.pid == 0 && !t.over && t.launch != nil {
-		t.launch.kill()
+	if t.child.PID == 0 && !t.over && t.launch != nil {
+		t.launch.Kill()
 	}
 }
 
@@ -217,7 +218,7 @@ func (t *process) refuse(why string) {
 	t.over = true
 	if t.launch != nil {
 		t.late.Stop()
-		t.launch.drop()
+		t.launch.Drop()
 	}
 }
 
@@ -273,22 +274,24 @@ func (t *process) takeRoom(p *program) (*room, error) {
 }
 
 // fork starts the process, on a confined thread.
-func (t *process) fork(p *program, dir string, files []uintptr) (child, error) {
+func (t *process) fork(p *program, dir string, files []uintptr) (launch.Child, error) {
 	i := t.task.interactive()
 	sys := &syscall.SysProcAttr{Setsid: true, Credential: p.as, Setctty: i != nil && i.Terminal}
 	t.cell.Attributes(sys)
-	t.hold(t.launch)
+	t.runner.forge.Bind(t.launch, t.cell, t.has.Affinity())
 	path, argv := p.path, p.argv
 	if t.task.holds() {
 		path, argv = shell, holding
 	}
-	return t.launch.spawn(path, argv, t.env(p, dir), dir, p.umask, files, sys)
+	return t.launch.Spawn(path, argv, t.env(p, dir), dir, p.umask, files, sys)
 }
 
-// hold limits a launch to the processors of the task and to the system calls that its site allows.
-func (t *process) hold(l *launch) {
-	l.affinity = t.has.Affinity()
-	l.noClone3 = t.runner.config.Namespaces && t.runner.forge.may.clones && !t.cell.Threaded()
+// place returns the room of the task for the forge; nil: there is none.
+func (t *process) place() launch.Place {
+	if t.room == nil {
+		return nil
+	}
+	return t.room
 }
 
 // env returns the environment of a process of the task.
@@ -329,26 +332,26 @@ func (t *process) arm() bool {
 	if t.ending {
 		return false
 	}
-	t.launch, t.late = newLaunch(), time.AfterFunc(startWithin, t.giveUp)
+	t.launch, t.late = launch.New(), time.AfterFunc(startWithin, t.giveUp)
 	return true
 }
 
 // begun records the child, sets its time limit, and ends it if it was stopped in the meantime. It
 // runs on a confined thread inside the task's room, which sees no files and processes of the node.
-func (t *process) begun(p *program, dir string, c child) {
+func (t *process) begun(p *program, dir string, c launch.Child) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.finished.Started = t.runner.config.Clock()
 	t.program, t.dir = p, dir
 	t.late.Stop()
-	t.child, t.note = c, t.runner.notes.Note(c.pid)
+	t.child, t.note = c, t.runner.notes.Note(c.PID)
 	t.limit.left = t.task.Program.TimeLimit.Std()
 	t.limit.run(func() { t.end(agent.TimedOut, t.runner.config.Grace) })
 	t.warn()
 	if t.ending || t.toFreeze() {
 		go t.obey()
 	}
-	t.runner.ends.await(c, t.finish)
+	t.runner.ends.Await(c, t.finish)
 }
 
 // obey carries out orders that came before the task had a process.
@@ -402,9 +405,9 @@ func (t *process) end(why agent.Outcome, grace time.Duration) {
 	switch { // in other states prepare or begun looks at ending
 	case first && why == agent.TimedOut && !t.over: // the limit runs only while the task has a process
 		t.endWithLine(grace, fmt.Sprintf("DUE TO TIME LIMIT *** its time limit is %v", t.task.Program.TimeLimit))
-	case first && t.last != "" && grace > 0 && t.child.pid != 0 && !t.over:
+	case first && t.last != "" && grace > 0 && t.child.PID != 0 && !t.over:
 		t.endWithLine(grace, t.last)
-	case t.child.pid != 0 && !t.over:
+	case t.child.PID != 0 && !t.over:
 		t.ask(grace)
 	case t.launch != nil && !t.over:
 		time.AfterFunc(max(grace, startGrace), t.giveUp)
@@ -455,9 +458,9 @@ func (t *process) killIn(grace time.Duration) {
 // another process may get its number. The caller holds t.mu.
 func (t *process) signal(signals ...unix.Signal) {
 	for _, s := range signals {
-		unix.Kill(-t.child.pid, s)
+		unix.Kill(-t.child.PID, s)
 	}
-	session.Signal(t.child.pid, signals...)
+	session.Signal(t.child.PID, signals...)
 }
 
 // reap waits for the exited child, after it has killed the rest of the child's group.
@@ -465,19 +468,19 @@ func (t *process) reap() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f := &t.finished
-	unix.Kill(-t.child.pid, unix.SIGKILL)
+	unix.Kill(-t.child.PID, unix.SIGKILL)
 	if t.ending {
-		session.Signal(t.child.pid, unix.SIGKILL)
+		session.Signal(t.child.PID, unix.SIGKILL)
 	}
 	t.runner.notes.Forget(t.note) // while the number still belongs to the child
-	status, usage := t.child.reap()
-	t.runner.forks.remove(t.launch)
+	status, usage := t.child.Reap()
+	t.runner.forks.Remove(t.launch)
 	if status.Signal() == unix.SIGKILL { // the sender is unknown: the task may have killed its own group
 		t.cell.Retire()
 	}
 	t.over = true
 	for l := range t.joining {
-		l.kill()
+		l.Kill()
 	}
 	t.limit.stop()
 	t.early.stop()

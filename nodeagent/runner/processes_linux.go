@@ -20,6 +20,7 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner/access"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
+	"github.com/candor-grid/candor/nodeagent/runner/launch"
 	"github.com/candor-grid/candor/nodeagent/runner/machine"
 	"github.com/candor-grid/candor/nodeagent/runner/session"
 	"github.com/candor-grid/candor/nodeagent/runner/users"
@@ -35,19 +36,17 @@ type Processes struct {
 	notes  *session.Handles
 	null   *os.File
 	watch  watcher
-	forge  *forge
-	ends   *ends
-	rooms  *rooms // nil: tasks have the namespaces of this process
-	loose  bool   // tasks are not in control groups
-	lacks  error  // why there are no rooms although Config.Apart asks for them
-	adopts bool   // the kernel makes orphans of its descendants its children
-	forks  forks  // processes that it started
+	forge  *launch.Forge
+	ends   *launch.Ends
+	rooms  *rooms       // nil: tasks have the namespaces of this process
+	loose  bool         // tasks are not in control groups
+	lacks  error        // why there are no rooms although Config.Apart asks for them
+	adopts bool         // the kernel makes orphans of its descendants its children
+	forks  launch.Forks // processes that it started
 	// freeze is [cell.Cell.Freeze], or a test's replacement.
 	freeze func(c *cell.Cell, frozen bool) (bool, error)
 
 	stock *machine.Stock // which tasks have which parts of the machine
-
-	lines sync.Map // by account: a channel of the lines that are being written for it
 
 	ownPeak atomic.Int64 // the largest known memory of this process, in bytes
 
@@ -124,10 +123,10 @@ func NewProcesses(c Config) (*Processes, error) {
 	}
 	p.loose = !slices.Contains(p.cells.Abilities(), agent.AbilityFreeze)
 	p.store.shares = p.config.perAccount() && !p.loose
-	if p.forge, err = newForge(callRules{p.cells.Clones(), p.config.Namespaces}); err != nil {
+	if p.forge, err = launch.NewForge(launch.Rules{Clones: p.cells.Clones(), Namespaces: p.config.Namespaces}); err != nil {
 		return nil, err
 	}
-	if p.ends, err = openEnds(); err != nil {
+	if p.ends, err = launch.OpenEnds(); err != nil {
 		return nil, err
 	}
 	if p.wake, err = newAlarm(); err != nil {
@@ -333,8 +332,8 @@ func (p *Processes) Close() error {
 	go func() { p.tasks.Wait(); close(ended) }()
 	select {
 	case <-ended:
-		p.forge.close()
-		failed := errors.Join(p.null.Close(), p.watch.close(), p.ends.close(), p.cells.Close(), p.notes.Close())
+		p.forge.Close()
+		failed := errors.Join(p.null.Close(), p.watch.close(), p.ends.Close(), p.cells.Close(), p.notes.Close())
 		if p.rooms != nil {
 			failed = errors.Join(failed, p.rooms.close())
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner/access"
+	"github.com/candor-grid/candor/nodeagent/runner/launch"
 )
 
 // program has what all tasks of a stage share. It is computed once.
@@ -148,9 +149,9 @@ func (p *program) explain(dir string, err error) string {
 	case !info.IsDir():
 		return dir + " is not a directory"
 	case p.dir == "": // the task's own directory
-	case mayEnter(dir, p.as) != nil && p.as != nil:
+	case launch.MayEnter(dir, p.as) != nil && p.as != nil:
 		return fmt.Sprintf("directory %s: user %d, who runs the job's tasks, may not enter the directory; its owner can allow this: setfacl -m u:%d:rwx %s", dir, p.as.Uid, p.as.Uid, dir)
-	case mayEnter(dir, p.as) != nil:
+	case launch.MayEnter(dir, p.as) != nil:
 		return "directory " + dir + ": permission denied"
 	}
 	return p.explainFile(dir, err)
@@ -192,7 +193,7 @@ func (p *program) explainFile(dir string, err error) string {
 // not read the file.
 func interpreterOf(file string, as *syscall.Credential) string {
 	line, n := make([]byte, 256), 0 // the kernel reads no more than this
-	err := asUser(as, func() error {
+	err := launch.AsUser(as, func() error {
 		fd, err := unix.Open(file, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		if err == nil {
 			n, err = unix.Read(fd, line)

@@ -19,6 +19,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner/access"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
+	"github.com/candor-grid/candor/nodeagent/runner/launch"
 	"github.com/candor-grid/candor/nodeagent/runner/session"
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
@@ -42,7 +43,7 @@ type room struct {
 
 	mu    sync.Mutex
 	shown map[string]bool // working directories that its tasks can see
-	forge *forge          // starts its tasks; nil before the first task, or if cells have their own threads
+	own   *launch.Forge   // starts its tasks; nil before the first task, or if cells have their own threads
 
 	users int         // number of tasks; guarded by rooms.mu
 	idle  *time.Timer // timer that runs while there are none; guarded by rooms.mu
@@ -98,18 +99,11 @@ func openSpaces(dir string, names []string) (files []*os.File, err error) {
 	for _, name := range names {
 		f, err := os.Open(dir + name)
 		if err != nil {
-			return nil, errors.Join(err, closeAll(files))
+			return nil, errors.Join(err, launch.CloseAll(files))
 		}
 		files = append(files, f)
 	}
 	return files, nil
-}
-
-func closeAll(files []*os.File) (err error) {
-	for _, f := range files {
-		err = errors.Join(err, f.Close())
-	}
-	return err
 }
 
 // inside calls f on a thread in the room.
@@ -118,7 +112,7 @@ func (r *room) inside(f func() error) error {
 	go cell.OnThread(func() {
 		if err := unix.Unshare(unix.CLONE_FS); err != nil {
 			failed <- os.NewSyscallError("unshare", err)
-		} else if err := r.enter(); err != nil {
+		} else if err := r.Enter(); err != nil {
 			failed <- err
 		} else {
 			failed <- f()
@@ -127,8 +121,8 @@ func (r *room) inside(f func() error) error {
 	return <-failed
 }
 
-// enter moves the calling thread into the room. Processes that the thread forks are in the room too.
-func (r *room) enter() error {
+// Enter moves the calling thread into the room. Processes that the thread forks are in the room too.
+func (r *room) Enter() error {
 	for _, f := range r.spaces {
 		if err := unix.Setns(int(f.Fd()), 0); err != nil {
 			return &os.PathError{Op: "setns", Path: f.Name(), Err: err}
@@ -176,6 +170,19 @@ func (r *room) counted() *cell.Account {
 		return nil
 	}
 	return r.sum
+}
+
+// EnterGroup moves the calling thread into the control group of the room's account.
+func (r *room) EnterGroup() error { return r.sum.Enter() }
+
+// Forge returns the forge for the tasks of the room.
+func (r *room) Forge(may launch.Rules) (_ *launch.Forge, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.own == nil {
+		r.own, err = launch.NewForge(may)
+	}
+	return r.own, err
 }
 
 // ended reports whether the holder has ended unexpectedly.
@@ -359,8 +366,8 @@ func (r *rooms) makeTemp() (string, error) {
 // close ends all processes in the room and removes the room. It subtracts 1 from removing when the room's temporary
 // directories are gone.
 func (r *room) close(removing *atomic.Int64) {
-	if r.forge != nil {
-		r.forge.close()
+	if r.own != nil {
+		r.own.Close()
 	}
 	if r.hold != nil {
 		_ = r.hold.Close()
@@ -369,7 +376,7 @@ func (r *room) close(removing *atomic.Int64) {
 		<-r.over
 	}
 	_ = r.sum.Close() // the next run removes the rest
-	_ = closeAll(r.spaces)
+	_ = launch.CloseAll(r.spaces)
 	if r.root != nil {
 		_ = r.root.Close()
 	}

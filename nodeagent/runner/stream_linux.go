@@ -16,6 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
 	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/nodeagent/runner/launch"
 )
 
 // stream carries the input and output of one process, or of a connection, between the process and the requests of a
@@ -323,7 +324,7 @@ func (s *stream) openPipes(as *syscall.Credential) (theirs, ours []*os.File, err
 	for i := range 3 {
 		r, w, err := os.Pipe()
 		if err != nil {
-			_ = closeAll(append(theirs, ours...))
+			_ = launch.CloseAll(append(theirs, ours...))
 			return nil, nil, err
 		}
 		their, our := w, r

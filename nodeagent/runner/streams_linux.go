@@ -14,6 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
 	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/nodeagent/runner/launch"
 	"github.com/candor-grid/candor/nodeagent/runner/session"
 )
 
@@ -163,7 +164,7 @@ func (t *process) send(w *jobmsg.EarlySignal) error {
 	switch {
 	case t.over:
 		return messages.Errorf(messages.Ended, "attempt %d of task %v has ended", t.task.Attempt.Number, t.task.Attempt.Task)
-	case t.child.pid == 0:
+	case t.child.PID == 0:
 		return messages.Errorf(messages.Unavailable, "task %v is starting; ask again", t.task.Attempt.Task)
 	}
 	t.alert(w)
@@ -233,7 +234,7 @@ func (p *Processes) beginStream(key streamKey, t *process, b *agent.StreamBegin)
 // t.mu.
 func (t *process) joinable() error {
 	switch {
-	case t.child.pid == 0:
+	case t.child.PID == 0:
 		return messages.Errorf(messages.Unavailable, "task %v is starting; ask again", t.task.Attempt.Task)
 	case t.over || t.ending:
 		return messages.Errorf(messages.Ended, "task %v is ending", t.task.Attempt.Task)
@@ -254,7 +255,7 @@ type taskStream struct {
 // exec starts a command in the cell and the room of the task, as the task's user.
 func (w taskStream) exec(b *agent.StreamBegin) error {
 	t, s := w.t, w.s
-	l := newLaunch()
+	l := launch.New()
 	if err := t.join(l); err != nil {
 		return err
 	}
@@ -264,7 +265,7 @@ func (w taskStream) exec(b *agent.StreamBegin) error {
 		return err
 	}
 	c, err := w.fork(l, b, theirs)
-	_ = closeAll(theirs)
+	_ = launch.CloseAll(theirs)
 	if err != nil {
 		s.finish(0, ours...)
 		return err
@@ -274,8 +275,8 @@ func (w taskStream) exec(b *agent.StreamBegin) error {
 		select {
 		case <-over:
 		default:
-			unix.Kill(-c.pid, signal)
-			session.Signal(c.pid, signal)
+			unix.Kill(-c.PID, signal)
+			session.Signal(c.PID, signal)
 		}
 	}
 	s.send = func(name string) { kill(unix.SignalNum("SIG" + name)) }
@@ -288,12 +289,12 @@ func (w taskStream) exec(b *agent.StreamBegin) error {
 		}
 	}()
 	t.runner.tasks.Add(1) // so that the room does not end before its processes are reaped
-	t.runner.ends.await(c, func() {
+	t.runner.ends.Await(c, func() {
 		defer t.runner.tasks.Done()
-		unix.Kill(-c.pid, unix.SIGKILL)
+		unix.Kill(-c.PID, unix.SIGKILL)
 		close(over)
-		status, _ := c.reap()
-		t.runner.forks.remove(l)
+		status, _ := c.Reap()
+		t.runner.forks.Remove(l)
 		code := status.ExitStatus()
 		if status.Signaled() {
 			code = 128 + int(status.Signal())
@@ -305,24 +306,24 @@ func (w taskStream) exec(b *agent.StreamBegin) error {
 
 // join keeps the task's cell and room while l starts a process in them. If the task ends, it kills l and waits for
 // it.
-func (t *process) join(l *launch) error {
+func (t *process) join(l *launch.Launch) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.joinable(); err != nil {
 		return err
 	}
 	if t.joining == nil {
-		t.joining = map[*launch]bool{}
+		t.joining = map[*launch.Launch]bool{}
 	}
 	t.joining[l] = true
 	t.guests.Add(1)
 	return nil
 }
 
-func (t *process) part(l *launch) {
+func (t *process) part(l *launch.Launch) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	l.drop()
+	l.Drop()
 	delete(t.joining, l)
 	t.guests.Done()
 }
@@ -336,7 +337,7 @@ func (t *process) joined() bool {
 }
 
 // fork starts the command. The task's program, lane and cell do not change while it is joined.
-func (w taskStream) fork(l *launch, b *agent.StreamBegin, files []*os.File) (c child, err error) {
+func (w taskStream) fork(l *launch.Launch, b *agent.StreamBegin, files []*os.File) (c launch.Child, err error) {
 	t := w.t
 	env := t.env(t.program, t.dir)
 	if b.Term != "" {
@@ -350,17 +351,17 @@ func (w taskStream) fork(l *launch, b *agent.StreamBegin, files []*os.File) (c c
 	for i, f := range files {
 		fds[i] = f.Fd()
 	}
-	t.runner.forks.add(l)
-	defer time.AfterFunc(startWithin, l.kill).Stop()
-	err = t.runner.forge.run(t.cell, t.room, t.program.isRoot(), func() (err error) {
+	t.runner.forks.Add(l)
+	defer time.AfterFunc(startWithin, l.Kill).Stop()
+	err = t.runner.forge.Run(t.cell, t.place(), t.program.isRoot(), func() (err error) {
 		sys := &syscall.SysProcAttr{Setsid: true, Credential: t.program.as, Setctty: w.s.what.Terminal}
 		t.cell.Attributes(sys)
-		t.hold(l)
-		c, err = l.spawn(path, b.Command, env, t.dir, t.program.umask, fds, sys)
+		t.runner.forge.Bind(l, t.cell, t.has.Affinity())
+		c, err = l.Spawn(path, b.Command, env, t.dir, t.program.umask, fds, sys)
 		return err
 	})
 	if err != nil {
-		t.runner.forks.remove(l)
+		t.runner.forks.Remove(l)
 		return c, messages.Errorf(messages.Invalid, "%s: %s", b.Command[0], reasonOf(err))
 	}
 	return c, nil
@@ -443,7 +444,7 @@ func (w taskStream) connect(socket *os.File, family, port int, to unix.Sockaddr)
 
 // socket makes a socket in the task's network.
 func (t *process) socket(family int) (*os.File, error) {
-	l := newLaunch()
+	l := launch.New()
 	if err := t.join(l); err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func (t *process) Suspend(suspended bool) {
 		return
 	}
 	t.suspended = suspended
-	if t.child.pid != 0 && !t.over { // if the task has no process yet, begun does it
+	if t.child.PID != 0 && !t.over { // if the task has no process yet, begun does it
 		t.freeze()
 	}
 }
@@ -105,9 +105,9 @@ func (t *process) alert(w *jobmsg.EarlySignal) {
 	signal := unix.SignalNum("SIG" + w.Name)
 	switch {
 	case w.First:
-		unix.Kill(t.child.pid, signal)
+		unix.Kill(t.child.PID, signal)
 	case w.Rest:
-		session.SignalWhere(t.child.pid, func(env []string) bool {
+		session.SignalWhere(t.child.PID, func(env []string) bool {
 			return slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, agent.StepVariable+"=") })
 		}, signal)
 	default:

@@ -1,4 +1,4 @@
-package runner
+package launch
 
 import (
 	"runtime"
@@ -46,18 +46,18 @@ const (
 	offsetFirstArg = 16 // low half, on a little-endian machine
 )
 
-// callRules are the calls that the filter of a thread must allow.
-type callRules struct {
-	// clones says that tasks are started by clone3. Its flags are in memory, which a filter cannot
+// Rules are the calls that the filter of a thread must allow.
+type Rules struct {
+	// Clones says that tasks are started by clone3. Its flags are in memory, which a filter cannot
 	// see.
-	clones bool
-	// namespaces says that tasks may make user namespaces. A task gets [noClone3] then too.
-	namespaces bool
+	Clones bool
+	// Namespaces says that tasks may make user namespaces. A task gets [noClone3] then too.
+	Namespaces bool
 }
 
 // refusedSpaces returns the flags of clone and unshare that are refused.
-func (may callRules) refusedSpaces() uint32 {
-	if may.namespaces { // nothing bounds the contents of these namespaces, or they reach large parts of the kernel
+func (may Rules) refusedSpaces() uint32 {
+	if may.Namespaces { // nothing bounds the contents of these namespaces, or they reach large parts of the kernel
 		return unix.CLONE_NEWNET | unix.CLONE_NEWIPC
 	}
 	return unix.CLONE_NEWUSER
@@ -87,7 +87,7 @@ var noClone3 = sync.OnceValue(func() *unix.SockFprog {
 
 // callFilter returns a filter that refuses these calls; nil if there is none for this kind of processor. It also
 // refuses calls of other architectures, which could bypass the filter. So 32-bit programs do not run in tasks.
-func callFilter(may callRules) []unix.SockFilter {
+func callFilter(may Rules) []unix.SockFilter {
 	arch, ok := knownArch()
 	if !ok {
 		return nil
@@ -111,11 +111,11 @@ func callFilter(may callRules) []unix.SockFilter {
 		program = append(program, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, Jf: 1, K: 0x40000000}, answer(unknown))
 	}
 	for _, call := range refusedCalls {
-		if !ownThreadCalls[call] && !(may.namespaces && namespaceCalls[call]) {
+		if !ownThreadCalls[call] && !(may.Namespaces && namespaceCalls[call]) {
 			program = append(program, equal(call, 1), answer(refused))
 		}
 	}
-	if !may.clones { // without clone3, libraries use clone
+	if !may.Clones { // without clone3, libraries use clone
 		program = append(program, equal(unix.SYS_CLONE3, 1), answer(unknown))
 	}
 	program = append(program, equal(unix.SYS_SOCKET, uint8(2*len(refusedFamilies)+2)), load(offsetFirstArg))

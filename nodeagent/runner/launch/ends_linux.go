@@ -1,4 +1,4 @@
-package runner
+package launch
 
 import (
 	"os"
@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// ends calls a function when a process exits. One goroutine polls the descriptors of all processes.
-type ends struct {
+// Ends calls a function when a process exits. One goroutine polls the descriptors of all processes.
+type Ends struct {
 	file *os.File // the poll descriptor
 	conn syscall.RawConn
 	fd   int // descriptor of file
@@ -20,12 +20,12 @@ type ends struct {
 	then map[int32]func() // by the descriptor of the process
 }
 
-func openEnds() (*ends, error) {
+func OpenEnds() (*Ends, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err == nil {
 		err = unix.SetNonblock(fd, true) // so that the runtime polls it
 	}
-	e := &ends{fd: fd, file: os.NewFile(uintptr(fd), "ends"), then: map[int32]func(){}}
+	e := &Ends{fd: fd, file: os.NewFile(uintptr(fd), "ends"), then: map[int32]func(){}}
 	if err == nil {
 		e.conn, err = e.file.SyscallConn()
 	}
@@ -36,27 +36,27 @@ func openEnds() (*ends, error) {
 	return e, nil
 }
 
-func (e *ends) close() error { return e.file.Close() }
+func (e *Ends) Close() error { return e.file.Close() }
 
-// await arranges that then is called when a process has exited. The process must still be reaped.
-func (e *ends) await(c child, then func()) {
-	if c.fd >= 0 {
+// Await arranges that then is called when a process has exited. The process must still be reaped.
+func (e *Ends) Await(c Child, then func()) {
+	if c.FD >= 0 {
 		e.mu.Lock()
-		e.then[int32(c.fd)] = then
+		e.then[int32(c.FD)] = then
 		e.mu.Unlock()
-		if unix.EpollCtl(e.fd, unix.EPOLL_CTL_ADD, c.fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT, Fd: int32(c.fd)}) == nil {
+		if unix.EpollCtl(e.fd, unix.EPOLL_CTL_ADD, c.FD, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT, Fd: int32(c.FD)}) == nil {
 			return
 		}
-		e.take(int32(c.fd))
+		e.take(int32(c.FD))
 	}
 	go func() {
-		exited(c.pid)
+		exited(c.PID)
 		then()
 	}()
 }
 
 // take forgets a descriptor, and returns the function to call at its end.
-func (e *ends) take(fd int32) func() {
+func (e *Ends) take(fd int32) func() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	then := e.then[fd]
@@ -66,7 +66,7 @@ func (e *ends) take(fd int32) func() {
 }
 
 // listen waits for processes to exit, until the file is closed.
-func (e *ends) listen() {
+func (e *Ends) listen() {
 	var events [16]unix.EpollEvent
 	for {
 		n := 0

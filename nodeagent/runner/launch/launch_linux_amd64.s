@@ -1,6 +1,6 @@
 #include "textflag.h"
 
-// func vfork(l *launch) (pid uintptr)
+// func vfork(l *Launch) (pid uintptr)
 //
 // The child has a stack of its own, and never returns.
 TEXT ·vfork(SB),NOSPLIT,$0-16

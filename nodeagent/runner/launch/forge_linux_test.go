@@ -1,4 +1,4 @@
-package runner
+package launch
 
 import (
 	"testing"
@@ -11,12 +11,12 @@ import (
 // TestForgeClosesItsBellOnce checks that the descriptor is closed once. A second close could close a file that was
 // opened meanwhile with the same number.
 func TestForgeClosesItsBellOnce(t *testing.T) {
-	f, err := newForge(callRules{})
+	f, err := NewForge(Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	bell := uintptr(f.bell)
-	f.post(func(*anvil) { f.close() })
+	f.post(func(*anvil) { f.Close() })
 	await.Until(t, "the bell is closed", func() bool {
 		_, err := unix.FcntlInt(bell, unix.F_GETFD, 0)
 		return err == unix.EBADF

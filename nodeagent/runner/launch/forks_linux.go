@@ -1,4 +1,4 @@
-package runner
+package launch
 
 import (
 	"maps"
@@ -10,31 +10,32 @@ import (
 	"time"
 )
 
-// forks are the children that this process makes for tasks, from before the kernel makes them until they are reaped.
+// Forks are the children that this process makes for tasks, from before the kernel makes them until they are reaped.
 // All other children were given to it by the kernel. No method waits for a start, because the start of one account's
 // task may take long.
-type forks struct {
-	mu  sync.Mutex
-	all map[*launch]bool
+type Forks struct {
+	mu    sync.Mutex
+	all   map[*Launch]bool
+	lines sync.Map // by account: a channel of the lines that are being written for it
 }
 
-func (f *forks) add(l *launch) {
+func (f *Forks) Add(l *Launch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.all == nil {
-		f.all = map[*launch]bool{}
+		f.all = map[*Launch]bool{}
 	}
 	f.all[l] = true
 }
 
-func (f *forks) remove(l *launch) {
+func (f *Forks) Remove(l *Launch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.all, l)
 }
 
-// pids returns the numbers of the children. known is false if the kernel does not tell one of them.
-func (f *forks) pids() (all map[int]bool, known bool) {
+// PIDs returns the numbers of the children. known is false if the kernel does not tell one of them.
+func (f *Forks) PIDs() (all map[int]bool, known bool) {
 	f.mu.Lock()
 	launches := slices.Collect(maps.Keys(f.all))
 	f.mu.Unlock()
@@ -51,7 +52,7 @@ func (f *forks) pids() (all map[int]bool, known bool) {
 
 // number returns the process number of the child as soon as the kernel has made it; 0 if there is no child. The
 // kernel writes the descriptor before it lists the child, and opens it a moment later.
-func (l *launch) number() (pid int, known bool) {
+func (l *Launch) number() (pid int, known bool) {
 	const tries, pause = 100, time.Millisecond
 	for range tries {
 		if pid := l.pid.Load(); pid != 0 {

@@ -1,4 +1,4 @@
-package runner
+package launch
 
 import (
 	"sync"
@@ -10,13 +10,13 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// forge starts tasks on confined threads: on the thread of the task's cell if the cell has one, and otherwise on one
+// Forge starts tasks on confined threads: on the thread of the task's cell if the cell has one, and otherwise on one
 // thread for all tasks of a room. That thread waits in the kernel, because the Go runtime would wake it through other
 // threads. The processes of an account can delay only the account's own starts: a thread that hangs is abandoned, and
 // another one takes its place.
-type forge struct {
-	may  callRules // refused calls that its thread needs to start tasks
-	bell int       // an event descriptor that wakes the thread: there is work, or the forge is closed
+type Forge struct {
+	may  Rules // refused calls that its thread needs to start tasks
+	bell int   // an event descriptor that wakes the thread: there is work, or the forge is closed
 
 	mu       sync.Mutex
 	work     []func(*anvil)
@@ -29,14 +29,21 @@ type forge struct {
 // patience is how long a thread may take for one start before another takes its place.
 const patience = 100 * time.Millisecond
 
+// Place is where tasks are started: a room.
+type Place interface {
+	Enter() error                // moves the calling thread there; its children are there too
+	EnterGroup() error           // moves the calling thread into the control group of the account
+	Forge(Rules) (*Forge, error) // returns the forge for the tasks of the place
+}
+
 // anvil is the state of one thread. Only that thread uses it.
 type anvil struct {
 	confined bool
-	room     *room // the room that the thread is in; nil: none
+	in       Place // where the thread is; nil: nowhere
 }
 
-func newForge(may callRules) (f *forge, err error) {
-	f = &forge{may: may}
+func NewForge(may Rules) (f *Forge, err error) {
+	f = &Forge{may: may}
 	if f.bell, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "runner: eventfd: %v", err)
 	}
@@ -45,7 +52,7 @@ func newForge(may callRules) (f *forge, err error) {
 }
 
 // serve does the work of a thread, until the forge is closed or another thread has taken its place.
-func (f *forge) serve(thread int) {
+func (f *Forge) serve(thread int) {
 	a, counter := new(anvil), make([]byte, len(more))
 	for {
 		do, over := f.next(thread)
@@ -61,7 +68,7 @@ func (f *forge) serve(thread int) {
 }
 
 // next returns the next work for a thread. nil: wait for the bell. over: the thread must end.
-func (f *forge) next(thread int) (do func(*anvil), over bool) {
+func (f *Forge) next(thread int) (do func(*anvil), over bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
@@ -82,7 +89,7 @@ func (f *forge) next(thread int) (do func(*anvil), over bool) {
 }
 
 // watch starts another thread if the present one takes too long.
-func (f *forge) watch() {
+func (f *Forge) watch() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.since.IsZero() && time.Since(f.since) >= patience {
@@ -96,7 +103,7 @@ func (f *forge) watch() {
 	}
 }
 
-func (f *forge) close() {
+func (f *Forge) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
@@ -106,10 +113,10 @@ func (f *forge) close() {
 // more is the number 1 in the form that an event descriptor needs: writing it wakes the thread.
 var more = [8]byte{1}
 
-func (f *forge) wakeThread() { _, _ = unix.Write(f.bell, more[:]) }
+func (f *Forge) wakeThread() { _, _ = unix.Write(f.bell, more[:]) }
 
 // post calls do on the forge's thread, in the order in which the callers posted.
-func (f *forge) post(do func(*anvil)) {
+func (f *Forge) post(do func(*anvil)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.work = append(f.work, do)
@@ -122,26 +129,26 @@ func (f *forge) post(do func(*anvil)) {
 	}
 }
 
-// begin calls start on a confined thread, inside the cell and the namespaces of a room, and does not wait for it. If
+// Begin calls start on a confined thread, inside the cell and the namespaces of a room, and does not wait for it. If
 // the thread cannot be prepared, it calls start with the error on another thread. f is the forge of tasks without
 // rooms.
-func (f *forge) begin(c *cell.Cell, r *room, asRoot bool, start func(error)) {
+func (f *Forge) Begin(c *cell.Cell, in Place, asRoot bool, start func(error)) {
 	if !c.Threaded() {
 		own, err := f, error(nil)
-		if r != nil {
-			if own, err = r.ownForge(f.may); err != nil {
+		if in != nil {
+			if own, err = in.Forge(f.may); err != nil {
 				go start(err)
 				return
 			}
 		}
 		own.post(func(a *anvil) {
-			if a.room != r { // a new thread cannot find the control groups after it has entered the room
-				if err := r.sum.Enter(); err != nil {
+			if a.in != in { // a new thread cannot find the control groups after it has entered the room
+				if err := in.EnterGroup(); err != nil {
 					start(messages.Errorf(messages.Unavailable, "the group of the account: %v", err))
 					return
 				}
 			}
-			start(a.prepare(r, asRoot, f.may))
+			start(a.prepare(in, asRoot, f.may))
 		})
 		return
 	}
@@ -151,24 +158,20 @@ func (f *forge) begin(c *cell.Cell, r *room, asRoot bool, start func(error)) {
 			a = new(anvil)
 			c.Thread = a
 		}
-		start(a.prepare(r, asRoot, callRules{namespaces: f.may.namespaces}))
+		start(a.prepare(in, asRoot, Rules{Namespaces: f.may.Namespaces}))
 	})
 }
 
-// ownForge returns the forge for the tasks of the room.
-func (r *room) ownForge(may callRules) (_ *forge, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.forge == nil {
-		r.forge, err = newForge(may)
-	}
-	return r.forge, err
+// Bind limits a launch in a cell to some processors (nil: all), and to the system calls that its site allows.
+func (f *Forge) Bind(l *Launch, c *cell.Cell, affinity *unix.CPUSet) {
+	l.affinity = affinity
+	l.noClone3 = f.may.Namespaces && f.may.Clones && !c.Threaded()
 }
 
-// run calls start like begin, and waits until start returns.
-func (f *forge) run(c *cell.Cell, r *room, asRoot bool, start func() error) error {
+// Run calls start like begin, and waits until start returns.
+func (f *Forge) Run(c *cell.Cell, in Place, asRoot bool, start func() error) error {
 	done := make(chan error, 1)
-	f.begin(c, r, asRoot, func(err error) {
+	f.Begin(c, in, asRoot, func(err error) {
 		if err == nil {
 			err = start()
 		}
@@ -182,7 +185,7 @@ func (f *forge) run(c *cell.Cell, r *room, asRoot bool, start func() error) erro
 const usualSlack = 50_000
 
 // prepare confines the thread and enters a room.
-func (a *anvil) prepare(r *room, asRoot bool, may callRules) error {
+func (a *anvil) prepare(in Place, asRoot bool, may Rules) error {
 	if !a.confined {
 		err := confine(may)
 		if _, harmless := err.(errKeepsBounding); harmless && !asRoot {
@@ -197,12 +200,12 @@ func (a *anvil) prepare(r *room, asRoot bool, may callRules) error {
 		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, usualSlack, 0, 0, 0)
 		a.confined = true
 	}
-	if a.room == r { // tasks have rooms either always or never, so no thread must leave a room
+	if a.in == in { // tasks have rooms either always or never, so no thread must leave a room
 		return nil
 	}
-	if err := r.enter(); err != nil {
+	if err := in.Enter(); err != nil {
 		return messages.Errorf(messages.Unavailable, "the task's namespaces: %v", err)
 	}
-	a.room = r
+	a.in = in
 	return nil
 }

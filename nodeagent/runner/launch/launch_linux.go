@@ -1,4 +1,4 @@
-package runner
+package launch
 
 import (
 	"errors"
@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// launch is one start of a program. After the child has changed its user and before it executes the program, other
+// Launch is one start of a program. After the child has changed its user and before it executes the program, other
 // processes of the account can stop it. A lease on the program's file can delay it too. So while a start waits, it
 // holds only its own thread, but no file and no lock of this process. (Package syscall has one lock for all starts,
 // and delays the garbage collector.) vfork reads the fields up to errno by their offsets.
-type launch struct {
+type Launch struct {
 	call  [6]uintptr // the system call that makes the child, with its arguments
 	steps *step
 	count uintptr // number of steps of the child
@@ -46,10 +46,10 @@ type step struct {
 
 // vfork makes a child that shares the memory of this process until it executes a program. While it waits, the Go
 // runtime does not count its thread. The result is negative if no child could be made.
-func vfork(l *launch) (pid uintptr)
+func vfork(l *Launch) (pid uintptr)
 
-func newLaunch() *launch {
-	l := new(launch)
+func New() *Launch {
+	l := new(Launch)
 	l.pidfd.Store(-1)
 	return l
 }
@@ -57,8 +57,8 @@ func newLaunch() *launch {
 // errLate is the error of a start that took too long, or that was no longer wanted.
 var errLate = errors.New("it was not executed in time: a process of the same account stopped it, or has a lease on its file, or the file system does not answer")
 
-// kill ends the child unless it has executed the program.
-func (l *launch) kill() {
+// Kill ends the child unless it has executed the program.
+func (l *Launch) Kill() {
 	const pause = time.Millisecond
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,14 +66,14 @@ func (l *launch) kill() {
 	switch fd := l.pidfd.Load(); {
 	case l.ended:
 	case fd < 0: // the child will be made in a moment
-		time.AfterFunc(pause, l.kill)
+		time.AfterFunc(pause, l.Kill)
 	default:
 		_ = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0)
 	}
 }
 
-// drop cancels a launch whose child will not be made.
-func (l *launch) drop() {
+// Drop cancels a launch whose child will not be made.
+func (l *Launch) Drop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended = true
@@ -88,19 +88,19 @@ const (
 	signalSetSize = 8
 )
 
-// spawn executes a program. sys says whether it gets a new session, a terminal or a control group, and its user.
+// Spawn executes a program. sys says whether it gets a new session, a terminal or a control group, and its user.
 // files are its standard input, output and error.
-func (l *launch) spawn(path string, argv, env []string, dir string, umask uint32, files []uintptr, sys *syscall.SysProcAttr) (child, error) {
+func (l *Launch) Spawn(path string, argv, env []string, dir string, umask uint32, files []uintptr, sys *syscall.SysProcAttr) (Child, error) {
 	p, err := l.newPlan(path, argv, env, dir, umask, files, sys)
 	if err != nil {
-		return child{fd: -1}, err
+		return Child{FD: -1}, err
 	}
 	c, err := l.try(p, sys)
 	for tries := 0; err == unix.ETXTBSY && tries < busyTries; tries++ {
 		time.Sleep(busyPause)
 		c, err = l.try(p, sys)
 	}
-	l.drop()
+	l.Drop()
 	return c, err
 }
 
@@ -112,7 +112,7 @@ const (
 )
 
 // try makes a child that carries out the plan.
-func (l *launch) try(p *plan, sys *syscall.SysProcAttr) (child, error) {
+func (l *Launch) try(p *plan, sys *syscall.SysProcAttr) (Child, error) {
 	low := (uintptr(unsafe.Pointer(&l.stack[0])) + 15) &^ 15
 	const flags = unix.CLONE_VM | unix.CLONE_VFORK | unix.CLONE_PIDFD
 	l.args = cloneArgs{flags: flags | unix.CLONE_CLEAR_SIGHAND, pidfd: uint64(uintptr(unsafe.Pointer(&l.pidfd))), exitSignal: uint64(unix.SIGCHLD), stack: uint64(low), stackSize: childStack - 16}
@@ -130,7 +130,7 @@ func (l *launch) try(p *plan, sys *syscall.SysProcAttr) (child, error) {
 }
 
 // run makes the child with all signals blocked. Otherwise a signal could run a handler of this process in the child.
-func (l *launch) run() uintptr {
+func (l *Launch) run() uintptr {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	all, before := ^uint64(0), uint64(0)
@@ -141,12 +141,12 @@ func (l *launch) run() uintptr {
 }
 
 // outcome returns the child if it has executed the program.
-func (l *launch) outcome(pid int) (child, error) {
+func (l *Launch) outcome(pid int) (Child, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := child{pid: pid, fd: int(l.pidfd.Load())}
+	c := Child{PID: pid, FD: int(l.pidfd.Load())}
 	if pid < 0 {
-		return child{fd: -1}, syscall.Errno(-pid)
+		return Child{FD: -1}, syscall.Errno(-pid)
 	}
 	err := error(nil)
 	switch {
@@ -160,12 +160,12 @@ func (l *launch) outcome(pid int) (child, error) {
 		l.pid.Store(int32(pid))
 		return c, nil
 	}
-	_, _ = c.reap()
-	if c.fd >= 0 {
+	_, _ = c.Reap()
+	if c.FD >= 0 {
 		l.pidfd.Store(-1)
-		_ = unix.Close(c.fd)
+		_ = unix.Close(c.FD)
 	}
-	return child{fd: -1}, err
+	return Child{FD: -1}, err
 }
 
 // cloneArgs are the arguments of clone3.
@@ -189,7 +189,7 @@ type plan struct {
 	powers capSets // none
 }
 
-func (l *launch) newPlan(path string, argv, env []string, dir string, umask uint32, files []uintptr, sys *syscall.SysProcAttr) (p *plan, err error) {
+func (l *Launch) newPlan(path string, argv, env []string, dir string, umask uint32, files []uintptr, sys *syscall.SysProcAttr) (p *plan, err error) {
 	p = &plan{steps: make([]step, 0, 16)}
 	var errs [4]error
 	p.path, errs[0] = syscall.BytePtrFromString(path)

@@ -1,4 +1,4 @@
-package runner
+package launch
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 // thread forks inherit this. So a task starts with no way to gain privileges, without capabilities, and with the
 // filter of system calls, at no extra cost for each task. The thread itself keeps the capabilities that it needs to
 // start tasks as other users: an exec does not pass them on.
-func confine(may callRules) error {
+func confine(may Rules) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return os.NewSyscallError("no new privileges", err)
 	}
@@ -93,7 +93,7 @@ func (e errKeepsBounding) Error() string {
 }
 
 // filterCalls installs the filter of system calls on the calling thread.
-func filterCalls(may callRules) error {
+func filterCalls(may Rules) error {
 	filter := callFilter(may)
 	if filter == nil {
 		return nil

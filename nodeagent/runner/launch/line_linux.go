@@ -1,0 +1,75 @@
+package launch
+
+import (
+	"math"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/cell"
+)
+
+// A write to the file of a task can hang, for example on a file system that does not answer. So a process of its own
+// writes the last line of a task: only that process opens the file, it is in no cell and no room, and it has the rights
+// of the task's user.
+
+const (
+	// lineWithin is how long the end of a task may wait for its last line.
+	lineWithin = time.Second
+	// lineWriters bounds the lines that are being written for one account. If they hang, its other tasks end without.
+	lineWriters = 4
+)
+
+// WriteLine writes a line to the standard error of a task's first process. first is a descriptor of that process, which
+// writeLine closes. It returns after lineWithin even if the write hangs.
+func (f *Forks) WriteLine(account messages.Name, first int, as *syscall.Credential, line []byte) {
+	found, _ := f.lines.LoadOrStore(account, make(chan struct{}, lineWriters))
+	writers, late := found.(chan struct{}), time.NewTimer(lineWithin)
+	defer late.Stop()
+	select {
+	case writers <- struct{}{}:
+	case <-late.C:
+		_ = unix.Close(first)
+		return
+	}
+	l, written := New(), make(chan struct{})
+	f.Add(l)
+	go cell.OnThread(func() { // not a thread of the forge: those may not look into processes
+		defer func() { <-writers }()
+		defer close(written)
+		defer f.Remove(l)
+		c, err := l.try(newLinePlan(first, as, line), new(syscall.SysProcAttr))
+		if l.Drop(); err == nil {
+			_, _ = c.Reap()
+			_ = unix.Close(c.FD)
+		}
+		_ = unix.Close(first)
+	})
+	select {
+	case <-written:
+	case <-late.C:
+		l.Kill()
+	}
+}
+
+// newLinePlan returns the steps of the process that writes a line. It gets a copy of the task's descriptor, and so
+// writes at the place where the task's output ends. It takes the copy with the rights of the node or, if the node may
+// not look into processes of others, with those of the user.
+func newLinePlan(first int, as *syscall.Credential, line []byte) *plan {
+	const task, output = 0, 1 // after the other files are closed, the kernel gives the copy the lowest free number
+	p := &plan{steps: make([]step, 0, 16), line: line, header: unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}}
+	take := func() { p.may(unix.SYS_PIDFD_GETFD, task, uintptr(unix.Stderr), 0) }
+	p.must(unix.SYS_DUP3, uintptr(first), task, 0)
+	p.must(unix.SYS_CLOSE_RANGE, output, math.MaxUint32, 0)
+	p.must(unix.SYS_SETSID)
+	take()
+	p.become(as)
+	p.must(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&p.header)), uintptr(unsafe.Pointer(&p.powers)))
+	take()
+	p.must(unix.SYS_LSEEK, output, 0, unix.SEEK_CUR) // fails for a pipe or a terminal
+	p.must(unix.SYS_WRITE, output, uintptr(unsafe.Pointer(&p.line[0])), uintptr(len(line)))
+	return p
+}
