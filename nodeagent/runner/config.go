@@ -64,7 +64,7 @@ type Config struct {
 	// Apart gives the tasks of an account namespaces; if accounts have no users of their own, it gives them to the
 	// tasks of a job. These tasks see only their own processes, shared memory and temporary directories, and in the
 	// directories of Hide only their own files. Default of Hide: Dir. It needs Inside, the command that calls
-	// [Inside], and the permission to make namespaces. Without them, tasks start without namespaces, and the node
+	// [room.Inside], and the permission to make namespaces. Without them, tasks start without namespaces, and the node
 	// lacks [agent.AbilityApart].
 	Apart bool
 	// Private means Apart, and a network that has only a loopback. If that is impossible, making the runner fails. It
@@ -186,4 +186,17 @@ func (c *Config) outputLimit(class messages.Name) int64 {
 		return own
 	}
 	return c.OutputLimit
+}
+
+// shared returns the limit of a room's shared memory, in bytes; 0: no bound. It is the limit of one task, because
+// shared memory outlives the tasks that fill it.
+func (c *Config) shared() int64 {
+	most := c.Limits.Memory
+	for _, m := range c.MostMemory {
+		if m == 0 {
+			return 0
+		}
+		most = max(most, m)
+	}
+	return most
 }

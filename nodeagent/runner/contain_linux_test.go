@@ -17,13 +17,14 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/access"
+	"github.com/candor-grid/candor/nodeagent/runner/room"
 )
 
 // TestMain makes the test binary hold a room when a runner under test starts it for that, and makes it the attacker
 // when a task runs it.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "inside" {
-		if err := runner.Inside(os.Args[2:]); err != nil {
+		if err := room.Inside(os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -83,7 +83,7 @@ func (t *process) measure(dir string, processes []int) {
 			return true
 		}
 	}
-	own, shared := t.usage(dir, processes, runs, func() tree.Usage { return t.room.usage(t.runner.config.DirLimit, runs) })
+	own, shared := t.usage(dir, processes, runs, func() tree.Usage { return t.room.Usage(t.runner.config.DirLimit, runs) })
 	if t.judge(own, shared, restAfter(time.Since(began), threadTime()-used)) {
 		t.end(agent.OutOfDisk, t.runner.config.Grace)
 	}
@@ -96,7 +96,7 @@ func (t *process) usage(dir string, processes []int, goOn func() bool, temporary
 	case dir != "":
 		meter.Add(dir)
 	case t.room != nil:
-		meter.On(t.room.temp)
+		meter.On(t.room.Temp)
 	}
 	for _, p := range processes {
 		meter.AddOpen(p)
@@ -109,13 +109,6 @@ func (t *process) usage(dir string, processes []int, goOn func() bool, temporary
 		}
 	}
 	return own, shared
-}
-
-// usage measures the temporary directories of a room, as long as goOn reports true.
-func (r *room) usage(most int64, goOn func() bool) tree.Usage {
-	meter := tree.NewMeter(most, goOn)
-	meter.Add(r.temp)
-	return meter.Usage()
 }
 
 // judge records a measurement and the time of the next one, and reports whether the task keeps too
@@ -133,7 +126,7 @@ func (t *process) judge(own, shared tree.Usage, rest time.Duration) bool {
 	case own.Bytes > limit:
 		t.exceeds = tooMuch(own, limit)
 	case shared.Bytes > limit:
-		t.runner.rooms.replace(t.room)
+		t.runner.rooms.Replace(t.room)
 		t.exceeds = fmt.Sprintf("ended by its disk limit of %d MiB: the temporary directories that it shares hold more", limit>>20)
 	case before && unread != nil:
 		t.exceeds = tooMuch(tree.Usage{Unread: unread}, limit)

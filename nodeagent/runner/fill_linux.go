@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/nodeagent/runner/room"
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
@@ -110,14 +111,14 @@ func (t *process) brake(yes bool) bool {
 // survey measures the disk space of all tasks, until a given time.
 func (p *Processes) survey(until time.Time) {
 	goOn := func() bool { return time.Now().Before(until) && !p.closing() }
-	temporary := map[*room]func() tree.Usage{} // each room is measured once
+	temporary := map[*room.Room]func() tree.Usage{} // each room is measured once
 	var walks sync.WaitGroup
 	for _, t := range p.tasksNow() {
 		t.mu.Lock()
 		if runs := t.child.PID != 0 && !t.over; runs {
 			dir, processes, shared := t.ownDir(), t.processes(), temporary[t.room]
 			if shared == nil {
-				shared = sync.OnceValue(func() tree.Usage { return t.room.usage(p.config.DirLimit, goOn) })
+				shared = sync.OnceValue(func() tree.Usage { return t.room.Usage(p.config.DirLimit, goOn) })
 				temporary[t.room] = shared
 			}
 			walks.Go(func() {
@@ -150,7 +151,7 @@ func (t *process) surveyed(own, shared tree.Usage, whole bool) {
 // filler is a task that uses much disk space, or the tasks that share such temporary directories.
 type filler struct {
 	tasks []*process
-	room  *room // room with the temporary directories; nil: the files are in a task's own directory
+	room  *room.Room // room with the temporary directories; nil: the files are in a task's own directory
 	bytes int64
 	grew  int64 // growth since the measurement before the last survey, in bytes
 }
@@ -185,7 +186,7 @@ func (p *Processes) endLargest(fast bool) {
 
 // fillers returns the tasks and rooms that use at least leastEnded bytes.
 func (p *Processes) fillers() (all []*filler) {
-	rooms := map[*room]*filler{}
+	rooms := map[*room.Room]*filler{}
 	for _, t := range p.tasksNow() {
 		t.mu.Lock()
 		runs, m := t.child.PID != 0 && !t.over && !t.endsNow(), t.measuring
@@ -212,7 +213,7 @@ func (p *Processes) endFiller(f *filler) {
 	what := "this task kept the most there"
 	if f.room != nil {
 		what = "the temporary directories that it shares kept the most there"
-		p.rooms.replace(f.room)
+		p.rooms.Replace(f.room)
 	}
 	for _, t := range f.tasks {
 		t.mu.Lock()
@@ -224,7 +225,7 @@ func (p *Processes) endFiller(f *filler) {
 
 // freeing reports whether space becomes free: files are being removed, or tasks with many files end.
 func (p *Processes) freeing() bool {
-	if p.store.isRemoving() || p.rooms != nil && p.rooms.removing.Load() > 0 {
+	if p.store.isRemoving() || p.rooms != nil && p.rooms.IsRemoving() {
 		return true
 	}
 	return slices.ContainsFunc(p.tasksNow(), func(t *process) bool {

@@ -23,7 +23,7 @@ func (p *Processes) endOrphansOf(t *process) {
 		"CANDOR_STAGE=" + t.task.Program.StageName}, taskEnv(nil, false, &t.task, "", "")[:2]...)
 	list := p.adopted
 	if t.room != nil {
-		list = func() []int { return session.Children(t.room.holder) }
+		list = t.room.Orphans
 	} else if !p.adopts {
 		return
 	}

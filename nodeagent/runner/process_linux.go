@@ -18,6 +18,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 	"github.com/candor-grid/candor/nodeagent/runner/launch"
 	"github.com/candor-grid/candor/nodeagent/runner/machine"
+	"github.com/candor-grid/candor/nodeagent/runner/room"
 	"github.com/candor-grid/candor/nodeagent/runner/session"
 )
 
@@ -29,7 +30,7 @@ type process struct {
 	job    *job
 	cell   *cell.Cell       // nil until it has one
 	has    *machine.Portion // its part of the machine; nil: any free part
-	room   *room            // nil: it runs in the namespaces of this process
+	room   *room.Room       // nil: it runs in the namespaces of this process
 	opened chan struct{}    // closed when the output files exist
 	ended  chan struct{}    // closed when it is removed from the runner
 	// finished is the report of its end. Only the goroutine that works on the task at the moment may use it.
@@ -111,7 +112,7 @@ func (t *process) prepare(p *program) (why string) {
 	}
 	var roomless error
 	t.room, roomless = t.takeRoom(p)
-	if t.cell, err = t.runner.cells.Take(t.limits(), t.room.counted()); err != nil {
+	if t.cell, err = t.runner.cells.Take(t.limits(), t.room.Counted()); err != nil {
 		return messages.Detail(err)
 	}
 	// A terminal belongs to the room. If there is no room, the files are opened all the same: the client of a stream
@@ -173,7 +174,7 @@ func (t *process) leave() {
 	}
 	t.runner.stock.Give(t.has)
 	if t.room != nil { // do this before leaving the room: the account's cells end with it
-		t.runner.rooms.leave(t.room)
+		t.runner.rooms.Leave(t.room)
 	}
 	t.finishStream(&t.finished)
 	if !t.leaveLane(t.job) {
@@ -253,7 +254,7 @@ func (t *process) openFiles(p *program) (files []uintptr, theirs []*os.File, err
 }
 
 // takeRoom returns the room in which the task runs; nil: in the namespaces of this process.
-func (t *process) takeRoom(p *program) (*room, error) {
+func (t *process) takeRoom(p *program) (*room.Room, error) {
 	c, rooms := &t.runner.config, t.runner.rooms
 	if rooms == nil {
 		return nil, nil
@@ -262,12 +263,12 @@ func (t *process) takeRoom(p *program) (*room, error) {
 	if !c.perAccount() {
 		key, show = t.task.Attempt.Task.Job.String(), t.job.dir
 	}
-	r, err := rooms.take(key, p.as, []string{show})
+	r, err := rooms.Take(key, p.as, []string{show})
 	if err != nil || p.dir == "" {
 		return r, err
 	}
-	if err := c.showDir(r, p.dir); err != nil {
-		rooms.leave(r)
+	if err := rooms.Show(r, p.dir); err != nil {
+		rooms.Leave(r)
 		return nil, err
 	}
 	return r, nil

@@ -22,6 +22,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 	"github.com/candor-grid/candor/nodeagent/runner/launch"
 	"github.com/candor-grid/candor/nodeagent/runner/machine"
+	"github.com/candor-grid/candor/nodeagent/runner/room"
 	"github.com/candor-grid/candor/nodeagent/runner/session"
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
@@ -38,7 +39,7 @@ type Processes struct {
 	watch  watcher
 	forge  *launch.Forge
 	ends   *launch.Ends
-	rooms  *rooms       // nil: tasks have the namespaces of this process
+	rooms  *room.Rooms  // nil: tasks have the namespaces of this process
 	loose  bool         // tasks are not in control groups
 	lacks  error        // why there are no rooms although Config.Apart asks for them
 	adopts bool         // the kernel makes orphans of its descendants its children
@@ -104,7 +105,7 @@ func NewProcesses(c Config) (*Processes, error) {
 	p.notes = session.OpenHandles(p.config.Dir, "CANDOR_SITE="+c.Site, "CANDOR_NODE="+c.Node)
 	if p.config.Apart {
 		// Unless Private is set, tasks also run on a machine without namespaces: its abilities tell.
-		if p.rooms, err = openRooms(&p.config, p.store); err != nil {
+		if p.rooms, err = p.config.openRooms(p.store); err != nil {
 			err = messages.Errorf(messages.Unavailable, "tasks cannot have namespaces of their own here: %s", messages.Detail(err))
 			if p.needsRooms() {
 				return nil, err
@@ -133,7 +134,7 @@ func NewProcesses(c Config) (*Processes, error) {
 		return nil, err
 	}
 	if p.rooms != nil {
-		p.rooms.loose, p.rooms.cells = p.loose, p.cells
+		p.rooms.Use(p.cells, p.loose)
 	}
 	go p.store.removeMoved() // in the background, because there may be many files
 	p.config.KeepFree = Reserve(p.config.Dir, p.config.KeepFree)
@@ -146,6 +147,11 @@ func NewProcesses(c Config) (*Processes, error) {
 	p.tasks.Add(1)
 	go p.followSpace()
 	return p, nil
+}
+
+// openRooms opens the rooms of the node, if they can be made here.
+func (c *Config) openRooms(s *store) (*room.Rooms, error) {
+	return room.Open(room.Config{Dir: c.Dir, Private: c.Private, Hide: c.Hide, Inside: c.Inside, Namespaces: c.Namespaces, Shared: c.shared()}, s.discard)
 }
 
 // NoExec reports whether files in a state directory cannot be executed. Scripts of jobs run all the same, as
@@ -335,7 +341,7 @@ func (p *Processes) Close() error {
 		p.forge.Close()
 		failed := errors.Join(p.null.Close(), p.watch.close(), p.ends.Close(), p.cells.Close(), p.notes.Close())
 		if p.rooms != nil {
-			failed = errors.Join(failed, p.rooms.close())
+			failed = errors.Join(failed, p.rooms.Close())
 		}
 		return failed
 	case <-time.After(closeWithin):

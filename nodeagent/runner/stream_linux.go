@@ -17,6 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner/launch"
+	"github.com/candor-grid/candor/nodeagent/runner/room"
 )
 
 // stream carries the input and output of one process, or of a connection, between the process and the requests of a
@@ -308,7 +309,7 @@ func (s *stream) leave() {
 // process opens the files of a process. theirs are the ends for the process. ours are the ends to close when the
 // stream has finished. The user as becomes the owner of theirs. A terminal is one of the room in; nil: one of this
 // process's terminals.
-func (s *stream) process(as *syscall.Credential, in *room) (theirs, ours []*os.File, err error) {
+func (s *stream) process(as *syscall.Credential, in *room.Room) (theirs, ours []*os.File, err error) {
 	if s.what.Terminal {
 		theirs, ours, err = s.openTerminal(as, in)
 	} else {
@@ -349,7 +350,7 @@ func (s *stream) openPipes(as *syscall.Credential) (theirs, ours []*os.File, err
 // endOfInput makes a terminal report the end of its input.
 const endOfInput = "\x04"
 
-func (s *stream) openTerminal(as *syscall.Credential, in *room) (theirs, ours []*os.File, err error) {
+func (s *stream) openTerminal(as *syscall.Credential, in *room.Room) (theirs, ours []*os.File, err error) {
 	var master, slave *os.File
 	open := func() (err error) {
 		master, slave, err = newTerminal()
@@ -358,7 +359,7 @@ func (s *stream) openTerminal(as *syscall.Credential, in *room) (theirs, ours []
 	if in == nil {
 		err = open()
 	} else {
-		err = in.inside(open)
+		err = in.Inside(open)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -375,6 +376,9 @@ func (s *stream) openTerminal(as *syscall.Credential, in *room) (theirs, ours []
 	}()
 	return []*os.File{slave, slave, slave}, []*os.File{master}, nil
 }
+
+// terminals is where a room, or this machine, has its terminals.
+const terminals = "/dev/pts"
 
 // newTerminal opens both ends of a new terminal.
 func newTerminal() (master, slave *os.File, err error) {

@@ -456,7 +456,7 @@ func (t *process) socket(family int) (*os.File, error) {
 	}
 	err := error(nil)
 	if t.room != nil && t.runner.config.Private {
-		err = t.room.inside(open)
+		err = t.room.Inside(open)
 	} else {
 		err = open()
 	}

@@ -156,7 +156,7 @@ func (a alarm) close() { _ = unix.Close(int(a)) }
 func (p *Processes) relieve() {
 	reserve := p.config.KeepFree
 	for lack := wantedFree(reserve) - freeBytes(p.config.Dir); lack > 0 && !p.closing(); lack = wantedFree(reserve) - freeBytes(p.config.Dir) {
-		if p.rooms != nil && p.rooms.retireFull(leastEnded) {
+		if p.rooms != nil && p.rooms.RetireFull(leastEnded) {
 			break // a room frees more than anything else
 		}
 		freed := int64(0)

@@ -25,6 +25,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/dumps"
+	"github.com/candor-grid/candor/nodeagent/runner/room"
 )
 
 // Argument is the argument with which a program that calls [Main] is started.
@@ -232,7 +233,7 @@ const leastProcessors = 3
 // serves the socket that it inherited. args are the arguments after [Argument].
 func Main(args []string) error {
 	if len(args) > 0 && args[0] == argumentInside {
-		return runner.Inside(args[1:])
+		return room.Inside(args[1:])
 	}
 	if err := awaitMapping(args); err != nil {
 		return err

@@ -1,4 +1,4 @@
-package runner
+package room
 
 import (
 	"path/filepath"
@@ -13,13 +13,13 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/launch"
 )
 
-// showDir makes a job's working directory visible in the room. The user as whom the tasks run must
+// Show makes a job's working directory visible in the room. The user as whom the tasks run must
 // be able to enter it from outside of the room, or the owner must have named that user in the
 // directory's access list; in that case the permissions of the directories above do not matter.
-func (c *Config) showDir(r *room, dir string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.shown[dir] {
+func (r *Rooms) Show(one *Room, dir string) error {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if one.shown[dir] {
 		return nil
 	}
 	real, err := filepath.EvalSymlinks(dir)
@@ -27,10 +27,10 @@ func (c *Config) showDir(r *room, dir string) error {
 		return nil // if it is missing, the start of the task says so
 	}
 	state := messages.Errorf(messages.PermissionDenied, "working directory %s holds the state of the site, or sockets of the user who runs it, which tasks must not reach; submit from another directory, or name one with --chdir", dir)
-	if slices.ContainsFunc(c.Hide, func(hidden string) bool { return access.Beneath(real, hidden) }) {
+	if slices.ContainsFunc(r.config.Hide, func(hidden string) bool { return access.Beneath(real, hidden) }) {
 		return state
 	}
-	found, err := openFor(real, r.as)
+	found, err := openFor(real, one.as)
 	if err != nil {
 		return nil // if it is refused, the start of the task says so
 	}
@@ -39,15 +39,15 @@ func (c *Config) showDir(r *room, dir string) error {
 	if err != nil {
 		return err
 	}
-	err = r.inside(func() error {
+	err = one.Inside(func() error {
 		// The present mount hides the state here; a new mount of the directory would show it.
-		if !sameAs(real, fd, r.as) && slices.ContainsFunc(c.Hide, func(hidden string) bool { return access.Beneath(hidden, real) }) {
+		if !sameAs(real, fd, one.as) && slices.ContainsFunc(r.config.Hide, func(hidden string) bool { return access.Beneath(hidden, real) }) {
 			_ = unix.Close(fd)
 			return state
 		}
-		return show(real, fd, r.as)
+		return show(real, fd, one.as)
 	})
-	r.shown[dir] = err == nil
+	one.shown[dir] = err == nil
 	return err
 }
 

@@ -1,4 +1,4 @@
-package runner
+package room
 
 import (
 	"encoding/json"
@@ -24,10 +24,10 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// room is a set of namespaces that the tasks of one account share; if accounts have no users of their own, the tasks
+// Room is a set of namespaces that the tasks of one account share; if accounts have no users of their own, the tasks
 // of one job. They are namespaces of processes, IPC and mounts, and with Private of the network. One process, the
 // holder, keeps them open; when it ends, the kernel ends every process inside.
-type room struct {
+type Room struct {
 	key    string
 	as     *syscall.Credential // the user of its tasks; nil: this process's user
 	spaces []*os.File          // its namespaces, in the order in which a thread enters them
@@ -35,7 +35,7 @@ type room struct {
 	hold   io.Closer           // closing it ends the holder
 	over   chan struct{}       // closed when the holder has ended
 	holder int                 // process number of the holder
-	temp   string              // its temporary directories
+	Temp   string              // its temporary directories
 	sum    *cell.Account       // control group of its account; nil: none
 
 	made sync.Once
@@ -49,14 +49,24 @@ type room struct {
 	idle  *time.Timer // timer that runs while there are none; guarded by rooms.mu
 }
 
-// rooms are the rooms of a node.
-type rooms struct {
-	config *Config
+// Config configures the rooms of a node. The fields mean the same as in the configuration of the runner.
+type Config struct {
+	Dir        string
+	Private    bool
+	Hide       []string
+	Inside     []string
+	Namespaces bool
+	Shared     int64 // limit of a room's shared memory, in bytes; 0: no bound
+}
+
+// Rooms are the rooms of a node.
+type Rooms struct {
+	config Config
 	loose  bool // processes in rooms are not in control groups
 	cells  *cell.Cells
 
 	mu   sync.Mutex
-	open map[string]*room
+	open map[string]*Room
 
 	closing  sync.WaitGroup // rooms that are being closed after their last task
 	removing atomic.Int64   // number of rooms that are closing, or whose temporary directories are being removed
@@ -75,18 +85,16 @@ func (c *Config) spaces() (names []string, flags uintptr) {
 	return names, flags
 }
 
-// openRooms tests whether rooms can be made here, by making one. It only renames rooms of an earlier run, because
-// removing them may take long.
-func openRooms(c *Config, s *store) (*rooms, error) {
-	r := &rooms{config: c, open: map[string]*room{}}
+// Open tests whether rooms can be made here, by making one. It only renames rooms of an earlier run, because
+// removing them may take long. discard removes a directory later.
+func Open(c Config, discard func(dir string)) (*Rooms, error) {
+	r := &Rooms{config: c, open: map[string]*Room{}}
 	if _, err := os.Lstat(r.tempDir()); err == nil {
-		s.mu.Lock()
-		s.move(r.tempDir())
-		s.mu.Unlock()
+		discard(r.tempDir())
 	}
-	trial, err := r.take("trial", nil, nil)
+	trial, err := r.Take("trial", nil, nil)
 	if err == nil {
-		err = trial.inside(func() error { return nil })
+		err = trial.Inside(func() error { return nil })
 		r.remove(trial)
 	}
 	if err != nil {
@@ -94,6 +102,12 @@ func openRooms(c *Config, s *store) (*rooms, error) {
 	}
 	return r, nil
 }
+
+// Use tells where processes in rooms are counted. loose: they are not in control groups.
+func (r *Rooms) Use(cells *cell.Cells, loose bool) { r.cells, r.loose = cells, loose }
+
+// IsRemoving reports whether rooms are closing, or their temporary directories are being removed.
+func (r *Rooms) IsRemoving() bool { return r.removing.Load() > 0 }
 
 func openSpaces(dir string, names []string) (files []*os.File, err error) {
 	for _, name := range names {
@@ -106,8 +120,8 @@ func openSpaces(dir string, names []string) (files []*os.File, err error) {
 	return files, nil
 }
 
-// inside calls f on a thread in the room.
-func (r *room) inside(f func() error) error {
+// Inside calls f on a thread in the room.
+func (r *Room) Inside(f func() error) error {
 	failed := make(chan error)
 	go cell.OnThread(func() {
 		if err := unix.Unshare(unix.CLONE_FS); err != nil {
@@ -122,7 +136,7 @@ func (r *room) inside(f func() error) error {
 }
 
 // Enter moves the calling thread into the room. Processes that the thread forks are in the room too.
-func (r *room) Enter() error {
+func (r *Room) Enter() error {
 	for _, f := range r.spaces {
 		if err := unix.Setns(int(f.Fd()), 0); err != nil {
 			return &os.PathError{Op: "setns", Path: f.Name(), Err: err}
@@ -134,16 +148,16 @@ func (r *room) Enter() error {
 	return os.NewSyscallError("chroot", unix.Chroot("."))
 }
 
-// take returns the room of a key for one more task, and makes it if needed. A new room shows the directories in show.
-// Give the room back with [rooms.leave].
-func (r *rooms) take(key string, as *syscall.Credential, show []string) (*room, error) {
+// Take returns the room of a key for one more task, and makes it if needed. A new room shows the directories in show.
+// Give the room back with [Rooms.Leave].
+func (r *Rooms) Take(key string, as *syscall.Credential, show []string) (*Room, error) {
 	r.mu.Lock()
 	found := r.open[key]
 	if found != nil && found.ended() {
 		found = nil
 	}
 	if found == nil {
-		found = &room{key: key, as: as, shown: map[string]bool{}, over: make(chan struct{})}
+		found = &Room{key: key, as: as, shown: map[string]bool{}, over: make(chan struct{})}
 		r.open[key] = found
 	}
 	found.users++
@@ -164,19 +178,22 @@ func (r *rooms) take(key string, as *syscall.Credential, show []string) (*room, 
 	return found, nil
 }
 
-// counted returns the control group of the room's account; nil: there is none.
-func (r *room) counted() *cell.Account {
+// Counted returns the control group of the room's account; nil: there is none.
+func (r *Room) Counted() *cell.Account {
 	if r == nil {
 		return nil
 	}
 	return r.sum
 }
 
+// Orphans returns the processes in the room whose parents have ended.
+func (r *Room) Orphans() []int { return session.Children(r.holder) }
+
 // EnterGroup moves the calling thread into the control group of the room's account.
-func (r *room) EnterGroup() error { return r.sum.Enter() }
+func (r *Room) EnterGroup() error { return r.sum.Enter() }
 
 // Forge returns the forge for the tasks of the room.
-func (r *room) Forge(may launch.Rules) (_ *launch.Forge, err error) {
+func (r *Room) Forge(may launch.Rules) (_ *launch.Forge, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.own == nil {
@@ -186,7 +203,7 @@ func (r *room) Forge(may launch.Rules) (_ *launch.Forge, err error) {
 }
 
 // ended reports whether the holder has ended unexpectedly.
-func (r *room) ended() bool {
+func (r *Room) ended() bool {
 	select {
 	case <-r.over:
 		return true
@@ -195,12 +212,12 @@ func (r *room) ended() bool {
 	}
 }
 
-// leave gives a room back. A room without tasks stays for a while, unless replace was called for it.
-func (r *rooms) leave(left *room) {
+// Leave gives a room back. A room without tasks stays for a while, unless replace was called for it.
+func (r *Rooms) Leave(left *Room) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left.users--
-	if left.users == 0 && r.loose && len(session.Children(left.holder)) > 0 && r.open[left.key] == left {
+	if left.users == 0 && r.loose && len(left.Orphans()) > 0 && r.open[left.key] == left {
 		delete(r.open, left.key) // the last task left something that only the room's end removes
 	}
 	switch {
@@ -213,8 +230,8 @@ func (r *rooms) leave(left *room) {
 	}
 }
 
-// replace makes the next task of the room's key get a new room. The old room ends with its last task.
-func (r *rooms) replace(full *room) {
+// Replace makes the next task of the room's key get a new room. The old room ends with its last task.
+func (r *Rooms) Replace(full *Room) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.open[full.key] == full {
@@ -222,11 +239,11 @@ func (r *rooms) replace(full *room) {
 	}
 }
 
-// retireFull removes unused rooms whose temporary directories hold more than some bytes, and reports whether there
+// RetireFull removes unused rooms whose temporary directories hold more than some bytes, and reports whether there
 // were any.
-func (r *rooms) retireFull(bytes int64) (any bool) {
+func (r *Rooms) RetireFull(bytes int64) (any bool) {
 	r.mu.Lock()
-	var idle []*room
+	var idle []*Room
 	for _, one := range r.open {
 		if one.users == 0 {
 			idle = append(idle, one)
@@ -235,7 +252,7 @@ func (r *rooms) retireFull(bytes int64) (any bool) {
 	r.mu.Unlock()
 	for _, one := range idle {
 		meter := tree.NewMeter(bytes, func() bool { return true })
-		meter.Add(one.temp)
+		meter.Add(one.Temp)
 		if meter.Usage().Bytes > bytes {
 			r.retire(one)
 			any = true
@@ -245,7 +262,7 @@ func (r *rooms) retireFull(bytes int64) (any bool) {
 }
 
 // retire removes a room that no task has used for linger.
-func (r *rooms) retire(left *room) {
+func (r *Rooms) retire(left *Room) {
 	r.mu.Lock()
 	unused := left.users == 0 && r.open[left.key] == left
 	if unused {
@@ -259,7 +276,7 @@ func (r *rooms) retire(left *room) {
 }
 
 // remove removes a room, and ends processes in it.
-func (r *rooms) remove(gone *room) {
+func (r *Rooms) remove(gone *Room) {
 	r.mu.Lock()
 	if r.open[gone.key] == gone {
 		delete(r.open, gone.key)
@@ -269,10 +286,10 @@ func (r *rooms) remove(gone *room) {
 	gone.close(&r.removing)
 }
 
-func (r *rooms) close() error {
+func (r *Rooms) Close() error {
 	r.mu.Lock()
 	all := r.open
-	r.open = map[string]*room{}
+	r.open = map[string]*Room{}
 	r.mu.Unlock()
 	for _, one := range all {
 		r.removing.Add(1)
@@ -286,17 +303,17 @@ func (r *rooms) close() error {
 // removeAtEnd bounds the time in which a closing runner removes temporary files.
 const removeAtEnd = 2 * time.Second
 
-func (r *rooms) tempDir() string { return filepath.Join(r.config.Dir, "rooms") }
+func (r *Rooms) tempDir() string { return filepath.Join(r.config.Dir, "rooms") }
 
 // make starts the holder and waits until it has set the room up.
-func (r *rooms) make(one *room, show []string) (err error) {
-	if one.temp, err = r.makeTemp(); err != nil {
+func (r *Rooms) make(one *Room, show []string) (err error) {
+	if one.Temp, err = r.makeTemp(); err != nil {
 		return err
 	}
 	if r.cells != nil {
 		one.sum = r.cells.Account()
 	}
-	plan, err := json.Marshal(inside{Hide: r.config.Hide, Show: show, Temp: one.temp, As: one.as, Network: r.config.Private, Namespaces: r.config.Namespaces, Shared: r.config.shared()})
+	plan, err := json.Marshal(inside{Hide: r.config.Hide, Show: show, Temp: one.Temp, As: one.as, Network: r.config.Private, Namespaces: r.config.Namespaces, Shared: r.config.Shared})
 	if err != nil {
 		return err
 	}
@@ -332,21 +349,8 @@ func (r *rooms) make(one *room, show []string) (err error) {
 	return err
 }
 
-// shared returns the limit of a room's shared memory, in bytes; 0: no bound. It is the limit of one task, because
-// shared memory outlives the tasks that fill it.
-func (c *Config) shared() int64 {
-	most := c.Limits.Memory
-	for _, m := range c.MostMemory {
-		if m == 0 {
-			return 0
-		}
-		most = max(most, m)
-	}
-	return most
-}
-
 // makeTemp makes a room's temporary directories.
-func (r *rooms) makeTemp() (string, error) {
+func (r *Rooms) makeTemp() (string, error) {
 	if err := os.MkdirAll(r.tempDir(), access.PrivateDirs); err != nil {
 		return "", err
 	}
@@ -365,7 +369,7 @@ func (r *rooms) makeTemp() (string, error) {
 
 // close ends all processes in the room and removes the room. It subtracts 1 from removing when the room's temporary
 // directories are gone.
-func (r *room) close(removing *atomic.Int64) {
+func (r *Room) close(removing *atomic.Int64) {
 	if r.own != nil {
 		r.own.Close()
 	}
@@ -382,8 +386,15 @@ func (r *room) close(removing *atomic.Int64) {
 	}
 	go func() {
 		defer removing.Add(-1)
-		if r.temp != "" {
-			_ = tree.Remove(r.temp) // the next run removes the rest
+		if r.Temp != "" {
+			_ = tree.Remove(r.Temp) // the next run removes the rest
 		}
 	}()
+}
+
+// Usage measures the temporary directories of a room, as long as goOn reports true.
+func (r *Room) Usage(most int64, goOn func() bool) tree.Usage {
+	meter := tree.NewMeter(most, goOn)
+	meter.Add(r.Temp)
+	return meter.Usage()
 }

@@ -1,4 +1,4 @@
-package runner
+package room
 
 import (
 	"encoding/json"
@@ -35,7 +35,7 @@ const sharedMemory = "/dev/shm"
 // A room has a file system for its own terminals, with a limit, so that no task can use up the terminals of the
 // machine.
 const (
-	terminals     = "/dev/pts"
+	ptsDir        = "/dev/pts"
 	terminalsMost = "ptmxmode=0666,mode=0620,max=256"
 )
 
@@ -250,8 +250,8 @@ func (w *inside) cover() error {
 // ownTerminals gives the room its own terminals. If the kernel refuses, the machine's terminals stay visible. A user
 // namespace with one user has no group "tty".
 func ownTerminals() {
-	if mount("devpts", terminals, terminalsMost+",gid=5") != nil {
-		_ = mount("devpts", terminals, terminalsMost)
+	if mount("devpts", ptsDir, terminalsMost+",gid=5") != nil {
+		_ = mount("devpts", ptsDir, terminalsMost)
 	}
 }
 
