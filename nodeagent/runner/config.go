@@ -92,9 +92,6 @@ type Config struct {
 	NoCells bool
 	// Clock returns the time for reports; nil: the wall clock. Limits and graces always use real time.
 	Clock func() messages.Time `json:"-"`
-
-	numbers *users.Registry // set if User is a range
-	noExec  bool            // see [NoExec]
 }
 
 // The values of [Config.Mapped].
@@ -133,8 +130,10 @@ func (c *Config) Validate() error {
 	case c.Mapped != "" && c.Mapped != MappedSelf && c.Mapped != MappedRange:
 		return messages.Errorf(messages.Invalid, "runner: Mapped %q: must be %q, %q or empty", c.Mapped, MappedSelf, MappedRange)
 	}
-	if err := validUser(c.User); err != nil {
-		return err
+	if r, isRange := users.Parse(c.User); isRange {
+		if err := r.Check(); err != nil {
+			return messages.Errorf(messages.Invalid, "runner: User %s", messages.Detail(err))
+		}
 	}
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {

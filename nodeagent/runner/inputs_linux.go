@@ -57,7 +57,7 @@ func placeInput(root *os.Root, f *jobmsg.File, from string, as *syscall.Credenti
 
 // copyInto makes a file for a task and returns the digest of its content. A child that is forked
 // while the file is open for writing could keep it open, and executing the file would fail; see
-// [writeExecutable].
+// package program.
 func copyInto(root *os.Root, name string, mode os.FileMode, from io.Reader, as *syscall.Credential) (digest string, err error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

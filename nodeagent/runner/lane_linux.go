@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/nodeagent/runner/access"
+	"github.com/candor-grid/candor/nodeagent/runner/program"
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
@@ -84,8 +85,8 @@ func (k *lanes) closeFiles() {
 // lanesFor returns the lanes of all jobs of the account, if two conditions hold: no other account has its user, and
 // no process of a task survives the task, because it could write to the next task's output. Otherwise it returns the
 // lanes of the job.
-func (s *store) lanesFor(j *job, p *program) *lanes {
-	if p == nil || p.as == nil || !s.shares {
+func (s *store) lanesFor(j *job, p *program.Program) *lanes {
+	if p == nil || p.As == nil || !s.shares {
 		return &j.lanes
 	}
 	s.mu.Lock()

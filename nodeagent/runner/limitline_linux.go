@@ -21,7 +21,7 @@ func (t *process) endWithLine(grace time.Duration, words string) {
 		t.ask(grace)
 		return
 	}
-	as, line := t.program.as, []byte(t.lastLine(words))
+	as, line := t.program.As, []byte(t.lastLine(words))
 	go func() {
 		t.runner.forks.WriteLine(t.task.Program.Account, first, as, line)
 		t.mu.Lock()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner/launch"
+	"github.com/candor-grid/candor/nodeagent/runner/program"
 	"github.com/candor-grid/candor/nodeagent/runner/session"
 )
 
@@ -109,13 +110,13 @@ func (t *process) owns(sockets []listener) error {
 		return err
 	}
 	defer t.part(l)
-	apart := t.runner.config.perAccount()
+	apart := program.PerAccount(t.runner.config.User)
 	var processes []int
 	if !apart {
 		processes = t.members()
 	}
 	for _, s := range sockets {
-		own := apart && t.program.as != nil && s.uid == t.program.as.Uid
+		own := apart && t.program.As != nil && s.uid == t.program.As.Uid
 		if !own && !slices.ContainsFunc(processes, func(pid int) bool { return hasSocket(pid, s.inode) }) {
 			return errForeign
 		}

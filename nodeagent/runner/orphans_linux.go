@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/candor-grid/candor/nodeagent/runner/program"
 	"github.com/candor-grid/candor/nodeagent/runner/session"
 )
 
@@ -20,7 +21,7 @@ func (p *Processes) endOrphansOf(t *process) {
 		return
 	}
 	marks := append([]string{"CANDOR_SITE=" + p.config.Site, "CANDOR_NODE=" + p.config.Node, "CANDOR_JOB=" + t.task.Attempt.Task.Job.String(),
-		"CANDOR_STAGE=" + t.task.Program.StageName}, taskEnv(nil, false, &t.task, "", "")[:2]...)
+		"CANDOR_STAGE=" + t.task.Program.StageName}, new(program.Program).Env(&t.task.Grant, "", "")[:2]...)
 	list := p.adopted
 	if t.room != nil {
 		list = t.room.Orphans

@@ -18,6 +18,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 	"github.com/candor-grid/candor/nodeagent/runner/launch"
 	"github.com/candor-grid/candor/nodeagent/runner/machine"
+	"github.com/candor-grid/candor/nodeagent/runner/program"
 	"github.com/candor-grid/candor/nodeagent/runner/room"
 	"github.com/candor-grid/candor/nodeagent/runner/session"
 )
@@ -63,7 +64,7 @@ type process struct {
 	exceeds   string // the limit that it exceeds
 	measuring measuring
 	peak      int64 // largest memory that check has seen, in bytes
-	program   *program
+	program   *program.Program
 	dir       string     // its working directory
 	stream    *stream    // set for an interactive task
 	ours      []*os.File // the runner's ends of the stream's files
@@ -96,14 +97,14 @@ func (t *process) begin() {
 }
 
 // prepare makes everything that the process needs and starts it. If it cannot, it returns why.
-func (t *process) prepare(p *program) (why string) {
-	t.tellFirst(p.as)
+func (t *process) prepare(p *program.Program) (why string) {
+	t.tellFirst(p.As)
 	dir, err := t.workingDir(p)
 	if err != nil {
 		return "its directory could not be made: " + messages.Detail(err)
 	}
 	if len(t.task.Program.Inputs) > 0 {
-		if err := t.placeInputs(dir, p.as); err != nil {
+		if err := t.placeInputs(dir, p.As); err != nil {
 			return "input " + messages.Detail(err)
 		}
 	}
@@ -127,7 +128,7 @@ func (t *process) prepare(p *program) (why string) {
 	}
 	t.runner.forks.Add(t.launch)
 	t.from = coarse()
-	t.runner.forge.Begin(t.cell, t.place(), p.isRoot(), func(err error) {
+	t.runner.forge.Begin(t.cell, t.place(), p.IsRoot(), func(err error) {
 		var c launch.Child
 		if err == nil {
 			c, err = t.fork(p, dir, files)
@@ -161,9 +162,9 @@ func (t *process) giveUp() {
 }
 
 // fail ends a task whose process could not be started.
-func (t *process) fail(p *program, dir string, err error) {
+func (t *process) fail(p *program.Program, dir string, err error) {
 	t.cell.Retire() // perhaps the cell accepts no process
-	t.refuse(p.explain(dir, err))
+	t.refuse(p.Explain(dir, err))
 	t.leave()
 }
 
@@ -224,19 +225,19 @@ func (t *process) refuse(why string) {
 }
 
 // workingDir returns the task's working directory.
-func (t *process) workingDir(p *program) (string, error) {
-	if p.dir != "" {
-		return p.dir, nil
+func (t *process) workingDir(p *program.Program) (string, error) {
+	if p.Dir != "" {
+		return p.Dir, nil
 	}
-	return t.lane.workingDir(p.as)
+	return t.lane.workingDir(p.As)
 }
 
 // openFiles opens the files of the task's process: its stream, or an empty input and its output files. Only the
 // process should keep theirs open.
-func (t *process) openFiles(p *program) (files []uintptr, theirs []*os.File, err error) {
+func (t *process) openFiles(p *program.Program) (files []uintptr, theirs []*os.File, err error) {
 	defer close(t.opened)
 	if t.task.interactive() != nil {
-		theirs, err := t.openStream(p.as)
+		theirs, err := t.openStream(p.As)
 		for _, f := range theirs {
 			files = append(files, f.Fd())
 		}
@@ -254,20 +255,20 @@ func (t *process) openFiles(p *program) (files []uintptr, theirs []*os.File, err
 }
 
 // takeRoom returns the room in which the task runs; nil: in the namespaces of this process.
-func (t *process) takeRoom(p *program) (*room.Room, error) {
+func (t *process) takeRoom(p *program.Program) (*room.Room, error) {
 	c, rooms := &t.runner.config, t.runner.rooms
 	if rooms == nil {
 		return nil, nil
 	}
 	key, show := string(t.task.Program.Account), filepath.Dir(t.job.dir)
-	if !c.perAccount() {
+	if !program.PerAccount(c.User) {
 		key, show = t.task.Attempt.Task.Job.String(), t.job.dir
 	}
-	r, err := rooms.Take(key, p.as, []string{show})
-	if err != nil || p.dir == "" {
+	r, err := rooms.Take(key, p.As, []string{show})
+	if err != nil || p.Dir == "" {
 		return r, err
 	}
-	if err := rooms.Show(r, p.dir); err != nil {
+	if err := rooms.Show(r, p.Dir); err != nil {
 		rooms.Leave(r)
 		return nil, err
 	}
@@ -275,16 +276,16 @@ func (t *process) takeRoom(p *program) (*room.Room, error) {
 }
 
 // fork starts the process, on a confined thread.
-func (t *process) fork(p *program, dir string, files []uintptr) (launch.Child, error) {
+func (t *process) fork(p *program.Program, dir string, files []uintptr) (launch.Child, error) {
 	i := t.task.interactive()
-	sys := &syscall.SysProcAttr{Setsid: true, Credential: p.as, Setctty: i != nil && i.Terminal}
+	sys := &syscall.SysProcAttr{Setsid: true, Credential: p.As, Setctty: i != nil && i.Terminal}
 	t.cell.Attributes(sys)
 	t.runner.forge.Bind(t.launch, t.cell, t.has.Affinity())
-	path, argv := p.path, p.argv
+	path, argv := p.Path, p.Argv
 	if t.task.holds() {
-		path, argv = shell, holding
+		path, argv = holding[0], holding
 	}
-	return t.launch.Spawn(path, argv, t.env(p, dir), dir, p.umask, files, sys)
+	return t.launch.Spawn(path, argv, t.env(p, dir), dir, p.Umask, files, sys)
 }
 
 // place returns the room of the task for the forge; nil: there is none.
@@ -296,10 +297,8 @@ func (t *process) place() launch.Place {
 }
 
 // env returns the environment of a process of the task.
-func (t *process) env(p *program, dir string) []string {
-	env := taskEnv(p.env, p.homeless, &t.task, t.lane.base+aliveEnding, dir)
-	env = proxyEnv(env, t.runner.config.Proxy, &t.task)
-	return append(env, t.has.Variables(t.runner.cells.Holds(cell.Devices))...)
+func (t *process) env(p *program.Program, dir string) []string {
+	return append(p.Env(&t.task.Grant, t.lane.base+aliveEnding, dir), t.has.Variables(t.runner.cells.Holds(cell.Devices))...)
 }
 
 // limits returns the limits of the node, replaced by those of the stage where it sets its own.
@@ -339,7 +338,7 @@ func (t *process) arm() bool {
 
 // begun records the child, sets its time limit, and ends it if it was stopped in the meantime. It
 // runs on a confined thread inside the task's room, which sees no files and processes of the node.
-func (t *process) begun(p *program, dir string, c launch.Child) {
+func (t *process) begun(p *program.Program, dir string, c launch.Child) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.finished.Started = t.runner.config.Clock()

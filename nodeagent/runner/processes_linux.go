@@ -22,6 +22,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 	"github.com/candor-grid/candor/nodeagent/runner/launch"
 	"github.com/candor-grid/candor/nodeagent/runner/machine"
+	"github.com/candor-grid/candor/nodeagent/runner/program"
 	"github.com/candor-grid/candor/nodeagent/runner/room"
 	"github.com/candor-grid/candor/nodeagent/runner/session"
 	"github.com/candor-grid/candor/nodeagent/runner/users"
@@ -92,13 +93,10 @@ func NewProcesses(c Config) (*Processes, error) {
 	}
 	p := &Processes{config: c, running: map[messages.Attempt]*process{}, keepEnded: keepEnded, stock: machine.NewStock(c.Machine)}
 	var err error
-	if among, is := users.Parse(c.User); is {
-		p.config.numbers = users.Open(c.Users, among)
-	}
 	if p.store, err = openStore(&p.config); err != nil {
 		return nil, err
 	}
-	p.config.noExec = NoExec(c.Dir)
+	p.store.programs = p.config.programs()
 	if p.null, err = os.Open(os.DevNull); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "runner: %v", err)
 	}
@@ -123,7 +121,7 @@ func NewProcesses(c Config) (*Processes, error) {
 		p.cells = cell.Open(cellsName(&p.config), p.config.Machine.Controllers()...)
 	}
 	p.loose = !slices.Contains(p.cells.Abilities(), agent.AbilityFreeze)
-	p.store.shares = p.config.perAccount() && !p.loose
+	p.store.shares = program.PerAccount(p.config.User) && !p.loose
 	if p.forge, err = launch.NewForge(launch.Rules{Clones: p.cells.Clones(), Namespaces: p.config.Namespaces}); err != nil {
 		return nil, err
 	}
@@ -147,6 +145,15 @@ func NewProcesses(c Config) (*Processes, error) {
 	p.tasks.Add(1)
 	go p.followSpace()
 	return p, nil
+}
+
+// programs says how the programs of tasks are made. The state directory exists.
+func (c *Config) programs() program.Config {
+	made := program.Config{Site: c.Site, Node: c.Node, User: c.User, Memory: c.Machine.Memory, Proxy: c.Proxy, NoExec: NoExec(c.Dir)}
+	if among, is := users.Parse(c.User); is {
+		made.Numbers = users.Open(c.Users, among)
+	}
+	return made
 }
 
 // openRooms opens the rooms of the node, if they can be made here.
@@ -197,7 +204,7 @@ func (p *Processes) Lacks() error { return p.lacks }
 
 // needsRooms reports whether only namespaces can separate tasks as the configuration asks.
 func (p *Processes) needsRooms() bool {
-	return p.config.Private || p.config.User != "" && !p.config.perAccount()
+	return p.config.Private || p.config.User != "" && !program.PerAccount(p.config.User)
 }
 
 // cellsName returns a name that no other node on this machine has. It depends on the state directory, because two

@@ -21,15 +21,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner/access"
+	"github.com/candor-grid/candor/nodeagent/runner/program"
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
 // store keeps the directories of jobs. It makes a directory when the first task of a job comes. Above a bound, it
 // removes the oldest directories without a running task.
 type store struct {
-	config *Config
-	dir    string // <state directory>/jobs
-	shares bool   // all jobs of an account use the same lanes
+	config   *Config
+	programs program.Config
+	dir      string // <state directory>/jobs
+	shares   bool   // all jobs of an account use the same lanes
 
 	mu       sync.Mutex
 	jobs     map[messages.JobID]*job
@@ -53,8 +55,8 @@ type job struct {
 	mu       sync.Mutex // held while its directory or a program is made
 	made     bool       // its directory exists
 	lanes    lanes
-	programs map[uint32]*program // programs by stage
-	notes    *os.File            // the file silentFile; nil while it is not open
+	programs map[uint32]*program.Program // programs by stage
+	notes    *os.File                    // the file silentFile; nil while it is not open
 }
 
 // removedPrefix is the prefix of directories that are being removed, or will be.
@@ -111,7 +113,7 @@ func (s *store) known(entries []fs.DirEntry) (all []found) {
 }
 
 func (s *store) add(id messages.JobID, account messages.Name) *job {
-	j := &job{id: id, account: account, dir: jobDir(s.dir, account, id), programs: map[uint32]*program{}}
+	j := &job{id: id, account: account, dir: jobDir(s.dir, account, id), programs: map[uint32]*program.Program{}}
 	j.lanes.dir = j.dir
 	s.jobs[id] = j
 	return j
@@ -346,23 +348,23 @@ func (s *store) isRemoving() bool {
 
 // program makes the job's directory and computes the program, once. After an error it tries again in the next call:
 // something that was missing may be there then.
-func (s *store) program(j *job, p *agent.Program) (*program, error) {
+func (s *store) program(j *job, p *agent.Program) (*program.Program, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if known := j.programs[p.Stage]; known != nil {
 		return known, nil
 	}
-	who, err := s.config.identity(p)
+	who, err := s.programs.Identity(p)
 	if err != nil {
 		return nil, err
 	}
 	if !j.made {
-		if err := s.makeDir(j, who.as); err != nil {
+		if err := s.makeDir(j, who.As); err != nil {
 			return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
 		}
 		j.made = true
 	}
-	made, err := s.config.newProgram(p, who, j.dir)
+	made, err := s.programs.New(p, who, j.dir)
 	if err == nil {
 		j.programs[p.Stage] = made
 	}

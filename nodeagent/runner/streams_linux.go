@@ -15,6 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner/launch"
+	"github.com/candor-grid/candor/nodeagent/runner/program"
 	"github.com/candor-grid/candor/nodeagent/runner/session"
 )
 
@@ -260,7 +261,7 @@ func (w taskStream) exec(b *agent.StreamBegin) error {
 		return err
 	}
 	defer t.part(l)
-	theirs, ours, err := s.process(t.program.as, t.room)
+	theirs, ours, err := s.process(t.program.As, t.room)
 	if err != nil {
 		return err
 	}
@@ -343,7 +344,7 @@ func (w taskStream) fork(l *launch.Launch, b *agent.StreamBegin, files []*os.Fil
 	if b.Term != "" {
 		env = append(env, "TERM="+b.Term)
 	}
-	path, err := lookUp(b.Command[0], env)
+	path, err := program.LookUp(b.Command[0], env)
 	if err != nil {
 		return c, err
 	}
@@ -353,16 +354,16 @@ func (w taskStream) fork(l *launch.Launch, b *agent.StreamBegin, files []*os.Fil
 	}
 	t.runner.forks.Add(l)
 	defer time.AfterFunc(startWithin, l.Kill).Stop()
-	err = t.runner.forge.Run(t.cell, t.place(), t.program.isRoot(), func() (err error) {
-		sys := &syscall.SysProcAttr{Setsid: true, Credential: t.program.as, Setctty: w.s.what.Terminal}
+	err = t.runner.forge.Run(t.cell, t.place(), t.program.IsRoot(), func() (err error) {
+		sys := &syscall.SysProcAttr{Setsid: true, Credential: t.program.As, Setctty: w.s.what.Terminal}
 		t.cell.Attributes(sys)
 		t.runner.forge.Bind(l, t.cell, t.has.Affinity())
-		c, err = l.Spawn(path, b.Command, env, t.dir, t.program.umask, fds, sys)
+		c, err = l.Spawn(path, b.Command, env, t.dir, t.program.Umask, fds, sys)
 		return err
 	})
 	if err != nil {
 		t.runner.forks.Remove(l)
-		return c, messages.Errorf(messages.Invalid, "%s: %s", b.Command[0], reasonOf(err))
+		return c, messages.Errorf(messages.Invalid, "%s: %s", b.Command[0], program.ReasonOf(err))
 	}
 	return c, nil
 }

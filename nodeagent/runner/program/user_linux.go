@@ -1,4 +1,4 @@
-package runner
+package program
 
 import (
 	"context"
@@ -15,44 +15,35 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
-// userOfAccount is a value of [Config.User]: each account has the user with its own name.
+// userOfAccount is a configured user: each account has the user with its own name.
 const userOfAccount = "account"
 
-func validUser(s string) error {
-	if r, isRange := users.Parse(s); isRange {
-		if err := r.Check(); err != nil {
-			return messages.Errorf(messages.Invalid, "runner: User %s", messages.Detail(err))
-		}
-	}
-	return nil
-}
-
-// perAccount reports whether each account has a user of its own. Then the kernel separates the files and processes of
+// PerAccount reports whether each account has a user of its own. Then the kernel separates the files and processes of
 // different accounts.
-func (c *Config) perAccount() bool {
-	_, isRange := users.Parse(c.User)
-	return isRange || c.User == userOfAccount
+func PerAccount(user string) bool {
+	_, isRange := users.Parse(user)
+	return isRange || user == userOfAccount
 }
 
 // nobody is the user of probes if each account has its own user.
 const nobody = 65534
 
-// identity is the user that a program runs as.
-type identity struct {
-	as         *syscall.Credential // nil: the user of this process
+// Identity is the user that a program runs as.
+type Identity struct {
+	As         *syscall.Credential // nil: the user of this process
 	name, home string              // values for its environment; without a home, HOME is the working directory
 }
 
-// identity finds the user that a program runs as.
-func (c *Config) identity(p *agent.Program) (identity, error) {
+// Identity finds the user that a program runs as.
+func (c *Config) Identity(p *agent.Program) (Identity, error) {
 	switch {
 	case c.User == "":
-		return identity{}, nil
-	case c.numbers != nil:
-		n, err := c.numbers.Number(c.Site + "/" + p.Account)
-		return identity{as: &syscall.Credential{Uid: n, Gid: n}, name: p.Account}, err
+		return Identity{}, nil
+	case c.Numbers != nil:
+		n, err := c.Numbers.Number(c.Site + "/" + p.Account)
+		return Identity{As: &syscall.Credential{Uid: n, Gid: n}, name: p.Account}, err
 	case c.User == userOfAccount && p.Job == 0: // a probe belongs to no account
-		return identity{as: &syscall.Credential{Uid: nobody, Gid: nobody}, name: "nobody"}, nil
+		return Identity{As: &syscall.Credential{Uid: nobody, Gid: nobody}, name: "nobody"}, nil
 	case c.User == userOfAccount:
 		return identityOf(p.Account)
 	}
@@ -60,15 +51,15 @@ func (c *Config) identity(p *agent.Program) (identity, error) {
 }
 
 // identityOf looks a user up. It refuses the super-user, because a job must not have the power of the node.
-func identityOf(name string) (identity, error) {
+func identityOf(name string) (Identity, error) {
 	found, err := directory.find(name, time.Now())
 	if err != nil {
-		return identity{}, messages.Errorf(messages.NotFound, "user %q, who would run the task, is not known on this node", name)
+		return Identity{}, messages.Errorf(messages.NotFound, "user %q, who would run the task, is not known on this node", name)
 	}
 	uid, uidErr := strconv.ParseUint(found.Uid, 10, 32)
 	gid, gidErr := strconv.ParseUint(found.Gid, 10, 32)
 	if uidErr != nil || gidErr != nil || uid == 0 || gid == 0 {
-		return identity{}, messages.Errorf(messages.PermissionDenied, "user %q: tasks do not run as the super-user", name)
+		return Identity{}, messages.Errorf(messages.PermissionDenied, "user %q: tasks do not run as the super-user", name)
 	}
 	c := &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	for _, g := range found.groups {
@@ -76,7 +67,7 @@ func identityOf(name string) (identity, error) {
 			c.Groups = append(c.Groups, uint32(id))
 		}
 	}
-	return identity{as: c, name: found.Username, home: found.HomeDir}, nil
+	return Identity{As: c, name: found.Username, home: found.HomeDir}, nil
 }
 
 // directory caches the users of the system that were recently looked up.
@@ -168,8 +159,8 @@ func ask(program string, args ...string) (string, error) {
 
 // baseEnv returns the environment with which programs of the user start. If the user is not this process's user, it
 // has no variable of this process.
-func (i *identity) baseEnv() []string {
-	if i.as == nil {
+func (i *Identity) baseEnv() []string {
+	if i.As == nil {
 		return ownEnv()
 	}
 	env := []string{"PATH=" + loginPath, "USER=" + i.name, "LOGNAME=" + i.name, "LANG=C.UTF-8", "TMPDIR=/tmp", "SHELL=/bin/sh"}

@@ -1,4 +1,4 @@
-package runner
+package program
 
 import (
 	"os"
@@ -67,7 +67,7 @@ func (c *Config) programEnv(p *agent.Program, base []string) ([]string, error) {
 	e.set("CANDOR_MARKET", p.Market)
 	e.set("CANDOR_STAGE", p.StageName)
 	e.set("CANDOR_TASKS", strconv.Itoa(p.Tasks))
-	e.setShape(p, c.Machine.Memory)
+	e.setShape(p, c.Memory)
 	return e.list, nil
 }
 
@@ -109,11 +109,12 @@ func (e *environment) setShape(p *agent.Program, all int64) {
 // cannot set them.
 var perTask = [...]string{"CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_ARRAY_INDEX", "CANDOR_NODES", "CANDOR_NODELIST", agent.StepsVariable, lease.Variable, proxy.Variable, "PWD"}
 
-// taskEnv adds a task's own variables to the variables of its program. alive is the task's file of package lease.
-func taskEnv(shared []string, homeless bool, task *Task, alive, dir string) []string {
-	env := make([]string, len(shared), len(shared)+len(perTask)+1)
-	copy(env, shared)
-	if homeless {
+// Env returns the environment of a task: the variables of its program, its own, and the token with which it sends
+// requests to its site. alive is the task's file of package lease.
+func (p *Program) Env(task *agent.Grant, alive, dir string) []string {
+	env := make([]string, len(p.env), len(p.env)+len(perTask)+1)
+	copy(env, p.env)
+	if p.homeless {
 		env = append(env, "HOME="+dir)
 	}
 	if task.Nodes != "" {
@@ -122,20 +123,16 @@ func taskEnv(shared []string, homeless bool, task *Task, alive, dir string) []st
 	if task.Steps != "" {
 		env = append(env, agent.StepsVariable+"="+task.Steps)
 	}
-	return append(env,
+	env = append(env,
 		"CANDOR_TASK="+strconv.FormatUint(uint64(task.Place()), 10),
 		"CANDOR_ATTEMPT="+strconv.FormatUint(uint64(task.Attempt.Number), 10),
 		"CANDOR_ARRAY_INDEX="+strconv.FormatInt(task.Array, 10),
 		lease.Variable+"="+lease.Value(alive, task.Attempt),
 		"PWD="+dir)
-}
-
-// proxyEnv adds the token with which the task sends requests to its site.
-func proxyEnv(env []string, key proxy.Key, task *Task) []string {
-	if key == nil {
-		return env
+	if p.proxy != nil {
+		env = append(env, proxy.Variable+"="+p.proxy.Value(p.account, task.Attempt))
 	}
-	return append(env, proxy.Variable+"="+key.Value(task.Program.Account, task.Attempt))
+	return env
 }
 
 // environment is a list of "NAME=value". Each name occurs once.

@@ -1,4 +1,4 @@
-package runner
+package program
 
 import (
 	"errors"
@@ -15,28 +15,42 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
 	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/nodeagent/proxy"
 	"github.com/candor-grid/candor/nodeagent/runner/access"
 	"github.com/candor-grid/candor/nodeagent/runner/launch"
+	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
-// program has what all tasks of a stage share. It is computed once.
-type program struct {
-	path string   // file to execute
-	argv []string // arguments
-	env  []string
-	dir  string              // working directory; "": one of each task's own
-	by   string              // the interpreter that the script names; "": none
-	as   *syscall.Credential // nil: the user of this process
+// Config says how programs are made. The fields mean the same as in the configuration of the runner.
+type Config struct {
+	Site, Node messages.Name
+	User       string
+	Numbers    *users.Registry // the numbers of accounts, if User is a range; otherwise nil
+	Memory     int64           // memory of the machine, in bytes
+	Proxy      proxy.Key
+	NoExec     bool // scripts cannot be executed
+}
 
-	umask uint32
+// Program has what all tasks of a stage share. It is computed once.
+type Program struct {
+	Path string   // file to execute
+	Argv []string // arguments
+	env  []string
+	Dir  string              // working directory; "": one of each task's own
+	by   string              // the interpreter that the script names; "": none
+	As   *syscall.Credential // nil: the user of this process
+
+	Umask uint32
 	// homeless: the user has no home, so HOME is the working directory.
 	homeless bool
+	proxy    proxy.Key     // nil: tasks send no requests to their site
+	account  messages.Name // account of the job
 }
 
 const shell = "/bin/sh"
 
-// newProgram computes a program. The job's directory must exist, because a script is written there.
-func (c *Config) newProgram(p *agent.Program, who identity, jobDir string) (*program, error) {
+// New computes a program. The job's directory must exist, because a script is written there.
+func (c *Config) New(p *agent.Program, who Identity, jobDir string) (*Program, error) {
 	if p.Dir != "" && !filepath.IsAbs(p.Dir) {
 		return nil, messages.Errorf(messages.Invalid, "working directory %q: must be an absolute path", p.Dir)
 	}
@@ -49,14 +63,14 @@ func (c *Config) newProgram(p *agent.Program, who identity, jobDir string) (*pro
 		return nil, err
 	}
 	_, home := valueOf(env, "HOME")
-	out := &program{env: env, dir: p.Dir, argv: p.Command, as: who.as, umask: umask, homeless: !home}
+	out := &Program{env: env, Dir: p.Dir, Argv: p.Command, As: who.As, Umask: umask, homeless: !home, proxy: c.Proxy, account: p.Account}
 	switch {
 	case (len(p.Command) == 0) == (p.Script == ""):
 		return nil, messages.Errorf(messages.Invalid, "stage %q: needs either a command or a script", p.StageName)
 	case p.Script != "":
-		err = out.useScript(p.Script, filepath.Join(jobDir, strconv.Itoa(int(p.Stage))+".script"), c.noExec)
+		err = out.useScript(p.Script, filepath.Join(jobDir, strconv.Itoa(int(p.Stage))+".script"), c.NoExec)
 	default:
-		out.path, err = lookUp(p.Command[0], env)
+		out.Path, err = LookUp(p.Command[0], env)
 	}
 	if err != nil {
 		return nil, err
@@ -66,27 +80,27 @@ func (c *Config) newProgram(p *agent.Program, who identity, jobDir string) (*pro
 
 // useScript writes a script to a file and makes that file the command. If files there cannot be executed, the command
 // is the script's interpreter, as the kernel would run it.
-func (p *program) useScript(script, file string, noExec bool) error {
+func (p *Program) useScript(script, file string, noExec bool) error {
 	if err := writeExecutable(file, script); err != nil {
 		return messages.Errorf(messages.Unavailable, "the script could not be written: %v", err)
 	}
-	if p.as != nil {
-		if err := os.Chown(file, int(p.as.Uid), int(p.as.Gid)); err != nil {
+	if p.As != nil {
+		if err := os.Chown(file, int(p.As.Uid), int(p.As.Gid)); err != nil {
 			return messages.Errorf(messages.Unavailable, "the script could not be given to the task's user: %v", err)
 		}
 	}
 	if strings.HasPrefix(script, "#!") {
-		p.path, p.argv, p.by = file, []string{file}, interpreterIn(script)
+		p.Path, p.Argv, p.by = file, []string{file}, interpreterIn(script)
 		if by, word := interpreterAndWord(script); noExec && by != "" {
-			p.path, p.argv = by, []string{by}
+			p.Path, p.Argv = by, []string{by}
 			if word != "" {
-				p.argv = append(p.argv, word)
+				p.Argv = append(p.Argv, word)
 			}
-			p.argv = append(p.argv, file)
+			p.Argv = append(p.Argv, file)
 		}
 		return nil
 	}
-	p.path, p.argv = shell, []string{shell, file}
+	p.Path, p.Argv = shell, []string{shell, file}
 	return nil
 }
 
@@ -109,8 +123,8 @@ func writeExecutable(file, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// lookUp finds a command in the PATH of an environment. A name with a slash is a path from the working directory.
-func lookUp(command string, env []string) (string, error) {
+// LookUp finds a command in the PATH of an environment. A name with a slash is a path from the working directory.
+func LookUp(command string, env []string) (string, error) {
 	if command == "" {
 		return "", messages.Errorf(messages.Invalid, "command: its first word must not be empty")
 	}
@@ -132,12 +146,12 @@ func executable(file string) bool {
 	return err == nil && info.Mode().IsRegular() && unix.Access(file, unix.X_OK) == nil
 }
 
-// isRoot reports whether tasks of the program run as the super-user.
-func (p *program) isRoot() bool { return p.as == nil && unix.Geteuid() == 0 }
+// IsRoot reports whether tasks of the program run as the super-user.
+func (p *Program) IsRoot() bool { return p.As == nil && unix.Geteuid() == 0 }
 
-// explain returns why a program could not be executed. It looks at the files itself, because the kernel's error does
+// Explain returns why a program could not be executed. It looks at the files itself, because the kernel's error does
 // not name the file.
-func (p *program) explain(dir string, err error) string {
+func (p *Program) Explain(dir string, err error) string {
 	if contained, ok := errors.AsType[*messages.Error](err); ok {
 		return contained.Message
 	}
@@ -145,48 +159,48 @@ func (p *program) explain(dir string, err error) string {
 	case errors.Is(dirErr, fs.ErrNotExist):
 		return "directory " + dir + " does not exist"
 	case dirErr != nil:
-		return "directory " + dir + ": " + reasonOf(dirErr)
+		return "directory " + dir + ": " + ReasonOf(dirErr)
 	case !info.IsDir():
 		return dir + " is not a directory"
-	case p.dir == "": // the task's own directory
-	case launch.MayEnter(dir, p.as) != nil && p.as != nil:
-		return fmt.Sprintf("directory %s: user %d, who runs the job's tasks, may not enter the directory; its owner can allow this: setfacl -m u:%d:rwx %s", dir, p.as.Uid, p.as.Uid, dir)
-	case launch.MayEnter(dir, p.as) != nil:
+	case p.Dir == "": // the task's own directory
+	case launch.MayEnter(dir, p.As) != nil && p.As != nil:
+		return fmt.Sprintf("directory %s: user %d, who runs the job's tasks, may not enter the directory; its owner can allow this: setfacl -m u:%d:rwx %s", dir, p.As.Uid, p.As.Uid, dir)
+	case launch.MayEnter(dir, p.As) != nil:
 		return "directory " + dir + ": permission denied"
 	}
 	return p.explainFile(dir, err)
 }
 
 // explainFile returns why the kernel did not execute the program's file.
-func (p *program) explainFile(dir string, err error) string {
-	file := p.path
+func (p *Program) explainFile(dir string, err error) string {
+	file := p.Path
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(dir, file)
 	}
 	info, statErr := os.Stat(file)
 	interpreter := p.by
 	if interpreter == "" && statErr == nil && info.Mode().IsRegular() {
-		interpreter = interpreterOf(file, p.as)
+		interpreter = interpreterOf(file, p.As)
 	}
 	switch {
 	case errors.Is(statErr, fs.ErrNotExist):
-		return "command " + p.path + ": not found"
+		return "command " + p.Path + ": not found"
 	case statErr != nil:
-		return "command " + p.path + ": " + reasonOf(statErr)
+		return "command " + p.Path + ": " + ReasonOf(statErr)
 	case info.IsDir():
-		return "command " + p.path + ": is a directory"
+		return "command " + p.Path + ": is a directory"
 	case interpreter != "" && err == syscall.ENOENT:
 		return "interpreter " + interpreter + ": not found"
 	case interpreter != "" && (err == syscall.EACCES || err == syscall.ENOEXEC):
-		return "interpreter " + interpreter + ": " + reasonOf(err)
+		return "interpreter " + interpreter + ": " + ReasonOf(err)
 	case err == syscall.ENOENT:
-		return "command " + p.path + ": its loader is not found; perhaps the program is built for another system"
+		return "command " + p.Path + ": its loader is not found; perhaps the program is built for another system"
 	case err == syscall.ENOEXEC:
-		return "command " + p.path + ": is not a program, and its first line names no interpreter"
+		return "command " + p.Path + ": is not a program, and its first line names no interpreter"
 	case err == syscall.EACCES:
-		return "command " + p.path + ": not permitted; is it executable?"
+		return "command " + p.Path + ": not permitted; is it executable?"
 	}
-	return "command " + p.path + ": " + reasonOf(err)
+	return "command " + p.Path + ": " + ReasonOf(err)
 }
 
 // interpreterOf returns the interpreter in the first line of a file, or "" if there is none or the task's user may
@@ -230,8 +244,8 @@ func interpreterAndWord(text string) (name, word string) {
 	return first[:at], strings.TrimLeft(first[at:], blank)
 }
 
-// reasonOf returns the system's text for an error, without path names, which the caller adds.
-func reasonOf(err error) string {
+// ReasonOf returns the system's text for an error, without path names, which the caller adds.
+func ReasonOf(err error) string {
 	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		if number == syscall.EPERM || number == syscall.EACCES {
 			return "not permitted"

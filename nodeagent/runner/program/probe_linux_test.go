@@ -1,4 +1,4 @@
-package runner
+package program
 
 import (
 	"testing"
@@ -11,11 +11,11 @@ import (
 // and must run as nobody.
 func TestProbeIsNoAccounts(t *testing.T) {
 	c := Config{User: userOfAccount}
-	who, err := c.identity(&agent.Program{Account: money.SiteAccount})
-	if err != nil || who.as == nil || who.as.Uid != nobody || who.as.Gid != nobody {
+	who, err := c.Identity(&agent.Program{Account: money.SiteAccount})
+	if err != nil || who.As == nil || who.As.Uid != nobody || who.As.Gid != nobody {
 		t.Errorf("%+v, %v", who, err)
 	}
-	if _, err := c.identity(&agent.Program{Job: 7, Account: money.SiteAccount}); err == nil {
+	if _, err := c.Identity(&agent.Program{Job: 7, Account: money.SiteAccount}); err == nil {
 		t.Error("a job of an account without a user runs")
 	}
 }
