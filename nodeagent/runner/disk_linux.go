@@ -54,10 +54,10 @@ func (t *process) startMeasuring() {
 
 // ownDir returns the working directory that the runner made for the task; "": it has none. The caller holds t.mu.
 func (t *process) ownDir() string {
-	if t.lane == nil || !t.lane.dir || t.task.Program.Dir != "" {
+	if t.task.Program.Dir != "" {
 		return ""
 	}
-	return t.lane.base + dirEnding
+	return t.files.OwnDir()
 }
 
 // measureAgain measures the task's directories, unless that was just done.

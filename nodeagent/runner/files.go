@@ -1,9 +1,11 @@
 package runner
 
 import (
+	"os"
 	"path/filepath"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/lane"
 )
 
 // InputFile returns the path at which the agent of a state directory puts an input before it starts
@@ -16,10 +18,19 @@ func InputsDir(dir string) string { return filepath.Join(dir, "inputs") }
 // KeptDir returns the path of an attempt's own working directory after its end. It does not exist
 // if it was empty.
 func KeptDir(dir string, account messages.Name, a messages.Attempt) string {
-	return baseOf(jobsDir(dir), account, a) + dirEnding
+	return baseOf(jobsDir(dir), account, a) + lane.DirEnding
 }
-
-const dirEnding = ".dir"
 
 // jobsDir holds the directories of jobs of a state directory.
 func jobsDir(dir string) string { return filepath.Join(dir, "jobs") }
+
+// OpenRoot opens a directory inside a job's directory. It refuses a link that leads out of the
+// job's directory.
+func OpenRoot(dir string) (*os.Root, error) {
+	job, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		return nil, err
+	}
+	defer job.Close()
+	return job.OpenRoot(filepath.Base(dir))
+}

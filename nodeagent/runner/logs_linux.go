@@ -3,19 +3,16 @@ package runner
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"time"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/nodeagent/runner/lane"
 )
 
-// Limits of one read of a log.
-const (
-	maxLogPiece = 256 << 10 // bytes
-	maxLogWait  = time.Second
-)
+// maxLogWait bounds how long one read of a log waits.
+const maxLogWait = time.Second
 
 // Owner returns the account of a job that ran here.
 func (p *Processes) Owner(job messages.JobID) (messages.Name, error) {
@@ -61,19 +58,19 @@ func (p *Processes) ReadLog(ctx context.Context, r agent.LogsRequest) (agent.Log
 func (p *Processes) watchOutput(t *process, r *agent.LogsRequest) (changed <-chan struct{}, stop func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	changed, stop, err := p.watch.watch(t.path(which(r)))
+	changed, stop, err := p.watch.Watch(t.files.Path(which(r)))
 	if err != nil {
 		return nil, func() {}
 	}
 	return changed, stop
 }
 
-// which returns the index in endings of the requested output.
+// which returns the index of the requested output.
 func which(r *agent.LogsRequest) int {
 	if r.Stderr {
-		return 1
+		return lane.Errors
 	}
-	return 0
+	return lane.Output
 }
 
 // readLog reads the present output. The returned task is nil if it no longer runs. This is checked before the read,
@@ -82,13 +79,11 @@ func (p *Processes) readLog(r *agent.LogsRequest) (reply agent.LogsReply, task *
 	var file *os.File
 	if task = p.lookup(r.Attempt); task != nil {
 		file, err = task.openOutput(which(r))
-	} else if base := p.store.base(r.Attempt); base != "" {
-		file, err = openToRead(base + endings[which(r)])
 	} else {
-		err = os.ErrNotExist
+		file, err = p.store.openOutput(r.Attempt, which(r))
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		if task != nil || p.ranHere(r.Attempt) {
+		if task != nil || p.store.ranHere(r.Attempt) {
 			return agent.LogsReply{End: task == nil}, task, nil
 		}
 		return reply, nil, messages.Errorf(messages.NotFound,
@@ -99,46 +94,14 @@ func (p *Processes) readLog(r *agent.LogsRequest) (reply agent.LogsReply, task *
 		return reply, task, messages.Errorf(messages.Unavailable, "output of task %v: %v", r.Attempt.Task, err)
 	}
 	defer file.Close()
-	reply, err = readPiece(file, r)
+	reply, err = lane.ReadPiece(file, r)
 	reply.End = reply.End && task == nil
 	return reply, task, err
 }
 
-// ranHere reports whether an attempt that lacks this output ran here: its other output exists, or it is listed as
-// silent.
-func (p *Processes) ranHere(a messages.Attempt) bool {
-	base := p.store.base(a)
-	if base == "" {
-		return false
-	}
-	for _, ending := range endings {
-		if _, err := os.Stat(base + ending); err == nil {
-			return true
-		}
-	}
-	return wasSilent(base)
-}
-
-// readPiece reads one piece of a file. It sets End in the reply if nothing follows the piece.
-func readPiece(file *os.File, r *agent.LogsRequest) (reply agent.LogsReply, err error) {
-	info, err := file.Stat()
-	if err != nil {
-		return reply, messages.Errorf(messages.Unavailable, "output: %v", err)
-	}
-	size := info.Size()
-	from := r.Offset
-	if from < 0 {
-		from = max(0, size+from)
-	}
-	from = min(from, size)
-	piece := r.Limit
-	if piece <= 0 || piece > maxLogPiece {
-		piece = maxLogPiece
-	}
-	reply, err = readKept(file, from, size, piece, sparse(info))
-	if err != nil && err != io.EOF {
-		return reply, messages.Errorf(messages.Unavailable, "output: %v", err)
-	}
-	reply.End = reply.Next >= size
-	return reply, nil
+// openOutput opens an output of the task for reading.
+func (t *process) openOutput(i int) (*os.File, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.files.Read(i)
 }

@@ -16,7 +16,7 @@ func (t *process) look() string {
 	if t.child.PID == 0 || t.over { // its files are being opened, or renamed when it leaves its lane
 		return ""
 	}
-	t.settle()
+	t.files.Settle()
 	t.peak = max(t.peak, peakOf(t.child.PID))
 	limit := &t.runner.config
 	switch {

@@ -16,6 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
+	"github.com/candor-grid/candor/nodeagent/runner/lane"
 	"github.com/candor-grid/candor/nodeagent/runner/launch"
 	"github.com/candor-grid/candor/nodeagent/runner/machine"
 	"github.com/candor-grid/candor/nodeagent/runner/program"
@@ -37,9 +38,8 @@ type process struct {
 	// finished is the report of its end. Only the goroutine that works on the task at the moment may use it.
 	finished agent.Finished
 
-	mu sync.Mutex
-	outputs
-	from      unix.Timespec           // time just before the start, by the clock of files (coarse)
+	mu        sync.Mutex
+	files     lane.Files
 	child     launch.Child            // zero until its process starts
 	launch    *launch.Launch          // launch of the child; nil before the start
 	late      *time.Timer             // timer that ends a start that takes too long
@@ -127,7 +127,7 @@ func (t *process) prepare(p *program.Program) (why string) {
 		return messages.Detail(err)
 	}
 	t.runner.forks.Add(t.launch)
-	t.from = coarse()
+	t.files.Begin()
 	t.runner.forge.Begin(t.cell, t.place(), p.IsRoot(), func(err error) {
 		var c launch.Child
 		if err == nil {
@@ -178,12 +178,12 @@ func (t *process) leave() {
 		t.runner.rooms.Leave(t.room)
 	}
 	t.finishStream(&t.finished)
-	if !t.leaveLane(t.job) {
+	if !t.leaveLane() {
 		t.report()
 		return
 	}
 	go func() { // the directory may be large, so this takes time
-		t.runner.settleDir(t.base+dirEnding, &t.finished)
+		t.runner.settleDir(t.files.KeptDir(), &t.finished)
 		t.report()
 	}()
 }
@@ -191,7 +191,7 @@ func (t *process) leave() {
 // report reports how the task ended, and removes the task.
 func (t *process) report() {
 	p := t.runner
-	t.finished.Lost = t.lost[0] + t.lost[1]
+	t.finished.Lost = t.files.Dropped()
 	p.leave(t)
 	p.endHidden()
 	t.done(t.finished)
@@ -214,7 +214,7 @@ func (t *process) refuse(why string) {
 	f.Outcome, f.Detail, f.Ended = agent.Unstartable, why, t.runner.config.Clock()
 	if t.ending {
 		f.Outcome, f.Detail = t.why, "stopped before it started"
-	} else if fd, err := t.lane.open(len(endings) - 1); err == nil {
+	} else if fd, err := t.files.Open(lane.Errors); err == nil {
 		_, _ = unix.Write(fd, []byte("candor: this task could not be started: "+why+"\n"))
 	}
 	t.over = true
@@ -224,12 +224,25 @@ func (t *process) refuse(why string) {
 	}
 }
 
+func (t *process) enterLane(of *lane.Lanes) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.files.Enter(of)
+}
+
+// leaveLane keeps the files that the task wrote, and reports whether it left files in its own directory.
+func (t *process) leaveLane() (left bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.files.Leave(t.job.note)
+}
+
 // workingDir returns the task's working directory.
 func (t *process) workingDir(p *program.Program) (string, error) {
 	if p.Dir != "" {
 		return p.Dir, nil
 	}
-	return t.lane.workingDir(p.As)
+	return t.files.WorkingDir(p.As)
 }
 
 // openFiles opens the files of the task's process: its stream, or an empty input and its output files. Only the
@@ -244,8 +257,8 @@ func (t *process) openFiles(p *program.Program) (files []uintptr, theirs []*os.F
 		return files, theirs, err
 	}
 	files = append(files, t.runner.null.Fd())
-	for i := range endings {
-		fd, err := t.lane.open(i)
+	for _, i := range []int{lane.Output, lane.Errors} {
+		fd, err := t.files.Open(i)
 		if err != nil {
 			return nil, nil, messages.Errorf(messages.Unavailable, "output file: %v", err)
 		}
@@ -298,7 +311,7 @@ func (t *process) place() launch.Place {
 
 // env returns the environment of a process of the task.
 func (t *process) env(p *program.Program, dir string) []string {
-	return append(p.Env(&t.task.Grant, t.lane.base+aliveEnding, dir), t.has.Variables(t.runner.cells.Holds(cell.Devices))...)
+	return append(p.Env(&t.task.Grant, t.files.Alive(), dir), t.has.Variables(t.runner.cells.Holds(cell.Devices))...)
 }
 
 // limits returns the limits of the node, replaced by those of the stage where it sets its own.
@@ -399,7 +412,7 @@ func (t *process) end(why agent.Outcome, grace time.Duration) {
 	first := !t.ending
 	if first {
 		t.ending, t.why, t.grace = true, why, grace
-		t.lane.untell()
+		t.files.Untell()
 	}
 	t.grace = min(t.grace, grace)
 	switch { // in other states prepare or begun looks at ending

@@ -20,6 +20,7 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner/access"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
+	"github.com/candor-grid/candor/nodeagent/runner/lane"
 	"github.com/candor-grid/candor/nodeagent/runner/launch"
 	"github.com/candor-grid/candor/nodeagent/runner/machine"
 	"github.com/candor-grid/candor/nodeagent/runner/program"
@@ -37,7 +38,7 @@ type Processes struct {
 	cells  *cell.Cells
 	notes  *session.Handles
 	null   *os.File
-	watch  watcher
+	watch  lane.Watcher
 	forge  *launch.Forge
 	ends   *launch.Ends
 	rooms  *room.Rooms  // nil: tasks have the namespaces of this process
@@ -238,7 +239,7 @@ func (p *Processes) Abilities() []messages.Name {
 func (p *Processes) Start(task Task, done func(agent.Finished)) Process {
 	t := &process{
 		runner: p, task: task, done: done, opened: make(chan struct{}), ended: make(chan struct{}),
-		outputs: outputs{base: baseOf(p.store.dir, task.Program.Account, task.Attempt), limit: p.config.outputLimit(task.Program.Class), tail: p.config.OutputTail},
+		files: lane.NewFiles(baseOf(p.store.dir, task.Program.Account, task.Attempt), p.config.outputLimit(task.Program.Class), p.config.OutputTail),
 	}
 	if err := p.enter(t); err != nil {
 		now := p.config.Clock()
@@ -346,7 +347,7 @@ func (p *Processes) Close() error {
 	select {
 	case <-ended:
 		p.forge.Close()
-		failed := errors.Join(p.null.Close(), p.watch.close(), p.ends.Close(), p.cells.Close(), p.notes.Close())
+		failed := errors.Join(p.null.Close(), p.watch.Close(), p.ends.Close(), p.cells.Close(), p.notes.Close())
 		if p.rooms != nil {
 			failed = errors.Join(failed, p.rooms.Close())
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/nodeagent/runner/access"
+	"github.com/candor-grid/candor/nodeagent/runner/lane"
 	"github.com/candor-grid/candor/nodeagent/runner/program"
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
@@ -35,9 +36,9 @@ type store struct {
 
 	mu       sync.Mutex
 	jobs     map[messages.JobID]*job
-	accounts map[messages.Name]*lanes // lanes of accounts, if shares is set
-	idle     *list.List               // jobs without running tasks, longest idle first
-	changed  map[messages.Name]bool   // accounts with a task that ran since their last measurement
+	accounts map[messages.Name]*lane.Lanes // lanes of accounts, if shares is set
+	idle     *list.List                    // jobs without running tasks, longest idle first
+	changed  map[messages.Name]bool        // accounts with a task that ran since their last measurement
 	held     map[messages.Attempt]bool
 	left     int      // jobs whose last task has ended and whose files may still be open
 	moved    []string // renamed directories that must be removed
@@ -54,7 +55,7 @@ type job struct {
 
 	mu       sync.Mutex // held while its directory or a program is made
 	made     bool       // its directory exists
-	lanes    lanes
+	lanes    lane.Lanes
 	programs map[uint32]*program.Program // programs by stage
 	notes    *os.File                    // the file silentFile; nil while it is not open
 }
@@ -64,7 +65,7 @@ const removedPrefix = ".removed-"
 
 // openStore lists the existing directories, and finishes the removals that an earlier run left.
 func openStore(c *Config) (*store, error) {
-	s := &store{config: c, dir: jobsDir(c.Dir), jobs: map[messages.JobID]*job{}, accounts: map[messages.Name]*lanes{}, idle: list.New(),
+	s := &store{config: c, dir: jobsDir(c.Dir), jobs: map[messages.JobID]*job{}, accounts: map[messages.Name]*lane.Lanes{}, idle: list.New(),
 		changed: map[messages.Name]bool{}, held: map[messages.Attempt]bool{}}
 	if err := c.makeDir(s.dir); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
@@ -114,7 +115,7 @@ func (s *store) known(entries []fs.DirEntry) (all []found) {
 
 func (s *store) add(id messages.JobID, account messages.Name) *job {
 	j := &job{id: id, account: account, dir: jobDir(s.dir, account, id), programs: map[uint32]*program.Program{}}
-	j.lanes.dir = j.dir
+	j.lanes.Dir = j.dir
 	s.jobs[id] = j
 	return j
 }
@@ -294,7 +295,7 @@ func (s *store) closeIdle() {
 func (s *store) close() {
 	s.left = 0
 	for _, k := range s.accounts {
-		k.closeFiles()
+		k.CloseFiles()
 	}
 	for e := s.idle.Front(); e != nil; e = e.Next() {
 		e.Value.(*job).closeFiles()
@@ -382,7 +383,24 @@ func (s *store) prompt(id messages.JobID, p *agent.Program) bool {
 	}
 	made := j.programs[p.Stage]
 	j.mu.Unlock()
-	return made != nil && s.lanesFor(j, made).ready()
+	return made != nil && s.lanesFor(j, made).Ready()
+}
+
+// lanesFor returns the lanes of all jobs of the account, if two conditions hold: no other account has its user, and
+// no process of a task survives the task, because it could write to the next task's output. Otherwise it returns the
+// lanes of the job.
+func (s *store) lanesFor(j *job, p *program.Program) *lane.Lanes {
+	if p == nil || p.As == nil || !s.shares {
+		return &j.lanes
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.accounts[j.account]
+	if k == nil {
+		k = &lane.Lanes{Dir: filepath.Dir(j.dir)}
+		s.accounts[j.account] = k
+	}
+	return k
 }
 
 // makeDir makes the directory of a job in its account's directory, if it does not exist.
@@ -426,7 +444,7 @@ func (j *job) note(name string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.notes == nil {
-		fd, err := openFile(filepath.Join(j.dir, silentFile), unix.O_CREAT|unix.O_WRONLY|unix.O_APPEND)
+		fd, err := lane.OpenFile(filepath.Join(j.dir, silentFile), unix.O_CREAT|unix.O_WRONLY|unix.O_APPEND)
 		if err != nil {
 			return err
 		}
@@ -438,7 +456,7 @@ func (j *job) note(name string) error {
 
 // closeFiles closes the files that only running tasks need.
 func (j *job) closeFiles() {
-	j.lanes.closeFiles()
+	j.lanes.CloseFiles()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.notes != nil {
@@ -449,7 +467,7 @@ func (j *job) closeFiles() {
 
 // wasSilent reports whether an attempt ran here and left no output. base is the common beginning of its files' paths.
 func wasSilent(base string) bool {
-	file, err := openToRead(filepath.Join(filepath.Dir(base), silentFile))
+	file, err := lane.OpenToRead(filepath.Join(filepath.Dir(base), silentFile))
 	if err != nil {
 		return false
 	}
@@ -461,6 +479,30 @@ func wasSilent(base string) bool {
 		}
 	}
 	return false
+}
+
+// ranHere reports whether an attempt that lacks this output ran here: its other output exists, or it is listed as
+// silent.
+func (s *store) ranHere(a messages.Attempt) bool {
+	base := s.base(a)
+	if base == "" {
+		return false
+	}
+	for _, ending := range lane.Endings {
+		if _, err := os.Stat(base + ending); err == nil {
+			return true
+		}
+	}
+	return wasSilent(base)
+}
+
+// openOutput opens an output of an ended attempt for reading.
+func (s *store) openOutput(a messages.Attempt, i int) (*os.File, error) {
+	base := s.base(a)
+	if base == "" {
+		return nil, os.ErrNotExist
+	}
+	return lane.OpenToRead(base + lane.Endings[i])
 }
 
 // makeDir makes a directory that other users cannot list. If tasks run as other users, these may pass through it to

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/lane"
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
@@ -191,7 +192,7 @@ func (p *Processes) measureAccount(account messages.Name) (sum int64) {
 			path := filepath.Join(j.dir, e.Name())
 			meter.AddEntry(path)
 			if !e.IsDir() {
-				p.config.cutAgain(path)
+				lane.CutAgain(path, p.config.mostOutput(), p.config.OutputTail)
 			}
 		})
 		now := meter.Usage().Bytes
@@ -245,7 +246,7 @@ func (p *Processes) removeAttempts(j *job, bytes int64) (removed int64) {
 		for _, name := range k.files {
 			path := filepath.Join(j.dir, name)
 			meter.AddEntry(path)
-			if strings.HasSuffix(name, dirEnding) {
+			if strings.HasSuffix(name, lane.DirEnding) {
 				p.store.discard(path)
 			} else {
 				_ = unix.Unlink(path)

@@ -1,12 +1,14 @@
-package runner
+package lane
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
 )
 
@@ -54,4 +56,31 @@ func readKept(file *os.File, from, size int64, most int, holes bool) (reply agen
 		}
 		return agent.LogsReply{Data: buffer[:n], Next: data + int64(n), Missing: data - began}, nil
 	}
+}
+
+// maxLogPiece bounds one read of a log, in bytes.
+const maxLogPiece = 256 << 10
+
+// ReadPiece reads one piece of a file. It sets End in the reply if nothing follows the piece.
+func ReadPiece(file *os.File, r *agent.LogsRequest) (reply agent.LogsReply, err error) {
+	info, err := file.Stat()
+	if err != nil {
+		return reply, messages.Errorf(messages.Unavailable, "output: %v", err)
+	}
+	size := info.Size()
+	from := r.Offset
+	if from < 0 {
+		from = max(0, size+from)
+	}
+	from = min(from, size)
+	piece := r.Limit
+	if piece <= 0 || piece > maxLogPiece {
+		piece = maxLogPiece
+	}
+	reply, err = readKept(file, from, size, piece, sparse(info))
+	if err != nil && err != io.EOF {
+		return reply, messages.Errorf(messages.Unavailable, "output: %v", err)
+	}
+	reply.End = reply.Next >= size
+	return reply, nil
 }

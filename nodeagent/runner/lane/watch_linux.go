@@ -1,4 +1,4 @@
-package runner
+package lane
 
 import (
 	"encoding/binary"
@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watcher tells readers when files are written to. The zero value is ready. It asks for the kernel's notifications
+// Watcher tells readers when files are written to. The zero value is ready. It asks for the kernel's notifications
 // when the first file is watched.
-type watcher struct {
+type Watcher struct {
 	mu      sync.Mutex
 	file    *os.File
 	fd      int                // descriptor of file; File.Fd could set blocking mode
@@ -22,8 +22,8 @@ type watched struct {
 	count   int           // number of goroutines that watch the file
 }
 
-// watch returns a channel that is closed when the file is written to after this call. The caller must call stop.
-func (w *watcher) watch(path string) (changed <-chan struct{}, stop func(), err error) {
+// Watch returns a channel that is closed when the file is written to after this call. The caller must call stop.
+func (w *Watcher) Watch(path string) (changed <-chan struct{}, stop func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.file == nil {
@@ -45,7 +45,7 @@ func (w *watcher) watch(path string) (changed <-chan struct{}, stop func(), err 
 	return f.changed, func() { w.leave(number, f) }, nil
 }
 
-func (w *watcher) open() error {
+func (w *Watcher) open() error {
 	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (w *watcher) open() error {
 }
 
 // leave ends one watch of a file. The last one stops the notifications.
-func (w *watcher) leave(number int32, f *watched) {
+func (w *Watcher) leave(number int32, f *watched) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if f.count--; f.count == 0 && w.waiting[number] == f {
@@ -65,7 +65,7 @@ func (w *watcher) leave(number int32, f *watched) {
 }
 
 // forget stops the notifications for a file. The caller holds w.mu.
-func (w *watcher) forget(number int32) {
+func (w *Watcher) forget(number int32) {
 	delete(w.waiting, number)
 	if w.file != nil {
 		unix.InotifyRmWatch(w.fd, uint32(number))
@@ -73,7 +73,7 @@ func (w *watcher) forget(number int32) {
 }
 
 // listen reads notifications until the file is closed.
-func (w *watcher) listen(file *os.File) {
+func (w *Watcher) listen(file *os.File) {
 	buffer := make([]byte, 4096)
 	for {
 		n, err := file.Read(buffer)
@@ -90,7 +90,7 @@ func (w *watcher) listen(file *os.File) {
 }
 
 // wake wakes the readers that wait for a file. If the kernel lost notifications, it wakes all readers.
-func (w *watcher) wake(number int32, mask uint32) {
+func (w *Watcher) wake(number int32, mask uint32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for n, f := range w.waiting { // there are only a few
@@ -101,7 +101,7 @@ func (w *watcher) wake(number int32, mask uint32) {
 	}
 }
 
-func (w *watcher) close() error {
+func (w *Watcher) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.file == nil {

@@ -1,4 +1,4 @@
-package runner
+package lane
 
 import (
 	"os"
@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/nodeagent/runner/access"
-	"github.com/candor-grid/candor/nodeagent/runner/program"
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
@@ -19,24 +18,33 @@ import (
 // make and remove the three for every task would cost more than the process: ext4 checks each recently removed inode
 // before it makes the next.
 type lane struct {
-	of    *lanes
+	of    *Lanes
 	base  string        // common beginning of its three paths
 	fresh bool          // no task of this run of the agent has used it
 	dir   bool          // its directory exists and is empty
 	since unix.Timespec // time of the directory's last change, if it exists
 	// files are its output files, held open from one task to the next; -1: not open.
-	files [len(endings)]int
+	files [len(Endings)]int
 	alive *os.File // the file of package lease for the task; nil: not open
 }
 
 // maxOpen bounds how many lanes keep their files open while no task uses them, between an end and the next start.
 const maxOpen = 64
 
-var endings = [...]string{".out", ".err"}
+var Endings = [...]string{".out", ".err"}
 
-// lanes are the lanes of a job, or of all jobs of an account.
-type lanes struct {
-	dir string
+// The outputs of a task, as indices.
+const (
+	Output = 0
+	Errors = 1
+)
+
+// DirEnding is the end of the name of a task's own working directory.
+const DirEnding = ".dir"
+
+// Lanes are the lanes of a job, or of all jobs of an account, in the directory dir.
+type Lanes struct {
+	Dir string
 
 	mu   sync.Mutex
 	free []*lane // lanes that no task uses
@@ -44,7 +52,7 @@ type lanes struct {
 }
 
 // take returns a lane that no task uses.
-func (k *lanes) take() *lane {
+func (k *Lanes) take() *lane {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if n := len(k.free); n > 0 {
@@ -53,18 +61,18 @@ func (k *lanes) take() *lane {
 		return l
 	}
 	k.made++
-	return &lane{of: k, base: filepath.Join(k.dir, "lane"+strconv.Itoa(k.made)), fresh: true, files: [len(endings)]int{-1, -1}}
+	return &lane{of: k, base: filepath.Join(k.Dir, "lane"+strconv.Itoa(k.made)), fresh: true, files: [len(Endings)]int{-1, -1}}
 }
 
-// ready reports whether the next task finds a lane with open files.
-func (k *lanes) ready() bool {
+// Ready reports whether the next task finds a lane with open files.
+func (k *Lanes) Ready() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	n := len(k.free)
 	return n > 0 && k.free[n-1].dir && k.free[n-1].files[0] >= 0
 }
 
-func (k *lanes) leave(l *lane) {
+func (k *Lanes) leave(l *lane) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.free) >= maxOpen {
@@ -73,8 +81,8 @@ func (k *lanes) leave(l *lane) {
 	k.free = append(k.free, l)
 }
 
-// closeFiles closes the files of lanes that no task uses.
-func (k *lanes) closeFiles() {
+// CloseFiles closes the files of lanes that no task uses.
+func (k *Lanes) CloseFiles() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, l := range k.free {
@@ -82,29 +90,12 @@ func (k *lanes) closeFiles() {
 	}
 }
 
-// lanesFor returns the lanes of all jobs of the account, if two conditions hold: no other account has its user, and
-// no process of a task survives the task, because it could write to the next task's output. Otherwise it returns the
-// lanes of the job.
-func (s *store) lanesFor(j *job, p *program.Program) *lanes {
-	if p == nil || p.As == nil || !s.shares {
-		return &j.lanes
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k := s.accounts[j.account]
-	if k == nil {
-		k = &lanes{dir: filepath.Dir(j.dir)}
-		s.accounts[j.account] = k
-	}
-	return k
-}
-
 // open opens output file i of the lane for appending, unless it is open.
 func (l *lane) open(i int) (fd int, err error) {
 	if l.files[i] >= 0 {
 		return l.files[i], nil
 	}
-	l.files[i], err = openFile(l.base+endings[i], l.flags()|unix.O_WRONLY|unix.O_APPEND)
+	l.files[i], err = OpenFile(l.base+Endings[i], l.flags()|unix.O_WRONLY|unix.O_APPEND)
 	return l.files[i], err
 }
 
@@ -128,7 +119,7 @@ func (l *lane) close() {
 
 // workingDir returns the lane's directory. It is empty, and belongs to the user as whom the job's tasks run.
 func (l *lane) workingDir(as *syscall.Credential) (string, error) {
-	dir := l.base + dirEnding
+	dir := l.base + DirEnding
 	if l.dir {
 		return dir, nil
 	}
@@ -154,7 +145,7 @@ func (l *lane) keepDir(base string, from unix.Timespec) (kept bool) {
 	}
 	// If the last change is older, nothing has been added or removed. Nobody can set the time of a change, and the
 	// kernel's time goes back only with its clock.
-	dir := l.base + dirEnding
+	dir := l.base + DirEnding
 	at, mode := changed(dir)
 	if at == l.since && at.Nano() < from.Nano() {
 		return false
@@ -166,8 +157,8 @@ func (l *lane) keepDir(base string, from unix.Timespec) (kept bool) {
 		return false
 	}
 	l.dir = false
-	_ = tree.Remove(base + dirEnding) // it is from an earlier site whose jobs had the same numbers
-	return unix.Rename(dir, base+dirEnding) == nil
+	_ = tree.Remove(base + DirEnding) // it is from an earlier site whose jobs had the same numbers
+	return unix.Rename(dir, base+DirEnding) == nil
 }
 
 // changed returns the time of a directory's last change, and its permissions; zeros if it is gone.
@@ -198,9 +189,9 @@ func isEmpty(dir string) bool {
 	return names == 0
 }
 
-// openFile opens a file of a job's directory. A task that runs as the node's user may have put something else in its
+// OpenFile opens a file of a job's directory. A task that runs as the node's user may have put something else in its
 // place. So openFile follows no link, and opens only a plain file.
-func openFile(path string, flags int) (int, error) {
+func OpenFile(path string, flags int) (int, error) {
 	for {
 		fd, err := unix.Open(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, access.PrivateFiles)
 		if err == unix.EINTR {
@@ -220,56 +211,11 @@ func openFile(path string, flags int) (int, error) {
 	}
 }
 
-// openToRead opens a file of a job's directory for reading.
-func openToRead(path string) (*os.File, error) {
-	fd, err := openFile(path, unix.O_RDONLY)
+// OpenToRead opens a file of a job's directory for reading.
+func OpenToRead(path string) (*os.File, error) {
+	fd, err := OpenFile(path, unix.O_RDONLY)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	return os.NewFile(uintptr(fd), path), nil
-}
-
-// OpenRoot opens a directory inside a job's directory. It refuses a link that leads out of the
-// job's directory.
-func OpenRoot(dir string) (*os.Root, error) {
-	job, err := os.OpenRoot(filepath.Dir(dir))
-	if err != nil {
-		return nil, err
-	}
-	defer job.Close()
-	return job.OpenRoot(filepath.Base(dir))
-}
-
-// openOutput opens the task's output for reading. After the task has left its lane, the lane's files belong to other
-// tasks.
-func (t *process) openOutput(i int) (*os.File, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return openToRead(t.path(i))
-}
-
-func (t *process) enterLane(of *lanes) {
-	l := of.take()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.lane = l
-}
-
-// leaveLane renames files with output to the attempt, and frees the lane. It reports whether the task left files in
-// its own directory.
-func (t *process) leaveLane(j *job) (left bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.lane.untell()
-	t.settle()
-	left = t.lane.keepDir(t.base, t.from)
-	t.lane.fresh = false
-	if t.silent() {
-		j.note(filepath.Base(t.base)) // if this fails, the empty output counts as not found
-	} else {
-		t.lane.close() // files with output belong to the attempt now
-	}
-	t.lane.of.leave(t.lane)
-	t.lane = nil
-	return left
 }
