@@ -289,6 +289,9 @@ var runnerRooms = map[string]struct {
 	"session": {[]string{"runner/access", "runner/boottime"}, 11},
 	"launch":  {[]string{"runner/cell"}, 37},
 	"room":    {[]string{"runner/access", "runner/cell", "runner/launch", "runner/session", "runner/tree"}, 27},
+	"program": {[]string{"lease", "proxy", "runner/access", "runner/launch", "runner/machine", "runner/users"}, 1},
+	"lane":    {[]string{"lease", "runner/access", "runner/tree"}, 1},
+	"store":   {[]string{"runner/access", "runner/lane", "runner/program", "runner/tree"}, 1},
 }
 
 // TestRunnerRooms checks that each room of package runner imports only the packages that it may, so that no room knows
@@ -418,7 +421,7 @@ func TestStateIsDurable(t *testing.T) {
 		"nodeagent/inputs.go":                   "can be fetched again",
 		"nodeagent/manifests.go":                "is of outputs, which are lost too",
 		"nodeagent/runner/room/inside_linux.go": "is no file of a disk",
-		"nodeagent/runner/store_linux.go":       "ends with its task",
+		"nodeagent/runner/store/store_linux.go": "ends with its task",
 		"nodeagent/runner/cell/v1_linux.go":     "is no file of a disk",
 		"nodeagent/runner/executor/mapped.go":   "is no file of a disk",
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent"
-	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/store"
 )
 
 // fakeDepot holds the files of a test's jobs.
@@ -113,7 +113,7 @@ func TestFilesAreFetchedOnceAndDelivered(t *testing.T) {
 		if f := l.finished[ref]; f.Outcome != agent.Exited || f.ExitCode != 0 || len(files) != 1 || !bytes.Equal(d.files[files[0].Digest], []byte("524289\n")) {
 			t.Errorf("task %v finished as %+v and left %+v", ref, f, files)
 		}
-		kept := runner.KeptDir(dir, "ann", l.finished[ref].Attempt)
+		kept := store.KeptDir(dir, "ann", l.finished[ref].Attempt)
 		if _, err := os.Stat(filepath.Join(kept, "in/data")); !os.IsNotExist(err) {
 			t.Errorf("the input of task %v is kept: %v", ref, err)
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/job"
-	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/store"
 )
 
 // keepInputs bounds the bytes of unused inputs that a node keeps for later tasks.
@@ -43,11 +43,11 @@ func openInputs(dir string) *inputs {
 	if dir == "" {
 		return in
 	}
-	entries, _ := os.ReadDir(runner.InputsDir(dir)) // fails only before the first input is stored
+	entries, _ := os.ReadDir(store.InputsDir(dir)) // fails only before the first input is stored
 	for _, e := range entries {
 		info, err := e.Info()
 		if err != nil || filepath.Ext(e.Name()) != "" { // files that were never finished
-			os.Remove(filepath.Join(runner.InputsDir(dir), e.Name()))
+			os.Remove(filepath.Join(store.InputsDir(dir), e.Name()))
 			continue
 		}
 		done := &input{digest: e.Name(), size: info.Size(), ready: make(chan struct{})}
@@ -110,7 +110,7 @@ func (in *inputs) gone(k *input, wanted int64) bool {
 	default:
 		return false
 	}
-	info, err := os.Stat(runner.InputFile(in.dir, k.digest))
+	info, err := os.Stat(store.InputFile(in.dir, k.digest))
 	if err == nil && info.Size() == k.size && (k.size == wanted || k.users > 0) {
 		return false
 	}
@@ -120,7 +120,7 @@ func (in *inputs) gone(k *input, wanted int64) bool {
 
 // write fetches a file under a temporary name, and renames it when it is complete.
 func (in *inputs) write(f job.File, fetch func(*os.File) error) error {
-	path := runner.InputFile(in.dir, f.Digest)
+	path := store.InputFile(in.dir, f.Digest)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (in *inputs) release(held []*input) {
 			return
 		}
 		in.drop(oldest)
-		os.Remove(runner.InputFile(in.dir, oldest.digest)) // if this fails, the next agent finds the file
+		os.Remove(store.InputFile(in.dir, oldest.digest)) // if this fails, the next agent finds the file
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/job"
-	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/store"
 )
 
 // TestAWrongSizeDropsNoFile asks for a kept file by its digest with a wrong size. The request must fail, and the file
@@ -34,7 +34,7 @@ func TestAWrongSizeDropsNoFile(t *testing.T) {
 	if again, err := in.acquire(t.Context(), f, fetch); err != nil || again != good || fetches != 1 || in.bytes != 4 {
 		t.Errorf("%v; fetched %d times, %d bytes are counted", err, fetches, in.bytes)
 	}
-	if _, err := os.Stat(runner.InputFile(in.dir, f.Digest)); err != nil {
+	if _, err := os.Stat(store.InputFile(in.dir, f.Digest)); err != nil {
 		t.Error(err)
 	}
 }
@@ -44,8 +44,8 @@ func TestAWrongSizeDropsNoFile(t *testing.T) {
 func TestACutFileIsFetchedAnew(t *testing.T) {
 	dir := t.TempDir()
 	f := job.File{Name: "x", Digest: strings.Repeat("a", 64), Size: 4}
-	path := runner.InputFile(dir, f.Digest)
-	if err := os.MkdirAll(runner.InputsDir(dir), 0o700); err != nil {
+	path := store.InputFile(dir, f.Digest)
+	if err := os.MkdirAll(store.InputsDir(dir), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, []byte("go"), 0o600); err != nil {

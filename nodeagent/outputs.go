@@ -18,14 +18,14 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/job"
-	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/store"
 )
 
 // settle stores the outputs of a task that ended well, and removes its inputs. A task whose outputs cannot be stored
 // has failed. If only some files have unsuitable names or permissions, settle stores the others. Such a task is not
 // run again, because it would leave the same files.
 func (f *files) settle(ctx context.Context, end agent.Finished, l *manifest) agent.Finished {
-	dir := runner.KeptDir(f.dir, l.Account, end.Attempt)
+	dir := store.KeptDir(f.dir, l.Account, end.Attempt)
 	if end.Outcome == agent.Exited && end.ExitCode == 0 && len(l.Outputs) > 0 {
 		ctx, cancel := context.WithTimeout(ctx, filesWithin)
 		defer cancel()
@@ -86,7 +86,7 @@ func refusal(refused []error, stored int) error {
 // storeAll stores the files of a directory that match. It returns errors for the files that it
 // refuses. All files are checked before the first is sent.
 func (f *files) storeAll(ctx context.Context, attempt messages.Attempt, dir string, l *manifest) (stored []job.File, refused []error, err error) {
-	root, err := runner.OpenRoot(dir)
+	root, err := store.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil // the task wrote nothing
 	}
@@ -185,7 +185,7 @@ func open(root *os.Root, name string) (*os.File, error) {
 // removeInputs removes the input files of a task, and its directory if nothing else is there. Files
 // that cannot be removed are removed later, with the job's directory.
 func removeInputs(dir string, inputs []job.File) {
-	root, err := runner.OpenRoot(dir)
+	root, err := store.OpenRoot(dir)
 	if err != nil {
 		return
 	}

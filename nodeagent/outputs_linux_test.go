@@ -17,6 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/store"
 )
 
 // TestHalfAManifestIsNone breaks off the writing of a manifest, once by a full disk and once by the end of the agent.
@@ -64,7 +65,7 @@ func TestHalfAManifestIsNone(t *testing.T) {
 func TestHalfAnInputIsNone(t *testing.T) {
 	dir := t.TempDir()
 	f := job.File{Name: "x", Digest: strings.Repeat("a", 64), Size: 4}
-	path := runner.InputFile(dir, f.Digest)
+	path := store.InputFile(dir, f.Digest)
 	in := openInputs(dir)
 	half := func(to *os.File) error {
 		if _, err := to.WriteString("go"); err != nil {

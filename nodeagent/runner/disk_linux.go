@@ -148,7 +148,7 @@ func tooMuch(u tree.Usage, limit int64) string {
 func (p *Processes) settleDir(dir string, f *agent.Finished) {
 	limit := p.config.DirLimit
 	if f.Outcome == agent.OutOfDisk { // the task was ended to free the space
-		p.store.discard(dir)
+		p.store.Discard(dir)
 		return
 	}
 	meter := tree.NewMeter(limit, func() bool { return true })
@@ -156,13 +156,13 @@ func (p *Processes) settleDir(dir string, f *agent.Finished) {
 	meter.Add(dir)
 	u := meter.Usage()
 	if u.Bytes <= limit && u.Unread == nil {
-		p.store.noteLeft(f.Attempt.Task.Job, u.Bytes)
+		p.store.NoteLeft(f.Attempt.Task.Job, u.Bytes)
 		if p.config.Mapped == MappedRange { // the agent, which is outside of the namespace, stores it
 			_ = tree.Give(dir, os.Getuid(), os.Getgid())
 		}
 		return
 	}
-	p.store.discard(dir)
+	p.store.Discard(dir)
 	if f.Outcome == agent.Exited {
 		f.Outcome, f.Detail = agent.OutOfDisk, tooMuch(u, limit)
 	}

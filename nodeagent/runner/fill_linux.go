@@ -225,7 +225,7 @@ func (p *Processes) endFiller(f *filler) {
 
 // freeing reports whether space becomes free: files are being removed, or tasks with many files end.
 func (p *Processes) freeing() bool {
-	if p.store.isRemoving() || p.rooms != nil && p.rooms.IsRemoving() {
+	if p.store.IsRemoving() || p.rooms != nil && p.rooms.IsRemoving() {
 		return true
 	}
 	return slices.ContainsFunc(p.tasksNow(), func(t *process) bool {

@@ -18,6 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
+	"github.com/candor-grid/candor/nodeagent/runner/store"
 )
 
 // can reports whether this machine has an ability. If not, the test's log says what is not tested.
@@ -132,7 +133,7 @@ func TestDirectoryLimitIsNotFooled(t *testing.T) {
 			if f := s.wait(); f.Outcome != agent.OutOfDisk || !strings.Contains(f.Detail, "its directory") {
 				t.Errorf("%+v %s", f, b.read(s, true))
 			}
-			if left, err := os.Stat(runner.KeptDir(b.dir, "ann", s.attempt)); err == nil {
+			if left, err := os.Stat(store.KeptDir(b.dir, "ann", s.attempt)); err == nil {
 				t.Errorf("is kept: %v", left)
 			}
 		})
@@ -207,7 +208,7 @@ func TestLinksInPlaceOfOutputAreNotFollowed(t *testing.T) {
 		s = b.start(sh("echo more than four bytes"))
 		s.wait()
 	}
-	if root, err := runner.OpenRoot(filepath.Join(b.dir, "jobs", "ann", "7", "out")); err == nil {
+	if root, err := store.OpenRoot(filepath.Join(b.dir, "jobs", "ann", "7", "out")); err == nil {
 		root.Close()
 		t.Error("a link to a directory elsewhere was opened")
 	}

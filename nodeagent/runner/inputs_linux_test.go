@@ -10,17 +10,17 @@ import (
 
 	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/job"
-	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/store"
 )
 
 // input puts a file where the agent would put an input.
 func (b *bench) input(name, content string) job.File {
 	b.t.Helper()
 	f := job.File{Name: name, Size: int64(len(content)), Digest: fmt.Sprintf("%x", sha256.Sum256([]byte(content)))}
-	if err := os.MkdirAll(runner.InputsDir(b.dir), 0o700); err != nil {
+	if err := os.MkdirAll(store.InputsDir(b.dir), 0o700); err != nil {
 		b.t.Fatal(err)
 	}
-	if err := os.WriteFile(runner.InputFile(b.dir, f.Digest), []byte(content), 0o600); err != nil {
+	if err := os.WriteFile(store.InputFile(b.dir, f.Digest), []byte(content), 0o600); err != nil {
 		b.t.Fatal(err)
 	}
 	return f
@@ -42,7 +42,7 @@ func TestInputsArePlaced(t *testing.T) {
 		if got := b.read(s, false); got != "data\nrun\n" {
 			t.Errorf("the task wrote %q", got)
 		}
-		kept, err := os.ReadFile(filepath.Join(runner.KeptDir(b.dir, "ann", s.attempt), "in/deep/data"))
+		kept, err := os.ReadFile(filepath.Join(store.KeptDir(b.dir, "ann", s.attempt), "in/deep/data"))
 		if err != nil || string(kept) != "data\nmore\n" {
 			t.Errorf("the task left %q, %v", kept, err)
 		}
@@ -53,7 +53,7 @@ func TestInputsArePlaced(t *testing.T) {
 func TestInputsAreChecked(t *testing.T) {
 	b := newBench(t, nil)
 	damaged := b.input("damaged", "whole")
-	if err := os.WriteFile(runner.InputFile(b.dir, damaged.Digest), []byte("whale"), 0o600); err != nil {
+	if err := os.WriteFile(store.InputFile(b.dir, damaged.Digest), []byte("whale"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	good := b.input("good", "good")
@@ -76,7 +76,7 @@ func TestInputsAreChecked(t *testing.T) {
 			t.Errorf("finished as %+v, want Unstartable: %s…", f, why)
 		}
 	}
-	if _, err := os.Stat(runner.InputFile(b.dir, damaged.Digest)); !os.IsNotExist(err) {
+	if _, err := os.Stat(store.InputFile(b.dir, damaged.Digest)); !os.IsNotExist(err) {
 		t.Errorf("the damaged copy is still there: %v", err)
 	}
 	if f := b.start(sh("true")).wait(); f.Outcome != agent.Exited {

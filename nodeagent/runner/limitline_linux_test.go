@@ -15,6 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/store"
 )
 
 // limitLine matches the last line of a task that its time limit ended.
@@ -54,7 +55,7 @@ func TestLastLineOfATimeLimit(t *testing.T) {
 					if one.first == "" {
 						got = b.read(s, true)
 					} else {
-						text, _ := os.ReadFile(filepath.Join(runner.KeptDir(b.dir, "ann", s.attempt), "one"))
+						text, _ := os.ReadFile(filepath.Join(store.KeptDir(b.dir, "ann", s.attempt), "one"))
 						got = string(text)
 					}
 					if !strings.Contains(got, "ready") { // the limit came before the script had begun
@@ -137,7 +138,7 @@ func TestLastLineIsWrittenByTheUser(t *testing.T) {
 		p.TimeLimit = messages.Duration(limit)
 		s := b.start(p)
 		s.wait()
-		path := filepath.Join(runner.KeptDir(b.dir, "ann", s.attempt), "one")
+		path := filepath.Join(store.KeptDir(b.dir, "ann", s.attempt), "one")
 		text, _ := os.ReadFile(path)
 		info, err := os.Stat(path)
 		if err != nil || len(text) == 0 && info.Mode()&os.ModeSetuid == 0 { // the limit came before chmod

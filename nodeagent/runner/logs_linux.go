@@ -21,7 +21,10 @@ func (p *Processes) Owner(job messages.JobID) (messages.Name, error) {
 			return t.task.Program.Account, nil
 		}
 	}
-	return p.store.owner(job)
+	if account, known := p.store.Owner(job); known {
+		return account, nil
+	}
+	return "", NoOutput(job)
 }
 
 // ReadLog returns a piece of the output of an attempt.
@@ -80,10 +83,10 @@ func (p *Processes) readLog(r *agent.LogsRequest) (reply agent.LogsReply, task *
 	if task = p.lookup(r.Attempt); task != nil {
 		file, err = task.openOutput(which(r))
 	} else {
-		file, err = p.store.openOutput(r.Attempt, which(r))
+		file, err = p.store.OpenOutput(r.Attempt, which(r))
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		if task != nil || p.store.ranHere(r.Attempt) {
+		if task != nil || p.store.RanHere(r.Attempt) {
 			return agent.LogsReply{End: task == nil}, task, nil
 		}
 		return reply, nil, messages.Errorf(messages.NotFound,

@@ -22,6 +22,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/program"
 	"github.com/candor-grid/candor/nodeagent/runner/room"
 	"github.com/candor-grid/candor/nodeagent/runner/session"
+	"github.com/candor-grid/candor/nodeagent/runner/store"
 )
 
 // process is one task, from its start to its end.
@@ -29,7 +30,7 @@ type process struct {
 	runner *Processes
 	task   Task
 	done   func(agent.Finished)
-	job    *job
+	job    *store.Job
 	cell   *cell.Cell       // nil until it has one
 	has    *machine.Portion // its part of the machine; nil: any free part
 	room   *room.Room       // nil: it runs in the namespaces of this process
@@ -74,16 +75,16 @@ type process struct {
 // ended. Then its start takes almost no time.
 func (t *process) prompt() bool {
 	p := t.task.Program
-	return len(p.Inputs) == 0 && p.Interactive == nil && !t.runner.loose && t.runner.store.prompt(t.task.Attempt.Task.Job, p)
+	return len(p.Inputs) == 0 && p.Interactive == nil && !t.runner.loose && t.runner.store.Prompt(t.task.Attempt.Task.Job, p)
 }
 
 // begin starts the task. finish is called when its first process has exited, and leave when all its processes have
 // ended.
 func (t *process) begin() {
-	t.job = t.runner.store.acquire(t.task.Attempt.Task.Job, t.task.Program.Account)
+	t.job = t.runner.store.Acquire(t.task.Attempt.Task.Job, t.task.Program.Account)
 	t.finished = agent.Finished{Attempt: t.task.Attempt, Started: t.runner.config.Clock()}
-	program, err := t.runner.store.program(t.job, t.task.Program)
-	t.enterLane(t.runner.store.lanesFor(t.job, program))
+	program, err := t.runner.store.Program(t.job, t.task.Program)
+	t.enterLane(t.runner.store.LanesFor(t.job, program))
 	why := ""
 	if err != nil {
 		why = messages.Detail(err)
@@ -104,7 +105,7 @@ func (t *process) prepare(p *program.Program) (why string) {
 		return "its directory could not be made: " + messages.Detail(err)
 	}
 	if len(t.task.Program.Inputs) > 0 {
-		if err := t.placeInputs(dir, p.As); err != nil {
+		if err := t.runner.store.PlaceInputs(t.task.Program, dir, p.As); err != nil {
 			return "input " + messages.Detail(err)
 		}
 	}
@@ -195,13 +196,13 @@ func (t *process) report() {
 	p.leave(t)
 	p.endHidden()
 	t.done(t.finished)
-	if !p.store.release(t.job) {
+	if !p.store.Release(t.job) {
 		p.tasks.Done()
 		return
 	}
 	go func() {
 		defer p.tasks.Done()
-		p.store.removeMoved()
+		p.store.RemoveMoved()
 	}()
 }
 
@@ -234,7 +235,7 @@ func (t *process) enterLane(of *lane.Lanes) {
 func (t *process) leaveLane() (left bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.files.Leave(t.job.note)
+	return t.files.Leave(t.job.Note)
 }
 
 // workingDir returns the task's working directory.
@@ -273,9 +274,9 @@ func (t *process) takeRoom(p *program.Program) (*room.Room, error) {
 	if rooms == nil {
 		return nil, nil
 	}
-	key, show := string(t.task.Program.Account), filepath.Dir(t.job.dir)
+	key, show := string(t.task.Program.Account), filepath.Dir(t.job.Dir)
 	if !program.PerAccount(c.User) {
-		key, show = t.task.Attempt.Task.Job.String(), t.job.dir
+		key, show = t.task.Attempt.Task.Job.String(), t.job.Dir
 	}
 	r, err := rooms.Take(key, p.As, []string{show})
 	if err != nil || p.Dir == "" {

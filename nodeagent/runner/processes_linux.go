@@ -26,6 +26,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/program"
 	"github.com/candor-grid/candor/nodeagent/runner/room"
 	"github.com/candor-grid/candor/nodeagent/runner/session"
+	"github.com/candor-grid/candor/nodeagent/runner/store"
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
@@ -34,7 +35,7 @@ var _ Real = (*Processes)(nil)
 // Processes is a [Real] that starts the processes itself, and keeps their output.
 type Processes struct {
 	config Config
-	store  *store
+	store  *store.Store
 	cells  *cell.Cells
 	notes  *session.Handles
 	null   *os.File
@@ -94,10 +95,9 @@ func NewProcesses(c Config) (*Processes, error) {
 	}
 	p := &Processes{config: c, running: map[messages.Attempt]*process{}, keepEnded: keepEnded, stock: machine.NewStock(c.Machine)}
 	var err error
-	if p.store, err = openStore(&p.config); err != nil {
+	if p.store, err = store.Open(p.storeConfig()); err != nil {
 		return nil, err
 	}
-	p.store.programs = p.config.programs()
 	if p.null, err = os.Open(os.DevNull); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "runner: %v", err)
 	}
@@ -122,7 +122,7 @@ func NewProcesses(c Config) (*Processes, error) {
 		p.cells = cell.Open(cellsName(&p.config), p.config.Machine.Controllers()...)
 	}
 	p.loose = !slices.Contains(p.cells.Abilities(), agent.AbilityFreeze)
-	p.store.shares = program.PerAccount(p.config.User) && !p.loose
+	p.store.Use(p.config.programs(), program.PerAccount(p.config.User) && !p.loose)
 	if p.forge, err = launch.NewForge(launch.Rules{Clones: p.cells.Clones(), Namespaces: p.config.Namespaces}); err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func NewProcesses(c Config) (*Processes, error) {
 	if p.rooms != nil {
 		p.rooms.Use(p.cells, p.loose)
 	}
-	go p.store.removeMoved() // in the background, because there may be many files
+	go p.store.RemoveMoved() // in the background, because there may be many files
 	p.config.KeepFree = Reserve(p.config.Dir, p.config.KeepFree)
 	p.config.KeptLimit = cmp.Or(p.config.KeptLimit, max(sizeOf(p.config.Dir)/keptShare, leastKept))
 	p.adopts = p.config.Alone && p.rooms == nil && p.loose && unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil
@@ -148,6 +148,12 @@ func NewProcesses(c Config) (*Processes, error) {
 	return p, nil
 }
 
+func (p *Processes) storeConfig() store.Config {
+	c := &p.config
+	return store.Config{Dir: c.Dir, KeepJobs: c.KeepJobs, Users: c.User != "", MostOutput: c.mostOutput(), OutputTail: c.OutputTail,
+		Runs: func(a messages.Attempt) bool { return p.lookup(a) != nil }, Closing: p.closing}
+}
+
 // programs says how the programs of tasks are made. The state directory exists.
 func (c *Config) programs() program.Config {
 	made := program.Config{Site: c.Site, Node: c.Node, User: c.User, Memory: c.Machine.Memory, Proxy: c.Proxy, NoExec: NoExec(c.Dir)}
@@ -158,8 +164,8 @@ func (c *Config) programs() program.Config {
 }
 
 // openRooms opens the rooms of the node, if they can be made here.
-func (c *Config) openRooms(s *store) (*room.Rooms, error) {
-	return room.Open(room.Config{Dir: c.Dir, Private: c.Private, Hide: c.Hide, Inside: c.Inside, Namespaces: c.Namespaces, Shared: c.shared()}, s.discard)
+func (c *Config) openRooms(s *store.Store) (*room.Rooms, error) {
+	return room.Open(room.Config{Dir: c.Dir, Private: c.Private, Hide: c.Hide, Inside: c.Inside, Namespaces: c.Namespaces, Shared: c.shared()}, s.Discard)
 }
 
 // NoExec reports whether files in a state directory cannot be executed. Scripts of jobs run all the same, as
@@ -239,7 +245,7 @@ func (p *Processes) Abilities() []messages.Name {
 func (p *Processes) Start(task Task, done func(agent.Finished)) Process {
 	t := &process{
 		runner: p, task: task, done: done, opened: make(chan struct{}), ended: make(chan struct{}),
-		files: lane.NewFiles(baseOf(p.store.dir, task.Program.Account, task.Attempt), p.config.outputLimit(task.Program.Class), p.config.OutputTail),
+		files: p.store.Files(task.Program.Account, task.Attempt, p.config.outputLimit(task.Program.Class)),
 	}
 	if err := p.enter(t); err != nil {
 		now := p.config.Clock()
@@ -268,7 +274,7 @@ func (p *Processes) enter(t *process) error {
 	p.tasks.Add(1)
 	t.braked = p.braking
 	if len(t.task.Program.Outputs) > 0 {
-		p.store.hold(t.task.Attempt)
+		p.store.Hold(t.task.Attempt)
 	}
 	if p.seldom {
 		p.seldom = false
@@ -298,7 +304,7 @@ func (p *Processes) check() {
 			t.end(agent.Exceeded, t.runner.config.Grace)
 		}
 	}
-	p.store.closeIdle()
+	p.store.CloseIdle()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {

@@ -1,21 +1,13 @@
 package runner
 
 import (
-	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/nodeagent/runner/lane"
-	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
 // Files of ended tasks stay on the node's disk, and running tasks can still write to them: into a directory that an
@@ -59,12 +51,7 @@ func (p *Processes) sum() (rest time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	began, used := time.Now(), threadTime()
-	for _, account := range p.store.takeChanged() {
-		if over := p.measureAccount(account) - p.config.KeptLimit; over > 0 {
-			p.removeOldest(account, over)
-		}
-	}
-	p.store.removeMoved()
+	p.store.Bound(p.config.KeptLimit)
 	return max(sumEvery*p.config.CheckEvery, time.Since(began), (sumShare-1)*(threadTime()-used))
 }
 
@@ -160,16 +147,9 @@ func (p *Processes) relieve() {
 		if p.rooms != nil && p.rooms.RetireFull(leastEnded) {
 			break // a room frees more than anything else
 		}
-		freed := int64(0)
-		for _, account := range p.store.accountsThatKeep(leastEnded) { // other accounts would lose logs for nothing
-			if freed = p.removeOldest(account, min(lack, leastEnded)); freed > 0 {
-				break
-			}
-		}
-		if freed == 0 {
+		if p.store.Free(min(lack, leastEnded), leastEnded) == 0 {
 			break
 		}
-		p.store.removeMoved()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,130 +163,8 @@ func (p *Processes) closing() bool {
 	return p.closed
 }
 
-// measureAccount measures the files of an account's ended tasks, and returns the sum in bytes.
-func (p *Processes) measureAccount(account messages.Name) (sum int64) {
-	meter := tree.NewMeter(math.MaxInt64, func() bool { return !p.closing() })
-	for _, j := range p.store.jobsOf(account) {
-		before := meter.Usage().Bytes
-		j.eachKept(func(_ messages.Attempt, e os.DirEntry) {
-			path := filepath.Join(j.dir, e.Name())
-			meter.AddEntry(path)
-			if !e.IsDir() {
-				lane.CutAgain(path, p.config.mostOutput(), p.config.OutputTail)
-			}
-		})
-		now := meter.Usage().Bytes
-		p.store.noteKept(j, now-before)
-		sum += now - before
-	}
-	return sum
-}
-
-// removeOldest removes files of an account's ended tasks, the oldest first, until at least some bytes are freed. It
-// returns the number of freed bytes. Jobs with running tasks, or with outputs that are not stored yet, come last.
-func (p *Processes) removeOldest(account messages.Name, bytes int64) (removed int64) {
-	jobs := p.store.jobsOf(account)
-	for _, j := range jobs {
-		if removed >= bytes {
-			return removed
-		}
-		removed += p.store.dropIdle(j)
-	}
-	for _, j := range jobs {
-		if removed < bytes {
-			removed += p.removeAttempts(j, bytes-removed)
-		}
-	}
-	return removed
-}
-
-// removeAttempts removes the files of a job's ended attempts, the oldest first.
-func (p *Processes) removeAttempts(j *job, bytes int64) (removed int64) {
-	found := map[messages.Attempt]*kept{}
-	j.eachKept(func(a messages.Attempt, e os.DirEntry) {
-		k := found[a]
-		info, err := e.Info()
-		if err != nil || k == nil && (len(found) == mostKept || p.store.isHeld(a) || p.lookup(a) != nil) {
-			return
-		}
-		if k == nil {
-			k = new(kept)
-			found[a] = k
-		}
-		k.files = append(k.files, e.Name())
-		if info.ModTime().After(k.since) {
-			k.since = info.ModTime()
-		}
-	})
-	for _, k := range slices.SortedFunc(maps.Values(found), func(a, b *kept) int { return a.since.Compare(b.since) }) {
-		if removed >= bytes {
-			break
-		}
-		meter := tree.NewMeter(math.MaxInt64, func() bool { return !p.closing() })
-		for _, name := range k.files {
-			path := filepath.Join(j.dir, name)
-			meter.AddEntry(path)
-			if strings.HasSuffix(name, lane.DirEnding) {
-				p.store.discard(path)
-			} else {
-				_ = unix.Unlink(path)
-			}
-		}
-		removed += meter.Usage().Bytes
-	}
-	p.store.noteRemoved(j, removed)
-	return removed
-}
-
-// kept is the files of an attempt in its job's directory.
-type kept struct {
-	files []string
-	since time.Time // time of the last change
-}
-
-// mostKept bounds how many attempts of a job are examined to find the oldest ones.
-const mostKept = 1 << 16
-
-// eachKept calls f with each file and directory that has the name of an attempt of a job.
-func (j *job) eachKept(f func(messages.Attempt, os.DirEntry)) {
-	dir, err := os.Open(j.dir)
-	if err != nil {
-		return
-	}
-	defer dir.Close()
-	const piece = 1024
-	for err == nil {
-		var entries []os.DirEntry
-		entries, err = dir.ReadDir(piece)
-		for _, e := range entries {
-			if attempt, is := attemptOf(j.id, e.Name()); is {
-				f(attempt, e)
-			}
-		}
-	}
-}
-
-// attemptOf returns the attempt whose file has a name.
-func attemptOf(job messages.JobID, name string) (a messages.Attempt, is bool) {
-	parts := strings.Split(name, ".")
-	if len(parts) != 4 {
-		return a, false
-	}
-	var numbers [3]uint32
-	for i := range numbers {
-		n, err := strconv.ParseUint(parts[i], 10, 32)
-		if err != nil {
-			return a, false
-		}
-		numbers[i] = uint32(n)
-	}
-	a.Task = messages.TaskRef{Job: job, Stage: numbers[0], Index: numbers[1]}
-	a.Number = numbers[2]
-	return a, true
-}
-
 // Confirm says that the outputs of an ended attempt are stored: its files may be removed.
-func (p *Processes) Confirm(a messages.Attempt) { p.store.letGo(a) }
+func (p *Processes) Confirm(a messages.Attempt) { p.store.LetGo(a) }
 
 // Hold keeps the files of an ended attempt until Confirm.
-func (p *Processes) Hold(a messages.Attempt) { p.store.hold(a) }
+func (p *Processes) Hold(a messages.Attempt) { p.store.Hold(a) }

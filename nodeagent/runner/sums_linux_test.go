@@ -16,6 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/store"
 )
 
 const mib = 1 << 20
@@ -117,7 +118,7 @@ func TestAccountKeepsNoMoreThanItsSum(t *testing.T) {
 		t.Errorf("the output of the oldest: %v", err)
 	}
 	for _, s := range []*started{all[4], other} {
-		if _, err := os.Stat(runner.KeptDir(b.dir, map[bool]string{true: "bob", false: "ann"}[s == other], s.attempt)); err != nil {
+		if _, err := os.Stat(store.KeptDir(b.dir, map[bool]string{true: "bob", false: "ann"}[s == other], s.attempt)); err != nil {
 			t.Errorf("what is within the bound: %v", err)
 		}
 	}
@@ -135,7 +136,7 @@ func TestRunningJobKeepsNoMoreThanTheSum(t *testing.T) {
 		last.wait()
 	}
 	await.Until(t, "ann keeps no more than 3 MiB", func() bool { return b.keptOf("ann") <= 3*mib })
-	if _, err := os.Stat(runner.KeptDir(b.dir, "ann", last.attempt)); err != nil {
+	if _, err := os.Stat(store.KeptDir(b.dir, "ann", last.attempt)); err != nil {
 		t.Errorf("the latest: %v", err)
 	}
 	if b.read(long, false) != "ready\n" {
@@ -164,7 +165,7 @@ func TestLaterTaskCannotFillWhatAnEarlierLeft(t *testing.T) {
 			if name == "the sum" {
 				await.Until(t, "ann keeps no more than 3 MiB", func() bool { return b.keptOf("ann") <= keeps })
 			} else {
-				log := strings.TrimSuffix(runner.KeptDir(b.dir, "ann", first.attempt), ".dir") + ".out"
+				log := strings.TrimSuffix(store.KeptDir(b.dir, "ann", first.attempt), ".dir") + ".out"
 				await.Until(t, "the log of the first is within its limit", func() bool {
 					var info unix.Stat_t
 					return unix.Lstat(log, &info) == nil && info.Blocks*512 <= limit+64<<10
@@ -186,7 +187,7 @@ func TestOutputsStayUntilTheyAreStored(t *testing.T) {
 	s.wait()
 	b.start(of("ann", 9, sh("head -c 2000000 /dev/urandom >file"))).wait()
 	await.Until(t, "what is not held goes", func() bool { return b.keptOf("ann") < 3*mib })
-	if _, err := os.Stat(filepath.Join(runner.KeptDir(b.dir, "ann", s.attempt), "file")); err != nil {
+	if _, err := os.Stat(filepath.Join(store.KeptDir(b.dir, "ann", s.attempt), "file")); err != nil {
 		t.Errorf("the output: %v", err)
 	}
 	b.Confirm(s.attempt)
@@ -284,7 +285,7 @@ func TestDiskThatFillsFast(t *testing.T) {
 				t.Errorf("%+v", f)
 			}
 			await.Until(t, "the disk has its reserve again", func() bool { return !runner.Full(dir, 32*mib, false) })
-			if _, err := os.Stat(runner.KeptDir(b.dir, "bob", kept.attempt)); err != nil {
+			if _, err := os.Stat(store.KeptDir(b.dir, "bob", kept.attempt)); err != nil {
 				t.Errorf("what another account kept, who did not fill the disk: %v", err)
 			}
 		})

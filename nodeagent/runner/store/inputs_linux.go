@@ -1,4 +1,4 @@
-package runner
+package store
 
 import (
 	"crypto/sha256"
@@ -9,23 +9,24 @@ import (
 	"syscall"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
 	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner/access"
 )
 
-// placeInputs copies the stage's inputs into a task's fresh working directory. A task may change
+// PlaceInputs copies a stage's inputs into a task's fresh working directory. A task may change
 // its inputs, so it gets copies, not links.
-func (t *process) placeInputs(dir string, as *syscall.Credential) error {
-	if t.task.Program.Dir != "" {
-		return messages.Errorf(messages.Invalid, "files need a working directory of the task's own, not %s", t.task.Program.Dir)
+func (s *Store) PlaceInputs(p *agent.Program, dir string, as *syscall.Credential) error {
+	if p.Dir != "" {
+		return messages.Errorf(messages.Invalid, "files need a working directory of the task's own, not %s", p.Dir)
 	}
 	root, err := OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	for _, f := range t.task.Program.Inputs {
-		if err := placeInput(root, &f, InputFile(t.runner.config.Dir, f.Digest), as); err != nil {
+	for _, f := range p.Inputs {
+		if err := placeInput(root, &f, InputFile(s.config.Dir, f.Digest), as); err != nil {
 			return messages.Errorf(messages.Unavailable, "%s: %s", f.Name, messages.Detail(err))
 		}
 	}

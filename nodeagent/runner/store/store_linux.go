@@ -1,4 +1,4 @@
-package runner
+package store
 
 import (
 	"bufio"
@@ -26,16 +26,29 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// store keeps the directories of jobs. It makes a directory when the first task of a job comes. Above a bound, it
+// Config configures a store. Fields with the names of fields of the runner's configuration mean the same.
+type Config struct {
+	Dir        string // the state directory, made if need be
+	KeepJobs   int
+	Users      bool  // tasks run as other users than this process
+	MostOutput int64 // the largest limit of an output, in bytes
+	OutputTail bool
+	// Runs reports whether an attempt runs. Its files stay.
+	Runs func(messages.Attempt) bool
+	// Closing reports whether measurements and removals must end soon.
+	Closing func() bool
+}
+
+// Store keeps the directories of jobs. It makes a directory when the first task of a job comes. Above a bound, it
 // removes the oldest directories without a running task.
-type store struct {
-	config   *Config
+type Store struct {
+	config   Config
 	programs program.Config
 	dir      string // <state directory>/jobs
 	shares   bool   // all jobs of an account use the same lanes
 
 	mu       sync.Mutex
-	jobs     map[messages.JobID]*job
+	jobs     map[messages.JobID]*Job
 	accounts map[messages.Name]*lane.Lanes // lanes of accounts, if shares is set
 	idle     *list.List                    // jobs without running tasks, longest idle first
 	changed  map[messages.Name]bool        // accounts with a task that ran since their last measurement
@@ -45,10 +58,10 @@ type store struct {
 	removing int      // number of directories that are being removed
 }
 
-type job struct {
+type Job struct {
 	id      messages.JobID
 	account messages.Name
-	dir     string
+	Dir     string
 	active  int           // number of running tasks; guarded by store.mu
 	kept    int64         // bytes that its ended tasks kept at the last measurement; guarded by store.mu
 	idle    *list.Element // element of store.idle; guarded by store.mu
@@ -63,9 +76,9 @@ type job struct {
 // removedPrefix is the prefix of directories that are being removed, or will be.
 const removedPrefix = ".removed-"
 
-// openStore lists the existing directories, and finishes the removals that an earlier run left.
-func openStore(c *Config) (*store, error) {
-	s := &store{config: c, dir: jobsDir(c.Dir), jobs: map[messages.JobID]*job{}, accounts: map[messages.Name]*lane.Lanes{}, idle: list.New(),
+// Open lists the existing directories, and finishes the removals that an earlier run left.
+func Open(c Config) (*Store, error) {
+	s := &Store{config: c, dir: jobsDir(c.Dir), jobs: map[messages.JobID]*Job{}, accounts: map[messages.Name]*lane.Lanes{}, idle: list.New(),
 		changed: map[messages.Name]bool{}, held: map[messages.Attempt]bool{}}
 	if err := c.makeDir(s.dir); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
@@ -92,7 +105,7 @@ type found struct {
 }
 
 // known returns the jobs whose directories exist, longest unchanged first.
-func (s *store) known(entries []fs.DirEntry) (all []found) {
+func (s *Store) known(entries []fs.DirEntry) (all []found) {
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), removedPrefix) {
 			s.moved = append(s.moved, filepath.Join(s.dir, e.Name()))
@@ -113,15 +126,15 @@ func (s *store) known(entries []fs.DirEntry) (all []found) {
 	return all
 }
 
-func (s *store) add(id messages.JobID, account messages.Name) *job {
-	j := &job{id: id, account: account, dir: jobDir(s.dir, account, id), programs: map[uint32]*program.Program{}}
-	j.lanes.Dir = j.dir
+func (s *Store) add(id messages.JobID, account messages.Name) *Job {
+	j := &Job{id: id, account: account, Dir: jobDir(s.dir, account, id), programs: map[uint32]*program.Program{}}
+	j.lanes.Dir = j.Dir
 	s.jobs[id] = j
 	return j
 }
 
-// acquire returns a job whose directory is not removed until release.
-func (s *store) acquire(id messages.JobID, account messages.Name) *job {
+// Acquire returns a job whose directory is not removed until release.
+func (s *Store) Acquire(id messages.JobID, account messages.Name) *Job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j := s.jobs[id]
@@ -141,27 +154,27 @@ func (s *store) acquire(id messages.JobID, account messages.Name) *job {
 	return j
 }
 
-// hold keeps an attempt's files from being removed until letGo is called.
-func (s *store) hold(a messages.Attempt) {
+// Hold keeps an attempt's files from being removed until letGo is called.
+func (s *Store) Hold(a messages.Attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held[a] = true
 }
 
-func (s *store) letGo(a messages.Attempt) {
+func (s *Store) LetGo(a messages.Attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.held, a)
 }
 
-func (s *store) isHeld(a messages.Attempt) bool {
+func (s *Store) isHeld(a messages.Attempt) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.held[a]
 }
 
 // takeChanged returns the accounts with a task that runs, or that ran since the last call.
-func (s *store) takeChanged() []messages.Name {
+func (s *Store) takeChanged() []messages.Name {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := slices.Sorted(maps.Keys(s.changed))
@@ -175,7 +188,7 @@ func (s *store) takeChanged() []messages.Name {
 }
 
 // accountsThatKeep returns the accounts that keep at least least bytes, the largest first.
-func (s *store) accountsThatKeep(least int64) []messages.Name {
+func (s *Store) accountsThatKeep(least int64) []messages.Name {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sums := map[messages.Name]int64{}
@@ -190,11 +203,11 @@ func (s *store) accountsThatKeep(least int64) []messages.Name {
 
 // jobsOf returns the jobs of an account: first those without a running task, the longest idle
 // first.
-func (s *store) jobsOf(account messages.Name) (all []*job) {
+func (s *Store) jobsOf(account messages.Name) (all []*Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for e := s.idle.Front(); e != nil; e = e.Next() {
-		if j := e.Value.(*job); j.account == account {
+		if j := e.Value.(*Job); j.account == account {
 			all = append(all, j)
 		}
 	}
@@ -207,14 +220,14 @@ func (s *store) jobsOf(account messages.Name) (all []*job) {
 }
 
 // noteKept records how many bytes the ended tasks of a job keep.
-func (s *store) noteKept(j *job, bytes int64) {
+func (s *Store) noteKept(j *Job, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j.kept = bytes
 }
 
-// noteLeft adds bytes that an ended task of a job left. The next measurement replaces the sum.
-func (s *store) noteLeft(id messages.JobID, bytes int64) {
+// NoteLeft adds bytes that an ended task of a job left. The next measurement replaces the sum.
+func (s *Store) NoteLeft(id messages.JobID, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if j := s.jobs[id]; j != nil {
@@ -223,7 +236,7 @@ func (s *store) noteLeft(id messages.JobID, bytes int64) {
 }
 
 // noteRemoved subtracts bytes that were removed from a job's files.
-func (s *store) noteRemoved(j *job, bytes int64) {
+func (s *Store) noteRemoved(j *Job, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j.kept = max(0, j.kept-bytes)
@@ -231,7 +244,7 @@ func (s *store) noteRemoved(j *job, bytes int64) {
 
 // dropIdle removes a job, unless a task of it runs or has outputs that may not be stored yet. It returns how many
 // bytes the job kept.
-func (s *store) dropIdle(j *job) int64 {
+func (s *Store) dropIdle(j *Job) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.jobs[j.id] != j || j.idle == nil || j.kept == 0 {
@@ -247,7 +260,7 @@ func (s *store) dropIdle(j *job) int64 {
 }
 
 // drop removes a job, and renames its directory for removal when its last task has ended. The caller holds s.mu.
-func (s *store) drop(j *job) {
+func (s *Store) drop(j *Job) {
 	if j == nil {
 		return
 	}
@@ -260,11 +273,11 @@ func (s *store) drop(j *job) {
 		j.idle = nil
 	}
 	j.closeFiles()
-	s.move(j.dir)
+	s.move(j.Dir)
 }
 
-// release ends the use of a job's directory. It reports whether there are directories to remove.
-func (s *store) release(j *job) bool {
+// Release ends the use of a job's directory. It reports whether there are directories to remove.
+func (s *Store) Release(j *Job) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch j.active--; {
@@ -284,48 +297,48 @@ func (s *store) release(j *job) bool {
 // mostLeft bounds how many jobs without a running task have open files.
 const mostLeft = 64
 
-// closeIdle closes open files that no task uses. A task that starts soon still finds them open.
-func (s *store) closeIdle() {
+// CloseIdle closes open files that no task uses. A task that starts soon still finds them open.
+func (s *Store) CloseIdle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.close()
 }
 
 // close does the work of closeIdle. The caller holds s.mu.
-func (s *store) close() {
+func (s *Store) close() {
 	s.left = 0
 	for _, k := range s.accounts {
 		k.CloseFiles()
 	}
 	for e := s.idle.Front(); e != nil; e = e.Next() {
-		e.Value.(*job).closeFiles()
+		e.Value.(*Job).closeFiles()
 	}
 }
 
 // surplus drops the jobs above the bound, and renames their directories for removal. The caller holds s.mu.
-func (s *store) surplus() {
+func (s *Store) surplus() {
 	for s.idle.Len() > s.config.KeepJobs {
-		s.drop(s.idle.Front().Value.(*job))
+		s.drop(s.idle.Front().Value.(*Job))
 	}
 }
 
 // move renames a directory, so that it can be removed without the lock. The caller holds s.mu.
-func (s *store) move(dir string) {
+func (s *Store) move(dir string) {
 	to := filepath.Join(s.dir, removedPrefix+strconv.FormatInt(time.Now().UnixNano(), 36)+"-"+filepath.Base(dir))
 	if os.Rename(dir, to) == nil {
 		s.moved = append(s.moved, to)
 	}
 }
 
-// discard removes a directory in the background, at the latest when the job is released.
-func (s *store) discard(dir string) {
+// Discard removes a directory in the background, at the latest when the job is released.
+func (s *Store) Discard(dir string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.move(dir)
 }
 
-// removeMoved removes the renamed directories. It tries a directory again in the next call if its removal fails.
-func (s *store) removeMoved() {
+// RemoveMoved removes the renamed directories. It tries a directory again in the next call if its removal fails.
+func (s *Store) RemoveMoved() {
 	s.mu.Lock()
 	dirs := s.moved
 	s.moved, s.removing = nil, s.removing+len(dirs)
@@ -340,16 +353,16 @@ func (s *store) removeMoved() {
 	}
 }
 
-// isRemoving reports whether any directory is being removed, or will be.
-func (s *store) isRemoving() bool {
+// IsRemoving reports whether any directory is being removed, or will be.
+func (s *Store) IsRemoving() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.removing > 0 || len(s.moved) > 0
 }
 
-// program makes the job's directory and computes the program, once. After an error it tries again in the next call:
+// Program makes the job's directory and computes the program, once. After an error it tries again in the next call:
 // something that was missing may be there then.
-func (s *store) program(j *job, p *agent.Program) (*program.Program, error) {
+func (s *Store) Program(j *Job, p *agent.Program) (*program.Program, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if known := j.programs[p.Stage]; known != nil {
@@ -365,16 +378,16 @@ func (s *store) program(j *job, p *agent.Program) (*program.Program, error) {
 		}
 		j.made = true
 	}
-	made, err := s.programs.New(p, who, j.dir)
+	made, err := s.programs.New(p, who, j.Dir)
 	if err == nil {
 		j.programs[p.Stage] = made
 	}
 	return made, err
 }
 
-// prompt reports whether the next task can start at once: its program is computed, and a lane with open files is
+// Prompt reports whether the next task can start at once: its program is computed, and a lane with open files is
 // free.
-func (s *store) prompt(id messages.JobID, p *agent.Program) bool {
+func (s *Store) Prompt(id messages.JobID, p *agent.Program) bool {
 	s.mu.Lock()
 	j := s.jobs[id]
 	s.mu.Unlock()
@@ -383,13 +396,13 @@ func (s *store) prompt(id messages.JobID, p *agent.Program) bool {
 	}
 	made := j.programs[p.Stage]
 	j.mu.Unlock()
-	return made != nil && s.lanesFor(j, made).Ready()
+	return made != nil && s.LanesFor(j, made).Ready()
 }
 
-// lanesFor returns the lanes of all jobs of the account, if two conditions hold: no other account has its user, and
+// LanesFor returns the lanes of all jobs of the account, if two conditions hold: no other account has its user, and
 // no process of a task survives the task, because it could write to the next task's output. Otherwise it returns the
 // lanes of the job.
-func (s *store) lanesFor(j *job, p *program.Program) *lane.Lanes {
+func (s *Store) LanesFor(j *Job, p *program.Program) *lane.Lanes {
 	if p == nil || p.As == nil || !s.shares {
 		return &j.lanes
 	}
@@ -397,28 +410,28 @@ func (s *store) lanesFor(j *job, p *program.Program) *lane.Lanes {
 	defer s.mu.Unlock()
 	k := s.accounts[j.account]
 	if k == nil {
-		k = &lane.Lanes{Dir: filepath.Dir(j.dir)}
+		k = &lane.Lanes{Dir: filepath.Dir(j.Dir)}
 		s.accounts[j.account] = k
 	}
 	return k
 }
 
 // makeDir makes the directory of a job in its account's directory, if it does not exist.
-func (s *store) makeDir(j *job, as *syscall.Credential) error {
+func (s *Store) makeDir(j *Job, as *syscall.Credential) error {
 	if strings.HasPrefix(j.account, ".") || strings.Contains(j.account, "/") {
 		return messages.Errorf(messages.Invalid, "account %q: must not begin with a dot, or have a slash", j.account)
 	}
-	err := os.Mkdir(j.dir, access.PrivateDirs)
+	err := os.Mkdir(j.Dir, access.PrivateDirs)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = s.config.makeAccountDir(filepath.Dir(j.dir), as); err == nil {
-			err = os.Mkdir(j.dir, access.PrivateDirs)
+		if err = s.config.makeAccountDir(filepath.Dir(j.Dir), as); err == nil {
+			err = os.Mkdir(j.Dir, access.PrivateDirs)
 		}
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
 	if err == nil && as != nil {
-		err = os.Chmod(j.dir, access.ThroughDirs)
+		err = os.Chmod(j.Dir, access.ThroughDirs)
 	}
 	return err
 }
@@ -439,12 +452,12 @@ func (c *Config) makeAccountDir(dir string, as *syscall.Credential) error {
 // silentFile is the name of the file that lists the attempts without output, one on each line.
 const silentFile = "silent"
 
-// note lists an attempt that left no output in silentFile.
-func (j *job) note(name string) error {
+// Note lists an attempt that left no output in silentFile.
+func (j *Job) Note(name string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.notes == nil {
-		fd, err := lane.OpenFile(filepath.Join(j.dir, silentFile), unix.O_CREAT|unix.O_WRONLY|unix.O_APPEND)
+		fd, err := lane.OpenFile(filepath.Join(j.Dir, silentFile), unix.O_CREAT|unix.O_WRONLY|unix.O_APPEND)
 		if err != nil {
 			return err
 		}
@@ -455,7 +468,7 @@ func (j *job) note(name string) error {
 }
 
 // closeFiles closes the files that only running tasks need.
-func (j *job) closeFiles() {
+func (j *Job) closeFiles() {
 	j.lanes.CloseFiles()
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -481,9 +494,9 @@ func wasSilent(base string) bool {
 	return false
 }
 
-// ranHere reports whether an attempt that lacks this output ran here: its other output exists, or it is listed as
+// RanHere reports whether an attempt that lacks this output ran here: its other output exists, or it is listed as
 // silent.
-func (s *store) ranHere(a messages.Attempt) bool {
+func (s *Store) RanHere(a messages.Attempt) bool {
 	base := s.base(a)
 	if base == "" {
 		return false
@@ -496,8 +509,8 @@ func (s *store) ranHere(a messages.Attempt) bool {
 	return wasSilent(base)
 }
 
-// openOutput opens an output of an ended attempt for reading.
-func (s *store) openOutput(a messages.Attempt, i int) (*os.File, error) {
+// OpenOutput opens an output of an ended attempt for reading.
+func (s *Store) OpenOutput(a messages.Attempt, i int) (*os.File, error) {
 	base := s.base(a)
 	if base == "" {
 		return nil, os.ErrNotExist
@@ -508,14 +521,14 @@ func (s *store) openOutput(a messages.Attempt, i int) (*os.File, error) {
 // makeDir makes a directory that other users cannot list. If tasks run as other users, these may pass through it to
 // their own files.
 func (c *Config) makeDir(dir string) error {
-	if err := os.MkdirAll(dir, access.PrivateDirs); err != nil || c.User == "" {
+	if err := os.MkdirAll(dir, access.PrivateDirs); err != nil || !c.Users {
 		return err
 	}
 	return errors.Join(os.Chmod(c.Dir, access.ThroughDirs), os.Chmod(dir, access.ThroughDirs))
 }
 
 // base returns the common beginning of the paths of an attempt's files; "": unknown job.
-func (s *store) base(a messages.Attempt) string {
+func (s *Store) base(a messages.Attempt) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j := s.jobs[a.Task.Job]
@@ -561,12 +574,20 @@ func baseOf(jobs string, account messages.Name, a messages.Attempt) string {
 	return string(strconv.AppendUint(b, uint64(a.Number), 10))
 }
 
-// owner returns the account that owns a job.
-func (s *store) owner(id messages.JobID) (messages.Name, error) {
+// Owner returns the account that owns a job; known is false if it never ran here, or its files were removed.
+func (s *Store) Owner(id messages.JobID) (account messages.Name, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if j := s.jobs[id]; j != nil && j.account != "" {
-		return j.account, nil
+		return j.account, true
 	}
-	return "", NoOutput(id)
+	return "", false
 }
+
+// Files returns the files of an attempt that is about to start. limit is how many bytes are kept of each output.
+func (s *Store) Files(account messages.Name, a messages.Attempt, limit int64) lane.Files {
+	return lane.NewFiles(baseOf(s.dir, account, a), limit, s.config.OutputTail)
+}
+
+// Use says how programs are made, and whether all jobs of an account use the same lanes.
+func (s *Store) Use(programs program.Config, shares bool) { s.programs, s.shares = programs, shares }
