@@ -289,9 +289,10 @@ var runnerRooms = map[string]struct {
 	"session": {[]string{"runner/access", "runner/boottime"}, 11},
 	"launch":  {[]string{"runner/cell"}, 37},
 	"room":    {[]string{"runner/access", "runner/cell", "runner/launch", "runner/session", "runner/tree"}, 27},
-	"program": {[]string{"lease", "proxy", "runner/access", "runner/launch", "runner/machine", "runner/users"}, 1},
-	"lane":    {[]string{"lease", "runner/access", "runner/tree"}, 1},
-	"store":   {[]string{"runner/access", "runner/lane", "runner/program", "runner/tree"}, 1},
+	"program": {[]string{"lease", "proxy", "runner/access", "runner/launch", "runner/machine", "runner/users"}, 24},
+	"lane":    {[]string{"lease", "runner/access", "runner/tree"}, 32},
+	"store":   {[]string{"runner/access", "runner/lane", "runner/program", "runner/tree"}, 37},
+	"stream":  {[]string{"runner/launch"}, 29},
 }
 
 // TestRunnerRooms checks that each room of package runner imports only the packages that it may, so that no room knows

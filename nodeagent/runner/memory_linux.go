@@ -21,8 +21,8 @@ func (t *process) look() string {
 	limit := &t.runner.config
 	switch {
 	case t.exceeds != "":
-	case t.stream != nil && t.stream.overdue(t.suspended) != "":
-		t.exceeds = t.stream.overdue(t.suspended)
+	case t.stream != nil && t.stream.Overdue(t.suspended) != "":
+		t.exceeds = t.stream.Overdue(t.suspended)
 	case limit.Limits.Pids == 0 && len(t.processes()) > cell.DefaultPids:
 		t.exceeds = fmt.Sprintf("ended by its limit of %d processes", cell.DefaultPids)
 	default:

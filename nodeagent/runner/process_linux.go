@@ -23,6 +23,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/room"
 	"github.com/candor-grid/candor/nodeagent/runner/session"
 	"github.com/candor-grid/candor/nodeagent/runner/store"
+	"github.com/candor-grid/candor/nodeagent/runner/stream"
 )
 
 // process is one task, from its start to its end.
@@ -66,9 +67,9 @@ type process struct {
 	measuring measuring
 	peak      int64 // largest memory that check has seen, in bytes
 	program   *program.Program
-	dir       string     // its working directory
-	stream    *stream    // set for an interactive task
-	ours      []*os.File // the runner's ends of the stream's files
+	dir       string         // its working directory
+	stream    *stream.Stream // set for an interactive task
+	ours      []*os.File     // the runner's ends of the stream's files
 }
 
 // prompt reports whether everything that the task needs is ready, usually because another task of its job has just

@@ -27,6 +27,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/room"
 	"github.com/candor-grid/candor/nodeagent/runner/session"
 	"github.com/candor-grid/candor/nodeagent/runner/store"
+	"github.com/candor-grid/candor/nodeagent/runner/stream"
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
@@ -58,11 +59,10 @@ type Processes struct {
 
 	until atomic.Int64 // end of the lease that tasks were last told, in the time of package boottime
 
-	mu      sync.Mutex
-	running map[messages.Attempt]*process
-	streams map[streamKey]*stream
-	// keepEnded is how long an ended stream waits for a client.
-	keepEnded time.Duration
+	streams *stream.Streams
+
+	mu        sync.Mutex
+	running   map[messages.Attempt]*process
 	checks    *time.Timer // timer of the checks of output, memory and disk
 	wake      alarm       // wakes followSpace
 	seldom    bool        // checks are rare, because no task runs
@@ -93,7 +93,8 @@ func NewProcesses(c Config) (*Processes, error) {
 	if err := keepInherited(); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "runner: %v", err)
 	}
-	p := &Processes{config: c, running: map[messages.Attempt]*process{}, keepEnded: keepEnded, stock: machine.NewStock(c.Machine)}
+	p := &Processes{config: c, running: map[messages.Attempt]*process{}, stock: machine.NewStock(c.Machine)}
+	p.streams = stream.NewStreams(p.runs)
 	var err error
 	if p.store, err = store.Open(p.storeConfig()); err != nil {
 		return nil, err
@@ -151,7 +152,7 @@ func NewProcesses(c Config) (*Processes, error) {
 func (p *Processes) storeConfig() store.Config {
 	c := &p.config
 	return store.Config{Dir: c.Dir, KeepJobs: c.KeepJobs, Users: c.User != "", MostOutput: c.mostOutput(), OutputTail: c.OutputTail,
-		Runs: func(a messages.Attempt) bool { return p.lookup(a) != nil }, Closing: p.closing}
+		Runs: p.runs, Closing: p.closing}
 }
 
 // programs says how the programs of tasks are made. The state directory exists.
@@ -298,7 +299,7 @@ func (p *Processes) leave(t *process) {
 // check checks the output and the memory of every running task, and the disk. It sets a timer for the next check,
 // which is later if no task runs.
 func (p *Processes) check() {
-	p.sweepStreams()
+	p.streams.Sweep()
 	for _, t := range p.tasksNow() {
 		if t.look() != "" {
 			t.end(agent.Exceeded, t.runner.config.Grace)
@@ -324,6 +325,9 @@ func (p *Processes) lookup(a messages.Attempt) *process {
 	defer p.mu.Unlock()
 	return p.running[a]
 }
+
+// runs reports whether an attempt runs.
+func (p *Processes) runs(a messages.Attempt) bool { return p.lookup(a) != nil }
 
 func (p *Processes) tasksNow() []*process {
 	p.mu.Lock()

@@ -1,10 +1,7 @@
 package runner
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"net"
 	"os"
 	"syscall"
 	"time"
@@ -17,20 +14,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/launch"
 	"github.com/candor-grid/candor/nodeagent/runner/program"
 	"github.com/candor-grid/candor/nodeagent/runner/session"
-)
-
-// streamKey identifies a stream: the stream of a task (name ""), or one that a client began next to it.
-type streamKey struct {
-	attempt messages.Attempt
-	name    string // "": the task's own
-}
-
-// Bounds of streams.
-const (
-	maxStreams     = 512             // streams of a node, including ended ones that are still read
-	maxTaskStreams = 32              // streams that clients began next to one task
-	keepEnded      = 2 * time.Minute // how long an ended stream waits for its client
-	keepRead       = time.Hour       // how long a client with a slow reader may still read an ended stream
+	"github.com/candor-grid/candor/nodeagent/runner/stream"
 )
 
 // Stream answers a request of a client: for a task's stream, or for a stream next to a running task.
@@ -43,15 +27,15 @@ func (p *Processes) Stream(ctx context.Context, r agent.StreamRequest) (agent.St
 		return agent.StreamReply{}, err
 	}
 	if r.Close {
-		p.dropStream(streamKey{r.Attempt, r.Stream})
+		p.streams.Drop(stream.Key{Attempt: r.Attempt, Name: r.Stream})
 		return agent.StreamReply{}, nil
 	}
-	return s.exchange(ctx, &r)
+	return s.Exchange(ctx, &r)
 }
 
 // stream finds the stream of a request, or begins it.
-func (p *Processes) stream(ctx context.Context, r *agent.StreamRequest) (*stream, error) {
-	key := streamKey{r.Attempt, r.Stream}
+func (p *Processes) stream(ctx context.Context, r *agent.StreamRequest) (*stream.Stream, error) {
+	key := stream.Key{Attempt: r.Attempt, Name: r.Stream}
 	t := p.lookup(r.Attempt)
 	if t != nil && r.Stream == "" { // the task may not have started yet
 		ctx, cancel := context.WithTimeout(ctx, maxLogWait)
@@ -62,10 +46,7 @@ func (p *Processes) stream(ctx context.Context, r *agent.StreamRequest) (*stream
 		case <-ctx.Done():
 		}
 	}
-	p.mu.Lock()
-	s := p.streams[key]
-	p.mu.Unlock()
-	switch {
+	switch s := p.streams.Get(key); {
 	case s != nil:
 		return s, nil
 	case r.Begin != nil && t != nil:
@@ -76,77 +57,6 @@ func (p *Processes) stream(ctx context.Context, r *agent.StreamRequest) (*stream
 		return nil, messages.Errorf(messages.NotFound, "the stream has ended")
 	}
 	return nil, messages.Errorf(messages.NotFound, "attempt %d of task %v does not run here, and its stream has ended", r.Attempt.Number, r.Attempt.Task)
-}
-
-// addStream adds a stream. If there are too many, it drops the ended stream whose client has been silent for longest.
-// Streams next to tasks never prevent a task's own stream.
-func (p *Processes) addStream(key streamKey, s *stream) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	more := 0
-	for k := range p.streams {
-		if k.attempt == key.attempt && k.name != "" {
-			more++
-		}
-	}
-	full := len(p.streams) >= maxStreams && !p.makeRoom()
-	if key.name != "" && (full || more >= maxTaskStreams) {
-		return messages.Errorf(messages.Exhausted, "the node has %d streams, and %d of them belong to this task; close some", len(p.streams), more)
-	}
-	if p.streams == nil {
-		p.streams = map[streamKey]*stream{}
-	}
-	p.streams[key] = s
-	return nil
-}
-
-// makeRoom drops an ended stream, and reports whether there was one. The caller holds p.mu.
-func (p *Processes) makeRoom() bool {
-	var oldest streamKey
-	var since time.Time
-	for key, s := range p.streams {
-		if done, heard := s.silence(); done && (key.name != "" || p.running[key.attempt] == nil) && (since.IsZero() || heard.Before(since)) {
-			oldest, since = key, heard
-		}
-	}
-	s := p.streams[oldest]
-	if s == nil {
-		return false
-	}
-	delete(p.streams, oldest)
-	go s.leave()
-	return true
-}
-
-// dropStream removes a stream.
-func (p *Processes) dropStream(key streamKey) {
-	p.mu.Lock()
-	s := p.streams[key]
-	if s != nil && key.name == "" && p.running[key.attempt] != nil { // a task's own stream stays until the task ends
-		s = nil
-	} else {
-		delete(p.streams, key)
-	}
-	p.mu.Unlock()
-	if s != nil {
-		s.leave()
-	}
-}
-
-// finishStream records the end of a stream's process. A client has keepEnded to read the rest. It has up to keepRead
-// while it keeps asking, because its own reader may be slow.
-func (p *Processes) finishStream(key streamKey, s *stream, code int, files ...*os.File) {
-	s.finish(code, files...)
-	ended := time.Now()
-	var look func()
-	look = func() {
-		if _, heard := s.silence(); time.Since(heard) >= p.keepEnded || time.Since(ended) >= keepRead {
-			p.dropStream(key)
-			return
-		}
-		time.AfterFunc(p.keepEnded, look)
-	}
-	time.AfterFunc(p.keepEnded, look)
 }
 
 // signalTask sends a signal to the processes of a running task.
@@ -172,18 +82,26 @@ func (t *process) send(w *jobmsg.EarlySignal) error {
 	return nil
 }
 
+// inside returns a function that calls others in the task's room; nil: the task has no room.
+func (t *process) inside() func(func() error) error {
+	if t.room == nil {
+		return nil
+	}
+	return t.room.Inside
+}
+
 // openStream opens the stream of an interactive task. theirs are the files for its process.
 func (t *process) openStream(as *syscall.Credential) (theirs []*os.File, err error) {
-	s := newStream(*t.task.interactive())
-	theirs, ours, err := s.process(as, t.room)
+	s := stream.New(*t.task.interactive())
+	theirs, ours, err := s.Process(as, t.inside())
 	if err != nil {
 		return nil, err
 	}
-	s.send = func(name string) { _ = t.send(&jobmsg.EarlySignal{Name: name}) }
+	s.Send = func(name string) { _ = t.send(&jobmsg.EarlySignal{Name: name}) }
 	t.mu.Lock()
 	t.stream, t.ours = s, ours
 	t.mu.Unlock()
-	return theirs, t.runner.addStream(streamKey{t.task.Attempt, ""}, s)
+	return theirs, t.runner.streams.Add(stream.Key{Attempt: t.task.Attempt}, s)
 }
 
 // finishStream tells the task's client how the task ended. A task that was refused before it had a stream gets one
@@ -195,27 +113,25 @@ func (t *process) finishStream(f *agent.Finished) {
 	t.mu.Lock()
 	none := t.stream == nil
 	if none {
-		t.stream = newStream(*t.task.interactive())
-		t.stream.output.over, t.stream.errors.over = true, true // no process writes to them
+		t.stream = stream.New(*t.task.interactive())
+		t.stream.Mute()
 	}
 	t.mu.Unlock()
 	if none {
-		_ = t.runner.addStream(streamKey{t.task.Attempt, ""}, t.stream) // never fails for a task's own stream
+		_ = t.runner.streams.Add(stream.Key{Attempt: t.task.Attempt}, t.stream) // never fails for a task's own stream
 	}
 	code := f.ExitCode
 	if f.Outcome == agent.Unstartable {
 		code = 127
-		t.stream.mu.Lock()
-		t.stream.errors.data = append(t.stream.errors.data, "candor: this task could not be started: "+f.Detail+"\r\n"...)
-		t.stream.mu.Unlock()
+		t.stream.Say("candor: this task could not be started: " + f.Detail)
 	}
-	t.runner.finishStream(streamKey{t.task.Attempt, ""}, t.stream, code, t.ours...)
+	t.runner.streams.Finish(stream.Key{Attempt: t.task.Attempt}, t.stream, code, t.ours...)
 }
 
 // beginStream starts the command or the connection that a client asks for next to a running task.
-func (p *Processes) beginStream(key streamKey, t *process, b *agent.StreamBegin) (*stream, error) {
-	s := newStream(b.Interactive)
-	if err := p.addStream(key, s); err != nil {
+func (p *Processes) beginStream(key stream.Key, t *process, b *agent.StreamBegin) (*stream.Stream, error) {
+	s := stream.New(b.Interactive)
+	if err := p.streams.Add(key, s); err != nil {
 		return nil, err
 	}
 	var err error
@@ -225,7 +141,7 @@ func (p *Processes) beginStream(key streamKey, t *process, b *agent.StreamBegin)
 		err = with.exec(b)
 	}
 	if err != nil {
-		p.dropStream(key)
+		p.streams.Drop(key)
 		return nil, err
 	}
 	return s, nil
@@ -249,8 +165,8 @@ func (t *process) joinable() error {
 // (candor exec), or to connect to a port of the task (candor port).
 type taskStream struct {
 	t   *process
-	key streamKey
-	s   *stream
+	key stream.Key
+	s   *stream.Stream
 }
 
 // exec starts a command in the cell and the room of the task, as the task's user.
@@ -261,14 +177,14 @@ func (w taskStream) exec(b *agent.StreamBegin) error {
 		return err
 	}
 	defer t.part(l)
-	theirs, ours, err := s.process(t.program.As, t.room)
+	theirs, ours, err := s.Process(t.program.As, t.inside())
 	if err != nil {
 		return err
 	}
 	c, err := w.fork(l, b, theirs)
 	_ = launch.CloseAll(theirs)
 	if err != nil {
-		s.finish(0, ours...)
+		s.Finish(0, ours...)
 		return err
 	}
 	over := make(chan struct{})
@@ -280,8 +196,8 @@ func (w taskStream) exec(b *agent.StreamBegin) error {
 			session.Signal(c.PID, signal)
 		}
 	}
-	s.send = func(name string) { kill(unix.SignalNum("SIG" + name)) }
-	s.stop = func() { kill(unix.SIGHUP); kill(unix.SIGKILL) }
+	s.Send = func(name string) { kill(unix.SignalNum("SIG" + name)) }
+	s.Stop = func() { kill(unix.SIGHUP); kill(unix.SIGKILL) }
 	go func() {
 		select {
 		case <-t.ended:
@@ -300,7 +216,7 @@ func (w taskStream) exec(b *agent.StreamBegin) error {
 		if status.Signaled() {
 			code = 128 + int(status.Signal())
 		}
-		t.runner.finishStream(w.key, s, code, ours...)
+		t.runner.streams.Finish(w.key, s, code, ours...)
 	})
 	return nil
 }
@@ -355,7 +271,7 @@ func (w taskStream) fork(l *launch.Launch, b *agent.StreamBegin, files []*os.Fil
 	t.runner.forks.Add(l)
 	defer time.AfterFunc(startWithin, l.Kill).Stop()
 	err = t.runner.forge.Run(t.cell, t.place(), t.program.IsRoot(), func() (err error) {
-		sys := &syscall.SysProcAttr{Setsid: true, Credential: t.program.As, Setctty: w.s.what.Terminal}
+		sys := &syscall.SysProcAttr{Setsid: true, Credential: t.program.As, Setctty: b.Interactive.Terminal}
 		t.cell.Attributes(sys)
 		t.runner.forge.Bind(l, t.cell, t.has.Affinity())
 		c, err = l.Spawn(path, b.Command, env, t.dir, t.program.Umask, fds, sys)
@@ -368,84 +284,25 @@ func (w taskStream) fork(l *launch.Launch, b *agent.StreamBegin, files []*os.Fil
 	return c, nil
 }
 
-// dialWithin is how long a program of a task may take to accept a connection.
-const dialWithin = 3 * time.Second
-
 // dial connects to a port of the task's network.
 func (w taskStream) dial(port int) error {
-	t, s := w.t, w.s
-	conn, err := w.dialLoopback(port)
+	conn, err := stream.Dial(w, port)
 	if err != nil {
 		return messages.Errorf(messages.Conflict, "port %d: nothing of the task answers there: %s", port, messages.Detail(err))
 	}
-	s.errors.over = true
-	over := make(chan struct{})
-	s.stop = func() { _ = conn.Close() }
-	go func() {
-		select {
-		case <-t.ended:
-			_ = conn.Close()
-		case <-over:
-		}
-	}()
-	go s.feed(conn, func() {
-		if half, is := conn.(interface{ CloseWrite() error }); is {
-			_ = half.CloseWrite()
-		}
-	})
-	go func() {
-		s.pump(conn, &s.output)
-		close(over)
-		t.runner.finishStream(w.key, s, 0)
-	}()
+	w.s.Carry(conn, w.t.ended, func() { w.t.runner.streams.Finish(w.key, w.s, 0) })
 	return nil
 }
 
-// dialLoopback connects to a port of this machine, in the task's network.
-func (w taskStream) dialLoopback(port int) (conn net.Conn, err error) {
-	var foreign error
-	for _, to := range []struct {
-		family int
-		at     unix.Sockaddr
-	}{{unix.AF_INET, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}}, {unix.AF_INET6, &unix.SockaddrInet6{Port: port, Addr: [16]byte{15: 1}}}} {
-		socket, socketErr := w.t.socket(to.family)
-		if socketErr != nil {
-			err = socketErr
-			continue
-		}
-		if err = w.connect(socket, to.family, port, to.at); err == nil {
-			conn, err = net.FileConn(socket)
-		}
-		_ = socket.Close()
-		if err == nil {
-			return conn, nil
-		}
-		if errors.Is(err, errForeign) {
-			foreign = err
-		}
-	}
-	return nil, cmp.Or(foreign, err)
-}
+// Ended returns a channel that is closed when the task has ended.
+func (w taskStream) Ended() <-chan struct{} { return w.t.ended }
 
-// connect connects a socket to a listener of the task. It checks that the task is listening, because other processes
-// may share the task's network and listen there.
-func (w taskStream) connect(socket *os.File, family, port int, to unix.Sockaddr) error {
-	if w.t.runner.config.Private { // the account has its own network
-		return w.t.connect(socket, to)
-	}
-	before, err := w.t.listens(family, port)
-	if err == nil {
-		err = w.t.connect(socket, to)
-	}
-	if err == nil {
-		err = w.t.reached(int(socket.Fd()), family, port, before)
-	}
-	return err
-}
+// Private reports whether the account has a network of its own.
+func (w taskStream) Private() bool { return w.t.runner.config.Private }
 
-// socket makes a socket in the task's network.
-func (t *process) socket(family int) (*os.File, error) {
-	l := launch.New()
+// Socket makes a socket in the task's network.
+func (w taskStream) Socket(family int) (*os.File, error) {
+	t, l := w.t, launch.New()
 	if err := t.join(l); err != nil {
 		return nil, err
 	}
@@ -467,54 +324,24 @@ func (t *process) socket(family int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "socket"), nil
 }
 
-// connect connects a socket. It holds nothing of the task meanwhile, because the listener may let it wait.
-func (t *process) connect(socket *os.File, to unix.Sockaddr) error {
-	raw, err := socket.SyscallConn()
-	if err != nil {
+// Owns returns an error if a socket does not belong to the task. If no other account has the task's user, the socket
+// must belong to that user; otherwise it must belong to the task's processes.
+func (w taskStream) Owns(sockets []stream.Listener) error {
+	t, l := w.t, launch.New()
+	if err := t.join(l); err != nil { // only then are its cell and session its own
 		return err
 	}
-	_ = socket.SetWriteDeadline(time.Now().Add(dialWithin))
-	over := make(chan struct{})
-	defer close(over)
-	go func() {
-		select {
-		case <-t.ended:
-			_ = socket.SetWriteDeadline(time.Now())
-		case <-over:
-		}
-	}()
-	begun, result := false, error(nil)
-	err = raw.Write(func(fd uintptr) bool {
-		if !begun {
-			begun = true
-			result = unix.Connect(int(fd), to)
-			return result != unix.EINPROGRESS
-		}
-		number, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR)
-		if result = err; err == nil && number != 0 {
-			result = unix.Errno(number)
-		} else if err == nil {
-			_, result = unix.Getpeername(int(fd)) // not connected yet: it was woken without a reason
-		}
-		return result != unix.ENOTCONN
-	})
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return unix.ETIMEDOUT
+	defer t.part(l)
+	if program.PerAccount(t.runner.config.User) {
+		return stream.OwnedBy(sockets, t.program.As, nil)
 	}
-	return errors.Join(err, result)
+	return stream.OwnedBy(sockets, nil, t.members())
 }
 
-// sweepStreams ends commands and connections that clients began next to tasks and abandoned.
-func (p *Processes) sweepStreams() {
-	p.mu.Lock()
-	var left []streamKey
-	for key, s := range p.streams {
-		if key.name != "" && s.overdue(false) != "" {
-			left = append(left, key)
-		}
+// members returns the processes of a task: the processes in its cell, or, without a cell, in its session.
+func (t *process) members() []int {
+	if inside, known := t.cell.Processes(); known {
+		return inside
 	}
-	p.mu.Unlock()
-	for _, key := range left {
-		p.dropStream(key)
-	}
+	return session.Members(t.child.PID)
 }

@@ -1,9 +1,10 @@
-package runner
+package stream
 
 import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,17 +18,16 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/nodeagent/runner/launch"
-	"github.com/candor-grid/candor/nodeagent/runner/room"
 )
 
-// stream carries the input and output of one process, or of a connection, between the process and the requests of a
+// Stream carries the input and output of one process, or of a connection, between the process and the requests of a
 // client. It buffers a limited part in each direction. If the client is slow, the process waits in its write; if the
 // process is slow, the client waits for space.
-type stream struct {
+type Stream struct {
 	what     jobmsg.Interactive
 	terminal *os.File          // the master of a terminal; nil: there is none
-	send     func(name string) // sends a signal to the processes; nil: there are none
-	stop     func()            // ends the command that the client began; nil: the task's own stream, which ends with the task
+	Send     func(name string) // sends a signal to the processes; nil: there are none
+	Stop     func()            // ends the command that the client began; nil: the task's own stream, which ends with the task
 
 	mu        sync.Mutex
 	moved     chan struct{} // closed and replaced when a field below changes
@@ -54,23 +54,36 @@ type source struct {
 	over bool // no more bytes follow data
 }
 
+// maxWait bounds how long a request waits.
+const maxWait = time.Second
+
 // maxKept bounds the buffer for each direction of a stream, in bytes.
 const maxKept = agent.MaxStreamPiece
 
-func newStream(what jobmsg.Interactive) *stream {
+func New(what jobmsg.Interactive) *Stream {
 	now := time.Now()
-	return &stream{what: what, moved: make(chan struct{}), heard: now, active: now}
+	return &Stream{what: what, moved: make(chan struct{}), heard: now, active: now}
+}
+
+// Mute says that no process will write to the stream.
+func (s *Stream) Mute() { s.output.over, s.errors.over = true, true }
+
+// Say adds a message for the client to the error output.
+func (s *Stream) Say(message string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.errors.data = append(s.errors.data, message+"\r\n"...)
 }
 
 // move wakes all callers of wait. The caller holds s.mu.
-func (s *stream) move() {
+func (s *Stream) move() {
 	close(s.moved)
 	s.moved = make(chan struct{})
 }
 
 // wait waits until something changes or ctx ends, and returns false if ctx has ended. The caller holds s.mu, which is
 // free meanwhile.
-func (s *stream) wait(ctx context.Context) bool {
+func (s *Stream) wait(ctx context.Context) bool {
 	moved := s.moved
 	s.mu.Unlock()
 	defer s.mu.Lock()
@@ -83,7 +96,7 @@ func (s *stream) wait(ctx context.Context) bool {
 }
 
 // pump reads an output to its end. It waits while the buffer is full.
-func (s *stream) pump(from io.Reader, to *source) {
+func (s *Stream) pump(from io.Reader, to *source) {
 	piece, late := make([]byte, 64<<10), false
 	for {
 		n, err := from.Read(piece)
@@ -118,7 +131,7 @@ func (s *stream) pump(from io.Reader, to *source) {
 const lastWords = 500 * time.Millisecond
 
 // feed writes the input to the process until the input has ended, and then calls end.
-func (s *stream) feed(to io.Writer, end func()) {
+func (s *Stream) feed(to io.Writer, end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
@@ -139,9 +152,9 @@ func (s *stream) feed(to io.Writer, end func()) {
 	}
 }
 
-// exchange answers one request of a client.
-func (s *stream) exchange(ctx context.Context, r *agent.StreamRequest) (agent.StreamReply, error) {
-	ctx, cancel := context.WithTimeout(ctx, min(r.Wait.Std(), maxLogWait))
+// Exchange answers one request of a client.
+func (s *Stream) Exchange(ctx context.Context, r *agent.StreamRequest) (agent.StreamReply, error) {
+	ctx, cancel := context.WithTimeout(ctx, min(r.Wait.Std(), maxWait))
 	defer cancel()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +185,7 @@ func (s *stream) exchange(ctx context.Context, r *agent.StreamRequest) (agent.St
 }
 
 // refuses returns an error if another client uses the stream now. The caller holds s.mu.
-func (s *stream) refuses(r *agent.StreamRequest) error {
+func (s *Stream) refuses(r *agent.StreamRequest) error {
 	if s.client != r.Client {
 		return messages.Errorf(messages.Conflict, "another client has attached to the task")
 	}
@@ -180,22 +193,22 @@ func (s *stream) refuses(r *agent.StreamRequest) error {
 }
 
 // control carries out the parts of a request that do not move bytes. The caller holds s.mu.
-func (s *stream) control(r *agent.StreamRequest) {
+func (s *Stream) control(r *agent.StreamRequest) {
 	s.heard = time.Now()
 	if s.terminal != nil && r.Rows > 0 && r.Columns > 0 {
 		resize(s.terminal, r.Rows, r.Columns)
 	}
-	if r.Signal != "" && s.send != nil && !s.done && (r.SignalNumber == 0 || r.SignalNumber > s.signalled) {
+	if r.Signal != "" && s.Send != nil && !s.done && (r.SignalNumber == 0 || r.SignalNumber > s.signalled) {
 		s.signalled = max(s.signalled, r.SignalNumber)
 		s.mu.Unlock() // the code for processes has its own lock
-		s.send(r.Signal)
+		s.Send(r.Signal)
 		s.mu.Lock()
 	}
 }
 
 // take takes as much input as there is room for, and reports whether it has all input of the request. The caller
 // holds s.mu.
-func (s *stream) take(r *agent.StreamRequest) bool {
+func (s *Stream) take(r *agent.StreamRequest) bool {
 	end := r.InputAt + int64(len(r.Input))
 	if r.InputAt > s.next || s.ended { // bytes before these are missing, or the input has ended
 		return true
@@ -222,15 +235,15 @@ func (s *stream) take(r *agent.StreamRequest) bool {
 }
 
 // says reports whether there is something to send to a client. The caller holds s.mu.
-func (s *stream) says() bool {
+func (s *Stream) says() bool {
 	return len(s.output.data) > 0 || len(s.errors.data) > 0 || s.finished()
 }
 
 // finished reports whether the process has ended and all its output was read. The caller holds s.mu.
-func (s *stream) finished() bool { return s.done && s.output.over && s.errors.over }
+func (s *Stream) finished() bool { return s.done && s.output.over && s.errors.over }
 
 // reply returns what is ready for the client. poll says not to wait. The caller holds s.mu.
-func (s *stream) reply(poll bool) agent.StreamReply {
+func (s *Stream) reply(poll bool) agent.StreamReply {
 	r := agent.StreamReply{InputNext: s.next, OutputAt: s.output.at, ErrorsAt: s.errors.at}
 	if poll {
 		r.Output, r.Errors = s.output.piece(), s.errors.piece()
@@ -253,8 +266,8 @@ func (o *source) piece() []byte {
 	return append([]byte(nil), o.data[:min(len(o.data), agent.MaxStreamPiece)]...)
 }
 
-// finish records that the process has ended, and its exit code.
-func (s *stream) finish(code int, files ...*os.File) {
+// Finish records that the process has ended, and its exit code.
+func (s *Stream) Finish(code int, files ...*os.File) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.done, s.code = true, code
@@ -265,14 +278,14 @@ func (s *stream) finish(code int, files ...*os.File) {
 }
 
 // silence reports whether the process has ended, and the time of the client's last request.
-func (s *stream) silence() (done bool, heard time.Time) {
+func (s *Stream) silence() (done bool, heard time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.done, s.heard
 }
 
-// overdue returns why the process of the stream must end; "": it may go on. Suspended time does not count.
-func (s *stream) overdue(suspended bool) string {
+// Overdue returns why the process of the stream must end; "": it may go on. Suspended time does not count.
+func (s *Stream) Overdue(suspended bool) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -295,23 +308,23 @@ func (s *stream) overdue(suspended bool) string {
 }
 
 // leave frees the stream's buffers.
-func (s *stream) leave() {
+func (s *Stream) leave() {
 	s.mu.Lock()
 	s.gone = true
 	s.output.data, s.errors.data = nil, nil
 	s.move()
 	s.mu.Unlock()
-	if s.stop != nil {
-		s.stop()
+	if s.Stop != nil {
+		s.Stop()
 	}
 }
 
-// process opens the files of a process. theirs are the ends for the process. ours are the ends to close when the
-// stream has finished. The user as becomes the owner of theirs. A terminal is one of the room in; nil: one of this
-// process's terminals.
-func (s *stream) process(as *syscall.Credential, in *room.Room) (theirs, ours []*os.File, err error) {
+// Process opens the files of a process. theirs are the ends for the process. ours are the ends to close when the
+// stream has finished. The user as becomes the owner of theirs. inside calls a function in the room whose terminal the
+// process gets; nil: it gets one of this process's terminals.
+func (s *Stream) Process(as *syscall.Credential, inside func(func() error) error) (theirs, ours []*os.File, err error) {
 	if s.what.Terminal {
-		theirs, ours, err = s.openTerminal(as, in)
+		theirs, ours, err = s.openTerminal(as, inside)
 	} else {
 		theirs, ours, err = s.openPipes(as)
 	}
@@ -321,7 +334,7 @@ func (s *stream) process(as *syscall.Credential, in *room.Room) (theirs, ours []
 	return theirs, ours, nil
 }
 
-func (s *stream) openPipes(as *syscall.Credential) (theirs, ours []*os.File, err error) {
+func (s *Stream) openPipes(as *syscall.Credential) (theirs, ours []*os.File, err error) {
 	for i := range 3 {
 		r, w, err := os.Pipe()
 		if err != nil {
@@ -350,16 +363,16 @@ func (s *stream) openPipes(as *syscall.Credential) (theirs, ours []*os.File, err
 // endOfInput makes a terminal report the end of its input.
 const endOfInput = "\x04"
 
-func (s *stream) openTerminal(as *syscall.Credential, in *room.Room) (theirs, ours []*os.File, err error) {
+func (s *Stream) openTerminal(as *syscall.Credential, inside func(func() error) error) (theirs, ours []*os.File, err error) {
 	var master, slave *os.File
 	open := func() (err error) {
 		master, slave, err = newTerminal()
 		return err
 	}
-	if in == nil {
+	if inside == nil {
 		err = open()
 	} else {
-		err = in.Inside(open)
+		err = inside(open)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -413,6 +426,30 @@ func give(f *os.File, as *syscall.Credential, mode os.FileMode) {
 			_ = unix.Fchmod(int(fd), uint32(mode))
 		}
 	})
+}
+
+// Carry moves bytes between the client and a connection until it ends or the task ends, and then calls finish.
+func (s *Stream) Carry(conn net.Conn, ended <-chan struct{}, finish func()) {
+	s.errors.over = true
+	over := make(chan struct{})
+	s.Stop = func() { _ = conn.Close() }
+	go func() {
+		select {
+		case <-ended:
+			_ = conn.Close()
+		case <-over:
+		}
+	}()
+	go s.feed(conn, func() {
+		if half, is := conn.(interface{ CloseWrite() error }); is {
+			_ = half.CloseWrite()
+		}
+	})
+	go func() {
+		s.pump(conn, &s.output)
+		close(over)
+		finish()
+	}()
 }
 
 // resize sets the size of a terminal. The kernel then signals the terminal's processes.

@@ -1,4 +1,4 @@
-package runner
+package stream
 
 import (
 	"testing"
@@ -13,18 +13,23 @@ import (
 // TestEndedStreamsAreKept checks that an ended stream stays while its client asks, and is dropped when it no longer
 // asks. If there are too many streams, ended ones must be dropped, and a task must always get its own stream.
 func TestEndedStreamsAreKept(t *testing.T) {
-	p := &Processes{keepEnded: 50 * time.Millisecond}
+	p := NewStreams(func(messages.Attempt) bool { return false })
+	p.keepEnded = 50 * time.Millisecond
 	attempt := func(n uint32) messages.Attempt { return messages.Attempt{Number: n} }
-	key := streamKey{attempt(1), ""}
+	key := Key{attempt(1), ""}
 	began, before, silent := time.Now(), time.Now(), false
-	s := newStream(jobmsg.Interactive{})
-	if err := p.addStream(key, s); err != nil {
+	s := New(jobmsg.Interactive{})
+	if err := p.Add(key, s); err != nil {
 		t.Fatal(err)
 	}
 	s.output.data, s.output.over, s.errors.over = []byte("the end"), true, true
-	p.finishStream(key, s, 0)
+	p.Finish(key, s, 0)
 	ask := func() string {
-		r, err := p.Stream(t.Context(), agent.StreamRequest{Attempt: key.attempt, Client: "one", Poll: true})
+		s := p.Get(key)
+		if s == nil {
+			return "no stream"
+		}
+		r, err := s.Exchange(t.Context(), &agent.StreamRequest{Attempt: key.Attempt, Client: "one", Poll: true})
 		if err != nil {
 			return err.Error()
 		}
@@ -41,29 +46,29 @@ func TestEndedStreamsAreKept(t *testing.T) {
 	await.Until(t, "the stream that nobody asks for is forgotten", func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		return len(p.streams) == 0
+		return len(p.all) == 0
 	})
 
 	p.keepEnded = time.Hour
-	var ended *stream
+	var ended *Stream
 	for n := range uint32(maxStreams) {
-		s := newStream(jobmsg.Interactive{})
+		s := New(jobmsg.Interactive{})
 		if n == 7 {
 			ended = s
 		}
-		if err := p.addStream(streamKey{attempt(n / maxTaskStreams), string(rune('a' + n))}, s); err != nil {
+		if err := p.Add(Key{attempt(n / maxTaskStreams), string(rune('a' + n))}, s); err != nil {
 			t.Fatal(err)
 		}
 	}
-	beside := streamKey{attempt(maxStreams), "x"}
-	if err := p.addStream(beside, newStream(jobmsg.Interactive{})); messages.KindOf(err) != messages.Exhausted {
+	beside := Key{attempt(maxStreams), "x"}
+	if err := p.Add(beside, New(jobmsg.Interactive{})); messages.KindOf(err) != messages.Exhausted {
 		t.Errorf("a stream beside a task, where there are %d: %v", maxStreams, err)
 	}
-	if err := p.addStream(streamKey{attempt(maxStreams), ""}, newStream(jobmsg.Interactive{})); err != nil {
+	if err := p.Add(Key{attempt(maxStreams), ""}, New(jobmsg.Interactive{})); err != nil {
 		t.Errorf("a task has no stream of its own because others have many: %v", err)
 	}
-	ended.finish(0)
-	if err := p.addStream(beside, newStream(jobmsg.Interactive{})); err != nil {
+	ended.Finish(0)
+	if err := p.Add(beside, New(jobmsg.Interactive{})); err != nil {
 		t.Errorf("a stream that has ended makes no room: %v", err)
 	}
 }

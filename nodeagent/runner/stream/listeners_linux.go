@@ -1,4 +1,4 @@
-package runner
+package stream
 
 import (
 	"bufio"
@@ -6,20 +6,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/nodeagent/runner/launch"
-	"github.com/candor-grid/candor/nodeagent/runner/program"
-	"github.com/candor-grid/candor/nodeagent/runner/session"
 )
 
 // Every process can listen at a port of the machine's network. A connection for a task's owner must only reach a
 // listener of the task. Another account may take a port before the task does, or as soon as the task gives it up.
 
-// listener is a socket in a table of /proc/net.
-type listener struct {
+// Listener is a socket in a table of /proc/net.
+type Listener struct {
 	uid   uint32
 	inode uint64
 }
@@ -40,7 +38,7 @@ var (
 )
 
 // listenersAt returns the sockets that a connection to a port of the loopback would reach.
-func listenersAt(family, port int) []listener {
+func listenersAt(family, port int) []Listener {
 	at := portText(port)
 	found := sockets(family, listening, func(local, _ string) bool {
 		return local == everywhere[family]+at || local == loopback[family]+at
@@ -60,7 +58,7 @@ func portText(port int) string {
 
 // sockets returns the rows of a table that have a state. The table lists listening sockets first, however many others
 // there are.
-func sockets(family int, state string, wanted func(local, remote string) bool) (found []listener) {
+func sockets(family int, state string, wanted func(local, remote string) bool) (found []Listener) {
 	table := "/proc/thread-self/net/tcp"
 	if family == unix.AF_INET6 {
 		table += "6"
@@ -83,7 +81,7 @@ func sockets(family int, state string, wanted func(local, remote string) bool) (
 		uid, _ := strconv.ParseUint(fields[uidColumn], 10, 32)
 		inode, err := strconv.ParseUint(fields[inodeColumn], 10, 64)
 		if err == nil {
-			found = append(found, listener{uint32(uid), inode})
+			found = append(found, Listener{uint32(uid), inode})
 		}
 	}
 	return found
@@ -94,42 +92,23 @@ var errForeign = messages.Errorf(messages.PermissionDenied, "another process of 
 
 // listens returns the listeners at a port. It returns an error if there is none, or if one does not belong to the
 // task.
-func (t *process) listens(family, port int) ([]listener, error) {
+func listens(t Dialled, family, port int) ([]Listener, error) {
 	found := listenersAt(family, port)
 	if len(found) == 0 {
 		return nil, unix.ECONNREFUSED
 	}
-	return found, t.owns(found)
+	return found, t.Owns(found)
 }
 
-// owns returns an error if a socket does not belong to the task. If no other account has the task's user, the socket
-// must belong to that user; otherwise it must belong to the task's processes.
-func (t *process) owns(sockets []listener) error {
-	l := launch.New()
-	if err := t.join(l); err != nil { // only then are its cell and session its own
-		return err
-	}
-	defer t.part(l)
-	apart := program.PerAccount(t.runner.config.User)
-	var processes []int
-	if !apart {
-		processes = t.members()
-	}
+// OwnedBy returns an error if a socket belongs neither to a user (nil: nobody) nor to one of the processes.
+func OwnedBy(sockets []Listener, as *syscall.Credential, processes []int) error {
 	for _, s := range sockets {
-		own := apart && t.program.As != nil && s.uid == t.program.As.Uid
+		own := as != nil && s.uid == as.Uid
 		if !own && !slices.ContainsFunc(processes, func(pid int) bool { return hasSocket(pid, s.inode) }) {
 			return errForeign
 		}
 	}
 	return nil
-}
-
-// members returns the processes of a task: the processes in its cell, or, without a cell, in its session.
-func (t *process) members() []int {
-	if inside, known := t.cell.Processes(); known {
-		return inside
-	}
-	return session.Members(t.child.PID)
 }
 
 // hasSocket reports whether a process has a socket open.
@@ -150,7 +129,7 @@ func hasSocket(pid int, inode uint64) bool {
 // reached returns an error unless the task accepted the connection. If the same processes listen as before, no other
 // process can have accepted it. Otherwise, as with a server that accepts only one connection, the connection itself
 // must belong to the task.
-func (t *process) reached(socket int, family, port int, before []listener) error {
+func reached(t Dialled, socket int, family, port int, before []Listener) error {
 	if slices.Equal(listenersAt(family, port), before) {
 		return nil
 	}
@@ -166,7 +145,7 @@ func (t *process) reached(socket int, family, port int, before []listener) error
 	case *unix.SockaddrInet6:
 		mine, ends = portText(a.Port), []string{loopback[unix.AF_INET6]}
 	}
-	var taken []listener
+	var taken []Listener
 	for _, table := range []int{unix.AF_INET, unix.AF_INET6} {
 		taken = append(taken, sockets(table, established, func(local, remote string) bool {
 			return slices.ContainsFunc(ends, func(end string) bool { return local == end+portText(port) && remote == end+mine })
@@ -175,5 +154,5 @@ func (t *process) reached(socket int, family, port int, before []listener) error
 	if len(taken) == 0 {
 		return unix.ECONNREFUSED
 	}
-	return t.owns(taken)
+	return t.Owns(taken)
 }

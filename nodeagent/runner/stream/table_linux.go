@@ -1,0 +1,127 @@
+package stream
+
+import (
+	"os"
+	"sync"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Key identifies a stream: the stream of a task (name ""), or one that a client began next to it.
+type Key struct {
+	Attempt messages.Attempt
+	Name    string // "": the task's own
+}
+
+// Bounds of streams.
+const (
+	maxStreams     = 512             // streams of a node, including ended ones that are still read
+	maxTaskStreams = 32              // streams that clients began next to one task
+	keepEnded      = 2 * time.Minute // how long an ended stream waits for its client
+	keepRead       = time.Hour       // how long a client with a slow reader may still read an ended stream
+)
+
+// Streams are the streams of a node.
+type Streams struct {
+	runs      func(messages.Attempt) bool // whether a task runs
+	keepEnded time.Duration               // how long an ended stream waits for a client
+
+	mu  sync.Mutex
+	all map[Key]*Stream
+}
+
+// NewStreams returns an empty list. runs reports whether a task runs: its own stream stays then.
+func NewStreams(runs func(messages.Attempt) bool) *Streams {
+	return &Streams{runs: runs, keepEnded: keepEnded, all: map[Key]*Stream{}}
+}
+
+// Get returns a stream; nil: there is none.
+func (t *Streams) Get(key Key) *Stream {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.all[key]
+}
+
+// Add adds a stream. If there are too many, it drops the ended stream whose client has been silent for longest.
+// Streams next to tasks never prevent a task's own stream.
+func (t *Streams) Add(key Key, s *Stream) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	more := 0
+	for k := range t.all {
+		if k.Attempt == key.Attempt && k.Name != "" {
+			more++
+		}
+	}
+	full := len(t.all) >= maxStreams && !t.makeRoom()
+	if key.Name != "" && (full || more >= maxTaskStreams) {
+		return messages.Errorf(messages.Exhausted, "the node has %d streams, and %d of them belong to this task; close some", len(t.all), more)
+	}
+	t.all[key] = s
+	return nil
+}
+
+// makeRoom drops an ended stream, and reports whether there was one. The caller holds t.mu.
+func (t *Streams) makeRoom() bool {
+	var oldest Key
+	var since time.Time
+	for key, s := range t.all {
+		if done, heard := s.silence(); done && (key.Name != "" || !t.runs(key.Attempt)) && (since.IsZero() || heard.Before(since)) {
+			oldest, since = key, heard
+		}
+	}
+	s := t.all[oldest]
+	if s == nil {
+		return false
+	}
+	delete(t.all, oldest)
+	go s.leave()
+	return true
+}
+
+// Drop removes a stream.
+func (t *Streams) Drop(key Key) {
+	t.mu.Lock()
+	s := t.all[key]
+	if s != nil && key.Name == "" && t.runs(key.Attempt) { // a task's own stream stays until the task ends
+		s = nil
+	} else {
+		delete(t.all, key)
+	}
+	t.mu.Unlock()
+	if s != nil {
+		s.leave()
+	}
+}
+
+// Finish records the end of a stream's process. A client has keepEnded to read the rest. It has up to keepRead
+// while it keeps asking, because its own reader may be slow.
+func (t *Streams) Finish(key Key, s *Stream, code int, files ...*os.File) {
+	s.Finish(code, files...)
+	ended := time.Now()
+	var look func()
+	look = func() {
+		if _, heard := s.silence(); time.Since(heard) >= t.keepEnded || time.Since(ended) >= keepRead {
+			t.Drop(key)
+			return
+		}
+		time.AfterFunc(t.keepEnded, look)
+	}
+	time.AfterFunc(t.keepEnded, look)
+}
+
+// Sweep ends commands and connections that clients began next to tasks and abandoned.
+func (t *Streams) Sweep() {
+	t.mu.Lock()
+	var left []Key
+	for key, s := range t.all {
+		if key.Name != "" && s.Overdue(false) != "" {
+			left = append(left, key)
+		}
+	}
+	t.mu.Unlock()
+	for _, key := range left {
+		t.Drop(key)
+	}
+}
