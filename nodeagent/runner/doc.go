@@ -4,6 +4,10 @@
 // files to which it writes directly, a time limit and a bound on its disk space. [Instant] ends every task at once,
 // to measure the rest of the site.
 //
+// The packages below know nothing of Processes: machine discovers what a node has, program computes what the tasks of a
+// stage share, launch starts one process, session finds and ends processes, room makes namespaces, lane keeps the files
+// of running tasks, store keeps the files of jobs, and stream carries the input and output of interactive tasks.
+//
 // # What a task finds
 //
 // Its environment is a small base (PATH, HOME, USER, LOGNAME, SHELL, LANG,

@@ -18,7 +18,7 @@
 //     over, the executor kills every task, with or without an agent. So no task still runs when the leader gives it
 //     to another node, even if the agent is dead.
 //   - If an executor is killed, its processes go on. The next executor first ends them: it finds them by their cells
-//     or by the handles of package runner. The agent reports these tasks as stopped.
+//     or by the handles of package session. The agent reports these tasks as stopped.
 //   - Without an agent and without tasks it ends by itself after a while. If no agent comes within ten minutes after
 //     the last task has ended, it writes the ends to a file and ends. The executor of the next agent reads the file
 //     and reports them.

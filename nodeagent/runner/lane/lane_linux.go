@@ -190,7 +190,7 @@ func isEmpty(dir string) bool {
 }
 
 // OpenFile opens a file of a job's directory. A task that runs as the node's user may have put something else in its
-// place. So openFile follows no link, and opens only a plain file.
+// place. So OpenFile follows no link, and opens only a plain file.
 func OpenFile(path string, flags int) (int, error) {
 	for {
 		fd, err := unix.Open(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, access.PrivateFiles)

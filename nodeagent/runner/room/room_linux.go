@@ -45,8 +45,8 @@ type Room struct {
 	shown map[string]bool // working directories that its tasks can see
 	own   *launch.Forge   // starts its tasks; nil before the first task, or if cells have their own threads
 
-	users int         // number of tasks; guarded by rooms.mu
-	idle  *time.Timer // timer that runs while there are none; guarded by rooms.mu
+	users int         // number of tasks; guarded by Rooms.mu
+	idle  *time.Timer // timer that runs while there are none; guarded by Rooms.mu
 }
 
 // Config configures the rooms of a node. The fields mean the same as in the configuration of the runner.

@@ -304,7 +304,7 @@ func (s *Store) CloseIdle() {
 	s.close()
 }
 
-// close does the work of closeIdle. The caller holds s.mu.
+// close does the work of CloseIdle. The caller holds s.mu.
 func (s *Store) close() {
 	s.left = 0
 	for _, k := range s.accounts {
