@@ -114,8 +114,11 @@ func TestLogsAreForTheOwner(t *testing.T) {
 	} {
 		request.Attempt.Task.Job = c.job
 		r, err := logs(t, user, c.as, request)
-		if string(r.Data) != c.data || (err != nil) != (c.data == "") || err != nil && messages.KindOf(err) != c.kind {
-			t.Errorf("%s reads %q of job %v, %v", c.as, r.Data, c.job, err)
+		if string(r.Data) != c.data {
+			t.Errorf("%s reads %q of job %v, want %q", c.as, r.Data, c.job, c.data)
+		}
+		if kind := messages.KindOf(err); (err == nil) != (c.data != "") || err != nil && kind != c.kind {
+			t.Errorf("%s reads job %v with %v, want %v", c.as, c.job, err, c.kind)
 		}
 	}
 }

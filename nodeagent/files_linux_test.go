@@ -110,8 +110,11 @@ func TestFilesAreFetchedOnceAndDelivered(t *testing.T) {
 	for i := range uint32(6) {
 		ref := messages.TaskRef{Job: job, Index: i}
 		files := d.delivered[ref]
-		if f := l.finished[ref]; f.Outcome != agent.Exited || f.ExitCode != 0 || len(files) != 1 || !bytes.Equal(d.files[files[0].Digest], []byte("524289\n")) {
-			t.Errorf("task %v finished as %+v and left %+v", ref, f, files)
+		if f := l.finished[ref]; f.Outcome != agent.Exited || f.ExitCode != 0 {
+			t.Errorf("task %v finished as %+v", ref, f)
+		}
+		if len(files) != 1 || !bytes.Equal(d.files[files[0].Digest], []byte("524289\n")) {
+			t.Errorf("task %v left %+v", ref, files)
 		}
 		kept := store.KeptDir(dir, "ann", l.finished[ref].Attempt)
 		if _, err := os.Stat(filepath.Join(kept, "in/data")); !os.IsNotExist(err) {
@@ -159,8 +162,11 @@ func TestFilesThatAreRefused(t *testing.T) {
 			job := l.submit(c.program)
 			l.until("the task ends", func() bool { return len(l.finished) == 1 })
 			f := l.finished[messages.TaskRef{Job: job}]
-			if f.Outcome != c.outcome || f.ExitCode != c.code || !strings.Contains(f.Detail, c.detail) || c.detail == "" && f.Detail != "" {
-				t.Errorf("finished as %+v", f)
+			if f.Outcome != c.outcome || f.ExitCode != c.code {
+				t.Errorf("finished as %+v, want %v with code %d", f, c.outcome, c.code)
+			}
+			if !strings.Contains(f.Detail, c.detail) || c.detail == "" && f.Detail != "" {
+				t.Errorf("finished with %q, want %q", f.Detail, c.detail)
 			}
 		})
 	}

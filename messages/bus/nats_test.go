@@ -98,8 +98,11 @@ func TestDiscovery(t *testing.T) {
 		Endpoints     []struct{ Name, Subject string }
 	}
 	ask(t, nc, "$SRV.INFO.candor-auctioneer", &info)
-	if info.Name != service.Name || info.Version != "1.2.3" || len(info.Endpoints) != 1 || info.Endpoints[0].Subject != "jobs.*" {
-		t.Errorf("got %+v", info)
+	if info.Name != service.Name || info.Version != "1.2.3" {
+		t.Errorf("got %s %s", info.Name, info.Version)
+	}
+	if len(info.Endpoints) != 1 || info.Endpoints[0].Subject != "jobs.*" {
+		t.Errorf("got endpoints %+v", info.Endpoints)
 	}
 	var stats micro.Stats
 	ask(t, nc, "$SRV.STATS.candor-auctioneer", &stats)

@@ -238,8 +238,11 @@ func TestParseArray(t *testing.T) {
 		for i := range a.Count() {
 			got = append(got, a.At(i))
 		}
-		if err != nil || !slices.Equal(got, want.indices) || running != want.running || a.At(a.Count()) != -1 || a.At(-1) != -1 {
+		if err != nil || !slices.Equal(got, want.indices) || running != want.running {
 			t.Errorf("%s: got %v, %d, %v", text, got, running, err)
+		}
+		if after, before := a.At(a.Count()), a.At(-1); after != -1 || before != -1 {
+			t.Errorf("%s: got %d after the end, %d before the start", text, after, before)
 		}
 	}
 	for text, kind := range map[string]messages.Kind{

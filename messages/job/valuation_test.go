@@ -84,8 +84,11 @@ func TestValuationParameters(t *testing.T) {
 			x[i] *= 2
 		}
 		got, err := v.WithParameters(x)
-		if err != nil || !reflect.DeepEqual(got.Parameters(), x) || got.Epsilon != v.Epsilon || got.SecondsPerUnit != v.SecondsPerUnit {
+		if err != nil || !reflect.DeepEqual(got.Parameters(), x) {
 			t.Errorf("%+v with %v: %+v, %v", v, x, got, err)
+		}
+		if got.Epsilon != v.Epsilon || got.SecondsPerUnit != v.SecondsPerUnit {
+			t.Errorf("%+v with %v has other units: %+v", v, x, got)
 		}
 		if _, err := v.WithParameters(x[1:]); err == nil {
 			t.Errorf("%d parameters are taken by %v", len(x)-1, v.Class)

@@ -191,8 +191,11 @@ func (n *node) checkNumber(v json.Number) error {
 	}
 	low, lowErr := n.Minimum.Float64()
 	high, highErr := n.Maximum.Float64()
-	if lowErr == nil && f < low || highErr == nil && f > high {
-		return fmt.Errorf("%v is out of range", v)
+	if lowErr == nil && f < low {
+		return fmt.Errorf("%v is less than %v", v, low)
+	}
+	if highErr == nil && f > high {
+		return fmt.Errorf("%v is more than %v", v, high)
 	}
 	if n.Type == "integer" && !strings.ContainsAny(string(v), ".eE") {
 		return nil

@@ -50,7 +50,7 @@ func TestContainersInTasks(t *testing.T) {
 					missing++
 				}
 			}
-			if allow && missing > 0 || !allow && missing == 0 {
+			if (missing > 0) == allow {
 				t.Errorf("namespaces allowed: %v: %s printed %q, %q, ended %+v", allow, c.script, got, b.read(s, true), f)
 			}
 		}

@@ -205,8 +205,10 @@ func TestGrantAheadTakesASlotThatIsFreeSince(t *testing.T) {
 		do.Request = a.request()
 	}
 	want := agentmsg.Successor{Attempt: attempt(10), At: a.now}
-	if f := do.Request.Exchange.Finished; len(f) != 1 || f[0].Attempt != attempt(1) || f[0].Next == nil || *f[0].Next != want {
-		t.Fatalf("sent %+v, want the end of task 1 and %+v", f, want)
+	if f := do.Request.Exchange.Finished; len(f) != 1 || f[0].Attempt != attempt(1) {
+		t.Fatalf("sent %+v, want the end of task 1", f)
+	} else if next := f[0].Next; next == nil || *next != want {
+		t.Fatalf("sent %+v, want %+v", next, want)
 	}
 }
 

@@ -38,8 +38,10 @@ func TestFinishAndClaimShareOneExchange(t *testing.T) {
 	a.silent()
 	a.end(1, agentmsg.Exited)
 	r := a.request()
-	if e := r.Exchange; len(e.Finished) != 1 || e.Finished[0].Attempt != attempt(1) || slotsOf(e) != 1 || e.Seq != 2 {
-		t.Fatalf("sent %+v", e)
+	if e := r.Exchange; len(e.Finished) != 1 || e.Finished[0].Attempt != attempt(1) {
+		t.Fatalf("sent %+v, want the end of task 1", e)
+	} else if slotsOf(e) != 1 || e.Seq != 2 {
+		t.Fatalf("sent exchange %d with %d slots", e.Seq, slotsOf(e))
 	}
 	// Ends that come meanwhile wait, and are sent together.
 	a.end(0, agentmsg.Exited)
@@ -334,8 +336,11 @@ func TestEndsGather(t *testing.T) {
 	a.silent()
 	from := a.now
 	r := a.sleep().Request
-	if r == nil || r.Exchange == nil || len(r.Exchange.Finished) != 1 || slotsOf(r.Exchange) != 1 {
-		t.Fatalf("sent %+v, want the end and a claim", r)
+	if r == nil || r.Exchange == nil {
+		t.Fatalf("sent %+v, want an exchange", r)
+	}
+	if len(r.Exchange.Finished) != 1 || slotsOf(r.Exchange) != 1 {
+		t.Fatalf("sent %+v, want the end and a claim", r.Exchange)
 	}
 	if waited := a.now.Sub(from).Std(); waited <= 0 || waited > 10*time.Millisecond {
 		t.Errorf("an end waited %v", waited)
@@ -363,8 +368,11 @@ func TestRefusedClaimsAreWithdrawn(t *testing.T) {
 	}
 	a.Failed(a.now, first.ID, fails(messages.Invalid))
 	next := a.request().Exchange
-	if next == nil || next.Seq != first.Exchange.Seq+1 || len(next.Claims) != 0 || len(next.Finished) != 1 {
-		t.Fatalf("sent %+v", next)
+	if next == nil || next.Seq != first.Exchange.Seq+1 {
+		t.Fatalf("sent %+v, want exchange %d", next, first.Exchange.Seq+1)
+	}
+	if len(next.Claims) != 0 || len(next.Finished) != 1 {
+		t.Fatalf("sent %+v, want the end and no claim", next)
 	}
 	if len(a.stops) != 0 || a.Running() != 1 {
 		t.Fatalf("stopped %v", a.stops)

@@ -60,8 +60,11 @@ func TestExpiredLeaseBringsNewSession(t *testing.T) {
 	}
 	a.Registered(a.now, r.ID, &agentmsg.RegisterReply{Lease: lease, Term: 1, Stop: []messages.Attempt{attempt(1)}})
 	e := a.request().Exchange
-	if len(e.Finished) != 2 || e.Finished[0].Attempt != attempt(0) || e.Finished[0].Outcome != agentmsg.Exited || e.Seq != 1 {
+	if len(e.Finished) != 2 || e.Seq != 1 {
 		t.Fatalf("sent %+v, want the finishes of both tasks, as exchange 1", e)
+	}
+	if f := e.Finished[0]; f.Attempt != attempt(0) || f.Outcome != agentmsg.Exited {
+		t.Fatalf("sent %+v, want the exit of task 0 first", f)
 	}
 }
 
@@ -91,8 +94,11 @@ func TestFencedStopsEverything(t *testing.T) {
 	a.end(1, agentmsg.Stopped)
 	a.silent() // pause: there may be another agent with this name
 	r = a.sleep().Request
-	if r == nil || r.Register == nil || r.Register.Session == session || len(r.Register.Running) != 2 {
+	if r == nil || r.Register == nil || r.Register.Session == session {
 		t.Fatalf("sent %+v, want a registration under a new session", r)
+	}
+	if len(r.Register.Running) != 2 {
+		t.Fatalf("sent %+v, want both tasks", r.Register)
 	}
 }
 
@@ -177,8 +183,10 @@ func TestAbilitiesAreToldWhileTasksRun(t *testing.T) {
 	a.silent()
 	a.Answered(a.now, r.ID, grants(r, 0, 1))
 	tells := a.request()
-	if g := tells.Register; g == nil || g.Session != session || !slices.Contains(g.Abilities, "two") || len(g.Running) != 1 {
-		t.Fatalf("%+v", tells)
+	if g := tells.Register; g == nil || g.Session != session {
+		t.Fatalf("sent %+v, want a registration under the same session", tells)
+	} else if !slices.Contains(g.Abilities, "two") || len(g.Running) != 1 {
+		t.Fatalf("registered %+v, want ability two and one task", g)
 	}
 	a.SetAbilities([]messages.Name{"three"})
 	a.end(0, agentmsg.Exited)
@@ -193,7 +201,10 @@ func TestAbilitiesAreToldWhileTasksRun(t *testing.T) {
 		t.Fatalf("%+v", tells)
 	}
 	a.Registered(a.now, tells.ID, &agentmsg.RegisterReply{Lease: lease, Term: 1})
-	if e := a.request().Exchange; e == nil || len(e.Finished) != 1 || e.Session != session || len(a.stops) > 0 {
-		t.Errorf("%+v, and stopped %v", e, a.stops)
+	if e := a.request().Exchange; e == nil || len(e.Finished) != 1 || e.Session != session {
+		t.Errorf("sent %+v, want one end under the same session", e)
+	}
+	if len(a.stops) > 0 {
+		t.Errorf("stopped %v", a.stops)
 	}
 }

@@ -339,9 +339,12 @@ func TestPrivateTask(t *testing.T) {
 		}
 		got := strings.Fields(output(t, k, 1))
 		uid, _ := strconv.Atoi(got[len(got)-1])
-		if strings.Join(got[:len(got)-1], " ") != filepath.Base(dir)+" 0 mine lo" || user == "nobody" && uid != 65534 || user != "nobody" && (uid < 100000 || uid > 165535) {
+		if want := filepath.Base(dir) + " 0 mine lo"; strings.Join(got[:len(got)-1], " ") != want {
 			r, _ := k.ReadLog(ctx, agentmsg.LogsRequest{Attempt: attempt(1), Stderr: true})
-			t.Errorf("%q %s", got, r.Data)
+			t.Errorf("%q, want %q and a user; %s", got, want, r.Data)
+		}
+		if inRange := uid >= 100000 && uid <= 165535; inRange == (user == "nobody") || !inRange && uid != 65534 {
+			t.Errorf("tasks of user %s run as %d", user, uid)
 		}
 		if err := k.Close(); err != nil {
 			t.Error(err)

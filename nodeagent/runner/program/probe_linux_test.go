@@ -12,8 +12,11 @@ import (
 func TestProbeIsNoAccounts(t *testing.T) {
 	c := Config{User: userOfAccount}
 	who, err := c.Identity(&agent.Program{Account: money.SiteAccount})
-	if err != nil || who.As == nil || who.As.Uid != nobody || who.As.Gid != nobody {
-		t.Errorf("%+v, %v", who, err)
+	if err != nil || who.As == nil {
+		t.Fatalf("%+v, %v", who, err)
+	}
+	if who.As.Uid != nobody || who.As.Gid != nobody {
+		t.Errorf("a probe runs as %+v", who.As)
 	}
 	if _, err := c.Identity(&agent.Program{Job: 7, Account: money.SiteAccount}); err == nil {
 		t.Error("a job of an account without a user runs")

@@ -30,8 +30,14 @@ func TestUsersOfADirectoryService(t *testing.T) {
 	now := time.Now()
 	for range 2 {
 		l, err := d.find("frieda", now)
-		if err != nil || l.Uid != "70001" || l.Gid != "70002" || l.HomeDir != "/home/frieda" || !slices.Equal(l.groups, []string{"70002", "70003"}) {
-			t.Fatalf("%+v %+v, %v", l.User, l.groups, err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.Uid != "70001" || l.Gid != "70002" || l.HomeDir != "/home/frieda" {
+			t.Fatalf("%+v", l.User)
+		}
+		if !slices.Equal(l.groups, []string{"70002", "70003"}) {
+			t.Fatalf("groups %v", l.groups)
 		}
 	}
 	if said, err := os.ReadFile(asked); string(said) != "frieda\n" {
