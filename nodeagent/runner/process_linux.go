@@ -375,6 +375,8 @@ func (t *process) obey() {
 	defer t.mu.Unlock()
 	switch {
 	case t.over:
+	case t.ending && t.last != "" && t.grace > 0: // the program may run already
+		t.endWithLine(t.grace, t.last)
 	case t.ending:
 		t.ask(t.grace)
 	case t.toFreeze():
