@@ -73,7 +73,7 @@ func (p *peers) ask(ctx context.Context, peer messages.Name, verb string, reques
 	}
 	data, err := p.bus.Request(ctx, messages.Subject(peer, messages.Auctioneer, verb, messages.ServiceIdentity(p.site)), payload)
 	if err == nil {
-		err = wire.Unmarshal(data, wire.Detect(data, ""), reply)
+		err = wire.UnmarshalReply(data, reply)
 	}
 	if err != nil {
 		return job.Tamed(err)

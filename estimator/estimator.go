@@ -176,7 +176,7 @@ func (e *Estimator) consume(ctx context.Context, after uint64) (bus.Subscription
 // start.
 func (e *Estimator) observe(seq uint64, _ string, payload []byte) {
 	var o job.Observation
-	err := wire.Unmarshal(payload, wire.Detect(payload, ""), &o)
+	err := wire.UnmarshalReply(payload, &o)
 	e.mu.Lock()
 	fresh := false
 	if err == nil {

@@ -98,7 +98,7 @@ func (a *Agent) proxy(ctx context.Context, of messages.Attempt, verb string, req
 // receive decodes a published message and queues it.
 func receive[T any](a *Agent, payload []byte, do func(messages.Time, *T) error) {
 	message := new(T)
-	if err := wire.Unmarshal(payload, wire.Detect(payload, ""), message); err != nil {
+	if err := wire.UnmarshalReply(payload, message); err != nil {
 		a.metrics.refused.Inc()
 		a.c.Log.Warn("a message could not be read", zap.Error(err))
 		return

@@ -63,7 +63,7 @@ func askPeer[Reply any](ctx context.Context, d *Depot, peer messages.Name, verb 
 	}
 	data, err := d.c.Bus.Request(ctx, clearing.PeerVerb{Actor: messages.Depot, Verb: verb}.Subject(d.c.Site, peer), payload)
 	if err == nil {
-		err = wire.Unmarshal(data, wire.Detect(data, ""), &reply)
+		err = wire.UnmarshalReply(data, &reply)
 	}
 	if err != nil {
 		said := messages.AsError("", jobmsg.Tamed(err))

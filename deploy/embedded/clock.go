@@ -123,7 +123,7 @@ func (s *share) tellClock(ctx context.Context, b bus.Bus) error {
 	_, err := b.Subscribe(messages.ClockSubject(s.config.Site, "*"), func(subject string, payload []byte) {
 		var r messages.ClockReading
 		host := s.config.host(subject[strings.LastIndexByte(subject, '.')+1:])
-		if wire.Unmarshal(payload, wire.Msgpack, &r) == nil && host != nil && host != s.host {
+		if wire.UnmarshalReply(payload, &r) == nil && host != nil && host != s.host {
 			s.clock.Hear(host.Name, r.At)
 		}
 	})

@@ -73,7 +73,7 @@ func CallInto(ctx context.Context, b Bus, subject string, request, reply any) er
 	if err != nil {
 		return err
 	}
-	return wire.Unmarshal(data, wire.Detect(data, ""), reply)
+	return wire.UnmarshalReply(data, reply)
 }
 
 // attempts are the attempts of one call. An answer to an earlier attempt counts even after the

@@ -277,7 +277,7 @@ func readReply(m *nats.Msg) ([]byte, error) {
 		return m.Data, nil
 	}
 	e := new(messages.Error)
-	if wire.Unmarshal(m.Data, wire.Detect(m.Data, m.Header.Get(contentType)), e) == nil && e.Message != "" {
+	if wire.UnmarshalReply(m.Data, e) == nil && e.Message != "" {
 		return nil, e
 	}
 	_ = e.Kind.UnmarshalText([]byte(code)) // an unknown name becomes Internal

@@ -188,7 +188,7 @@ func (i *Identity) open(ctx context.Context, b Bus, site, caller messages.Name) 
 		if err != nil {
 			return err
 		}
-		return wire.Unmarshal(data, wire.Detect(data, ""), reply)
+		return wire.UnmarshalReply(data, reply)
 	}
 	var trust messages.TrustReply
 	if err := ask(messages.VerbTrust, messages.Empty{}, &trust); err != nil {

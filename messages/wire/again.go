@@ -21,7 +21,8 @@ func (d *Decoder) Decode(data []byte, v any) error {
 	for _, p := range d.parts {
 		p.used = 0
 	}
-	return unmarshal(data, Msgpack, v, d)
+	_, err := unmarshal(data, Msgpack, v, &reader{again: d})
+	return err
 }
 
 // next returns a value of a type that the present payload does not use yet.

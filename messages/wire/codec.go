@@ -98,42 +98,59 @@ const maxScratch = 64 << 10
 // bounded. Wrong counts, lengths or integers, extra fields or elements, repeated keys and trailing bytes give an
 // error of kind Invalid or TooLarge that names the field. Unmarshal does not check whether a value makes sense: it
 // accepts not-a-number, and, in msgpack, text that is not UTF-8.
-func Unmarshal(data []byte, f Format, v any) error { return unmarshal(data, f, v, nil) }
+func Unmarshal(data []byte, f Format, v any) error {
+	_, err := unmarshal(data, f, v, &reader{})
+	return err
+}
 
-func unmarshal(data []byte, f Format, v any, again *Decoder) error {
+// UnmarshalLevel is Unmarshal, and returns the level that a reader needs for the fields in the payload: the highest
+// one in their tags, or 1.
+func UnmarshalLevel(data []byte, f Format, v any) (level int, err error) {
+	return unmarshal(data, f, v, &reader{})
+}
+
+// UnmarshalReply is Unmarshal for replies and for what is published. It detects the format, and passes over fields
+// that this release does not know: the sender may already be of the next release.
+func UnmarshalReply(data []byte, v any) error {
+	_, err := unmarshal(data, Detect(data, ""), v, &reader{lenient: true})
+	return err
+}
+
+func unmarshal(data []byte, f Format, v any, r *reader) (level int, err error) {
 	rv := reflect.ValueOf(v)
 	if rv.Kind() != reflect.Pointer || rv.IsNil() {
-		return messages.Errorf(messages.Internal, "cannot decode into %s: it is no pointer to a value", typeName(v))
+		return 0, messages.Errorf(messages.Internal, "cannot decode into %s: it is no pointer to a value", typeName(v))
 	}
 	rv = rv.Elem()
 	p, err := planOf(rv.Type())
 	if err != nil {
-		return err
+		return 0, err
 	}
 	rv.SetZero()
 	if len(data) > MaxPayload {
-		return messages.Errorf(messages.TooLarge, "payload of %d bytes: the limit is %d", len(data), MaxPayload)
+		return 0, messages.Errorf(messages.TooLarge, "payload of %d bytes: the limit is %d", len(data), MaxPayload)
 	}
+	r.level = 1
 	if len(data) == 0 {
-		return nil
+		return r.level, nil
 	}
 	if f == JSON {
-		err = unmarshalJSON(data, rv)
+		err = unmarshalJSON(data, rv, r)
 	} else {
-		err = unmarshalMsgpack(data, p, rv, again)
+		err = unmarshalMsgpack(data, p, rv, r)
 	}
 	if err != nil {
 		rv.SetZero()
 	}
-	return err
+	return r.level, err
 }
 
-func unmarshalMsgpack(data []byte, p *plan, v reflect.Value, again *Decoder) error {
+func unmarshalMsgpack(data []byte, p *plan, v reflect.Value, r *reader) error {
 	if err := scan(data); err != nil {
 		return err
 	}
-	r := reader{data: data, budget: budgetFor(data), again: again}
-	if err := p.read(&r, v); err != nil {
+	r.data, r.budget = data, budgetFor(data)
+	if err := p.read(r, v); err != nil {
 		return refusal(v.Type(), err)
 	}
 	return nil

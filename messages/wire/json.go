@@ -87,11 +87,11 @@ func ownJSON(t reflect.Type) bool {
 // unmarshalJSON walks through the payload and the type together. So errors name the path of a field. It refuses
 // unknown fields, fields in another spelling, and repeated fields; encoding/json accepts all three. The walk is at
 // most as deep as the type. encoding/json bounds the depth of the values that it reads itself.
-func unmarshalJSON(data []byte, v reflect.Value) error {
+func unmarshalJSON(data []byte, v reflect.Value, of *reader) error {
 	if !utf8.Valid(data) {
 		return messages.Errorf(messages.Invalid, "%s: payload is not valid UTF-8", v.Type().Name())
 	}
-	r := jsonReader{Decoder: json.NewDecoder(bytes.NewReader(data)), budget: budgetFor(data)}
+	r := jsonReader{Decoder: json.NewDecoder(bytes.NewReader(data)), budget: budgetFor(data), of: of}
 	if err := r.value(v); err != nil {
 		return refusal(v.Type(), jsonMisfit(err))
 	}
@@ -106,7 +106,7 @@ func unmarshalJSON(data []byte, v reflect.Value) error {
 // can be null. 3.0 and 3e0 are whole numbers. The error begins with the place in the document. After an error v may
 // be partly written.
 func ReadDocument(data []byte, v any) error {
-	r := jsonReader{Decoder: json.NewDecoder(bytes.NewReader(data)), budget: budgetFor(data), document: true}
+	r := jsonReader{Decoder: json.NewDecoder(bytes.NewReader(data)), budget: budgetFor(data), document: true, of: &reader{}}
 	r.UseNumber()
 	err := jsonMisfit(r.value(reflect.ValueOf(v).Elem()))
 	if m, ok := errors.AsType[*misfit](err); ok {
@@ -122,6 +122,7 @@ type jsonReader struct {
 	*json.Decoder
 	budget   int
 	document bool // see ReadDocument
+	of       *reader
 }
 
 func (r *jsonReader) value(v reflect.Value) error {
@@ -260,6 +261,12 @@ func (r *jsonReader) object(v reflect.Value, first json.Token) (err error) {
 		}
 		name, _ := key.(string)
 		path, known := fields.at[name]
+		if !known && r.of.lenient {
+			if err := r.Decode(new(json.RawMessage)); err != nil {
+				return err
+			}
+			continue
+		}
 		if !known {
 			return under("."+messages.Clipped(name), unfit("is no field; known are %s", strings.Join(fields.names, ", ")))
 		}
@@ -267,6 +274,7 @@ func (r *jsonReader) object(v reflect.Value, first json.Token) (err error) {
 			return under("."+name, unfit("is given twice"))
 		}
 		seen[name] = true
+		r.of.level = max(r.of.level, fields.since[name])
 		if err := r.value(v.FieldByIndex(path)); err != nil {
 			return under("."+name, jsonMisfit(err))
 		}
@@ -284,7 +292,8 @@ func (r *jsonReader) object(v reflect.Value, first json.Token) (err error) {
 type jsonFields struct {
 	at       map[string][]int // argument for reflect.Value.FieldByIndex
 	names    []string
-	required []string // fields that a document must contain
+	required []string       // fields that a document must contain
+	since    map[string]int // levels of the fields that have one
 }
 
 var jsonFieldsOf sync.Map // reflect.Type → *jsonFields
@@ -293,11 +302,14 @@ func fieldsOf(t reflect.Type) *jsonFields {
 	if f, ok := jsonFieldsOf.Load(t); ok {
 		return f.(*jsonFields)
 	}
-	f := &jsonFields{at: make(map[string][]int)}
+	f := &jsonFields{at: make(map[string][]int), since: map[string]int{}}
 	for _, field := range reflect.VisibleFields(t) {
 		if name := jsonName(field); name != "" && !embedded(field) {
 			f.at[name] = field.Index
 			f.names = append(f.names, name)
+			if since, err := sinceOf(field); err == nil && since > 0 {
+				f.since[name] = since
+			}
 			if !strings.Contains(field.Tag.Get("json"), ",omitempty") {
 				f.required = append(f.required, name)
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -26,6 +27,8 @@ type field struct {
 	// zero is the encoding of the field's zero value, if that is one byte; otherwise 0xc1, a byte that begins no
 	// value.
 	zero byte
+	// since is the level of the first release that knows the field; see [messages.Level]. 0: every release does.
+	since int
 }
 
 var plans sync.Map // reflect.Type → *plan
@@ -111,9 +114,29 @@ func planStruct(t reflect.Type, within []reflect.Type) (*plan, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
-		fields = append(fields, field{plan: *p, index: i, name: name, zero: zeroOf(f.Type)})
+		since, err := sinceOf(f)
+		if err == nil && len(fields) > 0 && since < fields[len(fields)-1].since {
+			err = fmt.Errorf("is known since level %d, and the field before it since level %d", since, fields[len(fields)-1].since)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		fields = append(fields, field{plan: *p, index: i, name: name, zero: zeroOf(f.Type), since: since})
 	}
 	return &plan{writeStruct(fields), readStruct(fields)}, nil
+}
+
+// sinceOf returns the level in a field's tag, as in `since:"2"`; 0: there is none.
+func sinceOf(f reflect.StructField) (int, error) {
+	tag := f.Tag.Get("since")
+	if tag == "" {
+		return 0, nil
+	}
+	level, err := strconv.Atoi(tag)
+	if err != nil || level < 2 {
+		return 0, fmt.Errorf("its tag since is %q, and must be a level from 2 on", tag)
+	}
+	return level, nil
 }
 
 // zeroOf returns the encoding of a type's zero value if that is one byte, otherwise 0xc1.

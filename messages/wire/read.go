@@ -22,6 +22,9 @@ type reader struct {
 	budget int // bytes that may still be allocated for lists and for values behind pointers
 	recent [8]string
 	again  *Decoder // allocates the values; nil: use new memory
+	// level is the highest level of the fields that were read. lenient: skip fields that this release does not know.
+	level   int
+	lenient bool
 }
 
 // budgetFor bounds the memory that a payload may take, in bytes. If all fields of a value are written, it takes at
@@ -337,10 +340,14 @@ func readStruct(fields []field) func(*reader, reflect.Value) error {
 		if !ok {
 			return r.wrong("the list of its fields")
 		}
-		if n > len(fields) {
+		if n > len(fields) && !r.lenient {
 			return unfit("has %d fields where %d are known; the sender is newer than this version", n, len(fields))
 		}
-		for i := range fields[:n] {
+		known := min(n, len(fields))
+		if known > 0 {
+			r.level = max(r.level, fields[known-1].since)
+		}
+		for i := range fields[:known] {
 			if r.data[r.at] == fields[i].zero { // the field already has this value, as most fields do
 				r.at++
 				continue
@@ -349,6 +356,25 @@ func readStruct(fields []field) func(*reader, reflect.Value) error {
 				return under("."+fields[i].name, err)
 			}
 		}
+		r.skip(n - known)
 		return nil
+	}
+}
+
+// skip passes over n values.
+func (r *reader) skip(n int) {
+	for ; n > 0; n-- {
+		c := &codes[r.data[r.at]]
+		r.at++
+		count := c.counted(r.data[r.at:])
+		r.at += int(c.width)
+		switch c.class {
+		case text:
+			r.at += count
+		case array:
+			n += count
+		case table:
+			n += 2 * count
+		}
 	}
 }

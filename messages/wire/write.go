@@ -102,14 +102,25 @@ func writeList(elem *plan) func([]byte, reflect.Value) []byte {
 	}
 }
 
+// writeStruct leaves out the empty fields at the end that older releases do not know. So a struct without them has
+// the bytes that those releases write and read.
 func writeStruct(fields []field) func([]byte, reflect.Value) []byte {
 	return func(b []byte, v reflect.Value) []byte {
-		b = appendArray(b, len(fields))
-		for i := range fields {
+		n := len(fields)
+		for n > 0 && fields[n-1].since > 0 && empty(v.Field(fields[n-1].index)) {
+			n--
+		}
+		b = appendArray(b, n)
+		for i := range fields[:n] {
 			b = fields[i].write(b, v.Field(fields[i].index))
 		}
 		return b
 	}
+}
+
+// empty reports whether a value has the encoding of the zero value.
+func empty(v reflect.Value) bool {
+	return v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0
 }
 
 func appendArray(b []byte, n int) []byte {

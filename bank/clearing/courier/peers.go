@@ -34,7 +34,7 @@ func (p *peers) ask(ctx context.Context, peer messages.Name, verb string, reques
 	if err != nil {
 		return job.Tamed(err)
 	}
-	return wire.Unmarshal(data, wire.Detect(data, ""), reply)
+	return wire.UnmarshalReply(data, reply)
 }
 
 // collect asks all peers at the same time for their positions in a cycle. A position with a wrong signature is

@@ -1,0 +1,107 @@
+package wire_test
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages/wire"
+)
+
+// before is a struct of the first release, after the same struct two releases later.
+type before struct {
+	A int      `json:"a"`
+	L []string `json:"l"`
+}
+
+type after struct {
+	A int      `json:"a"`
+	L []string `json:"l"`
+	B string   `json:"b,omitempty" since:"2"`
+	M []string `json:"m,omitempty" since:"2"`
+	C *before  `json:"c,omitempty" since:"3"`
+}
+
+func encoded(t *testing.T, v any, f wire.Format) []byte {
+	t.Helper()
+	data, err := wire.Marshal(v, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// TestANewFieldThatIsEmptyIsLeftOut writes a struct that has grown. While the new fields are empty, its bytes are
+// those of the release before, which can read them.
+func TestANewFieldThatIsEmptyIsLeftOut(t *testing.T) {
+	old := encoded(t, before{A: 7, L: []string{"x"}}, wire.Msgpack)
+	for _, grown := range []after{{A: 7, L: []string{"x"}}, {A: 7, L: []string{"x"}, M: []string{}}} {
+		if got := encoded(t, grown, wire.Msgpack); !bytes.Equal(got, old) {
+			t.Errorf("%+v is %x, want %x", grown, got, old)
+		}
+	}
+	if list := encoded(t, before{}, wire.Msgpack); list[0] != 0x92 {
+		t.Errorf("a field of the first release was left out: %x", list)
+	}
+}
+
+// TestTheLevelOfAPayload reads structs with new fields, in both formats. The level is the highest one of the fields
+// that are there.
+func TestTheLevelOfAPayload(t *testing.T) {
+	for want, v := range map[int]after{1: {A: 7}, 2: {B: "x"}, 3: {C: &before{}}} {
+		for _, f := range []wire.Format{wire.Msgpack, wire.JSON} {
+			var got struct {
+				After after `json:"after"`
+			}
+			level, err := wire.UnmarshalLevel(encoded(t, struct {
+				After after `json:"after"`
+			}{v}, f), f, &got)
+			if err != nil || level != want || got.After.B != v.B {
+				t.Errorf("%+v, format %d: level %d, %v, want %d", v, f, level, err, want)
+			}
+		}
+	}
+}
+
+// TestRepliesMayHaveMoreFields reads what a newer release wrote. A request with an unknown field is refused, because
+// it would not do what its sender asked. In a reply the field is passed over.
+func TestRepliesMayHaveMoreFields(t *testing.T) {
+	type list[T any] struct {
+		All []T `json:"all"`
+	}
+	newer := list[after]{[]after{{A: 1, L: []string{"x"}, B: "a long text of more than thirty-two bytes", M: []string{"y", "z"}, C: &before{A: 300, L: []string{"w"}}}, {A: 2}}}
+	for _, f := range []wire.Format{wire.Msgpack, wire.JSON} {
+		data := encoded(t, newer, f)
+		var got list[before]
+		if err := wire.Unmarshal(data, f, &got); err == nil || !strings.Contains(err.Error(), "all[0]") {
+			t.Errorf("format %d: as a request: %v", f, err)
+		}
+		if err := wire.UnmarshalReply(data, &got); err != nil {
+			t.Fatal(err)
+		}
+		want := list[before]{[]before{{A: 1, L: []string{"x"}}, {A: 2}}}
+		if f == wire.JSON {
+			want.All[1].L = []string{}
+		}
+		if len(got.All) != 2 || !reflect.DeepEqual(got.All[0], want.All[0]) || got.All[1].A != 2 {
+			t.Errorf("format %d: %+v, want %+v", f, got, want)
+		}
+	}
+}
+
+// TestTagsOfLevels checks that a wrong tag is a defect: the levels of a struct's fields only rise.
+func TestTagsOfLevels(t *testing.T) {
+	type falls struct {
+		A int `since:"3"`
+		B int
+	}
+	type odd struct {
+		A int `since:"soon"`
+	}
+	for _, v := range []any{falls{}, odd{}} {
+		if _, err := wire.Marshal(v, wire.Msgpack); err == nil {
+			t.Errorf("%T has an encoding", v)
+		}
+	}
+}
