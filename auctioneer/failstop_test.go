@@ -19,7 +19,7 @@ import (
 // believing is a machine whose Check accepts every command, as a leader of another version may.
 type believing struct{ *replica }
 
-func (believing) Check([]byte) error { return nil }
+func (believing) Check([]byte) (int, error) { return 1, nil }
 
 // fatal receives what a process would log before it ends.
 type fatal chan string
@@ -50,7 +50,7 @@ func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := newReplica(nil, zap.NewNop()).Check(data); err == nil {
+			if _, err := newReplica(nil, zap.NewNop()).Check(data); err == nil {
 				t.Error("a leader would propose it")
 			}
 			dir := t.TempDir()

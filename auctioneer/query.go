@@ -206,7 +206,7 @@ func (l *queries) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) 
 				continue
 			}
 			s := marketmsg.NodeStatus{Node: n.Name, State: "Lost", Slots: n.Slots, Since: n.Since, Finished: n.Finished, Abilities: without(n.Abilities, agent.AbilitySharedEnv),
-				Suspended: n.Suspended(), MostSuspended: n.SuspendedLimit()}
+				Suspended: n.Suspended(), MostSuspended: n.SuspendedLimit(), Level: n.Level}
 			switch {
 			case n.Up && n.Drain != 0:
 				s.State, s.Window = "Draining", n.Window

@@ -46,10 +46,7 @@ func newReplica(a *archive.Archive, log *zap.Logger) *replica {
 }
 
 // Check implements mailbox.Machine.
-func (r *replica) Check(command []byte) error {
-	_, err := book.Decode(command)
-	return err
-}
+func (r *replica) Check(command []byte) (level int, err error) { return book.LevelOf(command) }
 
 // Apply implements mailbox.Machine.
 func (r *replica) Apply(_ uint64, commands [][]byte) ([]any, error) {

@@ -23,7 +23,7 @@ import (
 // believing is a machine whose Check accepts every command, as a leader of another version may.
 type believing struct{ mailbox.Machine }
 
-func (believing) Check([]byte) error { return nil }
+func (believing) Check([]byte) (int, error) { return 1, nil }
 
 // fatal receives what a process would log before it ends.
 type fatal chan string
@@ -65,7 +65,7 @@ func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 					Site: "here", Replica: "1", Replicas: []string{"1"}, Bus: bus.NewMemory().Connect("bank"), Metrics: prometheus.NewRegistry(),
 					Clock: func() messages.Time { return 1000 }, Mono: still,
 					Open: func(m mailbox.Machine) (_ mailbox.Mailbox, err error) {
-						if m.Check(data) == nil {
+						if _, err := m.Check(data); err == nil {
 							t.Error("a leader would propose it")
 						}
 						box, err = mailbox.OpenRaft(mailbox.Config{ID: "1", Name: "bank", Dir: dir, Local: mailbox.NewLocal(), Bootstrap: []string{"1"},

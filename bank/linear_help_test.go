@@ -33,7 +33,7 @@ type replica struct {
 	applied int
 }
 
-func (r *replica) Check(command []byte) error { return r.machine.Check(command) }
+func (r *replica) Check(command []byte) (int, error) { return r.machine.Check(command) }
 
 func (r *replica) Apply(index uint64, commands [][]byte) ([]any, error) {
 	r.group.mu.Lock()

@@ -42,11 +42,11 @@ func (m *machine) open() (*ledger.Ledger, *clearing.State) {
 }
 
 // Check implements mailbox.Machine.
-func (m *machine) Check(command []byte) error {
+func (m *machine) Check(command []byte) (level int, err error) {
 	if isClearing(command) {
-		return clearing.Readable(command)
+		return clearing.LevelOf(command)
 	}
-	return ledger.Readable(command)
+	return ledger.LevelOf(command)
 }
 
 func isClearing(command []byte) bool { return len(command) > 0 && command[0] == clearing.Mark }
@@ -73,7 +73,7 @@ func (m *machine) Apply(_ uint64, commands [][]byte) ([]any, error) {
 // apply carries out a command. It returns an error if the command cannot be read.
 func (m *machine) apply(command []byte) (any, error) {
 	if isClearing(command) {
-		if err := clearing.Readable(command); err != nil {
+		if _, err := clearing.LevelOf(command); err != nil {
 			return nil, err
 		}
 		m.metrics.settling.Inc()

@@ -20,7 +20,7 @@ import (
 func TestFieldsAreAddedAtTheEnd(t *testing.T) {
 	const golden = "testdata/fields.txt"
 	now := map[string][]string{}
-	for _, directory := range []string{"messages", "auctioneer/book", "bank/ledger"} {
+	for _, directory := range []string{"messages", "auctioneer/book", "bank/ledger", "nodeagent/runner/executor"} {
 		maps.Copy(now, fieldsOf(t, directory))
 	}
 	text, err := os.ReadFile(golden)

@@ -8,7 +8,7 @@ const (
 	VerbReplica  = "replica"  // ReplicaRequest → ReplicasReply
 )
 
-// ReplicaRequest adds a replica to a group, or removes one. It may be repeated: steps that are already done have no
+// ReplicaRequest adds a replica to a group, removes one, or raises the level of the group. It may be repeated: steps that are already done have no
 // effect.
 type ReplicaRequest struct {
 	// Add is the identifier of a running replica with an empty disk. It gets a vote when it has all data of the
@@ -21,6 +21,9 @@ type ReplicaRequest struct {
 	// Force removes a replica even if the group can then lose fewer replicas than before. It never leaves a group
 	// without a majority.
 	Force bool `json:"force,omitempty"`
+	// Raise makes the replicas agree at once on the highest level that all of them can work with. Then the release
+	// before can no longer be started. By itself, a leader does so a day later.
+	Raise bool `json:"raise,omitempty"`
 }
 
 // maxAddresses bounds the addresses of a replica, in bytes.
@@ -29,6 +32,10 @@ const maxAddresses = 4096
 // Validate returns an error for the first fault of a request.
 func (r *ReplicaRequest) Validate() error {
 	switch {
+	case r.Raise && (r.Add != "" || r.Remove != ""):
+		return Errorf(Invalid, "raise: stands alone, without add or remove")
+	case r.Raise:
+		return nil
 	case (r.Add == "") == (r.Remove == ""):
 		return Errorf(Invalid, "add, remove: name one replica, to be added or to be removed")
 	case len(r.Add) > 128 || len(r.Remove) > 128:
@@ -52,6 +59,7 @@ type ReplicasReply struct {
 	// Applied is the position of the leader's state in the log. The state includes every command that was answered
 	// before this request.
 	Applied uint64 `json:"applied"`
+	Level   int    `json:"level,omitempty"` // level that the replicas agreed on
 }
 
 // ReplicaState is one replica of a group.
@@ -63,6 +71,9 @@ type ReplicaState struct {
 	Behind  uint64 `json:"behind"`  // number of log entries that it lacks, as far as the leader knows
 	Address string `json:"address"` // address that was given when it was added; empty: the configuration has it
 	Weak    string `json:"weak"`    // why it should not lead, for example a disk without room; empty: it may
+	// Level and Release are of the program that it runs, as it last said; 0 and empty: it has not said yet.
+	Level   int    `json:"level,omitempty"`
+	Release string `json:"release,omitempty"`
 }
 
 // Empty is the payload of a request without parameters.

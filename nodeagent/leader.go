@@ -79,6 +79,11 @@ func call[Reply any](ctx context.Context, a *Agent, verb string, r *state.Reques
 }
 
 func (a *Agent) registered(now messages.Time, id uint64, r *agent.RegisterReply) {
+	if err := messages.CheckLevels("the auctioneer of the site", r.Level, "the agent of node "+a.c.Node, messages.Level); err != nil {
+		a.c.Log.Error("this agent cannot serve the site", zap.Error(err))
+		a.state.Failed(now, id, err)
+		return
+	}
 	a.state.Registered(now, id, r)
 }
 
@@ -106,7 +111,7 @@ func ask[Reply any](ctx context.Context, a *Agent, verb string, body any) (*Repl
 		return nil, err
 	}
 	reply := new(Reply)
-	return reply, wire.Unmarshal(data, wire.Detect(data, ""), reply)
+	return reply, wire.UnmarshalReply(data, reply)
 }
 
 // fetch asks for the whole vector of a market.

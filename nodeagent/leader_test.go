@@ -36,6 +36,8 @@ type leader struct {
 	claims    int
 	silent    bool // answer nothing
 	fence     bool // fence the next exchange
+	level     int  // level of its release
+	registers int  // number of registrations
 	changed   chan struct{}
 }
 
@@ -126,6 +128,7 @@ func (l *leader) register(_ context.Context, node messages.Name, r agent.Registe
 	if l.silent {
 		return agent.RegisterReply{}, messages.Errorf(messages.Unavailable, "not now")
 	}
+	l.registers++
 	stop := r.Running
 	if s := l.sessions[node]; s != nil && s.number == r.Session {
 		s.can, stop = r.Abilities, nil
@@ -134,7 +137,7 @@ func (l *leader) register(_ context.Context, node messages.Name, r agent.Registe
 	}
 	l.note()
 	return agent.RegisterReply{
-		Lease: l.lease, Term: l.term, Stop: stop,
+		Lease: l.lease, Term: l.term, Stop: stop, Level: l.level,
 		Markets: []agent.NodeMarket{{Name: "main", Classes: []messages.Name{"cpu"}}},
 	}, nil
 }

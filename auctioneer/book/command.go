@@ -176,6 +176,7 @@ type Register struct {
 	Labels []messages.Name
 	// MostSuspended is how many suspended tasks the node should keep at most; 0: the default.
 	MostSuspended int
+	Level         int // level of the agent's release; see [messages.Level]
 }
 
 // Exchange carries the finishes of an agent, and its claims, for which the leader has chosen jobs. Result:
@@ -325,14 +326,26 @@ func (c *Command) Stamp(now messages.Time, leap messages.Duration, carried bool)
 // Decode decodes a command that Encode wrote. It returns an error if the bytes are no command, or if the command has
 // fields that this version of the program does not have.
 func Decode(data []byte) (*Command, error) {
+	c, _, err := decode(data)
+	return c, err
+}
+
+// LevelOf returns the level that a replica needs to read an encoded command; see [messages.Level].
+func LevelOf(data []byte) (int, error) {
+	_, level, err := decode(data)
+	return level, err
+}
+
+func decode(data []byte) (*Command, int, error) {
 	c := new(Command)
 	if len(data) == 0 {
-		return nil, messages.Errorf(messages.Invalid, "a command of the book has no bytes")
+		return nil, 0, messages.Errorf(messages.Invalid, "a command of the book has no bytes")
 	}
-	if err := wire.Unmarshal(data, wire.Msgpack, c); err != nil {
-		return nil, err
+	level, err := wire.UnmarshalLevel(data, wire.Msgpack, c)
+	if err != nil {
+		return nil, 0, err
 	}
-	return c, nil
+	return c, level, nil
 }
 
 // Encode encodes a command.

@@ -365,6 +365,7 @@ func (x *exchanges) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
 		}
 	}
 	x.giveUp(n)
+	n.Level = c.Level
 	n.Slots, n.Used, n.Abilities, n.MostSuspended = c.Slots, make([]int, len(c.Slots)), c.Abilities, c.MostSuspended
 	n.Resources, n.Units, n.Labels = c.Resources, c.Units, c.Labels
 	for _, r := range n.claimed() {

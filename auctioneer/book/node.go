@@ -58,6 +58,8 @@ type Node struct {
 	Exchanged messages.Time
 	// Window is the number of the maintenance window that drains the node; 0: none does.
 	Window uint32 `json:",omitempty"`
+	// Level is the level of the agent's release; see [messages.Level].
+	Level int `json:",omitempty"`
 
 	halted  []messages.Attempt // claims that must not run now: see [Node.Halted]
 	windows []*market.Window   // its maintenance windows that are not over: see [windows]

@@ -22,8 +22,11 @@ func (d *Desk) Register(node messages.Name, r *agent.RegisterRequest) (*book.Com
 	if err := checkNode(node, r); err != nil {
 		return nil, err
 	}
+	if err := messages.CheckLevels("the agent of node "+node, r.Level, "the auctioneer of the site", messages.Level); err != nil {
+		return nil, err
+	}
 	return &book.Command{Register: &book.Register{Node: node, Session: r.Session, Slots: r.Slots, Running: r.Running,
-		Abilities: r.Abilities, Resources: r.Resources, Units: d.units(node, r.Slots), Labels: r.Labels, MostSuspended: r.MostSuspended}}, nil
+		Abilities: r.Abilities, Resources: r.Resources, Units: d.units(node, r.Slots), Labels: r.Labels, MostSuspended: r.MostSuspended, Level: r.Level}}, nil
 }
 
 // Registered returns the answer to a registration that is in the book; end has the attempts that the agent must end.
@@ -31,7 +34,7 @@ func (d *Desk) Register(node messages.Name, r *agent.RegisterRequest) (*book.Com
 func (d *Desk) Registered(now Instant, node messages.Name, r *agent.RegisterRequest, end []messages.Attempt) agent.RegisterReply {
 	d.nodes.registered(node, r.Session, now.Mono)
 	delete(d.nodes.informed, node)
-	return agent.RegisterReply{Lease: d.Lease, Term: d.Term, Stop: stops(end), Markets: d.serving(node, r.Slots)}
+	return agent.RegisterReply{Lease: d.Lease, Term: d.Term, Stop: stops(end), Markets: d.serving(node, r.Slots), Level: messages.Level}
 }
 
 func checkNode(node messages.Name, r *agent.RegisterRequest) error {

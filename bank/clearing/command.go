@@ -63,27 +63,34 @@ func (c *Command) Encode() ([]byte, error) {
 	return append([]byte{Mark, form}, body...), nil
 }
 
-// Readable returns an error for a command that this version of the program cannot read.
-func Readable(command []byte) error {
-	if _, err := decode(command); err != nil {
-		return err.Err
+// LevelOf returns the level that a replica needs to read a command ([messages.Level]), or an error for a command that
+// this version of the program cannot read.
+func LevelOf(command []byte) (level int, err error) {
+	_, level, rejected := decodeLevel(command)
+	if rejected != nil {
+		return 0, rejected.Err
 	}
-	return nil
+	return level, nil
 }
 
 func decode(b []byte) (Command, *Rejected) {
-	var c Command
+	c, _, rejected := decodeLevel(b)
+	return c, rejected
+}
+
+func decodeLevel(b []byte) (c Command, level int, _ *Rejected) {
 	if len(b) < 2 || b[0] != Mark {
-		return c, reject(Malformed, messages.Invalid, "command of %d bytes: it is not a command of the clearing", len(b))
+		return c, 0, reject(Malformed, messages.Invalid, "command of %d bytes: it is not a command of the clearing", len(b))
 	}
 	if b[1] != form {
-		return c, reject(Malformed, messages.Invalid, "command of form %d: this bank reads form %d; run the same release on every replica", b[1], form)
+		return c, 0, reject(Malformed, messages.Invalid, "command of form %d: this bank reads form %d; run the same release on every replica", b[1], form)
 	}
-	if err := wire.Unmarshal(b[2:], wire.Msgpack, &c); err != nil {
-		return c, malformed(err)
+	level, err := wire.UnmarshalLevel(b[2:], wire.Msgpack, &c)
+	if err != nil {
+		return c, 0, malformed(err)
 	}
 	if c.At < 0 {
-		return c, reject(Malformed, messages.Invalid, "command: its time is negative")
+		return c, 0, reject(Malformed, messages.Invalid, "command: its time is negative")
 	}
-	return c, nil
+	return c, level, nil
 }

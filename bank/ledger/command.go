@@ -67,6 +67,7 @@ type Command struct {
 	// Proof proves who made Transfers.
 	Proof *messages.TransferProof
 
+	level int      // level of the fields in Asked, once it was read
 	texts [][]byte // the encoded bytes of each of Transfers
 }
 
@@ -171,9 +172,11 @@ func (c *Command) readAsked() *messages.Error {
 	if c.Asked == nil || into == nil {
 		return nil
 	}
-	if err := wire.Unmarshal(c.Asked.Payload, wire.Detect(c.Asked.Payload, ""), into); err != nil {
+	level, err := wire.UnmarshalLevel(c.Asked.Payload, wire.Detect(c.Asked.Payload, ""), into)
+	if err != nil {
 		return messages.AsError("", err)
 	}
+	c.level = level
 	if c.Verb == Pay && c.Pay.From == "" {
 		c.Pay.From = c.By
 	}

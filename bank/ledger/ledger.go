@@ -51,12 +51,14 @@ type Result struct {
 	Unread    bool                   // this version of the program cannot read the command, but another version may
 }
 
-// Readable returns an error for a command that this version of the program cannot read.
-func Readable(command []byte) error {
-	if err := new(Command).decode(command, nil); err != nil {
-		return err
+// LevelOf returns the level that a replica needs to read a command ([messages.Level]), or an error for a command that
+// this version of the program cannot read. A new verb or form needs a level of its own.
+func LevelOf(command []byte) (level int, err error) {
+	var c Command
+	if err := c.decode(command, nil); err != nil {
+		return 0, err
 	}
-	return nil
+	return max(c.level, 1), nil
 }
 
 // Apply carries out an encoded command. In two cases it sets Result.Error, and nothing changes: it cannot read the

@@ -26,6 +26,8 @@ type RegisterRequest struct {
 	// Leaving says that the agent ends and that nothing runs on the node any more. Such a request ends the session,
 	// and begins none.
 	Leaving bool `json:"leaving,omitempty"`
+	// Level is the level of the agent's release; see [messages.Level].
+	Level int `json:"level,omitempty"`
 }
 
 // MaxAhead bounds how many tasks a node may hold in advance, before they have a slot, for each slot of a class.
@@ -51,6 +53,7 @@ type RegisterReply struct {
 	Markets []NodeMarket       `json:"markets"`
 	Stop    []messages.Attempt `json:"stop"` // attempts of the agent that are no longer valid
 	Term    uint64             `json:"term"`
+	Level   int                `json:"level,omitempty"` // level of the auctioneer's release
 }
 
 // Exchange is an agent's request to the leader. It reports ended tasks, claims new ones, and renews the lease.

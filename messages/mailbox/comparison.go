@@ -39,6 +39,7 @@ type mark struct {
 type markEntry struct {
 	Judge uint64          `json:",omitempty"` // the index of the mark whose hashes are compared; 0: this entry is a mark
 	Told  map[string]mark `json:",omitempty"` // the reported hashes, by replica ID
+	Raise int             `json:",omitempty"` // the replicas agree on this level; then the entry is no mark
 }
 
 const (
@@ -165,6 +166,8 @@ func (a *applier) applyMark(l *raft.Log) error {
 	switch err := json.Unmarshal(l.Data[1:], &e); {
 	case err != nil:
 		return fmt.Errorf("%w: %w", errEntryVersion, err)
+	case e.Raise != 0:
+		return a.agreeOn(e.Raise)
 	case e.Judge == 0:
 		a.hasher.start(l.Index, a.machine.Capture, func(m *mark, err error) {
 			if err != nil {
@@ -260,7 +263,7 @@ func (c *comparer) judged(index uint64, since time.Time) bool {
 		}
 	}
 	if len(told) > 1 {
-		_ = await(c.raft.Apply(encodeMark(markEntry{index, told}), 0), c.gone)
+		_ = await(c.raft.Apply(encodeMark(markEntry{Judge: index, Told: told}), 0), c.gone)
 	}
 	return true
 }

@@ -81,6 +81,8 @@ type limits struct {
 	batchBytes  int           // most bytes of the commands in a log entry; a larger command gets its own entry
 	queueBytes  int           // most bytes of commands that wait for the log; above it Propose waits
 	markEntries uint64        // least number of entries between two comparisons of the replicas' states
+	level       int           // level of this release
+	raiseAfter  time.Duration // how long all replicas can work with a higher level before the leader raises the level
 	slowAfter   time.Duration // time after which a leader's write or sync counts as hanging
 	scrubEvery  time.Duration // pause between two scrubs of all files
 	scrubPause  time.Duration // pause after each part of a scrub
@@ -204,6 +206,8 @@ func (c *Config) withDefaults() *Config {
 	fill(&d.limits.batchBytes, 256<<10)
 	fill(&d.limits.queueBytes, 32<<20)
 	fill(&d.limits.markEntries, 1024)
+	fill(&d.limits.level, messages.Level)
+	fill(&d.limits.raiseAfter, raiseAfter)
 	fill(&d.limits.slowAfter, 2*time.Second)
 	fill(&d.limits.stuckAfter, 20*time.Second)
 	fill(&d.limits.scrubEvery, scrubEvery)

@@ -502,7 +502,7 @@ func refuse(t *testing.T, dir string, later int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := sink.Write([]byte(snapshotHeader + "12345678 and the program's checksum, which is long; no state")); err != nil {
+		if _, err := sink.Write([]byte(snapshotHeader + "12345678\x00\x01and the program's checksum, which is long; no state")); err != nil {
 			t.Fatal(err)
 		}
 		if err := sink.Close(); err != nil {

@@ -53,6 +53,15 @@
 // first gets the log, or a snapshot if the log no longer goes back far enough. Only then it gets a vote, so a replica
 // that never starts does no harm. A replica is removed only if a majority of the others answers.
 //
+// # Releases
+//
+// The replicas of a group agree on a level ([messages.Level]), and propose only commands that each release of that
+// level can carry out. Each replica tells the leader the level of its release. When all replicas have been able to work
+// with a higher level for a day, or when an operator asks for it, the leader raises the level by an entry of the log.
+// Until then, every replica can go back to the release before. A replica that finds, in its log or in a snapshot, that
+// the group agreed on a level that its release does not work with, ends with an error that names the release to start,
+// and its files stay unchanged.
+//
 // # Damage
 //
 // Each entry has a seal: a checksum that includes the seal of the entry before it. A replica checks its directory

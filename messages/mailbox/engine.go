@@ -15,7 +15,7 @@ type engine struct {
 	guard  *guard
 	raft   *raft.Raft   // nil until it was opened
 	lacks  func() error // returns why the machine should not lead; nil: it may
-	check  func(command []byte) error
+	check  func(command []byte) (level int, err error)
 
 	opened   chan struct{} // closed when OpenRaft has returned
 	stopping chan struct{} // closed when no more commands may be proposed

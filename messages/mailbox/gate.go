@@ -8,6 +8,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
 )
 
 // below has the methods of a transport that the gate uses.
@@ -103,7 +105,7 @@ var errNotRunning = errors.New("mailbox: this replica is starting or stopping")
 func (g *gate) report() standingReport {
 	last, term := g.end()
 	q := g.standing.report(last, term, g.applier.mark.Load())
-	q.Saved = g.applier.saved.Load()
+	q.Saved, q.Level, q.Release = g.applier.saved.Load(), g.config.limits.level, messages.ThisRelease()
 	if err := g.weak(); err != nil {
 		q.Weak = err.Error()
 	}

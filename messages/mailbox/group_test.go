@@ -40,11 +40,13 @@ type tally struct {
 // laterRules is the beginning of commands of rules that a build may not know yet.
 const laterRules = "later:"
 
-func (t *tally) Check(command []byte) error {
+func (t *tally) Check(command []byte) (int, error) {
 	if !t.newer.Load() && bytes.HasPrefix(command, []byte(laterRules)) {
-		return messages.Errorf(messages.Conflict, "a command is of later rules")
+		return 0, messages.Errorf(messages.Conflict, "a command is of later rules")
 	}
-	return nil
+	level := 1
+	_, _ = fmt.Sscanf(string(command), "level %d", &level)
+	return level, nil
 }
 
 type tallyImage struct {
@@ -62,7 +64,7 @@ func (t *tally) Apply(index uint64, commands [][]byte) ([]any, error) {
 	defer t.mu.Unlock()
 	results := make([]any, len(commands))
 	for i, c := range commands {
-		if err := t.Check(c); err != nil {
+		if _, err := t.Check(c); err != nil {
 			return nil, err
 		}
 		t.total++

@@ -41,6 +41,7 @@ func (g *gate) introduce(id raft.ServerID, to raft.ServerAddress, term uint64) e
 	case !a.Same:
 		return errors.New(a.Why)
 	}
+	g.standing.noteLevel(string(id), a.Report)
 	g.introduced.Store(id, term)
 	return nil
 }

@@ -13,6 +13,7 @@ type leadership struct {
 	*engine
 	applier *applier
 	gained  func()                 // called before the gain is announced
+	agree   func(o *tenure) bool   // makes the group agree on a level, if it has none; false: leadership was lost
 	heard   func(term uint64) bool // reports whether every other replica has answered this leader or cannot be reached
 
 	current atomic.Pointer[tenure] // nil unless this replica leads and its barrier is applied
@@ -113,7 +114,7 @@ func (l *leadership) enter(o *tenure, entered chan<- *tenure) {
 			return
 		}
 	}
-	if l.guard.broken.Load() != nil {
+	if !l.agree(o) || l.guard.broken.Load() != nil {
 		return
 	}
 	select {

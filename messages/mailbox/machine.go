@@ -37,6 +37,10 @@ type applier struct {
 	damaged   func(error) // called once, when the state or an entry here is wrong
 	unable    func(error) // called once, when this build cannot carry out an entry
 
+	own   int          // level of this release
+	level atomic.Int64 // level that the replicas agreed on; 0: none yet, because there were no commands
+	kept  atomic.Int64 // level in the latest snapshot
+
 	former  former
 	refused func(error) // called with the reason when a snapshot was not restored
 }
@@ -44,7 +48,7 @@ type applier struct {
 var _ raft.BatchingFSM = (*applier)(nil)
 
 func newApplier(m Machine, log *zap.Logger) *applier {
-	return &applier{machine: m, log: log, moved: make(chan struct{}, 1), damaged: func(error) {}, unable: func(error) {}, refused: func(error) {}}
+	return &applier{machine: m, log: log, own: messages.Level, moved: make(chan struct{}, 1), damaged: func(error) {}, unable: func(error) {}, refused: func(error) {}}
 }
 
 // Apply carries out one entry.
@@ -120,6 +124,11 @@ func (a *applier) applyEntry(l *raft.Log) ([]any, error) {
 	if err != nil || len(commands) == 0 {
 		return []any{}, err
 	}
+	if a.level.Load() == 0 { // the log began with a release of level 1
+		if err := a.agreeOn(1); err != nil {
+			return nil, err
+		}
+	}
 	results, err := a.machine.Apply(l.Index, commands)
 	if err == nil && len(results) != len(commands) {
 		err = fmt.Errorf("the machine gave %d results for %d commands", len(results), len(commands))
@@ -128,11 +137,11 @@ func (a *applier) applyEntry(l *raft.Log) ([]any, error) {
 	return results, err
 }
 
-// A snapshot is this header, the index of the last entry in it, the SHA-256 of the program that wrote it, and the
-// machine's image. The image begins with the level of its rules.
+// A snapshot is this header, the index of the last entry in it, the level that the replicas agreed on, the SHA-256 of
+// the program that wrote it, and the machine's image.
 const (
-	snapshotHeader = "candor mailbox 2\n"
-	headerBytes    = len(snapshotHeader) + 8 + sha256.Size
+	snapshotHeader = "candor mailbox 3\n"
+	headerBytes    = len(snapshotHeader) + 8 + 2 + sha256.Size
 )
 
 var errSnapshotHeader = errors.New("mailbox: this is not a snapshot of a mailbox")
@@ -144,7 +153,7 @@ func (a *applier) Snapshot() (raft.FSMSnapshot, error) {
 	}
 	a.pending.Store(0)
 	a.spent.Store(0)
-	return &snapshot{index: a.index.Load(), image: a.machine.Capture(), saved: &a.saved}, nil
+	return &snapshot{index: a.index.Load(), level: a.level.Load(), image: a.machine.Capture(), of: a}, nil
 }
 
 // Restore replaces the machine's state.
@@ -168,6 +177,9 @@ func (a *applier) restore(source io.Reader) error {
 	if string(header[:len(snapshotHeader)]) != snapshotHeader {
 		return errSnapshotHeader
 	}
+	if err := a.agreeOn(int(binary.BigEndian.Uint16(header[len(snapshotHeader)+8:]))); err != nil {
+		return err
+	}
 	if err := a.machine.Restore(r); err != nil {
 		by := hex.EncodeToString(header[headerBytes-sha256.Size:])
 		return fmt.Errorf("mailbox: cannot restore a snapshot that build %.12s wrote, where this is build %.12s: %w", by, build(), err)
@@ -176,6 +188,7 @@ func (a *applier) restore(source io.Reader) error {
 	a.spent.Store(0)
 	index := binary.BigEndian.Uint64(header[len(snapshotHeader):])
 	a.saved.Store(index)
+	a.kept.Store(a.level.Load())
 	a.advance(index)
 	return nil
 }
@@ -183,8 +196,9 @@ func (a *applier) restore(source io.Reader) error {
 // snapshot is an image of the machine that has not been written to the disk yet.
 type snapshot struct {
 	index uint64
+	level int64 // level that the replicas agreed on
 	image Image
-	saved *atomic.Uint64 // set to index after the image is written
+	of    *applier // learns that the image is written
 }
 
 // Persist writes the image while further entries are applied.
@@ -193,14 +207,16 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 	if _, err := hex.Decode(by, []byte(build())); err != nil {
 		return err
 	}
-	header := append(binary.BigEndian.AppendUint64([]byte(snapshotHeader), s.index), by...)
+	header := binary.BigEndian.AppendUint64([]byte(snapshotHeader), s.index)
+	header = append(binary.BigEndian.AppendUint16(header, uint16(s.level)), by...)
 	if _, err := sink.Write(header); err != nil {
 		return err
 	}
 	if _, err := s.image.WriteTo(sink); err != nil {
 		return err
 	}
-	s.saved.Store(s.index)
+	s.of.saved.Store(s.index)
+	s.of.kept.Store(s.level)
 	return nil
 }
 

@@ -9,9 +9,10 @@ import (
 // Machine is the replicated state of an actor. The mailbox calls its methods one at a time. If others read the
 // machine too, it must protect itself.
 type Machine interface {
-	// Check returns an error for a command that Apply could not read. Propose calls it in the goroutines of its
-	// callers, so that no such command reaches the log.
-	Check(command []byte) error
+	// Check returns the level that a replica needs to carry out a command, or an error if Apply could not read the
+	// command. Propose calls it in the goroutines of its callers. No command reaches the log that Apply could not
+	// read, or that needs a higher level than the one that the replicas agreed on: see [messages.Level].
+	Check(command []byte) (level int, err error)
 	// Apply carries out the commands of one log entry in order, and returns a result for each; a refused command also
 	// gets a result, which says so. Apply is deterministic. It must not change the bytes of the commands. If it keeps
 	// a command, the whole entry stays in memory. An error means that this build cannot read a command, or does not

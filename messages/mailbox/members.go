@@ -21,6 +21,8 @@ type Member struct {
 	Answers     bool   // it has answered recently
 	Last        uint64 // index of the last entry of its log, at its last answer
 	Weak        string // why it should not lead, as it said itself; "": it may
+	Level       int    // level of its release, at its last answer; 0: unknown
+	Release     string // its release, at its last answer
 }
 
 // lately is the time for which an answer of a replica counts as recent.
@@ -50,6 +52,11 @@ func (m *members) Members() ([]Member, error) {
 	for _, s := range servers {
 		id, address := splitAddress(s.Address)
 		one := Member{ID: id, Address: address, Votes: s.Suffrage == raft.Voter, Leads: id == m.config.ID, Answers: true, Last: m.raft.LastIndex(), Weak: reports[id].Weak}
+		if one.Leads {
+			one.Level, one.Release = m.config.limits.level, messages.ThisRelease()
+		} else if told, has := m.standing.levelOf(id); has {
+			one.Level, one.Release = max(told.Level, 1), told.Release
+		}
 		if err := m.weak(); one.Leads && err != nil {
 			one.Weak = err.Error()
 		}
@@ -238,9 +245,12 @@ func Regroup(ctx context.Context, actor string, box Mailbox, change *messages.Re
 		}
 		ctx, cancel := context.WithTimeout(ctx, regroupWithin)
 		defer cancel()
-		if change.Add != "" {
+		switch {
+		case change.Raise:
+			err = g.Raise(ctx)
+		case change.Add != "":
 			err = g.Add(ctx, change.Add, change.Address)
-		} else {
+		default:
 			err = g.Remove(ctx, change.Remove, change.Force)
 		}
 		if err != nil {
@@ -252,6 +262,7 @@ func Regroup(ctx context.Context, actor string, box Mailbox, change *messages.Re
 		return reply, groupError(err)
 	}
 	reply = describe(actor, all)
+	reply.Level = g.agreed()
 	if g.Verify(ctx) == nil {
 		reply.Applied = g.Status().Applied
 	}
@@ -278,7 +289,8 @@ func describe(actor string, all []Member) messages.ReplicasReply {
 	}
 	for _, one := range all {
 		reply.Replicas = append(reply.Replicas, messages.ReplicaState{ID: one.ID, Leads: one.Leads, Votes: one.Votes,
-			Answers: one.Answers, Behind: last - min(last, one.Last), Address: one.Address, Weak: strings.TrimPrefix(one.Weak, "mailbox: ")})
+			Answers: one.Answers, Behind: last - min(last, one.Last), Address: one.Address, Weak: strings.TrimPrefix(one.Weak, "mailbox: "),
+			Level: one.Level, Release: one.Release})
 	}
 	return reply
 }

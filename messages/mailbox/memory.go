@@ -57,7 +57,7 @@ func (m *Memory) Propose(ctx context.Context, command []byte) (any, error) {
 	case m.full:
 		return nil, ErrNoSpace
 	}
-	if err := m.machine.Check(command); err != nil {
+	if _, err := m.machine.Check(command); err != nil {
 		return nil, err
 	}
 	loss := m.loss

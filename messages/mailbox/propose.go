@@ -161,7 +161,8 @@ type proposer struct {
 	*engine
 	leadership *leadership
 	commit     prometheus.Observer // seconds from the first command of an entry until its result
-	noSpace    func() error        // returns an error while the disk has too little room for commands
+	levels     *levels
+	noSpace    func() error // returns an error while the disk has too little room for commands
 
 	queue     *queue
 	slots     chan struct{} // has one token for each entry that may be in flight
@@ -169,8 +170,8 @@ type proposer struct {
 	collected chan struct{} // closed when the last batch has its results
 }
 
-func newProposer(e *engine, l *leadership, commit prometheus.Observer, noSpace func() error) *proposer {
-	return &proposer{engine: e, leadership: l, commit: commit, noSpace: noSpace, queue: &queue{config: e.config, kick: make(chan struct{}, 1)}, slots: make(chan struct{}, maxInFlight),
+func newProposer(e *engine, l *leadership, v *levels, commit prometheus.Observer, noSpace func() error) *proposer {
+	return &proposer{engine: e, leadership: l, levels: v, commit: commit, noSpace: noSpace, queue: &queue{config: e.config, kick: make(chan struct{}, 1)}, slots: make(chan struct{}, maxInFlight),
 		flights: make(chan flight, maxInFlight), collected: make(chan struct{})}
 }
 
@@ -250,7 +251,11 @@ func (p *proposer) admit(ctx context.Context, command []byte) error {
 	case p.guard.low.Load():
 		return p.noSpace()
 	}
-	return p.check(command)
+	level, err := p.check(command)
+	if err == nil && level > p.levels.agreed() {
+		return p.levels.refusal(level)
+	}
+	return err
 }
 
 func (p *proposer) enqueue(ctx context.Context, command []byte) (*batch, int, error) {

@@ -19,6 +19,7 @@ type replicated struct {
 	*proposer
 	*verifier
 	*members
+	*levels
 
 	applier   *applier
 	disk      *disk
@@ -58,6 +59,7 @@ func newReplicated(c *Config, machine Machine) *replicated {
 	c.Log = named
 	e := &engine{config: c, lacks: machine.Weak, check: machine.Check, opened: make(chan struct{}), stopping: make(chan struct{}), gone: make(chan struct{}), unknown: make(chan struct{})}
 	m := &replicated{engine: e, applier: newApplier(machine, named), probing: make(chan struct{})}
+	m.applier.own = c.limits.level
 	m.halt = sync.OnceValue(func() raft.Future { return e.raft.Shutdown() })
 	m.abandon = sync.OnceFunc(func() { close(e.unknown) })
 	e.guard = newGuard(c, m.fail)
@@ -87,14 +89,15 @@ func (m *replicated) open() (err error) {
 		m.standing.leads()
 		m.gate.catching.Clear()
 	}
-	m.leadership.heard = m.gate.heardAll
+	m.levels = &levels{engine: m.engine, leadership: m.leadership, standing: m.standing, applier: m.applier}
+	m.leadership.heard, m.leadership.agree = m.gate.heardAll, m.levels.begin
 	m.verifier = &verifier{engine: m.engine, leadership: m.leadership, transport: m.transport, applier: m.applier, rounds: &rounds{kick: make(chan struct{}, 1)}}
 	m.members = &members{engine: m.engine, leadership: m.leadership, transport: m.transport, standing: m.standing, former: &m.applier.former}
 	m.scrubber = &scrubber{engine: m.engine, standing: m.standing, disk: m.disk, applied: m.applier.index.Load, damaged: m.damaged}
 	if m.meters, err = newMeters(m); err != nil {
 		return err
 	}
-	m.proposer = newProposer(m.engine, m.leadership, m.meters.commit, m.yielder.noSpace)
+	m.proposer = newProposer(m.engine, m.leadership, m.levels, m.meters.commit, m.yielder.noSpace)
 	return m.openRaft()
 }
 
@@ -181,7 +184,7 @@ func (m *replicated) start() {
 	go m.collect()
 	h := &healer{engine: m.engine, leadership: m.leadership, members: m.members, standing: m.standing, gate: m.gate}
 	c := &comparer{engine: m.engine, leadership: m.leadership, members: m.members, standing: m.standing, applier: m.applier}
-	for _, run := range []func(){m.scrubber.scrub, m.lead, m.verify, m.compact, m.remember, h.heal, c.compare, m.yielder.yield, m.gate.tell, func() { m.guard.watch(m.gone) }} {
+	for _, run := range []func(){m.scrubber.scrub, m.lead, m.verify, m.compact, m.remember, h.heal, c.compare, m.levels.watch, m.yielder.yield, m.gate.tell, func() { m.guard.watch(m.gone) }} {
 		m.running.Go(run)
 	}
 	go func() { // a separate goroutine, because it may hang with the disk

@@ -37,6 +37,7 @@ type standing struct {
 	marks    map[string]mark       // the latest state hash that each replica reported, by ID
 	acked    map[string]uint64     // the last entry of this leader's log that each replica has on its disk, by ID
 	heard    map[string]toldReport // the latest report of each replica, by ID
+	levels   map[string]toldReport // the latest report of each replica, also from before this replica led, by ID
 	spare    atomic.Bool           // the group can lose a replica and keep its majority, according to the leader
 	kick     chan struct{}         // gets a token, without waiting, when doubtful or marks changes
 }
@@ -66,11 +67,13 @@ type standingReport struct {
 	Mark           *mark  `json:",omitempty"`
 	Saved          uint64 `json:",omitempty"` // index of the last entry in its latest snapshot
 	Weak           string `json:",omitempty"` // why the replica should not lead
+	Level          int    `json:",omitempty"` // level of its release
+	Release        string `json:",omitempty"` // its release, for people
 }
 
 func newStanding(c *Config, p *promises, fail func(error)) *standing {
 	return &standing{id: c.ID, promises: p, settled: p.settled, termAt: func(uint64) (uint64, bool) { return 0, false }, sumAt: func(uint64) (string, bool) { return "", false }, log: c.Log, fail: fail,
-		doubtful: map[string]toldReport{}, marks: map[string]mark{}, acked: map[string]uint64{}, heard: map[string]toldReport{}, kick: make(chan struct{}, 1)}
+		doubtful: map[string]toldReport{}, marks: map[string]mark{}, acked: map[string]uint64{}, heard: map[string]toldReport{}, levels: map[string]toldReport{}, kick: make(chan struct{}, 1)}
 }
 
 // keep changes the promises. It returns false if they could not be written; then the replica fails.
@@ -246,6 +249,7 @@ func (s *standing) report(last, lastTerm uint64, m *mark) standingReport {
 func (s *standing) noteReport(id string, q standingReport, term, committed uint64) {
 	s.mu.Lock()
 	s.heard[id] = toldReport{q, time.Now()}
+	s.levels[id] = s.heard[id]
 	if q.Mark != nil {
 		s.marks[id] = *q.Mark
 	}
@@ -264,6 +268,21 @@ func (s *standing) noteReport(id string, q standingReport, term, committed uint6
 		s.noteAck(id, q.Last)
 		s.noteFloors(committed)
 	}
+}
+
+// noteLevel records the level in the report of a replica to which this leader has introduced itself.
+func (s *standing) noteLevel(id string, q standingReport) {
+	s.mu.Lock()
+	s.levels[id] = toldReport{q, time.Now()}
+	s.mu.Unlock()
+}
+
+// levelOf returns the latest report of a replica, with its level.
+func (s *standing) levelOf(id string) (toldReport, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	told, has := s.levels[id]
+	return told, has
 }
 
 // noteAck records that a replica has this leader's log up to an entry on its disk.

@@ -66,6 +66,8 @@ type NodeStatus struct {
 	ProbeAt messages.Time `json:"probe_at,omitempty"`
 	// Window is the number of the maintenance window that drains the node; 0: none does.
 	Window uint32 `json:"window,omitempty"`
+	// Level is the level of the release that its agent runs; see [messages.Level].
+	Level int `json:"level,omitempty"`
 }
 
 // MarketsReply lists the markets of a site in the order of its configuration.

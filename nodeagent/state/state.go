@@ -148,6 +148,7 @@ func (s *State) registration() *Request {
 	return &Request{Within: within, Register: &agent.RegisterRequest{
 		Session: s.session.number, Slots: s.offered, Running: s.tasks.list(),
 		Abilities: append(slices.Clone(s.abilities), agent.AbilitySharedEnv),
+		Level:     messages.Level,
 	}}
 }
 

@@ -49,7 +49,7 @@ func newHost(site messages.Name) *host {
 	return h
 }
 
-func (h *host) Check([]byte) error { return nil }
+func (h *host) Check([]byte) (int, error) { return 1, nil }
 
 func (h *host) Apply(_ uint64, commands [][]byte) ([]any, error) {
 	h.mu.Lock()

@@ -113,6 +113,10 @@ func (k *Client) connect(ctx context.Context) (*conn, error) {
 		switch f.Kind {
 		case hello:
 			abilities = f.Names
+			if err := messages.CheckLevels("the executor that runs this node's tasks", int(f.Number), "this agent", messages.Level); err != nil {
+				c.finish()
+				return nil, err
+			}
 		case has:
 			found[f.Attempt] = *f
 		case ready:

@@ -2,7 +2,9 @@ package executor
 
 import (
 	"net"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -191,5 +193,28 @@ func TestEarlierExecutor(t *testing.T) {
 	}()
 	if p, ok := openHere(t, dir).Follow(task7(1, "exit 3"), nil, nil); ok {
 		t.Errorf("follows as %v", p)
+	}
+}
+
+// TestExecutorOfALaterRelease checks that an agent does not use an executor of the release after the next one.
+func TestExecutorOfALaterRelease(t *testing.T) {
+	dir := t.TempDir()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "executor.sock"), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			newConn(c.(*net.UnixConn)).send(&frame{Kind: hello, Number: uint64(messages.Level + 2)})
+		}
+	}()
+	_, err = Open(t.Context(), Config{Command: []string{os.Args[0], Argument}, Runner: runner.Config{Site: "home", Node: "n1", Dir: dir}})
+	if messages.KindOf(err) != messages.Conflict || !strings.Contains(err.Error(), "the executor that runs this node's tasks has level") {
+		t.Errorf("opened with %v", err)
 	}
 }

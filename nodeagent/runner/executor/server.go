@@ -153,7 +153,7 @@ func (s *server) welcome(agent *conn) {
 	s.agent = agent
 	s.queue.clear()
 	s.countDown()
-	agent.send(&frame{Kind: hello, Names: append(s.inForce.names(), s.run.Abilities()...)})
+	agent.send(&frame{Kind: hello, Number: messages.Level, Names: append(s.inForce.names(), s.run.Abilities()...)})
 	for a, t := range s.tasks {
 		agent.send(t.has(a))
 	}

@@ -19,7 +19,7 @@ import (
 type kind uint8
 
 const (
-	hello     kind = iota // Names: build, configuration and abilities; the executor's first frame
+	hello     kind = iota // Names: build, configuration and abilities; Number: level of its release; the executor's first frame
 	has                   // one of the executor's tasks: Attempt, Name: class, Number: slots, Suspended, Finished if it has ended
 	ready                 // end of the list; Number: 1 if tasks can take the slots of others
 	program               // Number, Program: the frame start refers to a program by its number

@@ -8,20 +8,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
 )
 
 // buildVersion identifies the build of candor.
 type buildVersion struct {
 	Version  string `json:"version"`
+	Level    int    `json:"level"` // see messages.Level
 	Revision string `json:"revision"`
 	Time     string `json:"time,omitempty"` // time of the commit
 	Modified bool   `json:"modified"`       // built from files that were not committed
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
-
-// release is the version of a released build. The build sets it with -ldflags "-X …/client.release=v1.2.3".
-var release string
 
 func versionCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
@@ -42,18 +41,17 @@ func showVersion(a *cli.App) error {
 		if v.Modified {
 			revision += ", modified"
 		}
-		p.Printf("candor %s (%s) %s %s\n", v.Version, revision, v.Go, v.Platform)
+		p.Printf("candor %s (%s), level %d, %s %s\n", v.Version, revision, v.Level, v.Go, v.Platform)
 	})
 }
 
 // readVersion reads the version that the Go tool recorded in the binary.
 func readVersion() buildVersion {
-	v := buildVersion{Version: cmp.Or(release, "(devel)"), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	v := buildVersion{Version: messages.ThisRelease(), Level: messages.Level, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
 	}
-	v.Version = cmp.Or(release, info.Main.Version, v.Version)
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":

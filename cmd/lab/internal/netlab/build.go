@@ -14,7 +14,7 @@ func Build(ctx context.Context, file, version string) error {
 	if err != nil {
 		return err
 	}
-	flags := "-X github.com/candor-grid/candor/cmd/candor/internal/client.release=" + version
+	flags := "-X github.com/candor-grid/candor/messages.version=" + version
 	build := exec.CommandContext(ctx, "go", "build", "-ldflags", flags, "-o", file, "./cmd/candor")
 	build.Dir = root
 	if output, err := build.CombinedOutput(); err != nil {
