@@ -12,7 +12,7 @@ import (
 // Commands returns the commands about the nodes, markets and replicas of a site.
 func Commands(a *cli.App) []*cobra.Command {
 	return append(a.MakeTabled(cli.Makers{"nodes": nodesCommand, "markets": marketsCommand, "reservations": reservationsCommand}),
-		a.Make(cli.Makers{"node": nodeCommand, "window": windowCommand, "replica": replicaCommand, "market": marketCommand, "top": topCommand, "console": consoleCommand})...)
+		a.Make(cli.Makers{"node": nodeCommand, "window": windowCommand, "replica": replicaCommand, "upgrade": upgradeCommand, "market": marketCommand, "top": topCommand, "console": consoleCommand})...)
 }
 
 func nodesCommand(a *cli.App) *cobra.Command {

@@ -1,0 +1,223 @@
+package site
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/market"
+)
+
+func upgradeCommand(a *cli.App) *cobra.Command {
+	return cli.Group(&cobra.Command{
+		Use:   "upgrade",
+		Short: "upgrade a site while it serves (operators)",
+		Long: `Upgrade a site while it serves, host by host. A release works together with the
+release before it and with the next one. The replicas agree on a level, which
+rises when all of them run the new release: a day later, or with "candor upgrade
+finish". Until then each host can go back.`,
+		Example: "  candor upgrade plan\n  candor upgrade finish",
+	}, a.Tabled(upgradePlan(a)), upgradeFinish(a))
+}
+
+func upgradePlan(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "plan",
+		Short: "say what to do, in which order, to upgrade this site to the release of this program",
+		Long: `Say what to do, in which order, to upgrade this site to the release of this
+program. It reads which releases the replicas and nodes run, and changes nothing.
+Repeat it after each step.`,
+		Example: "  candor upgrade plan\n  candor upgrade plan --json | jq -r '.steps[].do'",
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error {
+			var groups []messages.ReplicasReply
+			for _, actor := range replicated {
+				reply, err := cli.Call[messages.ReplicasReply](ctx, s, actor, messages.VerbReplicas, messages.Empty{})
+				if err != nil {
+					return err
+				}
+				groups = append(groups, reply)
+			}
+			nodes, err := cli.Call[market.NodesReply](ctx, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
+			if err != nil {
+				return err
+			}
+			p := planUpgrade(messages.ThisRelease(), messages.Level, groups, nodes.Nodes)
+			return a.Show(p, func(page *cli.Page) { writeUpgrade(page, &p, groups) })
+		}),
+	}
+}
+
+func upgradeFinish(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "finish",
+		Short: "let the replicas agree on the level of the new release, after which no host can go back",
+		Long: `Let the replicas agree on the level of the new release at once, not only a day
+after the last host was upgraded. Then commands that need the new release work,
+and no host can go back to the release before. It is refused until all replicas
+run the new release.`,
+		Example: "  candor upgrade finish",
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error {
+			var groups []messages.ReplicasReply
+			for _, actor := range replicated {
+				reply, err := cli.Call[messages.ReplicasReply](ctx, s, actor, messages.VerbReplica, messages.ReplicaRequest{Raise: true})
+				if err != nil {
+					return err
+				}
+				groups = append(groups, reply)
+			}
+			return a.Show(groups, func(p *cli.Page) {
+				for _, g := range groups {
+					p.Printf("The replicas of the %s agree on level %d\n", g.Actor, g.Level)
+				}
+			})
+		}),
+	}
+}
+
+// upgradeStep is one thing to do. Check says when to go on.
+type upgradeStep struct {
+	Host  string `json:"host,omitempty"` // the host to do it on; empty: any
+	Do    string `json:"do"`
+	Check string `json:"check"`
+}
+
+// upgrade says how a site is upgraded to a release.
+type upgrade struct {
+	Release string        `json:"release"`
+	Level   int           `json:"level"`
+	Agreed  int           `json:"agreed"` // lowest level that a group of replicas agreed on
+	Steps   []upgradeStep `json:"steps"`  // none: nothing is left to do
+	Back    string        `json:"back"`   // how to go back
+}
+
+// planUpgrade plans the upgrade to a release of a level. A replica has the name of its host. Hosts that lead come last,
+// so that leadership moves seldom.
+func planUpgrade(release string, level int, groups []messages.ReplicasReply, nodes []market.NodeStatus) upgrade {
+	u := upgrade{Release: release, Level: level}
+	hosts := map[string]*upgradeHost{}
+	for i, g := range groups {
+		if agreed := max(g.Level, 1); i == 0 || agreed < u.Agreed {
+			u.Agreed = agreed
+		}
+		for _, r := range g.Replicas {
+			h := hosts[r.ID]
+			if h == nil {
+				h = &upgradeHost{name: r.ID}
+				hosts[r.ID] = h
+			}
+			h.add(&g, &r, release)
+		}
+	}
+	all := make([]*upgradeHost, 0, len(hosts))
+	for _, h := range hosts {
+		all = append(all, h)
+	}
+	slices.SortFunc(all, func(a, b *upgradeHost) int { return cmp.Or(len(a.leads)-len(b.leads), strings.Compare(a.name, b.name)) })
+	u.Back = u.wayBack()
+	if err := messages.CheckAgreed(u.Agreed, level); err != nil {
+		u.Steps = []upgradeStep{{Do: "Use another release: " + messages.AsError("", err).Message, Check: "candor upgrade plan of that release has other steps"}}
+		return u
+	}
+	if u.Steps = firstStart(all); len(u.Steps) > 0 {
+		return u
+	}
+	for _, h := range all {
+		if !h.new {
+			u.Steps = append(u.Steps, h.step(release))
+		}
+	}
+	if step, needed := oldAgents(nodes, level); needed {
+		u.Steps = append(u.Steps, step)
+	}
+	if u.Agreed < level {
+		u.Steps = append(u.Steps, upgradeStep{Do: "candor upgrade finish (or wait a day)", Check: fmt.Sprintf("it says that the replicas agree on level %d; from then on no host can go back", level)})
+	}
+	return u
+}
+
+func (u *upgrade) wayBack() string {
+	if u.Agreed == u.Level && u.Level > 1 {
+		return fmt.Sprintf("The replicas agree on level %d: a release of level %d can no longer be started here", u.Level, u.Level-1)
+	}
+	return "Install the earlier release again on the hosts that were upgraded, one host after the other, with the same checks; the hosts that lead come last"
+}
+
+// upgradeHost is a host with its replicas.
+type upgradeHost struct {
+	name   string
+	leads  []string // actors that it leads
+	silent []string // actors whose replica does not answer
+	new    bool     // all its replicas run the new release
+	seen   bool
+}
+
+func (h *upgradeHost) add(g *messages.ReplicasReply, r *messages.ReplicaState, release string) {
+	if r.Leads {
+		h.leads = append(h.leads, g.Actor)
+	}
+	if !r.Answers || !r.Votes {
+		h.silent = append(h.silent, g.Actor)
+	}
+	h.new = (h.new || !h.seen) && r.Release == release
+	h.seen = true
+}
+
+// step upgrades a host.
+func (h *upgradeHost) step(release string) upgradeStep {
+	leads := ""
+	if len(h.leads) > 0 {
+		leads = " It leads the " + strings.Join(h.leads, " and the ") + ": another host takes over."
+	}
+	return upgradeStep{Host: h.name, Do: fmt.Sprintf("On %s: install candor %s, then type: systemctl restart candor@%s.%s", h.name, release, h.name, leads),
+		Check: "candor replica list shows no replica as Silent or Catching up, and candor nodes shows the nodes of " + h.name + " as Up with a new SINCE"}
+}
+
+// firstStart returns what to do before a site can be upgraded while it serves: start each replica that is silent.
+func firstStart(all []*upgradeHost) (steps []upgradeStep) {
+	for _, h := range all {
+		if len(h.silent) > 0 {
+			steps = append(steps, upgradeStep{Host: h.name, Do: fmt.Sprintf("On %s: start candor, or wait until its replica of the %s has caught up. Upgrade no other host before", h.name, strings.Join(h.silent, " and the ")),
+				Check: "candor replica list shows no replica as Silent or Catching up; then type candor upgrade plan again"})
+		}
+	}
+	return steps
+}
+
+// oldAgents returns the step for nodes whose agents run a release of a lower level. Agents of the replicas' hosts are
+// upgraded with their hosts.
+func oldAgents(nodes []market.NodeStatus, level int) (step upgradeStep, needed bool) {
+	var old []string
+	for _, n := range nodes {
+		if n.State != "Lost" && n.State != "Stopped" && max(n.Level, 1) < level {
+			old = append(old, n.Node)
+		}
+	}
+	return upgradeStep{Do: "Nodes on machines of their own (now of a lower level: " + strings.Join(old, ", ") + "): install the release there, and restart candor-nodeagent@NODE",
+		Check: "candor nodes shows the nodes as Up with a new SINCE"}, len(old) > 0
+}
+
+func writeUpgrade(p *cli.Page, u *upgrade, groups []messages.ReplicasReply) {
+	p.Printf("This program is candor %s, of level %d. The replicas agree on level %d.\n\n", u.Release, u.Level, u.Agreed)
+	t := terminal.NewTable("ACTOR|~REPLICA|STATE|>LEVEL|~RELEASE")
+	for _, g := range groups {
+		for _, r := range g.Replicas {
+			t.Row(g.Actor, r.ID, replicaState(&r), terminal.Count(uint64(r.Level)), r.Release)
+		}
+	}
+	p.Table(t, "")
+	p.Printf("\n")
+	if len(u.Steps) == 0 {
+		p.Printf("Nothing is left to do.\n")
+	}
+	for i, s := range u.Steps {
+		p.Printf("%d. %s.\n   Go on when %s.\n", i+1, strings.TrimSuffix(s.Do, "."), s.Check)
+	}
+	p.Printf("\nTo go back: %s.\n", u.Back)
+}
