@@ -144,6 +144,8 @@ type Job struct {
 	// Options are the options in directives. They are not yet applied to Spec.
 	Options *Options
 
+	argumentLines int // number of lines that set the script's arguments
+
 	relative   relative
 	allocation allocation
 	split      split

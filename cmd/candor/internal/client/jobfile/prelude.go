@@ -56,8 +56,28 @@ func (j *Job) AddPrelude(user string) error {
 	} else if redirect != "" {
 		lines = append(lines, redirect)
 	}
-	stage.Script = withPrelude(stage.Script, strings.Join(lines, "; "))
+	stage.Script = withPrelude(stage.Script, strings.Join(lines, "; "), j.argumentLines)
 	return nil
+}
+
+// goesOn ends a prelude. A number follows: the line in which the submitted script goes on.
+const goesOn = " # the script goes on in line "
+
+// withoutPrelude returns a script as it was submitted. A script that submits itself again (sbatch $0) submits its copy
+// on the node, with the prelude and the arguments of the earlier job.
+func withoutPrelude(script string) string {
+	before, rest, found := strings.Cut(script, goesOn)
+	number, _, _ := strings.Cut(rest, "\n")
+	n, err := strconv.Atoi(number)
+	lines := strings.SplitAfter(script, "\n")
+	if !found || err != nil || n-2 < strings.Count(before, "\n") || n > len(lines) {
+		return script
+	}
+	first := ""
+	if strings.HasPrefix(script, "#!") {
+		first = lines[0]
+	}
+	return first + strings.Join(lines[n-1:], "")
 }
 
 // loginEnvironment returns a shell command that reads the profiles of a login shell. They define commands such as
@@ -282,15 +302,17 @@ func (j *Job) placeholder(letter byte, user string) string {
 func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // withPrelude puts a shell command before a script. If a shell runs the script, the command is a new line in it. Any
-// other script is written to a file by a shell script that runs the command first.
-func withPrelude(script, prelude string) string {
+// other script is written to a file by a shell script that runs the command first. arguments is the number of lines that
+// set the script's arguments.
+func withPrelude(script, prelude string, arguments int) string {
 	first, rest := "", script
 	if strings.HasPrefix(script, "#!") {
 		first, rest, _ = strings.Cut(script, "\n")
 		first += "\n"
 	}
 	if shells[interpreterOf(first)] {
-		return first + prelude + "\n" + rest
+		head := first + prelude
+		return head + goesOn + strconv.Itoa(strings.Count(head, "\n")+2+arguments) + "\n" + rest
 	}
 	return inShell(prelude+"\n", script, "")
 }

@@ -163,7 +163,7 @@ func (o *Options) sayAlias(opt sbatchOption) error {
 }
 
 // mayBeEmpty are options that ask for nothing if their value is empty. Templates often leave them empty.
-var mayBeEmpty = []string{"account", "chdir", "comment", "constraint", "exclude", "gres", "licenses", "mail-user", "nodelist", "qos", "reservation"}
+var mayBeEmpty = []string{"account", "chdir", "comment", "constraint", "exclude", "gres", "job-name", "licenses", "mail-user", "nodelist", "qos", "reservation"}
 
 // dependencies maps sbatch's kinds of dependencies to our flags.
 var dependencies = map[string]string{"afterok": "after-ok", "afterany": "after", "afternotok": "after-failed", "after": "after-start", "aftercorr": "after-each"}

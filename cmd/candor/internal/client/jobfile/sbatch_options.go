@@ -200,7 +200,7 @@ func (opt *sbatchOption) refusal() error {
 	r, known := sbatchOptions[opt.name]
 	switch {
 	case opt.written == "hetjob", opt.written == "packjob", opt.written == ":":
-		return errors.New("a heterogeneous job is not possible here: submit a job for each of its parts")
+		return errors.New("a heterogeneous job is not possible here, because all nodes of a job have the same shape: give one part the nodes and tasks of all, and choose nodes with srun --nodelist, or submit a job for each part")
 	case !strings.HasPrefix(opt.written, "-"):
 		return fmt.Errorf("%q is not an option: a value has no space in it, unless it is quoted, and a comment begins with #", opt.written)
 	case !known:

@@ -114,7 +114,7 @@ func TestSbatchDependencies(t *testing.T) {
 		"--nonsense":                     "--nonsense is no option of sbatch that candor knows",
 		"stray":                          `"stray" is not an option: a value has no space in it`,
 		"--mem=16 G":                     `"G" is not an option`,
-		"hetjob":                         "a heterogeneous job is not possible here: submit a job for each of its parts",
+		"hetjob":                         "a heterogeneous job is not possible here, because all nodes of a job have the same shape",
 		"-S 2":                           "not set apart for the system here",
 		"--container-image=x":            "start the container in the script",
 		"--exclusive=user -b now+1hour":  "--exclusive=user is not possible here",

@@ -19,7 +19,8 @@ func ParseScript(source []byte, arguments []string, lookup Lookup) (*Job, error)
 	if err := checkText(source); err != nil {
 		return nil, err
 	}
-	found, err := scan(string(source))
+	text := withoutPrelude(string(source))
+	found, err := scan(text)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +42,8 @@ func ParseScript(source []byte, arguments []string, lookup Lookup) (*Job, error)
 			return nil, err
 		}
 	}
-	script := withArguments(string(source), arguments)
+	script := withArguments(text, arguments)
+	job.argumentLines = strings.Count(script, "\n") - strings.Count(text, "\n")
 	job.Spec.Stages = []jobmsg.Stage{{Name: singleStage, Script: script}}
 	return job, nil
 }
