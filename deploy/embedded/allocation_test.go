@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +23,10 @@ type slurmSite struct {
 	env []string
 }
 
-func newSlurmSite(t *testing.T) *slurmSite {
+func newSlurmSite(t *testing.T) *slurmSite { return slurmSiteOf(t, "n1", "n2", "n3") }
+
+// slurmSiteOf returns a site with nodes of these names.
+func slurmSiteOf(t *testing.T, nodes ...string) *slurmSite {
 	built, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -32,14 +36,14 @@ func newSlurmSite(t *testing.T) *slurmSite {
 	if err := os.Link(built, filepath.Join(s.dir, "candor")); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"sbatch", "srun", "salloc", "sbcast", "scancel", "scontrol", "squeue", "sacct"} {
+	for _, name := range []string{"sbatch", "srun", "salloc", "sbcast", "scancel", "scontrol", "squeue", "sacct", "sstat"} {
 		if err := os.Symlink("candor", filepath.Join(s.dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	config := "site: campus\nreplicas: 1\naccounts: [{name: alice, grant: 1000}]\nmarkets: [{name: cpu, mechanism: proportional, default_budget: 5, classes: [cpu], units: [{class: cpu, unit: {cpus: 1, memory: 1G}}]}]\nnodes:\n"
-	for i := range 3 {
-		config += fmt.Sprintf("  - {name: n%d, slots: {cpu: 4}, resources: {cpus: 4, memory: 4G}, declared: true}\n", i+1)
+	for _, name := range nodes {
+		config += fmt.Sprintf("  - {name: %s, slots: {cpu: 4}, resources: {cpus: 4, memory: 4G}, declared: true}\n", name)
 	}
 	s.write("site.yaml", config)
 	up := exec.Command(filepath.Join(s.dir, "candor"), "up", "--config", filepath.Join(s.dir, "site.yaml"), "--state", state, "--listen", "127.0.0.1:0")
@@ -313,6 +317,91 @@ func TestAnAllocationEnds(t *testing.T) {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
+}
+
+// launchRanks does what torchrun does, and is torchrun where PyTorch is installed: one process on each node, which
+// meet at a host name and a port, start some ranks each, and add up the ranks' numbers.
+const launchRanks = `import os, re, socket, subprocess, sys, time
+said = dict(word[2:].split("=") for word in sys.argv[1:-1])
+try:
+    from torch.distributed.elastic.multiprocessing.api import Std
+    from torch.distributed.run import main
+except ImportError:
+    host, port = said["rdzv_endpoint"].split(":")
+    nodes, each = int(said["nnodes"]), int(said["nproc_per_node"])
+    at = int(os.environ["SLURM_PROCID"])
+    if at == 0:
+        with socket.create_server((host, int(port))) as server:
+            conns = [server.accept()[0] for _ in range(nodes - 1)]
+        for i, conn in enumerate(conns):
+            conn.sendall(b"%d\n" % (i + 1))
+        total = sum(range(1, nodes * each + 1))
+        for conn in conns:
+            conn.sendall(b"%d\n" % total)
+        node = 0
+    else:
+        while True:
+            try:
+                conn = socket.create_connection((host, int(port)))
+                break
+            except ConnectionRefusedError:
+                time.sleep(0.1)
+        words = conn.makefile()
+        node, total = int(words.readline()), int(words.readline())
+    for local in range(each):
+        print("rank %d of %d on %s: %d\n" % (node * each + local, nodes * each, os.environ["CANDOR_NODE"], total), end="", flush=True)
+else:
+    Std.from_str = classmethod(lambda cls, text: cls.NONE) # torch 1.13 does not know the enumerations of Python 3.11
+    main()
+`
+
+// sumOfRanks is a program of PyTorch.
+const sumOfRanks = `import os, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+part = torch.tensor([float(dist.get_rank() + 1)])
+dist.all_reduce(part)
+os.write(1, ("rank %d of %d on %s: %d\n" % (dist.get_rank(), dist.get_world_size(), os.environ["CANDOR_NODE"], int(part))).encode())
+dist.barrier()
+`
+
+// TestTorchrun starts torchrun on two nodes as people do under Slurm. The nodes must find one another by name.
+func TestTorchrun(t *testing.T) {
+	own, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := slurmSiteOf(t, "localhost", own)
+	s.write("torchrun.py", launchRanks)
+	s.write("sum.py", sumOfRanks)
+	out, code := s.script("--nodes=2 --ntasks-per-node=1 --cpus-per-task=2", `export OMP_NUM_THREADS=1
+srun /usr/bin/python3 torchrun.py --nnodes=$SLURM_NNODES --nproc_per_node=2 --rdzv_id=$SLURM_JOB_ID --rdzv_backend=c10d --rdzv_endpoint=$(scontrol show hostnames | head -1):29517 sum.py`)
+	for rank := range 4 {
+		if !regexp.MustCompile(fmt.Sprintf(`rank %d of 4 on (localhost|%s): 10\n`, rank, own)).MatchString(out) {
+			t.Errorf("no rank %d", rank)
+		}
+	}
+	if code != 0 || strings.Count(out, "of 4 on localhost") != 2 {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+}
+
+// TestRunningStepsAreMeasured asks for the steps of a running job on two nodes.
+func TestRunningStepsAreMeasured(t *testing.T) {
+	s := newSlurmSite(t)
+	s.write("job.sh", "#!/bin/bash\n#SBATCH -N 2 -n 3 -t 5\nsrun --exact -n 2 -N 2 sh -c 'touch first; exec sleep 300' &\nuntil [ -e first ]; do sleep 0.1; done\nsrun --exact -n 1 sh -c 'while :; do :; done' &\nwait\n")
+	if said, code := s.run("sbatch", "job.sh"); code != 0 {
+		t.Fatal(said)
+	}
+	steps := regexp.MustCompile(`^1\.0\|2\|n\d,n\d\|00:00:00\n1\.1\|1\|n\d\|00:0\d:(0[1-9]|[1-9]\d)\n1\.batch\|1\|n\d\|00:00:00\n$`)
+	await.Until(t, "both steps run, and one has used a second", func() bool {
+		out, _ := s.run("sstat", "-anP", "-o", "jobid,ntasks,nodelist,avecpu", "-j", "1")
+		return steps.MatchString(out)
+	})
+	s.run("scancel", "1")
+	await.Until(t, "the job has ended", func() bool {
+		out, _ := s.run("sstat", "-j", "1")
+		return strings.Contains(out, "no steps running for job 1")
+	})
 }
 
 // ranksNamed returns the processes of this machine whose first word is a name.

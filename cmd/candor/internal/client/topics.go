@@ -167,13 +167,13 @@ Directives of sbatch are read too: see candor help slurm.`
 func slurmTopic() string {
 	ours, ignored, without := jobfile.SbatchTable()
 	return `"candor slurm link DIRECTORY" makes commands with the names of Slurm's: sbatch,
-srun, salloc, sbcast, squeue, sacct, seff, scancel, scontrol, sinfo, sacctmgr
-and sshare; sprio, sreport and sstat say what to use instead. Programs that call
-these commands can then use Candor. A partition is a market, an account is the
-project that pays, a cluster is a site. An element of an array has the number of
-the job with its index, such as 33_4, and one of its own. salloc runs a command,
-or a shell, on the first node of a job. scontrol update changes TimeLimit,
-JobName and ArrayTaskThrottle.
+srun, salloc, sbcast, squeue, sacct, seff, sstat, scancel, scontrol, sinfo,
+sacctmgr and sshare; sprio and sreport say what to use instead. Programs that
+call these commands can then use Candor. A partition is a market, an account is
+the project that pays, a cluster is a site. An element of an array has the
+number of the job with its index, such as 33_4, and one of its own. salloc runs
+a command, or a shell, on the first node of a job. scontrol update changes
+TimeLimit, JobName and ArrayTaskThrottle.
 
 sbatch reads its options as candor submit reads #SBATCH lines, with these
 differences: -o and -e name files for the output, as under Slurm (slurm-%j.out,

@@ -48,11 +48,6 @@ func sprio(context.Context, *call, []string) error {
 	return errors.New("there are no priorities here: the bid of a job decides when it runs; candor why JOB says why a job waits")
 }
 
-// sstat says that the resources a task used are known only when it has ended.
-func sstat(context.Context, *call, []string) error {
-	return errors.New("what a job uses is not known while it runs: seff JOB and sacct say it when the job has ended")
-}
-
 // sreport says that the statement shows the usage.
 func sreport(context.Context, *call, []string) error {
 	return errors.New("there are no reports here: candor statement lists what was charged, and sacct what jobs used")

@@ -112,26 +112,33 @@ func scancel(ctx context.Context, c *call, args []string) error {
 
 // send sends a signal to the running tasks of a job, or of some elements of it.
 func send(ctx context.Context, s *cli.Session, t target, signal agent.StreamRequest) error {
-	var running []jobmsg.TaskStatus
-	for r := (jobmsg.TasksRequest{Job: t.job, Stage: new(int), States: []string{"Running"}, Limit: cli.MaxPage}); ; {
-		reply, err := ask[jobmsg.TasksReply](ctx, s, messages.VerbTasks, r)
-		if err != nil {
-			return err
-		}
-		for _, task := range reply.Tasks {
-			if task.State == "Running" && (t.indices == nil || slices.Contains(t.indices, task.Array)) {
-				running = append(running, task)
-			}
-		}
-		if r.From = reply.Next; !reply.More || r.From == 0 {
-			break
-		}
+	running, err := runningOf(ctx, s, t)
+	if err != nil {
+		return err
 	}
 	n, err := jobs.SignalTasks(ctx, s, running, false, signal)
 	if err == nil && n == 0 {
 		err = messages.Errorf(messages.Conflict, "no task of the job runs")
 	}
 	return err
+}
+
+// runningOf returns the running tasks of a job, or of some elements of it.
+func runningOf(ctx context.Context, s *cli.Session, t target) (all []jobmsg.TaskStatus, err error) {
+	for r := (jobmsg.TasksRequest{Job: t.job, Stage: new(int), States: []string{"Running"}, Limit: cli.MaxPage}); ; {
+		reply, err := ask[jobmsg.TasksReply](ctx, s, messages.VerbTasks, r)
+		if err != nil {
+			return nil, err
+		}
+		for _, task := range reply.Tasks {
+			if task.State == "Running" && (t.indices == nil || slices.Contains(t.indices, task.Array)) {
+				all = append(all, task)
+			}
+		}
+		if r.From = reply.Next; !reply.More || r.From == 0 {
+			return all, nil
+		}
+	}
 }
 
 // positions returns the positions of the target's elements in their stage.

@@ -166,8 +166,8 @@ func Command(a *cli.App, long string) *cobra.Command {
 		Use:   "link DIRECTORY",
 		Short: "make Slurm's commands in a directory",
 		Long: `Make Slurm's commands in a directory: sbatch, srun, salloc, squeue, sacct,
-scancel, scontrol, sinfo, sacctmgr, sshare, seff, sbcast, and sprio, sreport and
-sstat, which only say what to use instead; and qsub and qdel of PBS and Grid
+scancel, scontrol, sinfo, sacctmgr, sshare, seff, sstat, sbcast, and sprio and
+sreport, which only say what to use instead; and qsub and qdel of PBS and Grid
 Engine. They are links to this program. Programs that call these commands then
 use Candor, if the directory comes first in PATH. Other files of these names are
 left alone, and the command fails. After

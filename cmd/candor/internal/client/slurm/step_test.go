@@ -23,8 +23,11 @@ import (
 const asSrun = "CANDOR_TEST_AS_SRUN"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asSrun) != "" {
-		code, _ := Main(append([]string{"srun"}, os.Args[1:]...))
+	if name := os.Getenv(asSrun); name != "" {
+		if commands[name] == nil {
+			name = "srun"
+		}
+		code, _ := Main(append([]string{name}, os.Args[1:]...))
 		os.Exit(code)
 	}
 	if os.Getenv("CANDOR_TEST_RING") != "" {
