@@ -48,7 +48,7 @@ NFPM ?= github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 REFERENCE = $(GO) run -tags $(TAGS) ./cmd/candor/internal/reference
 
 .DEFAULT_GOAL := help
-.PHONY: help audit build lab-build lab-test clients console console-shots console-test run test race vet lint lint-deploy fuzz attack soak bench curves lab chaos peers figures clean docs install install-client share sbom packages reproducible
+.PHONY: help audit build upgrade-test lab-build lab-test clients console console-shots console-test run test race vet lint lint-deploy fuzz attack soak bench curves lab chaos peers figures clean docs install install-client share sbom packages reproducible
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -128,6 +128,9 @@ lab-test: ## run the tests of the laboratory, cmd/lab: faults, sites of several 
 # Under the detector a site takes far more processor time: fewer run side by side.
 race: ## run the tests of what is concurrent under the race detector
 	CANDOR_SEEDS=4 $(GO) test -race -vet=off -timeout 20m -parallel 3 -skip '^TestJetStreamStartsAgainAfterAFullDisk$$' $(CONCURRENT)
+
+upgrade-test: ## build the last release from the history, and roll a loaded site from it to this source, back, and forth again
+	$(GO) test -count 1 -v -timeout 20m -run TestUpgradeFromTheLastRelease ./cmd/lab/internal/netlab/command
 
 vet: ## go vet
 	$(GO) vet ./...

@@ -8,15 +8,20 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/candor-grid/candor/messages"
 )
 
 // TestFieldsAreAddedAtTheEnd checks that structs that replicas store, or that actors send, get new fields only at
 // their ends. In msgpack a struct is an array of its fields. A new field in the middle would move the fields after
 // it, and a replica could not read what an older release wrote. testdata/fields.txt lists the fields; UPDATE_GOLDEN=1
-// adds new ones.
+// adds new ones. A field that was added after the last release needs a tag with a higher level, as in `since:"2"`, so
+// that it is left out while nobody uses it. Structs of bank/ledger have an encoding of their own.
 func TestFieldsAreAddedAtTheEnd(t *testing.T) {
 	const golden = "testdata/fields.txt"
 	now := map[string][]string{}
@@ -32,11 +37,19 @@ func TestFieldsAreAddedAtTheEnd(t *testing.T) {
 		words := strings.Fields(line)
 		was[words[0]] = words[1:]
 	}
-	lines, wrong := []string{}, false
+	lines, wrong, last := []string{}, false, messages.Releases[len(messages.Releases)-1]
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		if old := was[name]; !startsWith(now[name], old) {
 			t.Errorf("%s had the fields %v, and has %v: put new fields at the end. If no release has stored or sent the struct, remove its line from %s", name, old, now[name], golden)
 			wrong = true
+		} else if directory, _, _ := strings.Cut(name, "."); len(old) > 0 && directory != "bank/ledger" {
+			for _, field := range now[name][len(old):] {
+				_, tag, _ := strings.Cut(field, ":")
+				if level, _ := strconv.Atoi(tag); level <= last.Level || level > messages.Level {
+					t.Errorf("%s has the new field %s: give it the tag `since:\"%d\"`, and let messages.Level be %d, because %s does not know it", name, field, last.Level+1, last.Level+1, last.Name)
+					wrong = true
+				}
+			}
 		}
 		lines = append(lines, name+" "+strings.Join(now[name], " ")+"\n")
 	}
@@ -100,7 +113,7 @@ func exported(s *ast.StructType) (names []string) {
 	for _, field := range s.Fields.List {
 		for _, name := range field.Names {
 			if name.IsExported() {
-				names = append(names, name.Name)
+				names = append(names, name.Name+sinceTag(field))
 			}
 		}
 		if len(field.Names) > 0 {
@@ -114,4 +127,16 @@ func exported(s *ast.StructType) (names []string) {
 		}
 	}
 	return names
+}
+
+// sinceTag returns a colon and the level in a field's tag; "": it has none.
+func sinceTag(f *ast.Field) string {
+	if f.Tag == nil {
+		return ""
+	}
+	text, _ := strconv.Unquote(f.Tag.Value)
+	if level := reflect.StructTag(text).Get("since"); level != "" {
+		return ":" + level
+	}
+	return ""
 }

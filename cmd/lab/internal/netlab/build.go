@@ -3,6 +3,7 @@ package netlab
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 )
@@ -14,8 +15,30 @@ func Build(ctx context.Context, file, version string) error {
 	if err != nil {
 		return err
 	}
+	return buildIn(ctx, root, file, version)
+}
+
+// BuildCommit builds the binary from the source at a commit of the module's history.
+func BuildCommit(ctx context.Context, file, version, commit string) error {
+	root, err := moduleRoot(ctx)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "netlab-source-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	unpack := exec.CommandContext(ctx, "sh", "-c", `git -C "$0" archive "$1" | tar -x -C "$2"`, root, commit, dir)
+	if output, err := unpack.CombinedOutput(); err != nil || len(output) > 0 {
+		return fmt.Errorf("the source of %s, commit %s, was not found in the history: %w\n%s", version, commit, err, output)
+	}
+	return buildIn(ctx, dir, file, version)
+}
+
+func buildIn(ctx context.Context, root, file, version string) error {
 	flags := "-X github.com/candor-grid/candor/messages.version=" + version
-	build := exec.CommandContext(ctx, "go", "build", "-ldflags", flags, "-o", file, "./cmd/candor")
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags", flags, "-o", file, "./cmd/candor")
 	build.Dir = root
 	if output, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("building candor: %w\n%s", err, output)

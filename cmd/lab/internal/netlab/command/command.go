@@ -40,6 +40,7 @@ type options struct {
 	keep      bool
 	dir       string
 	builds    string
+	from      string
 	seed      uint64
 	last      time.Duration
 	acks      int
@@ -61,6 +62,7 @@ func (o *options) define(f *pflag.FlagSet) {
 	f.IntVar(&o.faults, "faults", 0, "`number` of faults that the scenario chaos goes on for")
 	f.StringVar(&o.only, "only", "", "`fault` that the scenarios chaos and storms draw, or several with commas (default all): "+strings.Join(trial.Faults(), ", "))
 	f.StringVar(&o.control, "control", "", "`fault` that the clients of the scenario chaos plant once, which must be found: "+strings.Join(witness.Plants, ", "))
+	f.StringVar(&o.from, "from", "", "`commit` of the history from which the earlier build is made (default: both are made from this source)")
 	f.StringVar(&o.builds, "builds", "", "`directory` in which the builds stay for the next run (default: they are removed)")
 	f.StringVar(&o.dir, "dir", "", "`directory` for the lab, which is kept (default: one for temporary files, which is removed)")
 }
@@ -175,7 +177,15 @@ var replacing = []string{"upgrade", "chaos", "storms"}
 
 // build builds what the scenarios need.
 func (o *options) build(ctx context.Context, dir string) error {
+	if o.from != "" {
+		if err := netlab.BuildCommit(ctx, o.binary(dir, versions[0]), versions[0], o.from); err != nil {
+			return err
+		}
+	}
 	for i, version := range versions {
+		if i == 0 && o.from != "" {
+			continue
+		}
 		if i > 0 && !slices.ContainsFunc(o.names(), func(name string) bool { return slices.Contains(replacing, name) }) {
 			break
 		}

@@ -8,7 +8,7 @@
 //	isolation   the same with hosts that are disconnected from their network
 //	links       each link between two of three hosts is cut for a minute, in
 //	            each direction and in both, while users submit
-//	upgrade     a newer build replaces an older one, host by host, while users
+//	upgrade     a newer build replaces an older one, forth, back and forth, host by host, while users
 //	            submit and long tasks run
 //	federation  users of three sites, 60 ms apart, submit 500 jobs each, a third
 //	            of them to the other sites; all books, statements and positions

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// upgrade replaces the binary on the hosts of a site one by one, while users submit. Every node has a task that runs
+// upgrade replaces the binary on the hosts of a site one by one, forth, back and forth, while users submit. Every node has a task that runs
 // during the whole time.
 func upgrade(ctx context.Context, _ *trial, all []*member) error {
 	m := all[0]
@@ -30,7 +30,7 @@ func upgrade(ctx context.Context, _ *trial, all []*member) error {
 	if err := m.begin(ctx, load.Config{Users: users, Job: quick, Every: 100 * time.Millisecond, Prefix: "upgrade"}); err != nil {
 		return err
 	}
-	err = m.replaceAll(ctx)
+	err = m.forthAndBack(ctx)
 	m.result = m.load.Stop()
 	if err != nil {
 		return err
@@ -56,44 +56,83 @@ func leaving(l *netlab.Lab) error {
 	return nil
 }
 
-// replaceAll replaces the hosts one by one. It continues when the new process serves and the node has registered
-// again, as an operator would.
-func (m *member) replaceAll(ctx context.Context) error {
-	t, hosts, replaced := m.trial, m.Hosts(), []time.Duration{}
-	slices.Reverse(hosts)
-	for _, h := range hosts {
-		began := time.Now()
-		if err := m.replace(ctx, h); err != nil {
-			return err
-		}
-		replaced = append(replaced, time.Since(began))
-		t.log("%s has the newer build, in %v", h.Name, time.Since(began).Round(time.Millisecond))
-		if err := m.load.AwaitMore(ctx, between); err != nil {
-			return err
+// forthAndBack replaces the binary on all hosts by the newer one, then by the older one, and by the newer one again.
+// Meanwhile both builds must have led.
+func (m *member) forthAndBack(ctx context.Context) error {
+	t, led := m.trial, map[string]int{}
+	var replaced []time.Duration
+	for _, pass := range []struct {
+		build, name string
+		leave       bool // the new processes leave tasks running when they stop
+	}{{t.Newer, "newer", true}, {t.Binary, "older", true}, {t.Newer, "newer", false}} {
+		hosts := m.Hosts()
+		slices.Reverse(hosts)
+		for i, h := range hosts {
+			began := time.Now()
+			if err := m.replace(ctx, h, pass.build, pass.leave); err != nil {
+				return err
+			}
+			replaced = append(replaced, time.Since(began))
+			t.log("%s has the %s build, in %v", h.Name, pass.name, time.Since(began).Round(time.Millisecond))
+			if err := m.load.AwaitMore(ctx, between); err != nil {
+				return err
+			}
+			if i == len(hosts)-1 { // now all hosts run one build
+				continue
+			}
+			if err := m.countLeaders(ctx, led); err != nil {
+				return err
+			}
 		}
 	}
 	t.count("hosts replaced", len(replaced))
 	t.times("replacement of a host", replaced)
+	t.count("times that the older build led beside the newer", led[t.Binary])
+	t.count("times that the newer build led beside the older", led[t.Newer])
 	return nil
 }
 
-func (m *member) replace(ctx context.Context, h *netlab.Host) error {
+// countLeaders counts the builds of the hosts that lead the auctioneer and the bank.
+func (m *member) countLeaders(ctx context.Context, led map[string]int) error {
+	for _, actor := range []string{messages.Auctioneer, messages.Bank} {
+		reply, err := ask[messages.ReplicasReply](ctx, m, actor, messages.VerbReplicas, messages.Empty{})
+		if err != nil {
+			return err
+		}
+		for _, r := range reply.Replicas {
+			i := slices.IndexFunc(m.Hosts(), func(h *netlab.Host) bool { return h.Name == r.ID })
+			if !r.Leads || i < 0 {
+				continue
+			}
+			program, err := m.Hosts()[i].Program()
+			if err != nil {
+				return err
+			}
+			led[program]++
+		}
+	}
+	return nil
+}
+
+// replace starts another build on a host. It returns when the new process serves and the node has registered again,
+// as an operator would go on.
+func (m *member) replace(ctx context.Context, h *netlab.Host, build string, leave bool) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	began := time.Now()
 	if err := h.Stop(); err != nil {
 		return err
 	}
-	h.Run(m.trial.Newer)
-	h.Leave(false)
+	h.Run(build)
+	h.Leave(leave)
 	if err := revive(ctx, h); err != nil {
 		return err
 	}
 	if err := m.AwaitBack(ctx, m.operator, h, began); err != nil {
 		return err
 	}
-	if program, err := h.Program(); err != nil || program != m.trial.Newer {
-		return fmt.Errorf("%s runs %s, %v, want the newer build %s", h.Name, program, err, m.trial.Newer)
+	if program, err := h.Program(); err != nil || program != build {
+		return fmt.Errorf("%s runs %s, %v, want the build %s", h.Name, program, err, build)
 	}
 	return nil
 }

@@ -1,0 +1,40 @@
+package packages
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestReleasesAreTheOnesOfTheProgram compares the file releases with what the program knows: each line has the name,
+// the level and the commit of a release. The commits must be in the history, where there is one.
+func TestReleasesAreTheOnesOfTheProgram(t *testing.T) {
+	text, err := os.ReadFile("releases")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	if len(lines) != len(messages.Releases) {
+		t.Fatalf("%d releases in the file, %d in the program", len(lines), len(messages.Releases))
+	}
+	for i, r := range messages.Releases {
+		words := strings.Fields(lines[i])
+		if len(words) != 3 || words[0] != r.Name || words[1] != fmt.Sprint(r.Level) || r.Level > messages.Level {
+			t.Errorf("%q is not %+v", lines[i], r)
+			continue
+		}
+		if exec.Command("git", "rev-parse", "--verify", "-q", "HEAD").Run() != nil {
+			continue // not a clone
+		}
+		if shallow, _ := exec.Command("git", "rev-parse", "--is-shallow-repository").Output(); strings.HasPrefix(string(shallow), "true") {
+			continue
+		}
+		if exec.Command("git", "merge-base", "--is-ancestor", words[2], "HEAD").Run() != nil {
+			t.Errorf("the commit of %s is not in the history", r.Name)
+		}
+	}
+}
