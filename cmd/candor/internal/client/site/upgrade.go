@@ -30,9 +30,9 @@ finish". Until then each host can go back.`,
 func upgradePlan(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "plan",
-		Short: "say what to do, in which order, to upgrade this site to the release of this program",
+		Short: "say what to do, in which order",
 		Long: `Say what to do, in which order, to upgrade this site to the release of this
-program. It reads which releases the replicas and nodes run, and changes nothing.
+program. It reads which releases the replicas and nodes run. It changes nothing.
 Repeat it after each step.`,
 		Example: "  candor upgrade plan\n  candor upgrade plan --json | jq -r '.steps[].do'",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error {
@@ -57,7 +57,7 @@ Repeat it after each step.`,
 func upgradeFinish(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "finish",
-		Short: "let the replicas agree on the level of the new release, after which no host can go back",
+		Short: "raise the level at once; then no host can go back",
 		Long: `Let the replicas agree on the level of the new release at once, not only a day
 after the last host was upgraded. Then commands that need the new release work,
 and no host can go back to the release before. It is refused until all replicas
