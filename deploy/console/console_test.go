@@ -234,6 +234,21 @@ func compareWords(t *testing.T, kept string) {
 	}
 }
 
+// TestPricesOfTimeAreForAnHour checks the units of prices. A market with tariffs sells time: its price is drawn for a
+// slot-hour. A proportional market has only contention, and its price is an amount.
+func TestPricesOfTimeAreForAnHour(t *testing.T) {
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("node is not here, which the words of the console need")
+	}
+	const script = `import { priced, tariff } from "./src/words.js";
+for (const tariffs of [undefined, [], [{ contention: 0 }], [{ price: 0.01 }], [{ sealed: true }]]) console.log(priced({ tariffs }).unit, priced({ tariffs }).factor);
+console.log(tariff({ price: 0.01 }));`
+	want := "credits 1\ncredits 1\ncredits 1\ncredits a slot-hour 3600\ncredits a slot-hour 3600\n0.01 credits (36 an hour)\n"
+	if got, err := exec.CommandContext(t.Context(), "node", "--input-type=module", "-e", script).Output(); err != nil || string(got) != want {
+		t.Errorf("%q, want %q (%v)", got, want, err)
+	}
+}
+
 // TestSumsOfUsage checks that the console's page Usage sums up jobs as candor usage does. The test of the command
 // stores the jobs and its sums.
 func TestSumsOfUsage(t *testing.T) {

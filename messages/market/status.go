@@ -20,8 +20,9 @@ type WhyReply struct {
 // ClassPrice is the present price of a class of slots.
 type ClassPrice struct {
 	Class messages.Name `json:"class"`
-	// Price is the price of the whole class for all bidders together, in credits: the sum of the sub-budgets that are
-	// bid for it.
+	// Price is in credits. If the market sells time, that is, if its tariffs have prices, it is the price of a
+	// slot-second. Otherwise it is an amount for all bidders together; in a proportional market this is the sum of the
+	// sub-budgets that are bid for the class.
 	Price   float64 `json:"price,omitempty"`
 	Slots   int     `json:"slots"`
 	Idle    int     `json:"idle"`

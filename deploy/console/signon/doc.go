@@ -6,11 +6,11 @@
 //	browser --- GET back, code ---> console --- code, secret, verifier ---> provider --- token ---> console
 //	browser --- POST credentials ---> console: the credentials of the person's account, for an hour
 //
-// A claim of the token names the account. The credentials are like those that a door lends to a user
+// A claim of the token names the account. The credentials are like the credentials that a door lends to a user
 // ([identity.Authority.Lend]): they end after an hour, and nobody can renew them. So the page asks people to sign in
 // again each hour, and a person whom the provider no longer knows is out within the hour. An operator's credentials
-// need two things: the site's configuration names the account as an operator, and the provider lists the person in
-// the group of operators.
+// need two things: the site's configuration names the account as an operator, and the provider lists the person in the
+// group of operators.
 //
 // The attacks on a sign-on, and what refuses each one:
 //

@@ -53,6 +53,9 @@ export function draw(id, xs, lines, { linear = false, height = 190, write = (v) 
   plots.set(id, { plot: made, shape });
 }
 
+/** scaled is a line with its known values multiplied by a factor. */
+export const scaled = (line, factor) => ({ ...line, values: line.values.map((v) => (v === null ? null : v * factor)) });
+
 /** gaps writes into the gaps of a line why its values are unknown there. */
 function gaps(u, why) {
   const { ctx } = u;

@@ -35,8 +35,18 @@ export function remarks(m) {
 
 export function tariff(t) {
   if (t.own_bid) return "the job's own bid";
-  if (t.length && t.length !== "0s") return `${inCredits(t.price)} for a job of ${t.length}, in proportion to the length of the job`;
-  return inCredits(t.price);
+  const costs = `${inCredits(t.price)} (${credits(3600 * t.price)} an hour)`;
+  if (t.length && t.length !== "0s") return `${costs} for a job of ${t.length}, in proportion to the length of the job`;
+  return costs;
+}
+
+/**
+ * priced says how to draw the price of a market: its unit, and the factor from the site's numbers to it. A market with
+ * tariffs sells time, and the site gives its price for a slot-second. Other prices are whole amounts.
+ */
+export function priced(m) {
+  const hourly = m?.tariffs?.some((t) => t.contention === undefined || t.contention === null);
+  return hourly ? { unit: "credits a slot-hour", factor: 3600 } : { unit: "credits", factor: 1 };
 }
 
 /** bidderRow is a job that bids, with its share of each class of its market. */

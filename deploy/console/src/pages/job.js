@@ -3,12 +3,13 @@
 import { h, show } from "../dom.js";
 import { between, bytes, count, credits, inCredits, named, percent, plural, price, seconds, span, time } from "../format.js";
 import { bar, card, empty, facts, failure, legend, link, sentence, state, table, written } from "../parts.js";
-import { draw, plot } from "../plot.js";
+import { draw, plot, scaled } from "../plot.js";
 import { again as anew } from "../rerun.js";
 import { fold, inWords, nameJobs } from "../statement.js";
 import { save } from "../csv.js";
 import { history, over } from "../history.js";
 import { ask, whatIf } from "../whatif.js";
+import { priced } from "../words.js";
 
 const most = 1000;
 const final = (s) => ["Completed", "Failed", "Cancelled", "Discarded"].includes(s);
@@ -24,12 +25,13 @@ export const job = {
     const detail = await site.ask("auctioneer", "job", { job: number });
     // Of a job that is over, what was said once stays true.
     if (context.kept && final(detail.state)) return context.kept;
-    const [why, tasks, paid, past] = await Promise.all([
+    const [why, tasks, paid, past, market] = await Promise.all([
       site.ask("auctioneer", "why", { job: number }).catch((err) => ({ message: err.message, change: [] })),
       site.ask("auctioneer", "tasks", { job: number, limit: most, attempts: true }).catch(() => ({ tasks: [] })),
       charges(site, detail), history(site, { market: detail.market }, over(detail.submitted, detail.ended)).catch(() => null),
+      site.ask("auctioneer", "markets").then(({ markets }) => markets.find((m) => m.market.name === detail.market)).catch(() => null),
     ]);
-    const data = { detail, why, tasks, paid, past, outputs: await outputs(site, detail), errors: await errors(detail, tasks, context) };
+    const data = { detail, why, tasks, paid, past, price: priced(market), outputs: await outputs(site, detail), errors: await errors(detail, tasks, context) };
     if (final(detail.state)) context.kept = data;
     return data;
   },
@@ -41,9 +43,9 @@ export const job = {
       !final(d.state) && whatIf(), stages(d), grids(d, tasks), timeline(d, tasks), money(d, data), files(d, data, context), logs(d, tasks, context),
     ];
   },
-  after(body, { detail, past }, context) {
+  after(body, { detail, past, price: { unit, factor } }, context) {
     if (past?.at.length > 1) {
-      draw("price", past.at, past.classes.filter((c) => detail.stages.some((s) => s.class === c.class)).map((c) => ({ label: `Price of ${c.class}`, values: c.price, stepped: true })), { write: price, unit: "credits", gap: "sealed" });
+      draw("price", past.at, past.classes.filter((c) => detail.stages.some((s) => s.class === c.class)).map((c) => scaled({ label: `Price of ${c.class}`, values: c.price, stepped: true }, factor)), { write: price, unit, gap: "sealed" });
     }
     context.follow?.();
     ask(detail.job, context);
@@ -247,9 +249,9 @@ async function charges(site, d) {
   return nameJobs(statement.entries, [d]).filter((e) => e.job === d.job);
 }
 
-function money(d, { paid, past }) {
+function money(d, { paid, past, price }) {
   return card("Price and payments",
-    past?.at.length > 1 && plot("price", `Price on market ${d.market} while the job was there, in credits`),
+    past?.at.length > 1 && plot("price", `Price on market ${d.market} while the job was there, in ${price.unit}`),
     paid === null ? empty("The statement of the payer is not yours to read.")
       : paid.length === 0 ? empty("Nothing was held or charged yet.")
         : table("Payments", [

@@ -4,8 +4,8 @@ import { h } from "../dom.js";
 import { between, count, named, percent, price, span, time } from "../format.js";
 import { history } from "../history.js";
 import { card, empty, facts, legend, link, state, table } from "../parts.js";
-import { draw, plot } from "../plot.js";
-import { marketTitle, remarks } from "../words.js";
+import { draw, plot, scaled } from "../plot.js";
+import { marketTitle, priced, remarks } from "../words.js";
 import { bidders, classes } from "./now.js";
 
 const spans = [["10 minutes", 600], ["1 hour", 3600], ["12 hours", 43200], ["7 days", 604800]];
@@ -37,7 +37,7 @@ export const market = {
         spans.map(([text, s]) => [h("a", { href: `#/market/${words[0]}?over=${s}`, "aria-current": s === over ? "true" : null, class: "choice" }, text), " "])),
       kept && h("span", { class: "hint" }, `Kept since ${kept}, in steps of ${span(past.step)}.`)),
       held ? h("div", { class: "grid two" },
-        card("Price", plot("price", last(past, "price", price, "credits"))),
+        card("Price", plot("price", last(past, "price", (p) => price(p * priced(m).factor), priced(m).unit))),
         card("Slots in use", plot("used", last(past, "use", percent, ""))),
         card("Demand", plot("demand", `Tasks that wait and jobs that run: now ${count(past.waiting.at(-1))} jobs waiting, ${count(past.running.at(-1))} running`)),
         card("Your share", plot("share", past.own?.length ? `The part of the slots that your jobs had: now ${percent(past.own.at(-1))}` : "Your jobs had no slots here")))
@@ -46,10 +46,10 @@ export const market = {
       m.bid.includes("contract") && card("Menu", h("p", {}, link(`submit?market=${m.market.name}`, "Describe a job"), " to see its menu of contracts as a curve, with your own valuation over it.")),
     ];
   },
-  after(body, { past }) {
+  after(body, { m, past }) {
     if (past.at.length < 2) return;
     const each = (field, label) => past.classes.map((c) => ({ label: `${label}${c.class}`, values: c[field], stepped: true }));
-    draw("price", past.at, each("price", ""), { write: price, unit: "credits", gap: "sealed" });
+    draw("price", past.at, each("price", "").map((l) => scaled(l, priced(m).factor)), { write: price, unit: priced(m).unit, gap: "sealed" });
     draw("used", past.at, past.classes.map((c) => ({ label: c.class, values: c.used.map((u, i) => (c.slots[i] ? u / c.slots[i] : null)), stepped: true })), { write: percent, unit: "% of the slots" });
     draw("demand", past.at, [{ label: "jobs waiting", values: past.waiting, stepped: true }, { label: "jobs running", values: past.running, stepped: true },
       ...past.classes.map((c) => ({ label: `slots wanted, ${c.class}`, values: c.pending, stepped: true, dash: [4, 3] }))], { write: count, unit: "jobs, slots", gap: "sealed" });
