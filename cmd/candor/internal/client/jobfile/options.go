@@ -74,7 +74,7 @@ func NewOptions(lookup Lookup) *Options {
 	o.option("name", "J", "`name` of the job (default: the name of the file)", textOf(func(j *Job) *string { return &j.Spec.Name }))
 	o.option("label", "", "a label `K=V`, by which candor jobs and statement can choose jobs; may be repeated", setLabels)
 	o.option("comment", "", "a `text` for people, shown by candor job", textOf(func(j *Job) *string { return &j.Spec.Comment }))
-	o.option("notify", "", "send a message about the job to an e-mail address or webhook, `[EVENTS:]RECEIVER`;\nEVENTS are start, end (the default), failure and budget (it is\nnearly used up); may be repeated", setNotify)
+	o.option("notify", "", "send a message about the job to an e-mail address or webhook, `[EVENTS:]RECEIVER`;\nEVENTS are start, end (the default), failure and budget (it is\nabout to end); may be repeated", setNotify)
 	o.option("chdir", "D", "working `directory` of the tasks (default: the current one; -: a new one for each task)",
 		textOf(func(j *Job) *string { return &j.Spec.Dir }))
 	o.option("env", "e", "set a variable for the tasks: `K=V`, or only K for the value of your environment; may be repeated", o.setEnv)
