@@ -50,9 +50,9 @@ func (a *site) unknown(id messages.JobID, missing error) error {
 	case id > last || since == 0 && restored == 0:
 		return missing
 	case restored != 0 && since == 0:
-		return messages.Errorf(messages.NotFound, "there is no job %d: it was lost, or never was, for this site was restored to %v", id, restored)
+		return messages.Errorf(messages.NotFound, "there is no job %d: this site was restored to its state at %v, so the job is lost or never existed", id, restored)
 	case restored != 0:
-		return messages.Errorf(messages.NotFound, "there is no job %d: it was lost, or never was, for this site was restored to %v; or it ended by %v and its record is not kept", id, restored, since)
+		return messages.Errorf(messages.NotFound, "there is no job %d: this site was restored to its state at %v, so the job is lost or never existed; or it ended by %v and its record is not kept", id, restored, since)
 	}
 	return messages.Errorf(messages.NotFound, "there is no job %d, or it ended by %v and its record is not kept; what it cost is in the statement", id, since)
 }

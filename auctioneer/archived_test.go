@@ -20,7 +20,7 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// past adds commands to the log of a site with which jobs of alice run and end.
+// past adds commands to the log of a site. With these commands jobs of alice run and end.
 func past(t *testing.T, m mailbox.Machine, jobs int) {
 	t.Helper()
 	apply := func(c *book.Command) any {

@@ -64,7 +64,7 @@ func (a *site) loadPast() {
 		}
 	}
 	if err != nil || !is {
-		a.Log.Warn("the histories of markets are not whole: what cannot be read is left out", zap.String("file", f.path), zap.Error(err))
+		a.Log.Warn("a part of the histories of markets cannot be read, and is left out", zap.String("file", f.path), zap.Error(err))
 		return
 	}
 	f.rewrites, f.whole = false, int64(len(data))

@@ -46,7 +46,7 @@ func (p proxies) ask(ctx context.Context, node messages.Name, r agent.ProxyReque
 // proxyAccount returns the owner of an attempt that runs on the node. The node may make requests in the name of this
 // account.
 func proxyAccount(b *book.Book, node messages.Name, a messages.Attempt) (messages.Name, error) {
-	over := messages.Errorf(messages.Fenced, "attempt %d of a task of job %v does not run on node %s: what a task can ask ends with it", a.Number, a.Task.Job, node)
+	over := messages.Errorf(messages.Fenced, "attempt %d of a task of job %v does not run on node %s: a task can ask only while it runs", a.Number, a.Task.Job, node)
 	j := b.Job(a.Task.Job)
 	if j == nil || int64(a.Task.Stage) >= int64(len(j.Stages)) || int64(a.Task.Index) >= int64(len(j.Stages[a.Task.Stage].Tasks)) {
 		return "", over

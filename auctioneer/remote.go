@@ -132,7 +132,8 @@ func (r *remote) stay(ctx context.Context, c *book.EnterRemote, q *job.SubmitReq
 	return reply, err
 }
 
-// departure returns the command of a submission. The site is empty if it is still to be chosen.
+// departure returns the command that enters a submission for another site. The site is empty if it is still to be
+// chosen.
 func departure(account messages.Name, r *job.SubmitRequest) (*book.EnterRemote, error) {
 	digest, err := intake.DigestOf(r)
 	if err != nil {

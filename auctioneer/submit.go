@@ -95,9 +95,10 @@ func (l *submissions) begin(s *submission) (known *job.SubmitReply, leave func()
 	return nil, leave, nil
 }
 
-// refused checks refused submissions again, and returns the stored answers of those that are in the book after all. A
-// user must not be told that a job is refused while an earlier try of the same request can still enter it: the owner
-// would believe that there is no job. So a refusal waits until earlier tries are decided. It adds nothing to the log.
+// refused checks refused submissions again. For a submission that is in the book after all, it returns the stored
+// answer. A user must not be told that a job is refused while an earlier try of the same request can still enter it:
+// the owner would believe that there is no job. So a refusal waits until earlier tries are decided. It adds nothing to
+// the log.
 func (l *submissions) refused(ctx context.Context, all []*intake.Submission, replies []job.SubmitReply, errs []error) error {
 	final := false
 	for i, s := range all {

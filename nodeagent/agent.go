@@ -129,7 +129,7 @@ func (a *Agent) pause() {
 	if can := a.abilities(); !slices.Equal(can, a.can) {
 		a.can = can
 		a.state.SetAbilities(can)
-		a.c.Log.Info("the node can do other things now", zap.Strings("abilities", can))
+		a.c.Log.Info("the abilities of the node have changed", zap.Strings("abilities", can))
 	}
 }
 

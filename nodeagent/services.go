@@ -83,7 +83,7 @@ func (a *Agent) proxy(ctx context.Context, of messages.Attempt, verb string, req
 	select {
 	case here := <-runs:
 		if !here {
-			return nil, messages.Errorf(messages.Fenced, "the attempt has ended: what a task can ask ends with it")
+			return nil, messages.Errorf(messages.Fenced, "the attempt has ended: a task can ask only while it runs")
 		}
 	case <-ctx.Done():
 		return nil, ctx.Err()

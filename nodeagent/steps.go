@@ -128,7 +128,7 @@ func (s *steps) serve(conn net.Conn) {
 
 func (s *steps) ask(r *agent.StepCall) (reply agent.StepReply, err error) {
 	if !hmac.Equal([]byte(r.Token), []byte(s.token(r.Attempt))) {
-		return reply, messages.Errorf(messages.PermissionDenied, "the token is not that of attempt %d of task %v", r.Attempt.Number, r.Attempt.Task)
+		return reply, messages.Errorf(messages.PermissionDenied, "the token does not belong to attempt %d of task %v", r.Attempt.Number, r.Attempt.Task)
 	}
 	ctx, cancel := context.WithTimeout(s.agent.life, stepsWithin)
 	defer cancel()

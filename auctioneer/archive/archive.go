@@ -120,7 +120,7 @@ func (a *Archive) Add(r *Record) bool {
 		if failed {
 			a.Log.Error("records of ended jobs cannot be written, and are not listed from now on, unless another replica has them", zap.String("directory", a.Dir), zap.Error(err))
 		} else {
-			a.Log.Info("records of ended jobs are written again", zap.String("directory", a.Dir))
+			a.Log.Info("records of ended jobs can be written again", zap.String("directory", a.Dir))
 		}
 	}
 	a.count()
@@ -168,7 +168,7 @@ func (a *Archive) close() {
 		return
 	}
 	if err := a.file.Close(); err != nil {
-		a.Log.Warn("a file of the archive was not closed well", zap.Error(err))
+		a.Log.Warn("a file of the archive could not be closed", zap.Error(err))
 	}
 	a.unsynced = append(a.unsynced, a.path(a.open))
 	a.full, a.bytes = append(a.full, a.open), a.bytes+a.open.Bytes

@@ -78,7 +78,7 @@ type Job struct {
 	metered uint64 // number of the last change of tariffs that it is metered for; 0: none
 }
 
-// Deposit is the part of a job's hold in addition to its budget.
+// Deposit is what the hold of a job has in addition to its budget.
 type Deposit struct {
 	Amount messages.Credits
 	Kept   bool // kept by the site: the owner cancelled too soon

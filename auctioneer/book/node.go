@@ -372,7 +372,7 @@ func (s *nodes) lastOf(i uint32) messages.Name {
 	return ""
 }
 
-// elsewhere reports whether a node other than those in but accepts tasks of a class. but has no node twice.
+// elsewhere reports whether a node accepts tasks of a class and is not in the list but, which has no node twice.
 func (s *nodes) elsewhere(class messages.Name, but []uint32) bool {
 	others := s.taking[class]
 	for _, i := range but {

@@ -63,8 +63,8 @@ func (c *claims) requeueAll(r *Requeue) (n int, err error) {
 	return all - j.runs(), nil
 }
 
-// breakGang restarts a gang that has lost a member. All its tasks run again, also those that had ended well. They
-// start when all its running tasks have ended.
+// breakGang restarts a gang that has lost a member. All its tasks run again, also tasks that had ended well. They start
+// when all its running tasks have ended.
 func (c *claims) breakGang(j *Job, stage int, by blame) {
 	s := &j.Stages[stage]
 	if !j.Spec.Stages[stage].Gang || !j.Active() || s.Broken {

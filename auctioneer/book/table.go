@@ -212,7 +212,7 @@ var plain = sync.OnceValue(func() []byte {
 
 // The positions of a packed job's bytes before its record. They say how to complete the record for an image.
 const (
-	alikeAt    = iota // number of last bytes that were removed because they equal those of plain
+	alikeAt    = iota // number of last bytes that were removed because plain ends with the same bytes
 	ownerAt           // position of the account and the key
 	cutAt             // two bytes: position in the hold's identifier where account and key were removed; 0: they were not removed
 	recordFrom = cutAt + 2

@@ -50,7 +50,7 @@ func checkNode(node messages.Name, r *agent.RegisterRequest) error {
 	for i, s := range r.Slots {
 		twice := slices.ContainsFunc(r.Slots[:i], func(o job.ClassSlots) bool { return o.Class == s.Class })
 		if !messages.ValidFreeName(s.Class) || s.Slots < 1 || s.Slots > maxSlots || twice {
-			return messages.Errorf(messages.Invalid, "slots[%d]: a class is named once, with 1 to %d slots", i, maxSlots)
+			return messages.Errorf(messages.Invalid, "slots[%d]: name each class once, with 1 to %d slots", i, maxSlots)
 		}
 	}
 	if len(r.Abilities) > maxAbilities || slices.ContainsFunc(r.Abilities, func(a messages.Name) bool { return !messages.ValidName(a) }) {

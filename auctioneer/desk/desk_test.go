@@ -823,7 +823,7 @@ func TestANodeThatComesBackDuringItsLossIsLostAgain(t *testing.T) {
 		s.must(&book.Command{Register: &book.Register{Node: node, Session: session, Slots: []job.ClassSlots{{Class: "cpu", Slots: 1}}}})
 	}
 	began := s.now
-	// lost makes a step after a time, and returns the proposal that a node is lost.
+	// lost makes the desk take a step after a time, and returns its proposal that a node is lost.
 	lost := func(after messages.Duration, node messages.Name, in ...Input) (found Proposal) {
 		s.now = Instant{Wall: began.Wall.Add(after), Mono: began.Mono + after}
 		for _, p := range s.desk.Step(s.now, in...).Propose {
@@ -922,8 +922,8 @@ func TestANewLeaderReadsInParts(t *testing.T) {
 	}
 }
 
-// TestClaimsWaitForADecision checks that a claim waits only while its market does not know of an end yet. In a market
-// that sets weights, no claim may wait.
+// TestClaimsWaitForADecision checks that a claim waits only until its market knows of the last end of a task. In a
+// market that sets weights, no claim may wait.
 func TestClaimsWaitForADecision(t *testing.T) {
 	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
 		s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = mechanism })

@@ -22,7 +22,7 @@ type Markets struct {
 	Version uint64
 
 	live    []*market.Market // in the order of Configs
-	applied bool             // the markets were applied; they are not those of the configuration
+	applied bool             // an operator applied these markets: they replace the markets of the configuration
 }
 
 // Market returns a market by name; nil: there is none. The caller must prevent a step of the desk while it uses the

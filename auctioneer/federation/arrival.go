@@ -50,9 +50,9 @@ func (a *Arrival) Timely(now messages.Time, m *market.Market, spec *job.JobSpec)
 	case now >= by:
 		return messages.Errorf(messages.Expired, "authorisation: ends at %v, too soon for a job", a.Until)
 	case spec.Length > 0 && now.Add(spec.Length) > by:
-		return messages.Errorf(messages.Invalid, "length: %v; a job of another site must end by %v, before the end of its authorisation", spec.Length, by)
+		return messages.Errorf(messages.Invalid, "length: is %v, and a job of another site must end by %v, before its authorisation ends", spec.Length, by)
 	case registry.Of(m).AtDeadline && spec.Deadline > by:
-		return messages.Errorf(messages.Invalid, "deadline: the job would be charged at %v; a job of another site must end by %v, before the end of its authorisation", spec.Deadline, by)
+		return messages.Errorf(messages.Invalid, "deadline: the job would be charged at %v; a job of another site must end by %v, before its authorisation ends", spec.Deadline, by)
 	}
 	return nil
 }

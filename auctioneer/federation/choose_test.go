@@ -92,8 +92,8 @@ func TestChooseIsBest(t *testing.T) {
 	})
 }
 
-// TestExpectSaysHowFullAMarketIs checks the number of free slots in an offer: it is that of the job's class with the
-// least room.
+// TestExpectSaysHowFullAMarketIs checks the number of free slots in an offer. It is the number for the job's class with
+// the least room.
 func TestExpectSaysHowFullAMarketIs(t *testing.T) {
 	prices := []marketmsg.ClassPrice{{Class: "cpu", Slots: 8, Idle: 3, Pending: 5}, {Class: "gpu", Slots: 2, Idle: 2}}
 	market := &marketmsg.Market{Name: "main", Mechanism: marketmsg.Proportional, Classes: []messages.Name{"cpu", "gpu", "tape"}}

@@ -37,9 +37,8 @@ type Request struct {
 	Job    messages.JobID    // the job of the errand; 0: the request asks about all jobs at the peer
 }
 
-// Errands sends the errands of all remote jobs, follows the jobs at each peer, and ends jobs whose authorisations
-// end. Its state is an index of the book and a record of which peers did not answer. All of it can be lost without
-// harm.
+// Errands sends the errands of all remote jobs, follows the jobs at each peer, and ends jobs whose authorisations end.
+// Its state is an index of the book, and a list of the peers that did not answer. All of it can be lost without harm.
 type Errands struct {
 	authorisedFor messages.Duration
 	rng           *rand.Rand

@@ -68,8 +68,8 @@ func TestAskTakesEachAnswer(t *testing.T) {
 	}
 }
 
-// TestAHangingProgramEnds, with all that it started; those who wait for it are told to come again, and beyond some
-// nobody waits.
+// TestAHangingProgramEnds checks that a program that hangs is ended, with all processes that it started. Submissions
+// that wait for it are told to try again. Only a limited number may wait.
 func TestAHangingProgramEnds(t *testing.T) {
 	f := writes(t, "#!/bin/sh\nsleep 60 &\nsleep 60\n", 0o755)
 	f.within = 300 * time.Millisecond

@@ -116,7 +116,7 @@ func (f *floor) checkIdle(rt *rapid.T) (wait int) {
 	return wait
 }
 
-// TestWhatRanLeastBeginsAgain checks which tasks begin again if a node would exceed its bound: those that have run
+// TestWhatRanLeastBeginsAgain checks which tasks begin again if a node would exceed its bound: the tasks that have run
 // for the shortest time, whether they were suspended before or now.
 func TestWhatRanLeastBeginsAgain(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

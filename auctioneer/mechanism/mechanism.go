@@ -136,9 +136,10 @@ func (v *View) Read(job *Job) {
 	}
 }
 
-// Allocation is a decision. Weights[i][j] is the share of class j for view.Jobs[i], in [0, 1]. Over the jobs that
-// have tasks pending in a class, the shares sum to one; every other job has 0 there. Prices[j] is the sum of the
-// sub-budgets that are bid for class j, in credits.
+// Allocation is a decision. Weights[i][j] is the share of class j for view.Jobs[i], in [0, 1]. Over the jobs that have
+// tasks pending in a class, the shares sum to one; every other job has 0 there. Prices[j] is the price of class j in
+// credits: for a slot-second if there are tariffs with a price, otherwise in all, such as the sum of the sub-budgets
+// that are bid for the class.
 type Allocation struct {
 	Weights [][]float64
 	Prices  []float64

@@ -42,8 +42,8 @@ const (
 	revoked         // given up because the issuer asked
 )
 
-// acceptedKey returns a key that identifies an authorisation among those of all sites, for example "west/alice/1".
-// Names of sites have no slash.
+// acceptedKey returns a key that identifies an authorisation among the authorisations of all sites, for example
+// "west/alice/1". Names of sites have no slash.
 func acceptedKey(issuer messages.Name, id string) string { return issuer + "/" + id }
 
 // acceptor accepts authorisations of other sites, and charges them.

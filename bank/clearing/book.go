@@ -27,7 +27,7 @@ type book struct {
 	Lines []line
 }
 
-// line is one instruction in a book, and the part of the running total that the instruction itself does not have.
+// line is one instruction in a book. Owed and Volume are what the instruction adds to the running total.
 type line struct {
 	Shown        clearing.ClearingLine
 	Owed, Volume messages.Credits

@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// queue is a site, east, with n charges that wait for an answer of another site. Payments stand before them and are
+// queue is a site, east, with n charges that wait for an answer of another site. Payments come before them and are
 // answered first.
 type queue struct {
 	east, west *side

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// accounts has all accounts, and which names are members of which accounts.
+// accounts has all accounts, and the accounts of each member.
 type accounts struct {
 	byName   map[messages.Name]*account
 	order    []*account // in the order of opening

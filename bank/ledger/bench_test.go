@@ -23,7 +23,7 @@ func benchLedger(b *testing.B, accounts int) (*Ledger, []messages.Name) {
 	return l, names
 }
 
-// benchBatch returns n transfers like those of jobs: a hold with an expiry, then a charge of a part of it.
+// benchBatch returns n transfers as jobs cause them: a hold with an expiry, then a charge of a part of it.
 func benchBatch(batch, n int, names []messages.Name) []money.Transfer {
 	ts := make([]money.Transfer, 0, n)
 	for i := 0; i < n; i += 2 {

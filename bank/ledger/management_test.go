@@ -214,7 +214,7 @@ func TestCredit(t *testing.T) {
 }
 
 // TestExternalityPayments moves credits between many accounts at once. One chain of MaxLegs transfers settles the
-// runner's hold and the payments to those who waited. All or nothing must happen.
+// runner's hold and the payments to the jobs that waited. All or nothing must happen.
 func TestExternalityPayments(t *testing.T) {
 	const waiting = (money.MaxLegs - 2) / 2
 	b := newBed(t)
@@ -297,7 +297,7 @@ func TestChainOnItsOwnHold(t *testing.T) {
 	}
 }
 
-// TestMostGranted lists the accounts that were granted the most, without those of the site.
+// TestMostGranted lists the accounts that were granted the most, without the site's own accounts.
 func TestMostGranted(t *testing.T) {
 	b := newBed(t)
 	for _, g := range []struct {

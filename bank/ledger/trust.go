@@ -139,7 +139,7 @@ func (t *trust) exchange() *ecdh.PrivateKey {
 	return t.root.Later(t.accounts[n-1].key)
 }
 
-// succeed makes the last key of a succession sign for the account from a record on. Earlier
+// succeed makes the last key of a succession the key that signs for the account, from the given record on. Earlier
 // sessions end, because the holder of the old key knows their secrets.
 func (t *trust) succeed(s []messages.Succession, number uint64) {
 	for _, link := range s[min(len(s), len(t.accounts)):] {

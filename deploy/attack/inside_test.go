@@ -43,8 +43,8 @@ type instructions struct {
 	NATS    string   // the address among them that is for users
 	Victim  string   // a word that only another account's job knows
 	Mark    string   // a variable in the environment; what the attack leaves behind is found by it
-	// Namespaces are those of the process that started the site. If a task of the control shares them, attempts that
-	// would harm the machine are left out.
+	// Namespaces are the namespaces of the process that started the site. If a task of the control shares them,
+	// attempts that would harm the machine are left out.
 	Namespaces map[string]string
 }
 

@@ -125,8 +125,8 @@ func all(attempts ...func() (string, error)) (effect string, refusal error) {
 	return "", refusal
 }
 
-// publishedWithout publishes plain messages. It returns those that the server let pass: all that it did not report as
-// refused.
+// publishedWithout publishes plain messages. It returns the messages that the server let pass: all that it did not
+// report as refused.
 func (a *attacker) publishedWithout(subjects []string, reply string) (effect string, refusal error) {
 	for _, subject := range subjects {
 		before := a.nc.LastError()

@@ -16,14 +16,15 @@ type attempt struct {
 	Needs int
 }
 
-// unprotected, as a value of Needs, is more than any site has.
+// unprotected is a value of Needs for attempts that succeed on every site: no site has so much containment.
 const unprotected = 5
 
 // needsApart, as a value of Needs, means namespaces, whatever else the site has.
 const needsApart = -1
 
-// report prints the table of attempts. It returns those with an effect that the site does not admit. If the machine
-// does not let the site protect itself, its nodes say at the start and in "candor nodes" what tasks can reach.
+// report prints the table of attempts. It returns the attempts that had an effect, unless the site admits this effect.
+// If the machine does not let the site protect itself, its nodes say at the start and in "candor nodes" what tasks can
+// reach.
 func report(w io.Writer, attempts []attempt, containment int) (effects []attempt) {
 	for _, a := range attempts {
 		outcome, why := "refused", a.Refusal

@@ -238,8 +238,8 @@ srun -n 1 -o rank.%A.%a scontrol show job $SLURM_JOB_ID
 	await.Until(t, "the released element completes", func() bool { return states(held) == want })
 }
 
-// TestAnAllocationFromATerminal runs salloc and srun outside of a job. Each must get its own allocation, also on several
-// nodes. Input, output and exit code are those of the local process.
+// TestAnAllocationFromATerminal runs salloc and srun outside of a job. Each must get its own allocation, also on
+// several nodes. It must use the input and output of the local process, and pass on the exit code.
 func TestAnAllocationFromATerminal(t *testing.T) {
 	s := newSlurmSite(t)
 	for _, one := range []struct {

@@ -118,7 +118,7 @@ func (s *saving) extras(g *group, dir string, wanted func(name string) bool) err
 	return nil
 }
 
-// depot saves the files of jobs.
+// depot saves the files of jobs in the backup.
 func (s *saving) depot(ctx context.Context) error {
 	b, err := s.connectAs(identity.Service, messages.ServiceIdentity(messages.Depot))
 	if err != nil {

@@ -62,7 +62,7 @@ func (s *share) keepClock() {
 		err = errors.New("is damaged: its checksum differs")
 	}
 	if err != nil {
-		s.log.Warn("whether a clock was set while the site was stopped is not known", zap.String("file", path), zap.Error(err))
+		s.log.Warn("it is not known whether a clock was set while the site was stopped", zap.String("file", path), zap.Error(err))
 	}
 	if err != nil || boot == "" || kept.Boot != boot {
 		kept = keptClock{}

@@ -165,9 +165,9 @@ type GPUs struct {
 	// [{"index": 0, "uuid": "GPU-1f2e", "type": "a100", "files": ["/dev/nvidia0"]}], with "amd": true for GPUs of AMD. Empty:
 	// nvidia-smi and rocm-smi are asked.
 	Program string `json:"program,omitempty"`
-	// Health runs for each GPU, with the index and the UUID of the GPU as arguments. A GPU is not sold while the program ends with
-	// another code than 0; the first line that it prints goes to the log. If other GPUs work than before, the node takes
-	// no tasks until those that run have ended, and then sells the GPUs that work.
+	// Health runs for each GPU, with the index and the UUID of the GPU as arguments. A GPU is not sold while the
+	// program ends with another code than 0; the first line that it prints goes to the log. If other GPUs work than
+	// before, the node takes no tasks until its running tasks have ended. Then it sells the GPUs that work.
 	Health string `json:"health,omitempty"`
 	// Every is the time between two runs of Health; default a minute.
 	Every messages.Duration `json:"every,omitempty"`

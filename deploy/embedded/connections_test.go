@@ -95,7 +95,7 @@ func (f fort) stays(u user) {
 }
 
 // TestConnectionsAtServersOfTheirOwn does the same with a NATS server that runs separately. The process of the bank
-// limits the connections, also those that were made before it started.
+// limits the connections, also connections that were made before it started.
 func TestConnectionsAtServersOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -76,7 +76,7 @@ func (g *gpus) starts(node messages.Name) []int {
 	return g.broken[node]
 }
 
-// changed returns the nodes whose working GPUs differ from those that they sell.
+// changed returns the nodes whose working GPUs differ from the GPUs that they sell.
 func (g *gpus) changed(n *nodes) (names []messages.Name) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -58,7 +58,7 @@ type seat struct {
 	log      *zap.Logger
 	metrics  prometheus.Registerer
 	clock    func() messages.Time
-	known    func() bool   // reports whether the clock agrees with those of the other hosts
+	known    func() bool   // reports whether the clock agrees with the clocks of the other hosts
 	restored messages.Time // begin of the backup that the replica was restored from; 0: it was not restored
 }
 

@@ -45,7 +45,7 @@ func (s *share) watchKeys(o *server.Options) {
 			told = ""
 		case err.Error() != told: // log an error only once, although it is tried again
 			told = err.Error()
-			s.log.Warn("a change of the keys or of the peers cannot be used yet; what was before stays in force", zap.Error(err))
+			s.log.Warn("a change of the keys or of the peers cannot be used yet; the earlier keys and peers stay in force", zap.Error(err))
 		}
 	}
 }

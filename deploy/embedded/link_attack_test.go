@@ -207,8 +207,8 @@ func aliceWorksUnheard(t *testing.T, west *Site, overheard *seen) {
 	}
 }
 
-// TestOnlyPeersLink connects to the port for other sites' servers with other credentials, also those of the site's
-// own users. They must be refused. The credentials of a link must open no other account.
+// TestOnlyPeersLink connects to the port for other sites' servers with other credentials, also with credentials of the
+// site's own users. They must be refused. The credentials of a link must open no other account.
 func TestOnlyPeersLink(t *testing.T) {
 	t.Parallel()
 	west := startSites(t, firstLook(t, "west", "east"))[0]

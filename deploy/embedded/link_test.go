@@ -100,7 +100,7 @@ func (r *road) mend() {
 	r.cutup = false
 }
 
-// overRoad starts west and east. The server of east connects to that of west over a road.
+// overRoad starts west and east. The server of east connects to the server of west over a road.
 func overRoad(t *testing.T, changes ...func(*Config)) (west, east *Site, between *road) {
 	t.Helper()
 	o := Options{Log: logged(t, zap.ErrorLevel)}

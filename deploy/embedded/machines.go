@@ -86,8 +86,8 @@ func resourcesOf(m *machine.Machine) *jobmsg.Resources {
 	return r
 }
 
-// offers returns the node's slots: those in the configuration, or those that its resources have room for. If the
-// configuration has neither, it returns each class that is sold by a unit, with an unknown number of slots.
+// offers returns the node's slots, as configured or as many as its resources have room for. If the configuration has
+// neither, it returns each class that is sold by a unit, with an unknown number of slots.
 func (n *Node) offers(markets []market.Market) Slots {
 	switch {
 	case len(n.Slots) > 0:

@@ -32,8 +32,8 @@ func TestHostThatJoinsFoundsNothing(t *testing.T) {
 	}
 }
 
-// TestHostsAreExchangedOneByOne checks that a state directory can be used with a configuration in which some hosts
-// were replaced, and not with that of another site.
+// TestHostsAreExchangedOneByOne checks that a state directory can be used with a configuration in which some hosts were
+// replaced, and not with the configuration of another site.
 func TestHostsAreExchangedOneByOne(t *testing.T) {
 	c := valid()
 	c.State, c.Hosts = t.TempDir(), three()

@@ -73,7 +73,7 @@ func TestSealedBidOnALiveSite(t *testing.T) {
 	}
 }
 
-// timestamps matches times of the site, whose digits may equal those of a bid by chance.
+// timestamps matches times of the site, because their digits may equal the digits of a bid by chance.
 var timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
 
 // inJSON returns the JSON text that an actor answers to a user, also if it is an error.

@@ -21,8 +21,8 @@ import (
 type Sites []*Site
 
 // StartSites starts sites that are all peers of each other. Each peer may owe up to limit, which is also the reserve
-// for settlements. The first site accepts connections of the servers of all others, the second one those of all later
-// ones, and so on. The sites have no hosts: each runs completely in this process.
+// for settlements. The first site accepts connections from the servers of all others, the second one from the servers
+// of all later ones, and so on. The sites have no hosts: each runs completely in this process.
 func StartSites(ctx context.Context, configs []Config, limit messages.Credits, o Options) (Sites, error) {
 	var all Sites
 	fail := func(err error) (Sites, error) { return nil, errors.Join(err, all.Close()) }

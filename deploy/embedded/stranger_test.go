@@ -63,7 +63,7 @@ func attacks(c *Config) map[string]string {
 	}
 }
 
-// reaches runs attacks in a task, and returns the names of those that had an effect.
+// reaches runs attacks in a task, and returns the names of the attacks that had an effect.
 func reaches(t *testing.T, s *Site, attacks map[string]string) string {
 	t.Helper()
 	var script strings.Builder

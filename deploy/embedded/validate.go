@@ -217,7 +217,7 @@ func (c *Config) sells(class messages.Name) bool {
 	return slices.ContainsFunc(c.Markets, func(m market.Market) bool { return slices.Contains(m.Classes, class) })
 }
 
-// offered returns the classes of which some node has slots.
+// offered returns the classes that have a slot on some node.
 func (c *Config) offered() map[messages.Name]bool {
 	offered := map[messages.Name]bool{}
 	for _, n := range c.Nodes {

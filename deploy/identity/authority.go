@@ -143,7 +143,7 @@ func checkSite(a *Authority, site messages.Name, err error) (*Authority, error) 
 		return nil, err
 	}
 	if a.site != site {
-		return nil, messages.Errorf(messages.Conflict, "keys directory: %s says that the keys are those of site %q, not of %q; give the directory of %q, or put the file back from a backup", filepath.Join(a.dir, siteFile), a.site, site, site)
+		return nil, messages.Errorf(messages.Conflict, "keys directory: %s says that the keys belong to site %q, not to %q; give the directory of %q, or put the file back from a backup", filepath.Join(a.dir, siteFile), a.site, site, site)
 	}
 	return a, nil
 }

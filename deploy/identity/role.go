@@ -26,7 +26,7 @@ const (
 	Door     Role = "door"     // a machine that gives its users credentials
 )
 
-// roles are those with keys in files, in the order in which the files are created.
+// roles are the roles with keys in files, in the order in which the files are created.
 var roles = []Role{User, Operator, Node, Service}
 
 // signed are all roles of credentials. Keys of the roles that are not in roles are derived

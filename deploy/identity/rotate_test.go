@@ -80,7 +80,7 @@ func (s site) alive(l *line, what string) {
 }
 
 // TestRotationOfARoleHasAnOverlap rotates the key of a role. Until the end of the rotation, a running server must
-// accept credentials of both keys, and after it only those of the new key. Other roles must not notice it.
+// accept credentials of both keys, and after it only credentials of the new key. Other roles must not notice it.
 func TestRotationOfARoleHasAnOverlap(t *testing.T) {
 	s := newSite(t)
 	alice, node := s.line(User, "alice"), s.line(Node, "node1")
@@ -218,7 +218,7 @@ func TestRotationOfTheOperator(t *testing.T) {
 }
 
 // TestRotationOfTheBanksKey rotates the bank's key. The old key must sign until the end. With only the account's key,
-// signatures of the new key must be distinguishable from those of a stranger.
+// it must be possible to tell signatures of the new key from signatures of a stranger.
 func TestRotationOfTheBanksKey(t *testing.T) {
 	a, _ := Made(t)
 	account, err := a.PublicKey()

@@ -60,7 +60,7 @@ var (
 	matcher  = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"`)
 )
 
-// checkValues compares the label values that an expression selects or excludes with those of a new site.
+// checkValues compares the label values that an expression selects or excludes with the label values of a new site.
 func checkValues(t *testing.T, where, expression string, known map[string]metric) {
 	t.Helper()
 	for _, s := range selector.FindAllStringSubmatch(expression, -1) {

@@ -259,8 +259,8 @@ func link(t *testing.T) (west, east *place, hub, leaf *server.Server) {
 	return west, east, hub, leaf
 }
 
-// TestLeafs checks that the services of two owners' sites reach each other with the requests between sites. Nobody
-// else may, and nothing else may be reached.
+// TestLeafs checks that the services of two owners' sites reach each other with the requests between sites. Nobody else
+// may use this way, and it may reach nothing else.
 func TestLeafs(t *testing.T) {
 	west, east, hub, leaf := link(t)
 	atWest, atEast := west.connect(hub, identity.Service, "$bank"), east.connect(leaf, identity.Service, "$bank")

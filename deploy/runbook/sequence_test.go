@@ -32,7 +32,7 @@ func (o *operator) turns(most int, done func() bool) bool {
 	return done()
 }
 
-// happens reports whether one of two channels is closed within most turns.
+// happens reports whether one of two channels is closed within the given number of turns.
 func (o *operator) happens(most int, one, other <-chan struct{}) bool {
 	o.Helper()
 	return o.turns(most, func() bool {

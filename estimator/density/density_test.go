@@ -195,8 +195,8 @@ func TestAddExp(t *testing.T) {
 	}
 }
 
-// TestLogFarAway: at 100 bandwidths the density is far below the smallest float64. Its logarithm must still be that
-// of the nearest kernel.
+// TestLogFarAway: at 100 bandwidths the density is far below the smallest float64. Its logarithm must still be the
+// logarithm of the nearest kernel.
 func TestLogFarAway(t *testing.T) {
 	f := must[*Density](t)(New(&Data{Dimensions: 1, Values: []float64{0, 1}}, mat.NewSymDense(1, []float64{1})))
 	want := math.Log(0.5) - 0.5*math.Log(2*math.Pi) - 0.5*100*100 + math.Log1p(math.Exp(-0.5*(101*101-100*100)))

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestDrawsFollowTheDensity: the mean and covariance of the draws must equal those of the density (the samples'
-// covariance plus H), within five standard errors.
+// TestDrawsFollowTheDensity: the mean and covariance of the draws must equal the mean and covariance of the density
+// (the samples' covariance plus H), within five standard errors.
 func TestDrawsFollowTheDensity(t *testing.T) {
 	d := normal(50, 2, 1)
 	d.Weights = make([]float64, 50)

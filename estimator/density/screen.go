@@ -43,8 +43,9 @@ func screen(d *Data, weights []float64, count float64) []bool {
 	return keep
 }
 
-// reach returns how near samples must be. Seen from a distant point, the nearest normal samples with the part support
-// of the weight begin at the quantile `support` of their projection on the line of sight.
+// reach returns how near samples must be to support a sample, in standard deviations. Take normal samples, and a sample
+// at the distance from their centre that only the part falseAlarm exceeds. In its direction, the part support of the
+// samples is more than 1.17 from the centre. So these are within the first distance less 1.17.
 func reach(dimensions int) float64 {
 	chi := distuv.ChiSquared{K: float64(dimensions)}
 	return math.Sqrt(chi.Quantile(1-falseAlarm)) - distuv.UnitNormal.Quantile(1-support)

@@ -85,15 +85,15 @@ func (m *Memory) Observe(o *job.Observation) (fresh bool, err error) {
 func check(o *job.Observation) error {
 	switch {
 	case !messages.ValidName(o.Site) || !messages.ValidOwner(o.Account):
-		return messages.Errorf(messages.Invalid, "observation: without a valid site and account")
+		return messages.Errorf(messages.Invalid, "observation: has no valid site and account")
 	case o.Job == 0:
-		return messages.Errorf(messages.Invalid, "observation: of job 0")
+		return messages.Errorf(messages.Invalid, "observation: has the job number 0")
 	case len(o.Name) > job.MaxTextField:
-		return messages.Errorf(messages.Invalid, "observation: of a job with an overlong name")
+		return messages.Errorf(messages.Invalid, "observation: the name of the job is too long")
 	case !o.State.Final():
-		return messages.Errorf(messages.Invalid, "observation: of job %v, which is %v", o.Job, o.State)
+		return messages.Errorf(messages.Invalid, "observation: job %v has not ended, it is %v", o.Job, o.State)
 	case len(o.Stages) > job.MaxStages || len(o.Work) > job.MaxStages || len(o.Shares) > job.MaxClasses:
-		return messages.Errorf(messages.TooLarge, "observation: of job %v, which has more stages or classes than a job can have", o.Job)
+		return messages.Errorf(messages.TooLarge, "observation: job %v has more stages or classes than a job can have", o.Job)
 	}
 	return nil
 }

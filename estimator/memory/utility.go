@@ -93,7 +93,7 @@ const leastWeight = 0.01
 // Utility returns what a kind of job is worth. Classes may be in any order, and may be repeated.
 func (m *Memory) Utility(r *market.UtilityRequest) (market.UtilityReply, error) {
 	if len(r.Classes) == 0 || len(r.Classes) > job.MaxStages {
-		return market.UtilityReply{}, messages.Errorf(messages.Invalid, "classes: are %d; name those that the job has stages in, 1 to %d", len(r.Classes), job.MaxStages)
+		return market.UtilityReply{}, messages.Errorf(messages.Invalid, "classes: there are %d; name the classes of the job's stages, 1 to %d", len(r.Classes), job.MaxStages)
 	}
 	classes := slices.Compact(slices.Sorted(slices.Values(r.Classes)))
 	for _, class := range classes {

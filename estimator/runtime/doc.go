@@ -9,11 +9,11 @@
 // command sort. It keeps the 24 runs that ended last. In a context of one user, each run counts 0.8 times as much as
 // the next one. In a context of all users, there is one run of each user, and all count the same.
 //
-// The estimate is a mixture of the job's contexts. Their weights are learned. When a job has ended, the median of
-// each context is compared with its run time. If a level's median was wrong by a factor of e^loss, on average over
-// the user's latest jobs, its weight is e^(−loss/least loss), where least loss is that of the best level. Each step
-// to a wider level reduces the weight by a tenth. It is also reduced if the context has few runs. A new user starts
-// with the mean losses of the site, which count as two losses of the user.
+// The estimate is a mixture of the job's contexts. Their weights are learned. When a job has ended, the median of each
+// context is compared with its run time. If a level's median was wrong by a factor of e^loss, on average over the
+// user's latest jobs, its weight is e^(−loss/least loss), where least loss is the loss of the best level. Each step to
+// a wider level reduces the weight by a tenth. It is also reduced if the context has few runs. A new user starts with
+// the mean losses of the site, which count as two losses of the user.
 //
 //   - Predictor.Observe learns from a run that ended. Predictor.Estimate returns the distribution for a job.
 //   - Distribution has quantiles, a mean, and samples with equal probabilities, with which a scheduler can plan.

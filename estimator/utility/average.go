@@ -41,7 +41,7 @@ func Average(segments []Segment) ([]float64, error) {
 		}
 	}
 	if !(total > 0) {
-		return nil, messages.Errorf(messages.Invalid, "segments: last no time: give at least one a positive duration")
+		return nil, messages.Errorf(messages.Invalid, "segments: none has a positive duration: give at least one")
 	}
 	for j := range average {
 		average[j] /= total
@@ -56,7 +56,7 @@ func (s *Segment) check(place string, before int) error {
 		return messages.Errorf(messages.Invalid, "%sduration: must be 0 or above and finite, is %g", place, s.Duration)
 	}
 	if n := len(s.Shares); n == 0 || n > MaxResources || before != 0 && n != before {
-		return messages.Errorf(messages.Invalid, "%ss: must be one share for each resource as before, 1 to %d: there are %d, before %d", place, MaxResources, n, before)
+		return messages.Errorf(messages.Invalid, "%ss: must be one share for each resource, 1 to %d, and as many as in the segment before: there are %d, before %d", place, MaxResources, n, before)
 	}
 	return checkShares(place+"s", s.Shares)
 }

@@ -85,9 +85,9 @@ func (g *Regression) checkDefault(fallback []float64) error {
 	return nil
 }
 
-// scaleOf returns the factor with which the default fits the runs best. If this is not positive, it returns the
-// factor with which the default's utilities have the same size as those of the runs. It returns 0 if there is nothing
-// to fit.
+// scaleOf returns the factor with which the default fits the runs best. If this is not positive, it returns the factor
+// with which the default's utilities have the same size as the runs' utilities. It returns 0 if there is nothing to
+// fit.
 func (g *Regression) scaleOf(fallback []float64) float64 {
 	var product, square float64
 	for i := range g.m {

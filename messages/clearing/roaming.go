@@ -138,11 +138,11 @@ func (r *PeerSubmitRequest) Validate() error {
 	case !messages.ValidName(r.Account):
 		return messages.BadName("account", r.Account)
 	case a.Member != r.Account:
-		return messages.Errorf(messages.Invalid, "authorisation: was asked for by %q, and the job is of %q", messages.Clipped(a.Member), messages.Clipped(r.Account))
+		return messages.Errorf(messages.Invalid, "authorisation: %q asked for it, but the job belongs to %q", messages.Clipped(a.Member), messages.Clipped(r.Account))
 	case a.ID != RemoteJobAuthorisation(r.Job):
 		return messages.Errorf(messages.Conflict, "authorisation: %q is not the authorisation of job %d, which is %q", messages.Clipped(a.ID), r.Job, RemoteJobAuthorisation(r.Job))
 	case r.Spec.Budget > a.Amount:
-		return messages.Errorf(messages.Insufficient, "authorisation: is %s, and the budget is %v", a.Amount.Words(), r.Spec.Budget)
+		return messages.Errorf(messages.Insufficient, "authorisation: is %s, but the budget is %v", a.Amount.Words(), r.Spec.Budget)
 	}
 	return cmp.Or(messages.InField("authorisation", r.Authorisation.Validate()), r.Spec.Validate())
 }

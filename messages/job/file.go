@@ -236,7 +236,7 @@ func checkPattern(at, pattern string) error {
 		return err
 	}
 	if _, err := path.Match(pattern, ""); err != nil {
-		return messages.Errorf(messages.Invalid, "%s: %q is no pattern: use * and ? for parts of a name, [a-z] for one of several characters, and \\ before those meant as they are", at, messages.Clipped(pattern))
+		return messages.Errorf(messages.Invalid, "%s: %q is no pattern: use * and ? for parts of a name, [a-z] for one of several characters, and \\ before a character that stands for itself", at, messages.Clipped(pattern))
 	}
 	return nil
 }

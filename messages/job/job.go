@@ -137,8 +137,8 @@ type Stage struct {
 	// Memory is the memory of each task in bytes, a limit where the node can enforce it. -1: all memory of a node. 0:
 	// the memory of the class's unit times the width of the task, or the node's default.
 	Memory int64 `json:"memory,omitempty"`
-	// CPUs, GPUs, GPUType and Disk (in bytes) are for each task, in a class that is sold in units. 0: those of the
-	// unit, times the width of the task.
+	// CPUs, GPUs, GPUType and Disk (in bytes) are for each task, in a class that is sold in units. 0: the unit's, times
+	// the width of the task.
 	CPUs    int           `json:"cpus,omitempty"`
 	GPUs    int           `json:"gpus,omitempty"`
 	GPUType messages.Name `json:"gpu_type,omitempty"` // "": any

@@ -106,7 +106,7 @@ func (p *Profile) validateParts() error {
 		return messages.Errorf(messages.Invalid, "parts: only a custom class has them; leave them out")
 	}
 	if p.Class == Custom && (len(p.Parts) == 0 || len(p.Parts) > maxParts) {
-		return messages.Errorf(messages.Invalid, "parts: are %d; a custom class needs 1 to %d parts of max, like [1, 0.5, 0]", len(p.Parts), maxParts)
+		return messages.Errorf(messages.Invalid, "parts: there are %d; a custom class needs 1 to %d parts of max, like [1, 0.5, 0]", len(p.Parts), maxParts)
 	}
 	for i, part := range p.Parts {
 		if !(part >= 0 && part <= 1) || i > 0 && part > p.Parts[i-1] {

@@ -219,7 +219,7 @@ func checkDir(field, dir string) error {
 		return messages.Errorf(messages.Invalid, "%s: %q must be an absolute path; tasks run on other machines", field, messages.Clipped(dir))
 	}
 	if clean := path.Clean(dir); clean == "/proc" || strings.HasPrefix(clean, "/proc/") {
-		return messages.Errorf(messages.Invalid, "%s: %q is of a process, and another one on each node; name a directory of files", field, messages.Clipped(dir))
+		return messages.Errorf(messages.Invalid, "%s: %q differs between processes and nodes; name a directory of files", field, messages.Clipped(dir))
 	}
 	return messages.CheckText(field, dir, MaxTextField)
 }

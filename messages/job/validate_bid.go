@@ -77,7 +77,7 @@ func (s *JobSpec) validateConditions() error {
 	slices.Sort(all)
 	switch {
 	case s.AfterAny && len(all) == 0:
-		return messages.Errorf(messages.Invalid, "after_any: there is no list of jobs, such as after_ok, of which one is enough; leave after_any out")
+		return messages.Errorf(messages.Invalid, "after_any: needs a list of jobs, such as after_ok, because it makes one of them enough; leave after_any out")
 	case s.AfterAny && len(slices.Compact(all)) < len(s.Awaited()):
 		return messages.Errorf(messages.Invalid, "after_any: a job is in two lists; name each job in one of them")
 	case s.AfterAny && s.AfterEach != 0:
@@ -89,7 +89,7 @@ func (s *JobSpec) validateConditions() error {
 	case s.StartDelay > 0 && s.Contract != "":
 		return messages.Errorf(messages.Invalid, "start_delay: contract %s fixes the completion time of the job; leave start_delay or the contract out", messages.Clipped(s.Contract))
 	case s.AfterEach != 0 && (len(s.Stages) != 1 || s.Stages[0].Array == nil || s.Stages[0].Gang):
-		return messages.Errorf(messages.Invalid, "after_each: the tasks of an array of one stage wait for those of another array, one by one, and this job is none; use after_ok")
+		return messages.Errorf(messages.Invalid, "after_each: is only for a job that is an array of one stage: its tasks wait for the tasks of another array, one by one; use after_ok")
 	}
 	return nil
 }
@@ -114,8 +114,8 @@ func (s *JobSpec) WaitsForEnd(id messages.JobID) bool {
 	return slices.Contains(s.AfterJobs, id) || slices.Contains(s.AfterOK, id) || slices.Contains(s.AfterFailed, id)
 }
 
-// Width returns how many slots the job needs at the same time: those of its widest task, or those of all tasks of its
-// widest gang.
+// Width returns how many slots the job needs at the same time: for its widest task, or for all tasks of its widest
+// gang.
 func (s *JobSpec) Width() int {
 	width := 1
 	for i := range s.Stages {

@@ -58,7 +58,7 @@ type RuntimeRequest struct {
 // Validate returns an error for the first fault of a request. The error names the field.
 func (r *RuntimeRequest) Validate() error {
 	if len(r.Stages) == 0 || len(r.Stages) > job.MaxStages {
-		return messages.Errorf(messages.Invalid, "stages: are %d; name 1 to %d", len(r.Stages), job.MaxStages)
+		return messages.Errorf(messages.Invalid, "stages: there are %d; name 1 to %d", len(r.Stages), job.MaxStages)
 	}
 	if err := messages.CheckLine("name", r.Name, job.MaxTextField); err != nil {
 		return err

@@ -285,13 +285,13 @@ func (m *Market) validatePivot() error {
 	case m.Price != PricePivot:
 		return nil
 	case m.Algorithm != "" && m.Algorithm != "HB":
-		return messages.Errorf(messages.Invalid, "price: %s is of algorithm HB, not of %s", PricePivot, m.Algorithm)
+		return messages.Errorf(messages.Invalid, "price: only algorithm HB can have price %s, not %s", PricePivot, m.Algorithm)
 	case m.Capped:
 		return messages.Errorf(messages.Invalid, "capped: with price %s a job does not pay by the second, so its bid cannot cap the price of a second; leave capped out", PricePivot)
 	case m.Preemption != "" && m.Preemption != PreemptSuspend:
 		return messages.Errorf(messages.Invalid, "preemption: with price %s jobs lose no work; leave preemption out", PricePivot)
 	case len(m.Classes) > 1:
-		return messages.Errorf(messages.Invalid, "classes: price %s is of one class of slots, there are %d; make a market for each", PricePivot, len(m.Classes))
+		return messages.Errorf(messages.Invalid, "classes: a market with price %s has one class of slots, this one has %d; make a market for each", PricePivot, len(m.Classes))
 	}
 	return nil
 }

@@ -116,15 +116,15 @@ func TestBidFields(t *testing.T) {
 		"after_ok[0]: 0 is no":          func(s *job.JobSpec) { s.AfterOK = []messages.JobID{0} },
 		"after_start[0]: 0 is no":       func(s *job.JobSpec) { s.AfterStart = []messages.JobID{0} },
 		"after_failed[1]: job 4 is":     func(s *job.JobSpec) { s.AfterFailed = []messages.JobID{4, 4} },
-		"after_any: there is no list":   func(s *job.JobSpec) { s.AfterAny = true },
+		"after_any: needs a list":       func(s *job.JobSpec) { s.AfterAny = true },
 		"after_any: a job is in two": func(s *job.JobSpec) {
 			s.AfterAny, s.AfterOK, s.AfterStart = true, []messages.JobID{1}, []messages.JobID{2, 1}
 		},
 		"start_delay: after_start names": func(s *job.JobSpec) { s.StartDelay = 1 },
 		"start_delay: -1ns":              func(s *job.JobSpec) { s.StartDelay, s.AfterStart = -1, []messages.JobID{1} },
-		"after_each: the tasks of":       func(s *job.JobSpec) { s.AfterEach = 1 },
+		"after_each: is only for":        func(s *job.JobSpec) { s.AfterEach = 1 },
 		"after_jobs: 1001 jobs are more": func(s *job.JobSpec) { s.AfterJobs = make([]messages.JobID, 1001) },
-		"stages[0].max_running: 2 tasks at": func(s *job.JobSpec) {
+		"stages[0].max_running: allows 2 tasks": func(s *job.JobSpec) {
 			s.Stages = []job.Stage{{Name: "main", Tasks: 3, Command: []string{"true"}, Gang: true, MaxRunning: 2}}
 		},
 	} {

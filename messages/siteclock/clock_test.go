@@ -33,7 +33,7 @@ func newBench(n int) *bench {
 // now returns the true time.
 func (b *bench) now() messages.Time { return epoch.Add(b.mono) }
 
-// pass lets time pass. The hosts exchange readings, except those that are cut off.
+// pass lets time pass. The hosts exchange readings, except hosts that are cut off.
 func (b *bench) pass(d messages.Duration, cut ...int) {
 	for end := b.mono + d; b.mono < end; {
 		b.mono = min(end, b.mono+ReadEvery)

@@ -29,7 +29,7 @@ type Host struct {
 
 	mu       sync.Mutex
 	began    bool
-	compared bool              // its clock was compared with those of a majority of the hosts
+	compared bool              // its clock was compared with the clocks of a majority of the hosts
 	first    messages.Duration // monotonic time of the first reading
 	offset   messages.Duration // the offset that the host believes
 	doubtful messages.Duration // a different offset that the host does not believe yet
@@ -85,8 +85,8 @@ func (h *Host) Now() messages.Time {
 	return messages.Time(0).Add(now + h.offset)
 }
 
-// Known reports whether the host has compared its clock with those of a majority since the start, or nobody has
-// answered for [Patience]. Until then the time is that of this host's wall clock.
+// Known reports whether the host has compared its clock with the clocks of a majority since the start, or nobody has
+// answered for [Patience]. Until then the time is the time of this host's wall clock.
 func (h *Host) Known() bool {
 	_, known := h.Offset()
 	return known

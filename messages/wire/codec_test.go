@@ -20,8 +20,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestBytesAreThoseOfTheLibrary encodes values of each width. The bytes must be those of the msgpack library with
-// structs as arrays, which is an independent implementation.
+// TestBytesAreThoseOfTheLibrary encodes values of each width. The bytes must equal the bytes of the msgpack library
+// with structs as arrays, which is an independent implementation.
 func TestBytesAreThoseOfTheLibrary(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		want := sorts{
@@ -302,8 +302,8 @@ func TestAllocationIsBounded(t *testing.T) {
 	}
 }
 
-// TestDecoder decodes many payloads with one decoder. Each result and each error must be that of Unmarshal, whatever
-// was decoded before.
+// TestDecoder decodes many payloads with one decoder. Each result and each error must be the same as with Unmarshal,
+// whatever was decoded before.
 func TestDecoder(t *testing.T) {
 	var d wire.Decoder
 	long := sampleExchange()

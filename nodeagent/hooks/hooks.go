@@ -3,9 +3,10 @@
 //
 // # When
 //
-// The prolog runs before the first task of a job starts on the node; the tasks wait for it. The node does not know which task
-// of a job is the last. So the epilog runs when the node has had no task of the job for 30 s. If a task of the job comes later, both
-// run again. A job whose prolog has run is noted in a file: the epilog runs although the agent was started anew meanwhile.
+// The prolog runs before the first task of a job starts on the node; the tasks wait for it. The node does not know
+// which task of a job is the last. So the epilog runs when the node has had no task of the job for 30 s. If a task of
+// the job comes later, both run again. A job whose prolog has run is noted in a file, so the epilog runs even if the
+// agent was started again meanwhile.
 //
 // # What fails
 //
@@ -257,7 +258,7 @@ func (h *Hooks) run(ctx context.Context, what, path string, env []string) error 
 	ctx, cancel := context.WithTimeout(ctx, h.c.within)
 	defer cancel()
 	if _, err := program.Run(ctx, path, env, nil); err != nil {
-		h.c.Log.Error("the "+what+" of a job fails", zap.String("program", path), zap.Error(err))
+		h.c.Log.Error("the "+what+" of a job failed", zap.String("program", path), zap.Error(err))
 		return messages.Errorf(messages.Internal, "the %s of node %s, %s, %v", what, h.c.Node, path, err)
 	}
 	return nil

@@ -229,8 +229,8 @@ func (k *markets) wake(at int, m *marketClass) {
 	c.awake += woken
 }
 
-// freed wakes a slot that became free, if the last vector has work left for it, or if its market directs: such a
-// market's vectors have work only for idle slots.
+// freed wakes a slot that became free if the last vector has work left for it. It also wakes the slot of a market that
+// gives directives, because the vectors of such a market have work only for idle slots.
 func (k *markets) freed(at int) {
 	c := &k.slots[at]
 	for _, m := range k.all {

@@ -99,8 +99,8 @@ func TestAMarketWithoutPriorsDoesNotOpen(t *testing.T) {
 	}
 }
 
-// TestBeliefsArePriors: if the only expected type of all jobs is known, the payments must be those of equation 4.6,
-// computed exactly with that type.
+// TestBeliefsArePriors: if the only expected type of all jobs is known, the payments must equal equation 4.6, computed
+// exactly with that type.
 func TestBeliefsArePriors(t *testing.T) {
 	for _, mode := range []Mode{Priority, Full} {
 		m := marketmsg.Market{Mode: string(mode), PriorJobs: []marketmsg.QueuedType{{Value: 80 * messages.Credit, Delay: 4 * messages.Credit, Length: 10e9, Width: 8}}}

@@ -155,7 +155,7 @@ func Microcredits(net []float64) ([]messages.Credits, error) {
 	for i, x := range net {
 		c, ok := messages.RoundCredits(x)
 		if !ok {
-			return nil, messages.Errorf(messages.TooLarge, "payments[%d]: %g is no amount of at most %v credits", i, x, messages.MaxCredits)
+			return nil, messages.Errorf(messages.TooLarge, "payments[%d]: %g is not an amount of at most %v credits", i, x, messages.MaxCredits)
 		}
 		out[i], rest = c, rest-c
 	}

@@ -90,8 +90,8 @@ func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
 	return out
 }
 
-// bidsOf returns the words for the bids that count as one with a job's bid: those of its account, or for a visitor
-// those of all users of its site.
+// bidsOf returns the words for the bids that count as one with a job's bid: all bids of its account, or for a visitor
+// all bids of its site.
 func bidsOf(job *mechanism.Job) string {
 	if messages.IsVisitor(job.Account) {
 		return "the bids of its site's users"

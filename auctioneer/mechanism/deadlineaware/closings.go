@@ -85,8 +85,8 @@ func (a *around) give(i, tasks int) {
 	s.free, _ = a.opens(s.id, a.ends[s.id], a.while)
 }
 
-// pour gives each slot the tasks that it would certainly get one by one: those that end before the level to which the
-// work would fill slots that never close. It returns false if no slot gets any.
+// pour gives each slot the tasks that it would certainly get one by one. These are the tasks that would end before the
+// level to which the work fills slots that never close. It returns false if no slot gets any.
 func (a *around) pour() bool {
 	was := a.left
 	a.sort()

@@ -17,13 +17,12 @@
 // job. If that job does not fit, all others wait for it. Levels change between events, but are used only at
 // events. The JSON document is the document of package rigid with one more key, "half_life".
 //
-// New makes the mechanism of a live market. In each class the slots are divided among the users. A user asks
-// for as many slots as it has tasks pending or running there. Its part is split equally over its jobs with
-// pending tasks. If the division leaves nothing for users with pending tasks, freed slots go to those of them
-// with the lowest level. Another site counts as one user, because it can give its users any names: its weight
-// is configured as "@" and its name, and its part is divided equally among the names of its users. The market
-// decides again from time to time, because the weight of the past falls. The price is posted; see package
-// posted.
+// New makes the mechanism of a live market. In each class the slots are divided among the users. A user asks for as
+// many slots as it has tasks pending or running there. Its part is split equally over its jobs with pending tasks. If
+// the division leaves nothing for users with pending tasks, freed slots go to the users with the lowest level among
+// them. Another site counts as one user, because it can give its users any names: its weight is configured as "@" and
+// its name, and its part is divided equally among the names of its users. The market decides again from time to time,
+// because the weight of the past falls. The price is posted; see package posted.
 //
 // # Shapes and units
 //

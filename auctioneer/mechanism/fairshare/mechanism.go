@@ -152,9 +152,8 @@ func (f *Mechanism) advance(now messages.Time) {
 	}
 }
 
-// divide computes the users' shares of class j. A user asks for as many slots as it has tasks pending or running
-// there. If all users with pending tasks would get nothing, freed slots go to those of them with the lowest
-// level.
+// divide computes the users' shares of class j. A user asks for as many slots as it has tasks pending or running there.
+// If all users with pending tasks would get nothing, freed slots go to the users with the lowest level among them.
 func (f *Mechanism) divide(view *mechanism.View, j int) {
 	f.claims = f.claims[:0]
 	slots := float64(view.Classes[j].Slots)

@@ -75,7 +75,7 @@ func (p *Problem) Check() error {
 	case !amount(p.Horizon):
 		return messages.Errorf(messages.Invalid, "horizon: must be 0 or from %g to %g seconds, is %v", Smallest, Largest, p.Horizon)
 	case p.Horizon > 0 && p.Rule.Price != Pivot:
-		return messages.Errorf(messages.Invalid, "horizon: is of price %s, not of %s; leave it out", Pivot, p.Rule.Price)
+		return messages.Errorf(messages.Invalid, "horizon: only price %s uses it, not price %s; leave it out", Pivot, p.Rule.Price)
 	}
 	if len(p.Jobs) > math.MaxInt32-1 {
 		return messages.Errorf(messages.TooLarge, "jobs: there are %d, above the limit of %d", len(p.Jobs), math.MaxInt32-1)
@@ -104,7 +104,7 @@ func (j *Job) check(i int, p *Problem) error {
 		return messages.Errorf(messages.Invalid, "jobs[%d].width: must be from 0 to the %d nodes, and at most %d with all tasks of the job, is %d", i, most, MostTasks, j.Width)
 	}
 	if j.Width > 1 && p.Rule.Price == Pivot {
-		return messages.Errorf(messages.Invalid, "jobs[%d].width: a job of price %s has one node, this one has %d", i, Pivot, j.Width)
+		return messages.Errorf(messages.Invalid, "jobs[%d].width: with price %s a job has one node, this one has %d", i, Pivot, j.Width)
 	}
 	if p.Rule.Algorithm == WSEPT && j.Estimate == 0 {
 		return messages.Errorf(messages.Invalid, "jobs[%d].estimate: must be above 0 for WSEPT, which orders jobs by it: give the run time that is expected", i)

@@ -50,7 +50,7 @@ func (r Rule) Validate() error {
 	case r.Price != Pivot:
 		return messages.Errorf(messages.Invalid, "price: must be %q, %q or %q, is %.64q", First, Kth, Pivot, string(r.Price))
 	case r.Algorithm != HB:
-		return messages.Errorf(messages.Invalid, "price: %s is of algorithm HB, not of %s", Pivot, r.Algorithm)
+		return messages.Errorf(messages.Invalid, "price: only algorithm HB can have price %s, not %s", Pivot, r.Algorithm)
 	case r.Capped:
 		return messages.Errorf(messages.Invalid, "capped: with price %s a job does not pay by the second, so its bid cannot cap the price of a second; leave capped out", Pivot)
 	}

@@ -27,7 +27,7 @@ const dominance = 0.9
 //	                               Σ_{i≠d} p_ij − Q_j = 0                  (row m+j)
 type newton struct {
 	auction   *auction
-	ready     bool      // fields are those of an outcome
+	ready     bool      // its fields mean the same as in an outcome
 	fields    []float64 // 2m: see above
 	before    []float64 // 2m: fields before the last step
 	dominant  []int     // m: the job with nearly all of the class, or −1

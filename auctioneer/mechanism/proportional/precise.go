@@ -188,10 +188,9 @@ func (x *precise) solve(short float64) bool {
 	return false
 }
 
-// concede ends contests that are decided. If poor jobs can have a class to themselves, alpha near 1 moves
-// their bids to this class, away from the classes of a rich job. Their other bids fall below any limit. When
-// one job has all of a class except for the part hopeless, its row is fixed, and the other jobs leave its
-// classes.
+// concede ends contests that are decided. If poor jobs can have a class to themselves, alpha near 1 moves their bids to
+// this class, away from the classes of a rich job. Their other bids fall below any limit. When one job has all of a
+// class, except for a part of at most the constant hopeless, its row is fixed, and the other jobs leave its classes.
 func (x *precise) concede() {
 	m := x.auction.m
 	for j, d := range x.dominant {

@@ -31,7 +31,7 @@ type item struct {
 	start            int // its start in the problem's time, or Lost
 }
 
-// gather puts those of the given bids into the lane that can be served and have a positive value.
+// gather puts the bids into the lane that can be served and have a positive value.
 func (a *lane) gather(p *Problem, m *money, bids []int) {
 	a.items, a.unit, a.horizon = a.items[:0], 0, 0
 	for _, i := range bids {

@@ -27,7 +27,7 @@ type pace struct {
 	full map[messages.Name]messages.Time
 }
 
-// count adds instructions to those that the peer has sent, or returns an error if the peer must wait.
+// count adds to the number of instructions that the peer has sent, or returns an error if the peer must wait.
 func (p *pace) count(peer messages.Name, instructions int, now messages.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

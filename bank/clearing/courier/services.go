@@ -143,7 +143,7 @@ func (c *Courier) mayPeer(caller messages.Name, r *clearingmsg.PeerRequest) erro
 // may answer a repeated message without the log, because a committed outcome does not change.
 func (c *Courier) instruct(ctx context.Context, caller messages.Name, r clearingmsg.SignedInstructions) (clearingmsg.SignedReceipt, error) {
 	if caller != messages.ServiceIdentity(r.Instructions.From) {
-		return clearingmsg.SignedReceipt{}, messages.Errorf(messages.PermissionDenied, "caller %q: only the bank of the site that the message is from may bring it", caller)
+		return clearingmsg.SignedReceipt{}, messages.Errorf(messages.PermissionDenied, "caller %q: only the bank of the sender's site may deliver the message", caller)
 	}
 	from := r.Instructions.From
 	if err := c.pace.count(from, 1, c.config.Clock()); err != nil { // limit the rate before the signature is verified

@@ -109,8 +109,8 @@ func (c *census) asking(before time.Time) (ids []string) {
 	return ids
 }
 
-// list replaces a server's connections by those in its list. Connections that changed since the server was asked stay
-// as they are. With a nil list, nothing changes.
+// list replaces a server's connections by the connections in its list. Connections that changed since the server was
+// asked stay as they are. With a nil list, nothing changes.
 func (c *census) list(id string, all map[uint64]connection, now time.Time) {
 	s := c.servers[id]
 	if s == nil {

@@ -242,8 +242,8 @@ func (a *audit) try(s sample, kind string, r *result) error {
 	return nil
 }
 
-// from returns an audit that starts at the arrival of a sampled job, and the jobs whose users tell lies of a kind
-// together.
+// from returns an audit that starts when a sampled job arrives. It also returns the jobs whose users lie together, with
+// this kind of lie.
 func (a *audit) from(s sample, kind string) (*audit, []int, error) {
 	liars := append([]int{s.at}, s.partners[:min(len(s.partners), among(kind)-1)]...)
 	if a.Work.Parallel == workload.Wide { // all actors run, so only the neighbours in the log take part

@@ -67,7 +67,7 @@ type entry struct {
 	name int
 	// owner says what its owner does in addition to submitting it and waiting; nil: nothing.
 	owner *grid.Owner
-	// copy has different numbers for different ways to the same result.
+	// copy tells entries apart that lead to the same result in different ways.
 	copy int
 	// ghost says that nobody wants the results of the job. Its payments count.
 	ghost bool

@@ -24,7 +24,7 @@ type Equilibrium struct {
 	Rest      bool    `json:"at_rest"`      // in the last pass, nobody could gain more than Least
 	Left      float64 `json:"largest_gain"` // largest possible gain in the last pass, as a part of a user's value
 	Runs      int     `json:"runs"`
-	// Honest are the sums if all users tell the truth, AtRest those of the last pass.
+	// Honest are the sums if all users tell the truth, AtRest the sums of the last pass.
 	Honest  Sums     `json:"truth"`
 	Resting Sums     `json:"rest"`
 	Users   []Player `json:"users"` // by value, the largest first

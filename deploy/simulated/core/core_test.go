@@ -175,7 +175,8 @@ func neverTooMany(t *rapid.T, p *Problem, o *Outcome) {
 	}
 }
 
-// TestSharesAreTheMechanisms compares the shares by which slots are drawn with those of the mechanism, on one class.
+// TestSharesAreTheMechanisms compares the shares by which slots are drawn with the shares of the mechanism, on one
+// class.
 func TestSharesAreTheMechanisms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		alpha := rapid.SampledFrom([]float64{0, 0.25, 0.5, 1}).Draw(t, "alpha")

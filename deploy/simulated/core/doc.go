@@ -1,5 +1,5 @@
-// Package core runs a workload through a mechanism only: there are no messages, no actors, and no agents that hear
-// of a decision later. The outcome is that of a site whose messages take no time.
+// Package core runs a workload through a mechanism only: there are no messages, no actors, and no agents that hear of a
+// decision later. The outcome is the same as on a site whose messages take no time.
 //
 // # Model
 //

@@ -68,7 +68,7 @@ type Grid struct {
 	epoch   messages.Time // when the log begins
 	now     messages.Time
 	log     clock.Queue[func()] // actions of users, in the order of the trace
-	queue   clock.Queue[func()] // all other events; at the same instant they come after those of log
+	queue   clock.Queue[func()] // all other events; at the same instant they come after the events of log
 	net     *network.Network
 	leader  *leader
 	agents  []*agent

@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Owner describes what the owner of a job does with it in addition to the bid. The zero value
-// submits the job and waits. The commands are those that a site proposes to its book, with the same
-// checks; a refused command changes nothing.
+// Owner describes what the owner of a job does with it in addition to the bid. The zero value submits the job and
+// waits. The commands are the commands that a site proposes to its book, with the same checks. A refused command
+// changes nothing.
 type Owner struct {
 	// Exits is the number of attempts of the last task that exit with 1 after they have printed their result. If
 	// Quick, later attempts end at once, because they find the result.

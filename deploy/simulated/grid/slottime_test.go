@@ -104,9 +104,9 @@ func TestSlotTimeFollowsSharesOfTasksOfAnyWidth(t *testing.T) {
 	}
 }
 
-// TestAWideTaskStartsInTime runs a job with tasks of a quarter of a node among many short tasks. Its first task must
-// start within twice the time in which its share buys as much slot time. The same must hold on average for its later
-// tasks.
+// TestAWideTaskStartsInTime runs a job with tasks of a quarter of a node among many short tasks. The share of the job
+// buys the slot time of a task in a certain time. The first task must start within twice this time. The same must hold
+// on average for its later tasks.
 func TestAWideTaskStartsInTime(t *testing.T) {
 	const slots, until, length = 128, 120.0, 1.0
 	for _, perNode := range []int{16, 64} {

@@ -49,7 +49,7 @@ type Results struct {
 	Worth       string  `json:"worth"`          // measure of welfare: delay, deadline or run
 }
 
-// Group is some of the jobs.
+// Group has the numbers of the report for a part of the jobs.
 type Group struct {
 	Name string `json:"name"`
 	Stats

@@ -63,7 +63,7 @@ func (m *Market) checkPivot() error {
 	case m.Horizon < 0:
 		return invalid("horizon", "must not be negative, is %v", m.Horizon)
 	case m.Algorithm != "HB":
-		return invalid("price", "pivot is of algorithm HB, not of %s", m.Algorithm)
+		return invalid("price", "only algorithm HB can have price pivot, not %s", m.Algorithm)
 	case m.Capped:
 		return invalid("capped", "with price pivot a job does not pay by the second, so its bid cannot cap the price of a second: leave it out")
 	case m.Preemption != "" && m.Preemption != market.PreemptSuspend:

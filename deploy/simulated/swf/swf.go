@@ -1,7 +1,6 @@
-// Package swf reads job logs in the Standard Workload Format, version 2, of the
-// Parallel Workloads Archive: a line of 18 numbers for each job, after header
-// lines that begin with ';'. A log may be gzipped, within a bound of what it becomes, and
-// has at most 10,000,000 jobs.
+// Package swf reads job logs in the Standard Workload Format, version 2, of the Parallel Workloads Archive: a line of
+// 18 numbers for each job, after header lines that begin with ';'. A log may be gzipped; its unpacked size is bounded.
+// It has at most 10,000,000 jobs.
 //
 // Unknown fields are -1, and stay so. Headers are kept as text, since they often
 // lie: nothing of the jobs is derived from them. Jobs stay in the order of the
@@ -35,7 +34,7 @@ const (
 	unpackedTimes = 32
 )
 
-var errUnpacked = fmt.Errorf("the gzipped log becomes more than %d times its size and more than %d MiB: unpack it first if it is one to trust", unpackedTimes, unpackedFloor>>20)
+var errUnpacked = fmt.Errorf("the gzipped log becomes more than %d times its size and more than %d MiB: if you trust the log, unpack it first", unpackedTimes, unpackedFloor>>20)
 
 // unpacking reads the content of a gzipped log, up to the limit of its size.
 type unpacking struct {

@@ -179,7 +179,7 @@ func (o *options) run(c *cobra.Command) error {
 	}
 	switch {
 	case o.row && c.Context().Err() != nil:
-		return messages.Errorf(messages.Unavailable, "interrupted: the row is of the searches that were done by then; run the command again for a whole row")
+		return messages.Errorf(messages.Unavailable, "interrupted: the row counts only the searches that had ended; run the command again for a whole row")
 	case d.Pays:
 		return &Pays{fmt.Sprintf("lying pays: a lie gains %.4g of a job's value, above the threshold of %g", d.Largest, o.threshold)}
 	case len(d.Failed) > 0:

@@ -106,8 +106,8 @@ func TestSubmitEachInParts(t *testing.T) {
 	}
 }
 
-// TestSubmitEachWaits waits for several jobs at once. The exit code is that of the first file whose job did not
-// complete.
+// TestSubmitEachWaits waits for several jobs at once. The command exits with the code of the first file whose job did
+// not complete.
 func TestSubmitEachWaits(t *testing.T) {
 	s := newSite(t)
 	together(s)

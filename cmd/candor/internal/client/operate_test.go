@@ -127,8 +127,8 @@ func TestTokenCommands(t *testing.T) {
 	s.run("node", "token", "node7", "--revoke", "join-x").expect(t, cli.CodeUsage, "", "")
 }
 
-// TestOperatorIsToldOfTheJobsOfOthers lists the jobs of an operator who has none. The command must mention jobs of
-// others, such as those of other sites. Users who may not see these jobs learn nothing of them.
+// TestOperatorIsToldOfTheJobsOfOthers lists the jobs of an operator who has none. The command must mention that others
+// have jobs, for example users of other sites. Users who may not see these jobs learn nothing of them.
 func TestOperatorIsToldOfTheJobsOfOthers(t *testing.T) {
 	const none = "No jobs. Submit a job with candor submit.\n"
 	s := newSite(t)

@@ -109,7 +109,7 @@ func TestRunIsThereBeforeItsTask(t *testing.T) {
 	s.run("run", "--", "echo").expect(t, 0, "hi\n", "Job 33 Completed, 0.5 credits charged")
 }
 
-// TestRunAtAnotherSite runs a command at a peer. Its input and output must be those of the local process.
+// TestRunAtAnotherSite runs a command at a peer. It must use the input and output of the local process.
 func TestRunAtAnotherSite(t *testing.T) {
 	s := newCommandSite(t)
 	s.away()

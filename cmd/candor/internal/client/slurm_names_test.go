@@ -247,8 +247,8 @@ func TestElementsHaveNumbersOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestElementsWaitForElements makes the elements of an array wait for those of another array. A job that is no array,
-// or that waits for one that is none, waits for the whole job.
+// TestElementsWaitForElements makes each element of an array wait for an element of another array. If one of the two
+// jobs is no array, the job waits for the whole other job.
 func TestElementsWaitForElements(t *testing.T) {
 	s, submitted := namesSite(t)
 	array := job.JobSummary{Job: 40, Account: "alice", Tasks: 3, Array: job.Array{{First: 0, Last: 2, Step: 1}}, Numbered: true}

@@ -76,8 +76,7 @@ func parseLogJob(t *testing.T, line string) logJob {
 		asked: number(9), user: number(12), program: number(14), queue: number(15)}
 }
 
-// TestTraceIsAnExcerptOfRealJobs counts the jobs of the log, and compares the counts with those that the workload
-// states.
+// TestTraceIsAnExcerptOfRealJobs counts the jobs of the log, and compares the counts with the counts in the workload.
 func TestTraceIsAnExcerptOfRealJobs(t *testing.T) {
 	jobs := readLog(t, -1, 128)
 	if len(jobs) < 15_000 {

@@ -86,7 +86,7 @@ func checkBooksFile(name string) error {
 	if name == "" || formats[filepath.Ext(name)] != "" {
 		return nil
 	}
-	return fmt.Errorf("--books %s: end its name in .journal (hledger) or .csv", name)
+	return fmt.Errorf("--books %s: the name must end in .journal (hledger) or .csv", name)
 }
 
 // exportBooks writes the bank's whole journal into a file.

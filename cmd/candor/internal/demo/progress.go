@@ -94,7 +94,7 @@ func prices(s *snapshot) string {
 }
 
 // choose returns the jobs to show in at most rows lines, in their order. Running jobs are chosen first, then waiting
-// ones, then those that ended last. hidden is the number of other jobs.
+// ones, then the jobs that ended last. hidden is the number of other jobs.
 func choose(jobs []job.JobSummary, rows int) (shown []job.JobSummary, hidden int) {
 	rows = max(rows, 1)
 	if len(jobs) <= rows {

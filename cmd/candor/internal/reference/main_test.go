@@ -81,7 +81,7 @@ func TestSBOM(t *testing.T) {
 	}
 }
 
-// TestPagesAreUpToDate compares the committed pages of the reference with those that make docs would write.
+// TestPagesAreUpToDate compares the committed pages of the reference with the pages that make docs would write.
 func TestPagesAreUpToDate(t *testing.T) {
 	all, err := pages("../../../..")
 	if err != nil {

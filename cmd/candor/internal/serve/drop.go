@@ -80,7 +80,7 @@ func forgetServer(ctx context.Context, b bus.Bus, server string) (sure bool, err
 	for waited := false; ; waited = true {
 		data, err := b.Request(ctx, "$JS.API.SERVER.REMOVE", request)
 		if messages.KindOf(err) == messages.Unavailable {
-			return false, messages.Errorf(messages.Unavailable, "server %s: no server of the site answers the request to remove a server: a site of one server removes none; else repeat the command", server)
+			return false, messages.Errorf(messages.Unavailable, "server %s: no server of the site answers the request to remove a server; if the site has only this server, it cannot be removed; otherwise repeat the command", server)
 		}
 		if err != nil {
 			return false, err

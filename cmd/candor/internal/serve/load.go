@@ -189,8 +189,8 @@ func partOf(path string) string {
 	return path
 }
 
-// override replaces values of the file by the settings of this process. Hosts have their own addresses and metrics;
-// the flags of this process replace those of its host.
+// override replaces values of the file by the settings of this process. Hosts have their own addresses and metrics; the
+// flags of this process replace the settings of its host.
 func (s *settings) override(c *embedded.Config) {
 	set(&c.State, s.state)
 	set(&c.Keys, s.keys)

@@ -58,7 +58,7 @@ one process makes its keys at its first start.`,
 				return messages.Errorf(messages.Invalid, "--config, --keys and --state are only for the command without a name; a new site has all its files in --dir")
 			}
 			if f := cmd.Flags(); f.Changed("hosts") && f.Changed("listen") {
-				return messages.Errorf(messages.Invalid, "--listen: is of a site of one process; with --hosts each host listens at its own address, on port 4222: leave --listen out, and change the configuration for other ports")
+				return messages.Errorf(messages.Invalid, "--listen: is only for a site of one process; with --hosts each host listens at its own address, on port 4222: leave --listen out, and change the configuration for other ports")
 			}
 			if err := prepare(cmd); err != nil {
 				return err
@@ -111,7 +111,7 @@ func leftBehind(err error) string {
 	if err == nil {
 		return ""
 	}
-	return fmt.Sprintf(" (and what was begun could not be removed: %v)", err)
+	return fmt.Sprintf(" (and the incomplete directory could not be removed: %v)", err)
 }
 
 // plan describes the site that will be made.

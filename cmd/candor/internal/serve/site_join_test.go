@@ -163,7 +163,7 @@ func TestLettersAreRefused(t *testing.T) {
 	refused(t, messages.Invalid, "is the site itself", append([]string{"site", "invite", "west"}, config...)...)
 	refused(t, messages.Conflict, "exists already", append([]string{"site", "invite", "north", "-o", invitation}, config...)...)
 	refused(t, messages.Conflict, "is a peer already, with other", append([]string{"site", "join", answer, "--limit", "1"}, config...)...)
-	refused(t, messages.Invalid, `is to site "east"`, append([]string{"site", "join", invitation, "--limit", "1"}, config...)...)
+	refused(t, messages.Invalid, `is for site "east"`, append([]string{"site", "join", invitation, "--limit", "1"}, config...)...)
 	refused(t, messages.Invalid, "--limit", append([]string{"site", "join", answer, "--limit", "much"}, config...)...)
 	refused(t, messages.Invalid, "no such file", append([]string{"site", "join", dir + "/nothing", "--limit", "1"}, config...)...)
 	refused(t, messages.Invalid, "no invitation or answer", append([]string{"site", "join", west + "/site.yaml", "--limit", "1"}, config...)...)

@@ -383,7 +383,7 @@ func TestTheTimeLeftIsOfTheRound(t *testing.T) {
 // is neither a file nor a mechanism, the error must list the mechanisms.
 func TestFilesOfAStudyEnd(t *testing.T) {
 	trace := file(t, "log.swf", "1 0 0 10 1 -1 -1 1 -1 -1 1 1 1 1 1 -1 -1 -1\n")
-	if _, err := run("--trace", trace, "--market", "/dev/zero"); err == nil || !strings.Contains(err.Error(), "more than 1 MiB") {
+	if _, err := run("--trace", trace, "--market", "/dev/zero"); err == nil || !strings.Contains(err.Error(), "limit of 1 MiB") {
 		t.Errorf("%v", err)
 	}
 	if _, err := run("--trace", trace, "--market", "highestbid"); err == nil || !strings.Contains(err.Error(), "no mechanism of that name: there are highest-bid, ") {

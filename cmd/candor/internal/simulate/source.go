@@ -126,7 +126,7 @@ func document(path string, most int64) ([]byte, error) {
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, most+1))
 	if err == nil && int64(len(text)) > most {
-		err = fmt.Errorf("%s: has more than %d MiB, the most there can be", path, most>>20)
+		err = fmt.Errorf("%s: is larger than the limit of %d MiB", path, most>>20)
 	}
 	return text, err
 }

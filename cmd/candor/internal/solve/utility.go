@@ -128,7 +128,7 @@ func (in *utilityInput) present(g *utility.Regression, averages [][]float64) (an
 		return out, nil
 	}
 	var err error
-	out.StandardErrors = nil // the standard errors are those of the fit without the constraint
+	out.StandardErrors = nil // the standard errors come from the fit without the constraint
 	out.Weights, out.RSS, err = g.Nonnegative()
 	return out, err
 }

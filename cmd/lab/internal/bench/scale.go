@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// scaleResult has the processor time of the site, and separately that of agents and clients, which are another
-// process. The site has three replicas of each actor.
+// scaleResult has the processor time of the site, and separately the processor time of agents and clients, which run in
+// another process. The site has three replicas of each actor.
 type scaleResult struct {
 	Agents            int     `json:"agents"`
 	JobsWaiting       int     `json:"jobs_waiting"`

@@ -36,7 +36,7 @@ const (
 	EvictionForgotten   // 9: tasks on a node are not ended when the time to drain it is over
 	SettledAnew         // 9: a settlement is computed and proposed twice
 	DecidesTwice        // 9: a market decides while its last decision is still being committed
-	VectorBack          // 9: a new leader's vectors have lower numbers than those of the last leader
+	VectorBack          // 9: a new leader gives its vectors lower numbers than the last leader did
 	RaiseShort          // 1: the hold of a raised budget is below the budget
 	WithdrawnBegins     // 2: an executor starts a task that it has given back
 	RerunMoved          // 2: the tasks of a rerun repeat the first tasks of the earlier job, not the failed ones

@@ -26,7 +26,7 @@ func peerIn(c *clearing.State, name messages.Name) (clearingmsg.PeerReply, bool)
 	return clearingmsg.PeerReply{}, false
 }
 
-// mirrored compares a site's books with those of each other site, in both directions.
+// mirrored compares a site's books with the books of each other site, in both directions.
 func (s *site) mirrored() error {
 	if fault := s.clearing().Fault(); fault != "" {
 		return fmt.Errorf("invariant 1: the ledger refused a step of the clearing: %s", fault)

@@ -47,8 +47,8 @@ func (l *leader) refuses() error {
 	return anotherJob(l.book())
 }
 
-// vouched returns an error if a job of some length could visit the site under an invalid authorisation. The job's
-// home site has the name of the operator.
+// vouched checks the authorisation of a visiting job with the given length, as the site does. The job comes from a site
+// that is named like the operator.
 func (s *site) vouched(a clearing.Authorisation, now messages.Time, length messages.Duration) error {
 	r := &clearing.PeerSubmitRequest{Job: 1, Authorisation: clearing.SignedAuthorisation{Authorisation: a}}
 	arrival, err := federation.Arrive(s.name, operator, r)

@@ -227,7 +227,7 @@ func (r *replica) serve() {
 	}
 }
 
-// applyAt applies an entry, and compares the result with those of other replicas.
+// applyAt applies an entry, and compares the result with the results of other replicas.
 func (r *replica) applyAt(i uint64, e entry) any {
 	g := r.group
 	result := r.state.apply(e.data)

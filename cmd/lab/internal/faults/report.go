@@ -15,7 +15,7 @@ type Report struct {
 	Violations     []Violation    `json:"violations"`
 }
 
-// Violation is a failing seed, with the shortest plan that was found with which it fails.
+// Violation is a failing seed, and the shortest plan that was found to make it fail.
 type Violation struct {
 	Seed uint64 `json:"seed"`
 	What string `json:"what"`

@@ -342,7 +342,7 @@ func writeVerified(p *cli.Page, r verified) {
 	}
 	switch {
 	case r.Checkpoints == 0:
-		p.Printf("  not checked: signatures, for no checkpoint was signed\n")
+		p.Printf("  not checked: signatures, because no checkpoint was signed\n")
 	case r.Trusted:
 		p.Printf("  %s signed by the site's key, the last of %s records\n", terminal.Plural(r.Checkpoints, "checkpoint"), terminal.Count(r.Signed))
 	default:
@@ -358,7 +358,7 @@ func writeProofs(p *cli.Page, rules bool, r *proofs) {
 		p.Printf("  not proven: that anybody asked for any of this; verify without --quick\n")
 		return
 	case r == nil:
-		p.Printf("  not proven: who asked, for neither credentials nor keys of the site are here\n")
+		p.Printf("  not proven: who asked, because neither credentials nor keys of the site are here\n")
 		return
 	}
 	p.Printf("What the records follow from, each carried out again from the first one on:\n")

@@ -8,5 +8,5 @@
 // has them, or is root on the machine, can act as every user of the site, but not as an operator: a site asks for operators' own
 // credentials. The seed of a user's key is encrypted for the door on its way.
 //
-// A user who is removed from the machine gets no more credentials; those that the user has end within the hour.
+// A user who is removed from the machine gets no more credentials. The user's present credentials end within the hour.
 package door

@@ -104,8 +104,8 @@ func TestAScriptWithoutTheUsersVariablesHasThoseOfALogin(t *testing.T) {
 	}
 }
 
-// TestAScriptOfSeveralRanksUsesAllItsProcessors checks the number of threads that a script sees. If the kernel holds the
-// script to its processors, no number is set. Otherwise the number is that of all its processors.
+// TestAScriptOfSeveralRanksUsesAllItsProcessors checks the number of threads that a script sees. If the kernel holds
+// the script to its processors, no number is set. Otherwise the number is the number of all its processors.
 func TestAScriptOfSeveralRanksUsesAllItsProcessors(t *testing.T) {
 	count := exec.Command("nproc")
 	count.Env = []string{}

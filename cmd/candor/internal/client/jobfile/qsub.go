@@ -41,7 +41,7 @@ func ForQsub(source []byte, options []string) (script []byte, isGridEngine bool,
 	switch {
 	case system != "":
 	case len(found.candor)+len(found.sbatch)+len(found.pbs)+len(found.sge) > 0:
-		return nil, false, messages.Errorf(messages.Invalid, "the script has lines that qsub does not read beside those of PBS or Grid Engine: use sbatch")
+		return nil, false, messages.Errorf(messages.Invalid, "the script also has lines that qsub does not read: use sbatch")
 	case slices.ContainsFunc(options, func(o string) bool { return o == "-cwd" || o == "-pe" || o == "-terse" }):
 		system = gridEngine
 	default:

@@ -176,7 +176,7 @@ func (o *Options) sayDependency(text string) error {
 	if strings.Contains(text, "?") {
 		separator = "?"
 		if strings.Contains(text, ",") {
-			return fmt.Errorf("--dependency %q: a job waits for all that is between commas, or for one of what is between question marks: use one of the two", text)
+			return fmt.Errorf("--dependency %q: with commas a job waits for all of the list, with question marks for one of it: use only one of the two", text)
 		}
 	}
 	for part := range strings.SplitSeq(text, separator) {
@@ -196,7 +196,7 @@ func (o *Options) sayDependency(text string) error {
 		for id := range strings.SplitSeq(list, ":") {
 			if id, minutes, delayed := strings.Cut(id, "+"); kind == "after" {
 				if delayed = delayed && minutes != "0"; jobs[flag] != "" && (delay != "") != delayed || delay != "" && minutes != delay {
-					return fmt.Errorf("--dependency %q: a job can start as many minutes after each of the starts, not after each another number: give all the same", text)
+					return fmt.Errorf("--dependency %q: a job waits the same number of minutes after each start: give the same number everywhere", text)
 				} else if delayed {
 					delay = minutes
 				}
@@ -245,7 +245,7 @@ func (o *Options) sayMailType(text string) error {
 			continue
 		}
 		if !known {
-			return fmt.Errorf("--mail-type %q: no e-mail is sent of %s: use BEGIN, END, FAIL, ALL or NONE", text, name)
+			return fmt.Errorf("--mail-type %q: no e-mail is sent about %s: use BEGIN, END, FAIL, ALL or NONE", text, name)
 		}
 		for _, event := range events {
 			if !slices.Contains(o.mailOn, event) {

@@ -202,7 +202,7 @@ func (opt *sbatchOption) refusal() error {
 	case opt.written == "hetjob", opt.written == "packjob", opt.written == ":":
 		return errors.New("a heterogeneous job is not possible here, because all nodes of a job have the same shape: give one part the nodes and tasks of all, and choose nodes with srun --nodelist, or submit a job for each part")
 	case !strings.HasPrefix(opt.written, "-"):
-		return fmt.Errorf("%q is not an option: a value has no space in it, unless it is quoted, and a comment begins with #", opt.written)
+		return fmt.Errorf("%q is not an option: a value with a space needs quotes, and a comment begins with #", opt.written)
 	case !known:
 		return fmt.Errorf("%s is no option of sbatch that candor knows: remove it (see candor help slurm)", opt.written)
 	case r.manner != refused || opt.given && slices.Contains(r.but, opt.value):

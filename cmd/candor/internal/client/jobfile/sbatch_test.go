@@ -97,12 +97,12 @@ func TestSbatchDependencies(t *testing.T) {
 		t.Errorf("aftercorr: %v", job.Spec.AfterEach)
 	}
 	for text, want := range map[string]string{
-		"-d after:7+5:8":                 "give all the same",
-		"-d after:7:8+5":                 "give all the same",
+		"-d after:7+5:8":                 "give the same number everywhere",
+		"-d after:7:8+5":                 "give the same number everywhere",
 		"-d after:7+x":                   `"x" is no number of minutes`,
 		"--dependency=aftercorr:7:8":     "not of several: wait for whole arrays with afterok",
 		"-d aftercorr:7,aftercorr:8":     "not of several: wait for whole arrays with afterok",
-		"-d afterok:7?afterok:8,after:9": "use one of the two",
+		"-d afterok:7?afterok:8,after:9": "use only one of the two",
 		"-d afterok:7?singleton":         `not with "singleton"`,
 		"--dependency=before:7":          `not with "before"`,
 		"--dependency=singleton:7":       `not with "singleton"`,
@@ -112,7 +112,7 @@ func TestSbatchDependencies(t *testing.T) {
 		"-n x":                           "must be a whole number from 1",
 		"--ntasks":                       "--ntasks needs a value",
 		"--nonsense":                     "--nonsense is no option of sbatch that candor knows",
-		"stray":                          `"stray" is not an option: a value has no space in it`,
+		"stray":                          `"stray" is not an option: a value with a space needs quotes`,
 		"--mem=16 G":                     `"G" is not an option`,
 		"hetjob":                         "a heterogeneous job is not possible here, because all nodes of a job have the same shape",
 		"-S 2":                           "not set apart for the system here",
@@ -142,7 +142,7 @@ func TestSbatchMailIsNotify(t *testing.T) {
 	if job := parse(t, "#!/bin/sh\n#SBATCH --mail-user=ada@example.org --mail-type=NONE\ntrue\n"); job.Spec.Notify != nil || job.Options.Mail {
 		t.Errorf("NONE asks for %+v", job.Spec.Notify)
 	}
-	if _, err := ParseScript([]byte("#!/bin/sh\n#SBATCH --mail-type=TIME_LIMIT_70\ntrue\n"), nil, lookup); err == nil || !strings.Contains(err.Error(), "no e-mail is sent of TIME_LIMIT_70") {
+	if _, err := ParseScript([]byte("#!/bin/sh\n#SBATCH --mail-type=TIME_LIMIT_70\ntrue\n"), nil, lookup); err == nil || !strings.Contains(err.Error(), "no e-mail is sent about TIME_LIMIT_70") {
 		t.Errorf("%v", err)
 	}
 }

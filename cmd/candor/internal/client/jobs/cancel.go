@@ -173,7 +173,7 @@ func cancelNumbers(ctx context.Context, a *cli.App, s *cli.Session, args []strin
 	return cancelJobs(ctx, a, s, ids)
 }
 
-// cancelJobs cancels jobs, and shows the result for each. The exit code is that of the first failure.
+// cancelJobs cancels jobs, and shows the result for each. It exits with the code of the first failure.
 func cancelJobs(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.JobID) error {
 	var all job.CancelReply
 	var failed error

@@ -82,7 +82,7 @@ changes its key, use candor peer key.`,
 // setPeer sets the terms for a peer, and shows the peer.
 func setPeer(ctx context.Context, a *cli.App, s *cli.Session, r clearing.PeerRequest) error {
 	return cli.Ask(ctx, a, s, messages.Bank, clearing.VerbPeer, r, func(p *cli.Page, reply clearing.PeerReply) {
-		p.Printf("Site %s is a peer. It may owe up to %s, of which up to %s by settlements that are not paid yet.\n", reply.Peer, cli.Credits(reply.Limit), cli.Credits(reply.Share))
+		p.Printf("Site %s is a peer. It may owe up to %s; up to %s of this may be settlements that are not paid yet.\n", reply.Peer, cli.Credits(reply.Limit), cli.Credits(reply.Share))
 		if reply.Standing == clearing.PeerParting {
 			p.Printf("This site goes on to part from %s: nothing new begins.\n", reply.Peer)
 		}

@@ -32,7 +32,7 @@ type pmiRank struct {
 	fence            map[string]string // PMI-2: the request that is answered when the barrier ends
 }
 
-// Limits on the values that a rank may put. They are those of MPICH's own server.
+// Limits on the values that a rank may put. MPICH's own server has the same limits.
 const (
 	pmiKey   = 64
 	pmiValue = 1024

@@ -51,7 +51,7 @@ func TestSizesOfAllocations(t *testing.T) {
 	}
 }
 
-// TestEfficiency checks that seff divides the resources that a job used by those that it had.
+// TestEfficiency checks that seff divides the resources that a job used by the resources that it had.
 func TestEfficiency(t *testing.T) {
 	r := row{JobSummary: job.JobSummary{Job: 7, Account: "alice", Nodes: 2, CPUs: 8}, state: completed, began: 1e9, ended: messages.Time(0).Add(messages.Duration(101e9)), cpu: messages.Duration(200e9), rss: 3 << 29,
 		detail: &job.JobDetail{Spec: job.JobSpec{Stages: []job.Stage{{Memory: 4 << 30}}}}}

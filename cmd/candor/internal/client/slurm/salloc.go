@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 )
 
-// salloc runs a command, or a shell if there is no command, in a job. Input and output are those of this process. Under
-// Slurm the command runs where salloc is called; here it runs on the job's node, and srun starts ranks there.
+// salloc runs a command, or a shell if there is no command, in a job. It uses the input and output of this process.
+// Under Slurm the command runs where salloc is called; here it runs on the job's node, and srun starts ranks there.
 func salloc(ctx context.Context, c *call, args []string) error {
 	o := jobfile.NewOptions(c.Lookup)
 	if asks(c, args) {
@@ -26,8 +26,8 @@ func salloc(ctx context.Context, c *call, args []string) error {
 	return c.allocate(ctx, o, words, quiet)
 }
 
-// allocate runs a command, or a shell if words is empty, on the first node of a job. Input and output are those of this
-// process.
+// allocate runs a command, or a shell if words is empty, on the first node of a job. The command uses the input and
+// output of this process.
 func (c *call) allocate(ctx context.Context, o *jobfile.Options, words []string, quiet bool) error {
 	command, name := `exec "${BASH:-/bin/sh}" -i`, "interactive"
 	if len(words) > 0 {

@@ -120,8 +120,8 @@ func (c *call) variables(prefix string) (words []string) {
 	return words
 }
 
-// read makes a job from a script as sbatch does: with the user's environment. If the script names no budget, the
-// budget is that of CANDOR_BUDGET.
+// read makes a job from a script as sbatch does: with the user's environment. If the script names no budget,
+// CANDOR_BUDGET is the budget.
 func (c *call) read(o *jobfile.Options, source []byte, name string, words []string) (*jobfile.Job, error) {
 	job, err := submit.Read(c.App, o, source, name, words)
 	if err != nil {

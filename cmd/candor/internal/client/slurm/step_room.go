@@ -49,8 +49,8 @@ func (c *call) stepsFile() string {
 	return filepath.Join(dir, fmt.Sprintf(".candor-steps-%d-%s-%s-%s-%s", os.Getuid(), c.Getenv("CANDOR_JOB"), c.Getenv("CANDOR_STAGE"), c.Getenv("CANDOR_TASK"), c.Getenv("CANDOR_ATTEMPT")))
 }
 
-// take waits until a step can have a number of nodes among those that it may use, and on each of them a number of
-// processors and GPUs. −1: it needs none for itself.
+// take waits until a step can have a number of the nodes that it may use, and on each of them a number of processors
+// and GPUs. −1: it needs none for itself.
 func (c *call) take(ctx context.Context, w *step, may []int, nodes, processors, gpus int) (*stepRoom, error) {
 	file, err := os.OpenFile(c.stepsFile(), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {

@@ -53,8 +53,8 @@ func linesOf(text string) []string {
 	return lines
 }
 
-// TestStep checks that a step has the number of ranks that it asks for, or that of its job. Each rank must know its number.
-// Lines of different ranks must not mix.
+// TestStep checks that a step has the number of ranks that it asks for, or else the number that its job asks for. Each
+// rank must know its number. Lines of different ranks must not mix.
 func TestStep(t *testing.T) {
 	for _, one := range []struct {
 		words []string

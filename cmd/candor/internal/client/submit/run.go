@@ -71,7 +71,7 @@ func shellCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shell [flags]",
 		Short: "open a login shell in a slot of the site",
-		Long: `Open a login shell in a slot of the site: as candor run -t does with the login
+		Long: `Open a login shell in a slot of the site, like candor run -t with the login
 shell of the user that runs your tasks. The slot costs as much as for another
 job, also while the shell waits for you.`,
 		Example: "  candor shell -b 5\n  candor shell -b 5 --idle 30m --class gpu",
@@ -101,7 +101,8 @@ func OfCommand(a *cli.App, options *jobfile.Options, words []string) (*jobfile.J
 	return job, finish(a, job, options, filepath.Base(words[0]))
 }
 
-// Interact runs the command of a job. Input, output and signals are those of this process.
+// Interact runs the command of a job. The command gets the input and the signals of this process, and writes to its
+// output.
 func Interact(ctx context.Context, a *cli.App, job *jobfile.Job, onTerminal, quiet bool) error {
 	i := &interaction{terminal: onTerminal, quiet: quiet, linger: agent.DefaultLinger.Std()}
 	return i.do(ctx, a, job)

@@ -325,7 +325,7 @@ func refused(err error, job *jobfile.Job, key string) error {
 	return &messages.Error{Kind: wire.Kind, Op: wire.Op, Message: message}
 }
 
-// AssumeBudget sets the budget of a job that names none to that of CANDOR_BUDGET, if the variable is set.
+// AssumeBudget sets the budget of a job that names none to the value of CANDOR_BUDGET, if this variable is set.
 func AssumeBudget(a *cli.App, job *jobfile.Job) (err error) {
 	text := a.Getenv("CANDOR_BUDGET")
 	if job.HasBudget || text == "" {

@@ -10,7 +10,7 @@ import (
 )
 
 // phases are the time that a trial of a cut measures before the cut, and the length of the cut. Both are multiples of
-// the time for three submissions, of which one is for another site.
+// the time for three submissions; one of the three is for another site.
 type phases struct{ before, cut time.Duration }
 
 const (

@@ -55,7 +55,8 @@ func (r *Report) times(name string, all []time.Duration) {
 	r.time(name+", longest", sorted[len(sorted)-1])
 }
 
-// quantile returns the smallest of the sorted values that a part q of all values does not exceed.
+// quantile returns the smallest value such that at least the part q of all values is at most as large. The values must
+// be sorted.
 func quantile(sorted []time.Duration, q float64) time.Duration {
 	i := int(q*float64(len(sorted))+0.999999) - 1
 	return sorted[min(max(i, 0), len(sorted)-1)]

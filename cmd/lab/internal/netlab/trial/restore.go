@@ -134,7 +134,7 @@ func (t *trial) putBackup(ctx context.Context, m *member, backup string) error {
 	})
 }
 
-// books compares the books of this site with those of a peer. The keys of the result are the sites that sent the
+// books compares the books of this site with the books of a peer. The keys of the result are the sites that sent the
 // instructions.
 func (m *member) books(ctx context.Context, peer *member) (map[messages.Name]clearing.ReconciledBook, error) {
 	reply, err := ask[clearing.ReconcileReply](ctx, m, messages.Bank, clearing.VerbReconcile, clearing.ReconcileRequest{Peer: peer.Name})
