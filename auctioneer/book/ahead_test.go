@@ -6,6 +6,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/expect"
 	"github.com/candor-grid/candor/messages/job"
 )
 
@@ -34,13 +35,11 @@ func TestAheadNeitherRunsNorCosts(t *testing.T) {
 	first := s.exchange(1, id, 1, 0)
 	from := s.at
 	g := s.exchange(2, other, 5, 3)
-	if len(g) != 3 || !g[0].Ahead || !g[2].Ahead || first[0].Ahead {
-		t.Fatalf("granted %v beyond a slot that is taken, want 3 ahead", g)
-	}
+	expect.Same(t, "len(g)", len(g), 3)
+	expect.Same(t, "Ahead", g[0].Ahead, true, "Ahead", g[2].Ahead, true, "Ahead", first[0].Ahead, false)
 	j := s.Job(other)
-	if _, running, _ := j.Count(); running != 0 || j.State != job.Waiting || j.Began() != 0 || j.StageStatuses()[0].Pending != 6 {
-		t.Fatalf("%d run, %v, %d began, %d pending", running, j.State, j.Began(), j.StageStatuses()[0].Pending)
-	}
+	_, running, _ := j.Count()
+	expect.Same(t, "running", running, 0, "State", j.State, job.Waiting, "Began", j.Began(), 0, "Pending", j.StageStatuses()[0].Pending, 6)
 	if again := s.exchange(3, other, 5, 3); len(again) != 0 {
 		t.Fatalf("granted %v beyond the bound", again)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/expect"
 	"github.com/candor-grid/candor/messages/job"
 )
 
@@ -159,9 +160,8 @@ func TestAJobWaitsForAStartOrAFailure(t *testing.T) {
 	enter("failure", func(s *job.JobSpec) { s.AfterFailed = []messages.JobID{6} })  // job 7
 	enter("cancelled", func(s *job.JobSpec) { s.AfterStart = []messages.JobID{6} }) // job 8
 	do(5, Command{Cancel: &Cancel{Job: 6, By: "alice"}})
-	if fails, starts := b.Job(7), b.Job(8); fails.Blocked != 0 || !fails.Active() || starts.Blocked != 0 || !starts.Active() {
-		t.Errorf("after a cancel: %d %v, %d %v", fails.Blocked, fails.State, starts.Blocked, starts.State)
-	}
+	fails, starts := b.Job(7), b.Job(8)
+	expect.Same(t, "Blocked", fails.Blocked, 0, "Active", fails.Active(), true, "Blocked", starts.Blocked, 0, "Active", starts.Active(), true)
 }
 
 // TestEvictedAttempt checks that an attempt which ends because its node drains has this reason.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/expect"
 	jobmsg "github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/market"
 )
@@ -331,9 +332,9 @@ func TestANodeThatIsDownCanBeRemoved(t *testing.T) {
 	refusal(t, s.apply(remove), messages.NotFound)
 	refusal(t, s.apply(Command{Drain: &Drain{Node: "n1", Until: 9}}), messages.NotFound)
 	s.register("n1", 8, 1)
-	if n := s.Node("n1"); !n.Up || n.Removed || n.Stopped || n.Drain != 0 || n.DrainReason != "" || len(s.Nodes()) != 1 {
-		t.Fatalf("%+v", n)
-	}
+	n := s.Node("n1")
+	expect.Same(t, "Up", n.Up, true, "Removed", n.Removed, false, "Stopped", n.Stopped, false, "Drain", n.Drain, 0, "DrainReason", n.DrainReason, "",
+		"len(s.Nodes())", len(s.Nodes()), 1)
 }
 
 func TestLostNodeGivesBackWithoutCountingTheAttempt(t *testing.T) {
@@ -403,9 +404,7 @@ func TestTaskFailsAfterItsAttempts(t *testing.T) {
 				tries++
 			}
 			j := s.Job(id)
-			if tries != c.tries || j.Outcome != jobmsg.Failed || j.Reason != c.reason || j.ExitCode != 5 {
-				t.Fatalf("after %d tries the job is to be %v (%s), exit code %d", tries, j.Outcome, j.Reason, j.ExitCode)
-			}
+			expect.Same(t, "tries", tries, c.tries, "Outcome", j.Outcome, jobmsg.Failed, "Reason", j.Reason, c.reason, "ExitCode", j.ExitCode, 5)
 		})
 	}
 }
@@ -495,9 +494,9 @@ func TestALateRegistrationChangesNothing(t *testing.T) {
 	late := func(b *site, session uint64) {
 		t.Helper()
 		err, refused := b.apply(Command{Register: &Register{Node: "n1", Session: session, Slots: []jobmsg.ClassSlots{{Class: "map", Slots: 2}}}}).(error)
-		if n := b.Node("n1"); !refused || messages.KindOf(err) != messages.Fenced || n.Session != 3 || len(n.Claims) != 2 {
-			t.Errorf("session %d: %v; the node has session %d and claims %v", session, err, n.Session, n.Claims)
-		}
+		n := b.Node("n1")
+		expect.Same(t, "refused", refused, true, "messages.KindOf(err)", messages.KindOf(err), messages.Fenced, "Session", n.Session, 3,
+			"len(n.Claims)", len(n.Claims), 2)
 	}
 	late(s, 1)
 	restored := newSite(t)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/expect"
 	"github.com/candor-grid/candor/messages/job"
 )
 
@@ -47,9 +48,8 @@ func TestTasksAreCancelledAlone(t *testing.T) {
 	}
 	s.finish("n", 1, 5, agent.Stopped, -1, g[1].Attempt)
 	j := s.Job(id)
-	if j.Outcome != job.Cancelled || j.Reason != "CancelledByUser" || j.Stages[0].Done != 2 || j.CancelledTasks() != 3 || j.Failures() != 0 {
-		t.Errorf("the job is %v by %s: %d done, %d cancelled, %d failed", j.Outcome, j.Reason, j.Stages[0].Done, j.CancelledTasks(), j.Failures())
-	}
+	expect.Same(t, "Outcome", j.Outcome, job.Cancelled, "Reason", j.Reason, "CancelledByUser", "Done", j.Stages[0].Done, 2,
+		"CancelledTasks", j.CancelledTasks(), 3, "Failures", j.Failures(), 0)
 }
 
 // TestCancelledTaskOfALostNode cancels a task and then loses its node. The task must not run again.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/expect"
 )
 
 // TestRaise raises a budget from 100 to 150. The raise must apply once the bank has set it aside: then the job has
@@ -22,9 +23,8 @@ func TestRaise(t *testing.T) {
 	refusal(t, s.apply(Command{Change: &Change{Job: id, Key: "c", Budget: 160}}), messages.Conflict)
 	hold, amount := s.Job(id).RaisedTo()
 	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: r.Effect}}}})
-	if j := s.Job(id); amount != 150 || j.HoldID() != hold || j.Left() != 150 || j.Spec.Budget != 150 || j.Held != 150 {
-		t.Errorf("%v are held under %s; the job has %v under %s", amount, hold, j.Left(), j.HoldID())
-	}
+	j := s.Job(id)
+	expect.Same(t, "amount", amount, 150, "HoldID", j.HoldID(), hold, "Left", j.Left(), 150, "Budget", j.Spec.Budget, 150, "Held", j.Held, 150)
 	s.apply(Command{Cancel: &Cancel{Job: id, By: "alice"}})
 	if err := s.apply(Command{Settle: &Settle{Job: id, Charge: 140}}); err != nil {
 		t.Errorf("a charge above the first budget: %v", err)
@@ -39,9 +39,8 @@ func TestRaiseIsRefused(t *testing.T) {
 	id := s.submit("k", mapStage(1))
 	r := s.apply(Command{Change: &Change{Job: id, Key: "b", Budget: 150}}).(Changed)
 	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: r.Effect, Refused: "no credits"}}}})
-	if j := s.Job(id); j.Held != 100 || j.HoldID() != "k" || j.Raise.Refused != "no credits" || j.Raise.Pending() {
-		t.Errorf("held %v under %s, %+v", j.Held, j.HoldID(), j.Raise)
-	}
+	j := s.Job(id)
+	expect.Same(t, "Held", j.Held, 100, "HoldID", j.HoldID(), "k", "Refused", j.Raise.Refused, "no credits", "Pending", j.Raise.Pending(), false)
 	s.apply(Command{Change: &Change{Job: id, Key: "c", Budget: 120}})
 	s.apply(Command{Cancel: &Cancel{Job: id, By: "alice"}})
 	s.apply(Command{Settle: &Settle{Job: id, Charge: 10}})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/expect"
 	"github.com/candor-grid/candor/messages/job"
 )
 
@@ -196,9 +197,8 @@ func TestRoundMovesOnlyWhatHoldsCover(t *testing.T) {
 	c := s.submit("c", mapStage(1))
 	s.apply(Command{Decide: &Decide{Discard: []Discarding{{Job: c, Reason: "Discarded", Message: "m", Change: []string{"x"}, Legs: []Leg{{From: c, To: b, Amount: 30}}}}}})
 	e := slices.Collect(s.EachEffect)
-	if len(e) != 1 || e[0].Kind != Round || s.Job(c).Paid != 30 || s.Job(b).Gained != 30 || s.Job(c).Outcome != job.Discarded {
-		t.Fatalf("effects %v, job %+v", e, s.Job(c))
-	}
+	expect.Same(t, "len(e)", len(e), 1)
+	expect.Same(t, "Kind", e[0].Kind, Round, "Paid", s.Job(c).Paid, 30, "Gained", s.Job(b).Gained, 30, "Outcome", s.Job(c).Outcome, job.Discarded)
 	refusal(t, s.apply(Command{Settle: &Settle{Job: c, Charge: 71}}), messages.Invalid)
 	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: e[0].ID}}}})
 	if j := s.Job(c); j.HoldID() != j.RestID(e[0].ID) || j.Cost() != 30 || s.Job(b).Cost() != -30 {

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/expect"
 	"github.com/candor-grid/candor/messages/job"
 )
 
@@ -67,9 +68,9 @@ func TestEffectsOfJobsThatAreGone(t *testing.T) {
 		c.Effects = append(c.Effects, Confirmation{Effect: e.ID, Refused: "its job is gone"})
 	}
 	b.must(t, &Command{Confirm: c})
-	if j = b.Job(1); len(slices.Collect(b.EachEffect)) != 0 || j.Paid != 0 || j.Gained != 0 || j.State != job.Waiting {
-		t.Errorf("left are %v; %+v", slices.Collect(b.EachEffect), j)
-	}
+	j = b.Job(1)
+	expect.Same(t, "len(slices.Collect(b.EachEffect))", len(slices.Collect(b.EachEffect)), 0)
+	expect.Same(t, "Paid", j.Paid, 0, "Gained", j.Gained, 0, "State", j.State, job.Waiting)
 }
 
 // TestNumbersAreASet adds and removes random numbers. The list must have each number once, in ascending order.
@@ -130,9 +131,10 @@ func TestVisitorsPayAtTheirEnd(t *testing.T) {
 	}
 	b.effects.round(own, []Leg{{From: 1, Amount: 3}, {From: 2, To: 3, Amount: 2}})
 	b.effects.round(own, []Leg{{From: 1, Amount: 4}})
-	if e := slices.Collect(b.EachEffect); len(e) != 1 || len(e[0].Legs) != 1 || e[0].Legs[0].From != 2 || v.Left() != 2 {
-		t.Fatalf("the bank is asked for %+v; left of the visitor's budget is %v", e, v.Left())
-	}
+	e := slices.Collect(b.EachEffect)
+	expect.Same(t, "len(e)", len(e), 1)
+	expect.Same(t, "len(e[0].Legs)", len(e[0].Legs), 1)
+	expect.Same(t, "From", e[0].Legs[0].From, 2, "Left", v.Left(), 2)
 	b.must(t, &Command{Cancel: &Cancel{Job: 1, By: "ada@west"}})
 	if err, _ := b.Apply(&Command{Settle: &Settle{Job: 1, Charge: 3}}).(error); messages.KindOf(err) != messages.Invalid {
 		t.Errorf("charged beyond what is left: %v", err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/expect"
 	"github.com/candor-grid/candor/messages/job"
 )
 
@@ -35,9 +36,8 @@ func TestTaskFailsAlone(t *testing.T) {
 	s.finish("n", 1, 4, agent.Exited, 0, g[1].Attempt)
 	s.finish("n", 1, 5, agent.TimedOut, 9, g[2].Attempt)
 	j := s.Job(id)
-	if j.Outcome != job.Failed || j.Reason != "TaskFailed" || j.ExitCode != 7 || j.Failures() != 2 || j.Stages[0].Done != 1 {
-		t.Errorf("the job is %v for %s with exit code %d: %d failed, %d done", j.Outcome, j.Reason, j.ExitCode, j.Failures(), j.Stages[0].Done)
-	}
+	expect.Same(t, "Outcome", j.Outcome, job.Failed, "Reason", j.Reason, "TaskFailed", "ExitCode", j.ExitCode, 7, "Failures", j.Failures(), 2,
+		"Done", j.Stages[0].Done, 1)
 }
 
 // TestStopIsTheDefault lets a task fail in a stage that does not set what happens then, as in jobs of earlier
@@ -145,9 +145,8 @@ func TestRequeue(t *testing.T) {
 	}
 	s.finish("n", 1, 4, agent.Exited, 0, again[0].Attempt, g[1].Attempt)
 	j := s.Job(id)
-	if st := &j.Stages[0]; j.Outcome != job.Completed || st.Requeued != 1 || st.Retried != 1 || st.Tasks[0].Tries != 0 {
-		t.Errorf("the job is %v, %d requeued, %d retried", j.Outcome, st.Requeued, st.Retried)
-	}
+	st := &j.Stages[0]
+	expect.Same(t, "Outcome", j.Outcome, job.Completed, "Requeued", st.Requeued, 1, "Retried", st.Retried, 1, "Tries", st.Tasks[0].Tries, 0)
 	refusal(t, s.apply(Command{Requeue: &Requeue{Job: id}}), messages.Ended)
 }
 

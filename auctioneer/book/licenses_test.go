@@ -5,6 +5,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/expect"
 	"github.com/candor-grid/candor/messages/job"
 )
 
@@ -58,9 +59,8 @@ func TestAnAllocationHasItsLicencesOnce(t *testing.T) {
 	stage.Gang, stage.Allocation, stage.Licenses = true, true, job.Licenses{{Name: "matlab", Count: 2}}
 	id := s.submit("a", stage)
 	a, b := s.claim("n1", 7, 1, 1, id), s.claim("n2", 8, 1, 1, id)
-	if len(a) != 1 || len(b) != 1 || s.Job(id).Stages[0].OnSlots() != 2 || s.FreeLicenses("matlab") != 0 {
-		t.Fatalf("granted %v and %v; %d licences are free", a, b, s.FreeLicenses("matlab"))
-	}
+	expect.Same(t, "len(a)", len(a), 1, "len(b)", len(b), 1)
+	expect.Same(t, "OnSlots", s.Job(id).Stages[0].OnSlots(), 2, "s.FreeLicenses('matlab')", s.FreeLicenses("matlab"), 0)
 	s.finish("n2", 8, 2, agent.Stopped, 0, b[0].Attempt)
 	if s.FreeLicenses("matlab") != 0 {
 		t.Error("the licences are free, though the first task runs")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/expect"
 	"github.com/candor-grid/candor/messages/job"
 )
 
@@ -36,9 +37,9 @@ func TestNotices(t *testing.T) {
 	id := submit("k")
 	end(id)
 	list := waiting()
-	if len(list) != 2 || list[0].Event != job.NotifyEnd || list[1].Event != job.NotifyEnd || list[1].Job.State != job.Cancelled || !b.Job(id).State.Final() {
-		t.Fatalf("%+v of job %+v", list, b.Job(id))
-	}
+	expect.Same(t, "len(list)", len(list), 2)
+	expect.Same(t, "Event", list[0].Event, job.NotifyEnd, "Event", list[1].Event, job.NotifyEnd, "State", list[1].Job.State, job.Cancelled,
+		"Final", b.Job(id).State.Final(), true)
 	var image bytes.Buffer
 	if _, err := b.Capture().WriteTo(&image); err != nil {
 		t.Fatal(err)
@@ -49,9 +50,8 @@ func TestNotices(t *testing.T) {
 	}
 	b.Apply(&Command{At: 9, Notified: &Notified{Outcomes: []NoticeOutcome{{Notice: list[0].ID}, {Notice: list[1].ID, Refused: "no"}, {Notice: 99}}}})
 	told := b.Job(id).Notices
-	if len(waiting()) != 0 || len(b.notices.waitFor) != 0 || len(told) != 2 || told[0].Sent != 9 || told[1].Refused != "no" || told[1].Sent != 0 {
-		t.Errorf("%+v", told)
-	}
+	expect.Same(t, "len(waiting())", len(waiting()), 0, "len(b.notices.waitFor)", len(b.notices.waitFor), 0, "len(told)", len(told), 2)
+	expect.Same(t, "Sent", told[0].Sent, 9, "Refused", told[1].Refused, "no", "Sent", told[1].Sent, 0)
 	for i := range MaxNoticesTo + 1 {
 		end(submit(string(rune('a'+i/26)) + string(rune('a'+i%26))))
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/expect"
 	"github.com/candor-grid/candor/messages/job"
 )
 
@@ -26,9 +27,9 @@ func TestParkedJobGetsNoTasks(t *testing.T) {
 	s.register("n", 1, 4)
 	id := s.submit("k", mapStage(3))
 	one := s.claim("n", 1, 1, 1, id)
-	if p, err := s.park(Park{Job: id, By: "alice"}); err != nil || !p.Changed || p.Running != 1 || p.State != job.Running {
-		t.Fatalf("park: %+v, %v", p, err)
-	}
+	p, err := s.park(Park{Job: id, By: "alice"})
+	expect.Same(t, "err", err, nil)
+	expect.Same(t, "Changed", p.Changed, true, "Running", p.Running, 1, "State", p.State, job.Running)
 	if p, err := s.park(Park{Job: id, By: "alice"}); err != nil || p.Changed {
 		t.Errorf("a second hold: %+v, %v", p, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/expect"
 	"github.com/candor-grid/candor/messages/job"
 )
 
@@ -71,9 +72,9 @@ func TestRoamPhases(t *testing.T) {
 	if err, _ := b.Apply(stepOf(Step{Job: 1, Cancel: "ada"})).(error); messages.KindOf(err) != messages.Ended {
 		t.Errorf("cancelled after its end: %v", err)
 	}
-	if s := r.Summary(); s.Job != 1 || s.Account != "ada" || s.Payer != "lab" || s.Budget != 5 || s.Away.Phase != "Ended" || s.Away.Known != 10 {
-		t.Errorf("summary %+v, %+v", s, s.Away)
-	}
+	s := r.Summary()
+	expect.Same(t, "Job", s.Job, 1, "Account", s.Account, "ada", "Payer", s.Payer, "lab", "Budget", s.Budget, 5, "Phase", s.Away.Phase, "Ended",
+		"Known", s.Away.Known, 10)
 }
 
 // TestRoamCancelledOnItsWay cancels a remote job, and then the other site refuses it. The job must end as cancelled.
@@ -86,9 +87,9 @@ func TestRoamCancelledOnItsWay(t *testing.T) {
 		t.Errorf("on its way: %+v", r)
 	}
 	b.must(t, stepOf(Step{Job: 1, Refused: messages.Errorf(messages.NotFound, "no market")}))
-	if r := b.Remote(1); r.Phase != Releasing || r.Status.State != job.Cancelled || r.Status.Reason != "CancelledByUser" || b.Pending("ada") != 0 {
-		t.Errorf("refused: %+v", r)
-	}
+	r := b.Remote(1)
+	expect.Same(t, "Phase", r.Phase, Releasing, "State", r.Status.State, job.Cancelled, "Reason", r.Status.Reason, "CancelledByUser",
+		"b.Pending('ada')", b.Pending("ada"), 0)
 }
 
 func TestRoamThatIsNotSent(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/expect"
 )
 
 func (s *site) token(id string, expires messages.Time) {
@@ -25,9 +26,8 @@ func TestTokenIsUsedOnce(t *testing.T) {
 	s := newSite(t)
 	s.token("join-a", 100)
 	first, ok := s.use("join-a", "K1").(messages.TokenState)
-	if !ok || first.Key != "K1" || first.Used != s.at || first.Node != "n7" {
-		t.Fatalf("first use: %+v", first)
-	}
+	expect.Same(t, "ok", ok, true)
+	expect.Same(t, "Key", first.Key, "K1", "Used", first.Used, s.at, "Node", first.Node, "n7")
 	if again := s.use("join-a", "K1"); again != first {
 		t.Errorf("the same key again: %+v", again)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/expect"
 	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/market"
 )
@@ -84,15 +85,14 @@ func TestNoTaskPassesTheBeginningOfAWindow(t *testing.T) {
 			takes("too late", 0, 1, short)
 			s.at = w.From
 			s.apply(Command{Begin: &Begin{}})
-			if n := s.Node("n1"); n.Drain != ToTheirEnd || n.Window != w.ID || n.DrainReason != "new disks" || len(n.Claims) != 3 {
-				t.Errorf("at its beginning: drains until %v for window %d with %d tasks: %s", n.Drain, n.Window, len(n.Claims), n.DrainReason)
-			}
+			n := s.Node("n1")
+			expect.Same(t, "Drain", n.Drain, ToTheirEnd, "Window", n.Window, w.ID, "DrainReason", n.DrainReason, "new disks", "len(n.Claims)", len(n.Claims), 3)
 			takes("in the window", 0, 1, short)
 			s.at = w.To
 			takes("after the window", 1, 1, endless)
-			if n := s.Node("n1"); n.Drain != 0 || n.Window != 0 || n.DrainReason != "" || len(s.Windows()) != 0 || s.NextBegin() != 0 {
-				t.Errorf("after its end: %v, %d, %q, %v", n.Drain, n.Window, n.DrainReason, s.Windows())
-			}
+			n = s.Node("n1")
+			expect.Same(t, "Drain", n.Drain, 0, "Window", n.Window, 0, "DrainReason", n.DrainReason, "", "len(s.Windows())", len(s.Windows()), 0,
+				"NextBegin", s.NextBegin(), 0)
 		})
 	}
 }
@@ -134,9 +134,8 @@ func TestAGangThatGathersTooLongStartsElsewhere(t *testing.T) {
 		first := s.claim("n1", 7, 1, 1, id)
 		s.at = w.From.Add(-hour / 2)
 		late := s.claim("n2", 8, 1, 1, id)
-		if len(first) != 1 || len(late) != 1 || len(s.Node("n1").Stop) != 1 || len(s.Node("n2").Stop) != 1 {
-			t.Fatalf("granted %v and %v, told to end %v and %v", first, late, s.Node("n1").Stop, s.Node("n2").Stop)
-		}
+		expect.Same(t, "len(first)", len(first), 1, "len(late)", len(late), 1, "len(s.Node('n1').Stop)", len(s.Node("n1").Stop), 1,
+			"len(s.Node('n2').Stop)", len(s.Node("n2").Stop), 1)
 		s.finish("n1", 7, 2, agent.Stopped, 143, first[0].Attempt)
 		s.finish("n2", 8, 2, agent.Stopped, 143, late[0].Attempt)
 		if got := s.claim("n1", 7, 3, 1, id); len(got) != 0 {

@@ -41,7 +41,7 @@ func TestProfileRefuses(t *testing.T) {
 		"eps: must be from":                  func(p *job.Profile) { p.Epsilon = 0.6 },
 		"eps: only a sigmoidal":              func(p *job.Profile) { p.Class, p.Epsilon = job.LinearDecay, 0.1 },
 		"seconds_per_unit: a recurrent":      func(p *job.Profile) { p.SecondsPerUnit = 1 },
-		"parts: there are 0; a custom class":       func(p *job.Profile) { p.Class = job.Custom },
+		"parts: there are 0; a custom class": func(p *job.Profile) { p.Class = job.Custom },
 		"parts[1]: must be from 0 to 1":      func(p *job.Profile) { p.Class, p.Parts = job.Custom, []float64{0.5, 0.6} },
 		`bandwidth: "wide" is not one of`:    func(p *job.Profile) { p.Bandwidth = "wide" },
 		"influence: must be 1 or more":       func(p *job.Profile) { p.Influence = 0.5 },
@@ -132,7 +132,7 @@ func TestQueuedSamples(t *testing.T) {
 func TestEstimateRequestsRefuse(t *testing.T) {
 	below := -1.0
 	for says, err := range map[string]error{
-		"stages: there are 0":               (&market.RuntimeRequest{}).Validate(),
+		"stages: there are 0":         (&market.RuntimeRequest{}).Validate(),
 		"stages[0].time_limit":        (&market.RuntimeRequest{Stages: []job.StageShape{{TimeLimit: -1}}}).Validate(),
 		"part: must be above 0":       (&market.RuntimeRequest{Stages: []job.StageShape{{}}, Part: 1}).Validate(),
 		"divergence: must be 0":       (&market.RuntimeRequest{Stages: []job.StageShape{{}}, Divergence: &below}).Validate(),
