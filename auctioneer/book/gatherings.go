@@ -11,14 +11,18 @@ import (
 
 // A task of several slots rarely finds them free together on one node by chance. So a node that drew such a task
 // gathers slots: it gives no free slot of the class to another task until this task has all its slots. In each class,
-// a node gathers for one task at a time. It gives up after GatherFor, and then does not gather for GatherRest. The
-// slots that were idle meanwhile have a cost: the job pays it when the task starts, at the tariffs of that time. If
-// the node gives up, the job pays nothing for them.
+// a node gathers for one task at a time. It gives up after GatherFor, and then does not gather for a while. Where
+// tasks take many hours, most gatherings are in vain. So each rest is twice as long as the one before, until a
+// gathering succeeds. The slots that were idle meanwhile have a cost: the job pays it when the task starts, at the
+// tariffs of that time. If the node gives up, the job pays nothing for them.
 
-// How long a task gathers at most, and how long a node rests after it gave up.
 const (
-	GatherFor  = messages.Duration(time.Hour)
-	GatherRest = messages.Duration(10 * time.Minute)
+	// GatherFor is how long a task gathers at most.
+	GatherFor = messages.Duration(time.Hour)
+	// firstRest is how long a node rests after the first gathering in vain. It doubles at most mostDoublings times: then
+	// a node gathers for less than a sixth of the time.
+	firstRest     = messages.Duration(10 * time.Minute)
+	mostDoublings = 5
 )
 
 // holdOn adds up the slots that gatherings keep idle, until now. It must be called before slots become free.
@@ -140,7 +144,8 @@ func (x *exchanges) gathered(n *Node, node uint32, grants []agent.Grant) []agent
 		case j == nil || x.licenses.claimable(j, int(g.Stage)) == 0 || n.barred() || n.Drain != 0 || !n.Admits(&j.Spec.Stages[g.Stage], x.clock.now):
 			continue
 		case n.freeSlots(g.Class) < g.Width && late:
-			n.Gathered = x.clock.now.Add(GatherRest)
+			n.Gathered = x.clock.now.Add(firstRest << n.InVain)
+			n.InVain = min(n.InVain+1, mostDoublings)
 			continue
 		case n.freeSlots(g.Class) < g.Width:
 			n.Gatherings = append(n.Gatherings, g)
@@ -148,6 +153,7 @@ func (x *exchanges) gathered(n *Node, node uint32, grants []agent.Grant) []agent
 			continue
 		}
 		if at, ok := x.health.next(j, int(g.Stage), node); ok {
+			n.InVain = 0
 			grants = append(grants, x.grant(n, node, j, int(g.Stage), at, false))
 			j.Stages[g.Stage].Meter.count(g.Micros, x.meters.tariffs[j.Spec.Market], j.Spec, int(g.Stage))
 		}

@@ -3,6 +3,7 @@ package book
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
@@ -94,6 +95,41 @@ func TestAGatheringEnds(t *testing.T) {
 				t.Errorf("%d tasks can be claimed, want 2", s.Job(wide).Claimable(0))
 			}
 		})
+	}
+}
+
+// TestANodeRestsLongerAfterEachGatheringInVain lets a node gather for a task while a task of another job never ends.
+// Once, a node gathered for 60 minutes of each 70, however often in vain. A gathering that succeeds must end the long
+// rests.
+func TestANodeRestsLongerAfterEachGatheringInVain(t *testing.T) {
+	s := newSite(t)
+	s.register("n1", 7, 4)
+	narrow, wide := s.submit("a", mapStage(1)), s.submit("b", wideStage(4, 9))
+	held := s.claim("n1", 7, 1, 1, narrow)
+	seq := uint64(1)
+	gathers := func() bool {
+		seq++
+		s.claim("n1", 7, seq, 1, wide)
+		return len(s.Node("n1").Gatherings) > 0
+	}
+	for _, minutes := range []time.Duration{10, 20, 40, 80, 160, 320, 320} {
+		if !gathers() {
+			t.Fatalf("before a rest of %d minutes: the node does not gather", minutes)
+		}
+		if s.at = s.at.Add(GatherFor); gathers() {
+			t.Fatal("the node still gathers after its time")
+		}
+		rest := messages.Duration(minutes * time.Minute)
+		if s.at = s.at.Add(rest - 2e9); gathers() {
+			t.Fatalf("the node gathers before a rest of %d minutes is over", minutes)
+		}
+		s.at = s.at.Add(3e9)
+	}
+	gathers()
+	seq++
+	got := s.apply(Command{Exchange: &Exchange{Node: "n1", Session: 7, Seq: seq, Finished: []agent.Finished{{Attempt: held[0].Attempt}}}}).([]agent.Grant)
+	if len(got) != 1 || got[0].Attempt.Task.Job != wide || s.Node("n1").InVain != 0 {
+		t.Errorf("granted %v, %d gatherings in vain", got, s.Node("n1").InVain)
 	}
 }
 

@@ -60,6 +60,8 @@ type Node struct {
 	Window uint32 `json:",omitempty"`
 	// Level is the level of the agent's release; see [messages.Level].
 	Level int `json:",omitempty"`
+	// InVain is how many gatherings the node gave up since one succeeded, at most [mostDoublings].
+	InVain int `json:",omitempty"`
 
 	halted  []messages.Attempt // claims that must not run now: see [Node.Halted]
 	windows []*market.Window   // its maintenance windows that are not over: see [windows]
