@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/candor-grid/candor/auctioneer/book"
@@ -180,10 +181,25 @@ func (o *offers) choose(ctx context.Context, c *book.EnterRemote) (home bool, er
 	if err != nil {
 		return false, err
 	}
-	if found.Best < 0 {
+	switch {
+	case found.Best < 0 && len(found.Offers) == 0 && len(found.Silent) > 0:
+		return false, messages.Errorf(messages.NotFound, "site: no site offers to run the job: %s", reasons(found.Silent))
+	case found.Best < 0:
 		return false, messages.Errorf(messages.NotFound, "site: %s; to submit the job nevertheless, name a site", found.Why)
 	}
 	best := &found.Offers[found.Best]
 	c.Peer, c.Chosen, c.Spec.Contract = best.Site, found.Why, best.Contract
 	return best.Site == o.peers.site, nil
+}
+
+// reasons lists why sites made no offers, such as "west: stages[0].licenses: the site has no licences".
+func reasons(of []clearing.Silent) string {
+	all := make([]string, len(of))
+	for i := range of {
+		all[i] = messages.Detail(of[i].Error)
+		if of[i].Site != "" {
+			all[i] = of[i].Site + ": " + all[i]
+		}
+	}
+	return strings.Join(all, "; ")
 }

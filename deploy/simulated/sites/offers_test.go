@@ -175,6 +175,35 @@ func TestSubmitWhereItIsBest(t *testing.T) {
 	}
 }
 
+// TestAJobGoesWhereItsLicencesAre submits jobs that may run anywhere and need licences. Each site answers for its own
+// licences. If no site has them, the error must say so for each site.
+func TestAJobGoesWhereItsLicencesAre(t *testing.T) {
+	r := &realm{TB: t, network: bus.NewMemory()}
+	has := func(n int) func(*auctioneer.Config) {
+		return func(c *auctioneer.Config) { c.Licenses = jobmsg.Licenses{{Name: "matlab", Count: n}} }
+	}
+	r.west, r.east, r.north = r.start("west"), r.start("east", has(4)), r.start("north", has(2))
+	r.introduce(r.west, r.east)
+	r.introduce(r.west, r.north)
+	r.west.estimates(20 * time.Second)
+	r.east.estimates(40 * time.Second)
+	r.north.estimates(30 * time.Second)
+	seats := func(n int) jobmsg.JobSpec {
+		return roamingSpec(1, func(s *jobmsg.JobSpec) { s.Stages[0].Licenses = jobmsg.Licenses{{Name: "matlab", Count: n}} })
+	}
+	for n, site := range map[int]messages.Name{2: "north", 3: "east"} {
+		if job := r.west.submit(fmt.Sprint(n), clearing.AnySite, seats(n)); job.Site != site {
+			t.Errorf("a job of %d licences went to %q, want %s: %s", n, job.Site, site, job.Chosen)
+		}
+	}
+	_, err := asks[jobmsg.SubmitReply](r.west, "alice", messages.Auctioneer, messages.VerbSubmit, jobmsg.SubmitRequest{Key: "many", Spec: seats(5), Site: clearing.AnySite})
+	for _, says := range []string{"no site offers to run the job", "west: stages[0].licenses: the site has no licences", "east: stages[0].licenses: a task takes 5 of licence matlab, and the site has 4", "north: "} {
+		if messages.KindOf(err) != messages.NotFound || !strings.Contains(err.Error(), says) {
+			t.Errorf("five licences: %v, want %q", err, says)
+		}
+	}
+}
+
 // BenchmarkOffers asks three sites for offers. For two of them, a round trip takes 60 ms. over-ms is the time of an
 // answer beyond this.
 func BenchmarkOffers(b *testing.B) {
