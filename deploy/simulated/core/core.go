@@ -42,6 +42,8 @@ type Outcome struct {
 	// Results has the times at which the owners of grid.Config got their results, in seconds, by position of the job.
 	// A job without a result is not in it.
 	Results map[int]float64
+	// Sold is the slot time in seconds that each job had until grid.Config.Until; nil: that is 0.
+	Sold    []float64
 	Notes   []string
 	refused bool // a job was refused, and a note says why
 }

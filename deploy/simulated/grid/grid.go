@@ -25,9 +25,12 @@ type Config struct {
 	Network network.Config
 	Lease   messages.Duration // lease of an agent; 0: six hours
 	Slots   int               // slots of each node; 0: 1, or with wide tasks [workload.NodeSlots]
-	// Widths is how many slots of one node each task takes, by the position of its job in the trace;
-	// nil: one.
-	Widths []int
+	// Shapes has the resources of each task, by the position of its job in the trace; nil: one slot each. Unit has the
+	// resources of a slot.
+	Shapes []job.Resources
+	Unit   job.Resources
+	// Until is a time in seconds of the log. The outcome says how much slot time each job had until then. 0: it does not.
+	Until float64
 	// Owners has the owners who do more than submit their job and wait, by position in the trace.
 	Owners map[int]*Owner
 	// Down is when the site's process does not run. Full is when its disks are full, so that it cannot commit
@@ -112,8 +115,11 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 	if err != nil {
 		return nil, err
 	}
-	if wide || c.Widths != nil {
-		market.Units = []job.ClassUnit{{Class: class, Unit: job.Resources{CPUs: 1}}}
+	if wide {
+		c.Unit = job.Resources{CPUs: 1}
+	}
+	if c.Unit != (job.Resources{}) {
+		market.Units = []job.ClassUnit{{Class: class, Unit: c.Unit}}
 	}
 	g := &Grid{Problem: p, unit: unit, config: c, epoch: epochOf(&market), bank: ledger.New(), named: map[messages.Name]*agent{}, out: core.NewOutcome(p), parts: make([]int32, len(p.Bids))}
 	if g.net, err = network.New(c.Network, p.Seed); err != nil {
@@ -138,6 +144,9 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 	}
 	if c.Down != (Span{}) {
 		g.queue.Push(g.at(c.Down.Until), g.leader.restart)
+	}
+	if c.Until > 0 {
+		g.queue.Push(g.at(c.Until), g.noteSold)
 	}
 	g.heeds = make([]bool, len(g.agents))
 	for i := range p.Work.Jobs {

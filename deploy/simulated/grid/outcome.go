@@ -121,3 +121,18 @@ func (l *leader) noteRetries(touched []messages.JobID) {
 		l.out.Note(l.Problem, core.Change{At: l.seconds(l.now), Job: int(l.of[id]), What: core.Requeued, Slots: n})
 	}
 }
+
+// noteSold records how much slot time each job has had until now.
+func (g *Grid) noteSold() {
+	g.out.Sold = make([]float64, len(g.out.Jobs))
+	for id := 1; id < len(g.leader.of); id++ {
+		i := g.leader.of[id]
+		if j := g.leader.book.Job(messages.JobID(id)); j != nil && j.Active() {
+			_, had := g.leader.book.Used(j, g.now)
+			g.out.Sold[i] += had.Seconds()
+		}
+	}
+	for i := range g.out.Jobs {
+		g.out.Sold[i] += g.out.Jobs[i].Used
+	}
+}

@@ -62,7 +62,7 @@ func bought(t *testing.T, alpha float64, slots, perNode int, until float64, buye
 			Width: min(int(1.5*until*float64(slots)/b.length/float64(width))+slots, job.MaxTasks)})
 		p.Bids = append(p.Bids, bids.Bid{Length: b.length, Budget: b.budget, Deadline: math.Inf(1)})
 		if b.width > 0 {
-			c.Widths = append(c.Widths, b.width)
+			c.Shapes, c.Unit = append(c.Shapes, job.Resources{CPUs: b.width}), job.Resources{CPUs: 1}
 		}
 	}
 	g, err := newGrid(p, c)

@@ -82,14 +82,22 @@ func (g *Grid) sendJob(p part, contract string) {
 	}, func(any) {})
 }
 
-// slots returns the number of slots of each part of a job. width returns the number of tasks of each part.
-func (g *Grid) slots(i int) int { return g.Work.Jobs[i].Width / g.partsOf(i) }
+// slots returns the number of slots of each part of a job.
+func (g *Grid) slots(i int) int {
+	slots := g.Work.Jobs[i].Width / g.partsOf(i)
+	if g.config.Shapes != nil {
+		width, _ := g.config.Unit.Width(g.config.Shapes[i])
+		slots *= width
+	}
+	return slots
+}
 
+// width returns the number of tasks of each part of a job.
 func (g *Grid) width(i int) int {
 	if g.Work.Parallel == workload.Wide {
 		return 1
 	}
-	return g.slots(i)
+	return g.Work.Jobs[i].Width / g.partsOf(i)
 }
 
 // spec returns the description that the user submits for a part of a job.
@@ -105,8 +113,8 @@ func (l *leader) spec(i int) (*job.JobSpec, error) {
 		Utility: &job.Utility{Form: job.Linear, Weights: job.Weights{{Class: class, Weight: 1}}, Minimum: l.Market.SLO},
 		Stages:  []job.Stage{{Name: stage, Class: class, Tasks: width, Command: []string{"run"}, Gang: manner.Gangs && l.Work.Parallel == workload.Gang && width > 1}},
 	}
-	if widths := l.Grid.config.Widths; widths != nil {
-		s.Stages[0].CPUs = widths[i]
+	if shapes := l.Grid.config.Shapes; shapes != nil {
+		s.Stages[0].CPUs, s.Stages[0].Memory = shapes[i].CPUs, shapes[i].Memory
 	}
 	if l.Work.Parallel == workload.Wide {
 		s.Stages[0].CPUs = j.Width

@@ -74,6 +74,7 @@ type Job struct {
 	Processors int64 // allocated processors
 	AskedFor   int64 // requested processors
 	Limit      int64 // requested run time
+	Memory     int64 // requested memory for each processor, in KiB
 	User       int64
 	Group      int64
 	Queue      int64
@@ -240,7 +241,7 @@ func (l *Log) end(err error, lines int, skip bool) (*Log, error) {
 func (j *Job) parse(line []byte) error {
 	var unread int64
 	whole := [...]*int64{&j.Number, &j.Submit, &j.Wait, &j.Run, &j.Processors, nil, &unread, &j.AskedFor, &j.Limit,
-		&unread, &unread, &j.User, &j.Group, &unread, &j.Queue, &unread, &unread, &unread}
+		&j.Memory, &unread, &j.User, &j.Group, &unread, &j.Queue, &unread, &unread, &unread}
 	if bytes.IndexByte(line, '\r') >= 0 {
 		return errors.New("has a carriage return in its middle: lines must end in a newline")
 	}

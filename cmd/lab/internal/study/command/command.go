@@ -14,6 +14,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study/contracts"
 	"github.com/candor-grid/candor/cmd/lab/internal/study/gu"
 	"github.com/candor-grid/candor/cmd/lab/internal/study/mutz"
+	"github.com/candor-grid/candor/cmd/lab/internal/study/shapes"
 	"github.com/candor-grid/candor/cmd/lab/internal/study/shudler"
 	"github.com/candor-grid/candor/messages"
 )
@@ -25,6 +26,7 @@ var studies = []study.Study{
 	contracts.Menus, contracts.Distributions, contracts.Divergence,
 	mutz.Batch, mutz.Width, mutz.Reservation, mutz.Search,
 	gu.Example, gu.Figures,
+	shapes.Study,
 }
 
 type options struct {

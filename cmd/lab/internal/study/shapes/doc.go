@@ -1,0 +1,31 @@
+// Package shapes studies jobs of a real log with their processors and memory on nodes of a real size: what markets
+// sell of the slot time, how long jobs wait, and what tasks of different widths receive.
+//
+// # Model
+//
+// The log is that of RICC, whose jobs name their memory. Its machine had 1,024 nodes with 8 processors and 12 GB each.
+// A slot is one processor with 1.5 GiB, so a node has 8 slots. A job of many processors becomes the fewest tasks of
+// equal size that fit on a node, each with the memory of its processors. The tasks start one by one, in every market.
+// Values of a second on a slot are uniform from 10 to 100 credits, and bids are honest. Every actor of a site takes
+// part, in virtual time.
+//
+// A sample has the jobs of a week of the log, at first on empty nodes. Of the jobs it takes those whose number is a
+// multiple of some number, on as many fewer nodes. Some samples take only jobs that fit on one node, because in the log
+// 93 % of the slot time belongs to jobs of several nodes, whose tasks take whole nodes. Their number of nodes is such
+// that the jobs have 1.1 times the machine's slot time of a week.
+//
+// # Measures
+//
+// Sold is the slot time in which tasks ran until the end of the week. Waiting times are of all jobs of the sample, and
+// the market goes on until the last one has ended. A job waits as long as its last task ends later than if all its
+// tasks had started at the submission.
+//
+// The packing to compare with is made offline. It knows all submissions and run times from the beginning. It places
+// task after task; each takes the earliest time from which some node has its slots for all of its run time. It does so
+// in three orders: by slot time, by width and by submission. The best of the three counts. This is no optimum, so a
+// market can sell a little more. Nobody can sell more than the bound, for which the machine is one node and tasks can
+// be divided at will.
+//
+// Under proportional, what jobs are owed depends on which jobs wait. So that market also runs on one node that has all
+// slots of the machine, where no task waits until one node has its slots.
+package shapes

@@ -1,0 +1,132 @@
+package shapes
+
+import (
+	"cmp"
+	"slices"
+)
+
+// piece is a task that is to be packed.
+type piece struct {
+	submit, runtime float64
+	width           int
+}
+
+// pieces returns the tasks of the machine's jobs.
+func (m *machine) pieces() (out []piece) {
+	for i := range m.work.Jobs {
+		j := &m.work.Jobs[i]
+		for range j.Width {
+			out = append(out, piece{j.Submit, j.Runtime, m.widths[i]})
+		}
+	}
+	return out
+}
+
+// within returns the slot time that a piece has until the horizon if it starts at a time.
+func (p *piece) within(start, until float64) float64 {
+	return float64(p.width) * max(0, min(p.runtime, until-start))
+}
+
+// lane is the plan of a node: the number of free slots from each time on.
+type lane struct {
+	at   []float64
+	free []int
+}
+
+// soonest returns the earliest time from which a piece has its slots on the node for all of its run time, if this is
+// before a bound.
+func (l *lane) soonest(p *piece, before float64) (float64, bool) {
+	i, _ := slices.BinarySearch(l.at, p.submit)
+	if i == len(l.at) || l.at[i] > p.submit {
+		i--
+	}
+	start := p.submit
+	for k := i; k < len(l.at); k++ {
+		if l.at[k] >= start+p.runtime {
+			break
+		}
+		if l.free[k] >= p.width {
+			continue
+		}
+		if k+1 == len(l.at) {
+			return 0, false
+		}
+		if start = l.at[k+1]; start >= before {
+			return 0, false
+		}
+	}
+	return start, start < before
+}
+
+// put takes the slots of a piece from a time on.
+func (l *lane) put(p *piece, start float64) {
+	from, to := l.cut(start), l.cut(start+p.runtime)
+	for k := from; k < to; k++ {
+		l.free[k] -= p.width
+	}
+}
+
+// cut returns the position of a time in the plan, which it makes if there is none.
+func (l *lane) cut(at float64) int {
+	i, found := slices.BinarySearch(l.at, at)
+	if !found {
+		l.at, l.free = slices.Insert(l.at, i, at), slices.Insert(l.free, i, l.free[i-1])
+	}
+	return i
+}
+
+// orders are the orders in which tasks are packed: the most slot time first, the widest first, and as submitted.
+var orders = []func(x, y piece) int{
+	func(x, y piece) int { return cmp.Compare(y.runtime*float64(y.width), x.runtime*float64(x.width)) },
+	func(x, y piece) int { return cmp.Or(cmp.Compare(y.width, x.width), cmp.Compare(y.runtime, x.runtime)) },
+	func(x, y piece) int { return cmp.Compare(x.submit, y.submit) },
+}
+
+// packing returns the most slot time until the horizon that the orders reach.
+func (m *machine) packing() (sold float64) {
+	for _, by := range orders {
+		sold = max(sold, m.pack(by))
+	}
+	return sold
+}
+
+// pack packs all tasks, and returns the slot time until the horizon. It knows all submissions and run times from the
+// beginning. In an order, each task takes the earliest time from which some node has its slots for all of its run
+// time; among the nodes that have them then, the first. No later task can move it.
+func (m *machine) pack(by func(x, y piece) int) (sold float64) {
+	all := m.pieces()
+	slices.SortStableFunc(all, by)
+	lanes := make([]lane, m.work.Nodes/nodeSlots)
+	for i := range lanes {
+		lanes[i] = lane{[]float64{m.from}, []int{nodeSlots}}
+	}
+	for k := range all {
+		p := &all[k]
+		best, at := -1, m.until
+		for i := range lanes {
+			if start, ok := lanes[i].soonest(p, at); ok {
+				if best, at = i, start; start == p.submit {
+					break
+				}
+			}
+		}
+		if best < 0 {
+			continue // it would start after the horizon
+		}
+		lanes[best].put(p, at)
+		sold += p.within(at, m.until)
+	}
+	return sold
+}
+
+// bound returns a slot time that nobody can exceed: the machine is one node, and tasks can be divided at will.
+func (m *machine) bound() float64 {
+	done, waiting, last := 0.0, 0.0, m.from
+	for i := range m.work.Jobs {
+		j := &m.work.Jobs[i]
+		n := min(waiting, float64(m.work.Nodes)*(j.Submit-last))
+		done, waiting, last = done+n, waiting-n, j.Submit
+		waiting += float64(m.slots(i)) * min(j.Runtime, m.until-j.Submit)
+	}
+	return done + min(waiting, float64(m.work.Nodes)*(m.until-last))
+}
