@@ -35,6 +35,8 @@ type tally struct {
 	most   atomic.Uint64                 // if not 0, Restore refuses states with more commands than this
 	lacks  atomic.Bool                   // it lacks something that replicas get from the leader
 	newer  atomic.Bool                   // it can read commands of later rules
+	slow   time.Duration                 // how long Restore takes
+	images atomic.Int64                  // number of images that it restored
 }
 
 // laterRules is the beginning of commands of rules that a build may not know yet.
@@ -109,6 +111,8 @@ func (t *tally) Restore(r io.Reader) error {
 	if most := t.most.Load(); most > 0 && i.Total > most {
 		return fmt.Errorf("the state after %d commands is refused", i.Total)
 	}
+	time.Sleep(t.slow)
+	t.images.Add(1)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.counts, t.total, t.hash = i.Counts, i.Total, i.Hash
@@ -149,9 +153,10 @@ type group struct {
 	ids    []string
 	dirs   map[string]string
 	adjust func(*Config)
-	most   uint64 // limit of each machine, see tally.most
-	newer  bool   // replicas that start from now on know the later rules
-	seen   uint64 // number of commands at the last agree
+	most   uint64        // limit of each machine, see tally.most
+	newer  bool          // replicas that start from now on know the later rules
+	slow   time.Duration // how long replicas that start from now on take to restore an image
+	seen   uint64        // number of commands at the last agree
 
 	mu        sync.Mutex
 	addresses map[string]string
@@ -241,6 +246,7 @@ func (g *group) start(ids ...string) {
 		m := newTally()
 		m.most.Store(g.most)
 		m.newer.Store(g.newer)
+		m.slow = g.slow
 		box, err := OpenRaft(g.config(id), m)
 		if err != nil {
 			g.t.Fatal(err)

@@ -78,6 +78,7 @@ func (m *replicated) open() (err error) {
 		return err
 	}
 	m.transport = newTransport(m.config, m.stream)
+	m.disk.sealed.needed = m.transport.needed
 	m.standing = newStanding(m.config, m.disk.promises, m.guard.fail)
 	m.standing.settled, m.standing.termAt, m.standing.sumAt = m.disk.sealed.settled, m.disk.sealed.termAt, m.disk.sealed.sumAt
 	m.leadership = &leadership{engine: m.engine, applier: m.applier, changes: make(chan Leadership, 1)}
@@ -130,16 +131,21 @@ func (m *replicated) openRaft() (err error) {
 	return nil
 }
 
+// patientBytes is the size of an image for which a leader waits one more timeout, until the replica has the image and
+// has restored it. A bank restores a few thousand records in a second, because it checks every signature, and an image
+// has two or three bytes for each record of its history. If the leader did not wait long enough, it would send the image
+// again, and the replica would restore it again, for ever. A connection that breaks ends the wait.
+const patientBytes = 1 << 10
+
 func newTransport(c *Config, s *stream) *transport {
-	return &transport{
-		NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-			Logger: newRaftLog(c.Log), Stream: s, MaxPool: 3,
-			// Only the goroutine of a peer waits while that peer does not answer. Five timeouts are enough for a slow
-			// disk.
-			Timeout: max(5*c.Timeout, 2*time.Second), MsgpackUseNewTimeFormat: true,
-		}),
-		peers: map[raft.ServerID]*sighting{},
-	}
+	network := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Logger: newRaftLog(c.Log), Stream: s, MaxPool: 3,
+		// Only the goroutine of a peer waits while that peer does not answer. Five timeouts are enough for a slow
+		// disk.
+		Timeout: max(5*c.Timeout, 2*time.Second), MsgpackUseNewTimeFormat: true,
+	})
+	network.TimeoutScale = patientBytes
+	return &transport{NetworkTransport: network, peers: map[raft.ServerID]*sighting{}, images: map[raft.ServerID]sentImage{}}
 }
 
 func raftSettings(c *Config) *raft.Config {

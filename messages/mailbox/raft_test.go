@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -257,6 +258,39 @@ func TestSnapshotReachesWhoLagged(t *testing.T) {
 	g.start(g.ids...)
 	if after := g.agree(103); after != before {
 		t.Errorf("from snapshots and logs the state's hash is %x, was %x", after, before)
+	}
+}
+
+// TestALongRestoreIsAwaited: a replica that lagged needs longer to restore an image than its leader waits for other
+// answers. Meanwhile the leader writes newer snapshots. It must send one image, and keep the entries that follow it.
+func TestALongRestoreIsAwaited(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, 3, func(c *Config) { c.TrailingEntries, c.SegmentBytes = 1, 64<<10 })
+	g.start(g.ids...)
+	g.propose("seen by all")
+	g.agree(1)
+	leader, lagging := g.leader(), g.follower().config.ID
+	g.stop(lagging)
+	total := uint64(1)
+	snapshots := func() { // the log is cut back to the second newest one
+		for range 2 {
+			for range 50 {
+				total++
+				g.propose(fmt.Sprintf("%4000d", total))
+			}
+			if err := leader.raft.Snapshot().Error(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	snapshots()
+	g.slow = 5 * time.Second // more than twice as long as the leader waits for other answers
+	g.start(lagging)
+	eventually(t, "an image is sent", func() bool { return leader.transport.needed() < math.MaxUint64 })
+	snapshots()
+	g.agree(total)
+	if n := g.machines[lagging].images.Load(); n != 1 {
+		t.Errorf("the replica restored %d images, want 1", n)
 	}
 }
 

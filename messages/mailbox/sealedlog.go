@@ -22,6 +22,7 @@ type sealedLog struct {
 	damaged  func(error)                 // called once, for damage that is found while the replica runs
 	applied  func() uint64               // returns the index of the last applied entry
 	keep     func() uint64               // entries above its result are kept when the front of the log is cut
+	needed   func() uint64               // entries above its result are kept for other replicas; nil: none is needed
 	restored func() (index, term uint64) // returns the last entry of the latest snapshot
 
 	mu   sync.Mutex           // held while the log is written
@@ -180,8 +181,9 @@ func (t tail) nextTo(l *raft.Log) tail {
 	return tail{}
 }
 
-// DeleteRange cuts the log. At the front it keeps the entries that the older snapshot needs. At the end it refuses to
-// cut a committed entry that no snapshot contains: no leader can have another entry there.
+// DeleteRange cuts the log. At the front it keeps the entries after the older snapshot, and after the images that
+// other replicas restore. At the end it refuses to cut a committed entry that no snapshot contains: no leader can have
+// another entry there.
 func (s *sealedLog) DeleteRange(first, last uint64) error {
 	return s.guard.write("a cut of the log", func() error { return s.cut(first, last) })
 }
@@ -190,7 +192,10 @@ func (s *sealedLog) cut(first, last uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if last < s.last.Load().index {
-		if last = min(last, s.keep()); last < first {
+		if last = min(last, s.keep()); s.needed != nil {
+			last = min(last, s.needed())
+		}
+		if last < first {
 			return nil
 		}
 		return safely(func() error { return s.LogStore.DeleteRange(first, last) })

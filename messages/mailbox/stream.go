@@ -153,6 +153,9 @@ func (s *stream) dial(to raft.ServerAddress, timeout time.Duration, own bool) (n
 	return s.track(c, "")
 }
 
+// alive finds within 15 s that a peer is cut off, also while this replica waits for its answer.
+var alive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 5}
+
 // dialSecure connects over the network to the address that the configuration has for the ID, or else to the address
 // with which the replica was added. Addresses may change.
 func (s *stream) dialSecure(id, added string, timeout time.Duration, own bool) (net.Conn, error) {
@@ -163,7 +166,8 @@ func (s *stream) dialSecure(id, added string, timeout time.Duration, own bool) (
 	if err != nil {
 		return nil, err
 	}
-	c, err := net.DialTimeout("tcp", address, timeout)
+	d := net.Dialer{Timeout: timeout, KeepAliveConfig: alive}
+	c, err := d.Dial("tcp", address)
 	if err != nil {
 		return nil, err
 	}

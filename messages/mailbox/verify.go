@@ -150,16 +150,9 @@ type transport struct {
 	*raft.NetworkTransport
 	marks atomic.Uint64
 
-	mu    sync.Mutex
-	peers map[raft.ServerID]*sighting
-}
-
-// sighting is what a replica's answers show: when the latest one arrived, and the last entry of its log then. It also
-// has the latest request that the replica accepted, as its term and mark.
-type sighting struct {
-	at         time.Time
-	last       uint64
-	term, mark uint64
+	mu     sync.Mutex
+	peers  map[raft.ServerID]*sighting
+	images map[raft.ServerID]sentImage
 }
 
 // mark returns a number. Requests that are sent from now on get a larger or equal number.

@@ -1,0 +1,62 @@
+package mailbox
+
+import (
+	"io"
+	"math"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// sentImage is an image that a replica gets or got from this leader.
+type sentImage struct {
+	index    uint64    // the image has the log's entries up to this one
+	restored time.Time // when the replica had restored it; zero: not yet
+}
+
+// catchUpWithin is how long a replica that has restored an image may take to catch up with the log.
+const catchUpWithin = time.Minute
+
+// InstallSnapshot sends an image, and returns when the replica has restored it.
+func (t *transport) InstallSnapshot(id raft.ServerID, to raft.ServerAddress, q *raft.InstallSnapshotRequest, p *raft.InstallSnapshotResponse, image io.Reader) error {
+	t.sent(id, &sentImage{index: q.LastLogIndex})
+	err := t.NetworkTransport.InstallSnapshot(id, to, q, p, image)
+	if err != nil {
+		t.sent(id, nil)
+	} else {
+		t.sent(id, &sentImage{q.LastLogIndex, time.Now()})
+	}
+	return err
+}
+
+func (t *transport) sent(id raft.ServerID, image *sentImage) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.images, id)
+	if image != nil {
+		t.images[id] = *image
+	}
+}
+
+// needed returns the entry after which the log must keep all entries, because a replica restores an image now or
+// catches up from one. Otherwise the replica would need another image as soon as it has restored this one. Raft also
+// reads the last entry that is in the image.
+func (t *transport) needed() (index uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	index = math.MaxUint64
+	for _, i := range t.images {
+		if i.restored.IsZero() || time.Since(i.restored) < catchUpWithin {
+			index = min(index, i.index-1)
+		}
+	}
+	return index
+}
+
+// sighting is what a replica's answers show: when the latest one arrived, and the last entry of its log then. It also
+// has the latest request that the replica accepted, as its term and mark.
+type sighting struct {
+	at         time.Time
+	last       uint64
+	term, mark uint64
+}
