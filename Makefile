@@ -115,9 +115,9 @@ run: build ## start a whole site here, run a real workload on it, check everythi
 	./bin/candor demo $(ARGS)
 
 # Vetting is left to "make lint", which vets all. Many tests wait more than they work, so one package more than
-# there are processors runs at a time.
+# there are processors runs at a time. The longest begin first.
 test: ## run the tests of what users and operators run
-	$(GO) test -vet=off -p $$(($$(nproc) + 2)) -timeout 20m $$($(PACKAGES) '!/pgregory.net.rapid/ && $$1 !~ /cmd.lab/ {print $$1}') github.com/coreos/etcd/pkg/fileutil
+	$(GO) test -vet=off -p $$(($$(nproc) + 2)) -timeout 20m ./deploy/embedded ./messages/mailbox ./deploy/attack $$($(PACKAGES) '!/pgregory.net.rapid/ && $$1 !~ /cmd.lab/ {print $$1}') github.com/coreos/etcd/pkg/fileutil
 	$(GO) test -vet=off $$($(PACKAGES) '/pgregory.net.rapid/ && $$1 !~ /cmd.lab/ {print $$1}') -rapid.seed=$(SEED)
 
 lab-test: ## run the tests of the laboratory, cmd/lab: faults, sites of several hosts, studies, benchmarks
