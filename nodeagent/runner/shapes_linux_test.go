@@ -71,7 +71,7 @@ func TestTasksOpenTheirOwnGPUs(t *testing.T) {
 	holds := probe.Holds(cell.Devices)
 	_ = probe.Close()
 	if !holds {
-		t.Skip("no control groups of version 1 for devices here")
+		t.Skip("no control groups that limit devices here")
 	}
 	b := newBench(t, twoGPUs)
 	open := `for f in zero full null; do (: </dev/$f) 2>/dev/null && printf "$f "; done; echo $CUDA_VISIBLE_DEVICES`

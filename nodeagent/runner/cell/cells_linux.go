@@ -101,7 +101,7 @@ func (c *Cells) Holds(controller string) bool {
 	case *v1:
 		return g.bases[controller] != ""
 	case *v2:
-		return slices.Contains(g.controllers, controller)
+		return controller == Devices && g.filters || slices.Contains(g.controllers, controller)
 	}
 	return false
 }

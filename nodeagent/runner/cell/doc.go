@@ -23,7 +23,8 @@
 // # Processors and devices
 //
 // If [Open] is asked to, a cell has only the processors and devices of its [Limits]. Version 1 enforces both. Version
-// 2 enforces processors, if the controller is delegated to this process. Without the controllers nothing is enforced.
+// 2 enforces processors, if the controller is delegated to this process, and devices by an eBPF program in the cell's
+// group, if this process may load one. Otherwise nothing is enforced.
 //
 // # Accounts
 //

@@ -2,7 +2,10 @@ package cell
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"testing"
 )
 
@@ -73,6 +76,53 @@ func TestLimitsOfVersion2(t *testing.T) {
 				t.Errorf("%+v: %s: %q, %v; want %q", c.limits, file, got, err, want)
 			}
 		}
+	}
+}
+
+// TestFilterOfVersion2 starts processes in one group after the other task's devices. Each process must open what its
+// task may open, and nothing that the task may not open.
+func TestFilterOfVersion2(t *testing.T) {
+	g := openV2(v2Mount+"/unified", ownV2("test-filter"), []string{Devices})
+	if g == nil {
+		g = openV2(v2Mount, ownV2("test-filter"), []string{Devices})
+	}
+	if g == nil || !g.filters {
+		t.Skip("no group of version 2 with filters of devices")
+	}
+	defer g.close() //nolint:errcheck // an error here is of no interest
+	made, err := g.make("cell")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const zero, full, random = "/dev/zero", "/dev/full", "/dev/urandom" // c 1:5, c 1:7 and c 1:9
+	for _, c := range []struct {
+		devices string
+		refused []string
+	}{
+		{"", nil},
+		{"c 1:5 -", []string{zero}},
+		{"c 1:5 + c 1:7 - c 1:9 -", []string{full, random}},
+		{"b 1:5 - c 5:1 -", nil}, // another kind, and the numbers in another order
+		{"c 1:9 -", []string{random}},
+		{"", nil},
+	} {
+		if err := made.limit(Limits{Devices: c.devices}); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range []string{zero, full, random, "/dev/null"} {
+			open := exec.Command("/bin/sh", "-c", "exec 3<"+file)
+			open.SysProcAttr = new(syscall.SysProcAttr)
+			made.clone(open.SysProcAttr)
+			if opened := open.Run() == nil; opened == slices.Contains(c.refused, file) {
+				t.Errorf("devices %q: %s is opened: %v", c.devices, file, opened)
+			}
+		}
+	}
+	if err := made.limit(Limits{Devices: "c 1:x -"}); err == nil {
+		t.Error("a number that is none is accepted")
+	}
+	if err := made.remove(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -303,12 +303,12 @@ func (g *v1Group) limitDevices(devices string) error {
 		return nil
 	}
 	for _, list := range []string{strings.ReplaceAll(g.devices, "-", "+"), devices} {
-		for words := strings.Fields(list); len(words) >= 3; words = words[3:] {
+		for _, d := range devicesOf(list) {
 			file := "devices.deny"
-			if words[2] == "+" {
+			if d.allowed {
 				file = "devices.allow"
 			}
-			if err := write(dir, file, words[0]+" "+words[1]+" rwm"); err != nil {
+			if err := write(dir, file, d.kind+" "+d.number+" rwm"); err != nil {
 				return err
 			}
 		}

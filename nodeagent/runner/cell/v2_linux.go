@@ -28,6 +28,7 @@ type v2 struct {
 	mount, path string // of the file system; path is the node's group, below mount
 	dir         string // mount and path joined
 	controllers []string
+	filters     bool    // cells can have filters of devices
 	left        []group // groups of an earlier run
 }
 
@@ -52,7 +53,7 @@ func openV2(mount, path string, more []string, needed ...string) *v2 {
 		return nil
 	}
 	for _, c := range append([]string{memory, pids, cpu}, more...) {
-		if len(needed) > 0 && g.enable(c) == nil {
+		if c != Devices && len(needed) > 0 && g.enable(c) == nil {
 			g.controllers = append(g.controllers, c)
 		}
 	}
@@ -63,6 +64,7 @@ func openV2(mount, path string, more []string, needed ...string) *v2 {
 			return nil
 		}
 	}
+	g.filters = slices.Contains(more, Devices) && canFilter(g.dir)
 	g.weigh()
 	g.left = endOld(g.dir, g.open)
 	if !g.takes() {
@@ -157,7 +159,7 @@ func (g *v2) open(name string) (group, error) {
 		return nil, errors.Join(err, dir.Close())
 	}
 	memory, _ := openCounter(filepath.Join(dir.Name(), "memory.current")) // there is none without the memory controller
-	return &v2Group{dir: dir, events: events, memory: memory, controllers: g.controllers}, nil
+	return &v2Group{dir: dir, events: events, memory: memory, controllers: g.controllers, filters: g.filters, filter: noFilter}, nil
 }
 
 func (g *v2) close() error { return rmdirBase(g.dir) }
@@ -167,6 +169,9 @@ type v2Group struct {
 	events      *counter // open as long as the group exists
 	memory      *counter // nil if there is none
 	controllers []string
+	filters     bool   // the group can have a filter of devices
+	filter      filter // the filter in force
+	devices     string // the devices for which it was made, as in [Limits]
 }
 
 func (*v2Group) threaded() bool { return false }
@@ -199,10 +204,33 @@ func (g *v2Group) limit(l Limits) error {
 			}
 		}
 	}
-	if slices.Contains(g.controllers, Set) {
-		return write(g.dir.Name(), "cpuset.cpus", l.Set+"\n") // "" means the processors of the parent group
+	if slices.Contains(g.controllers, Set) { // "" means the processors of the parent group
+		if err := write(g.dir.Name(), "cpuset.cpus", l.Set+"\n"); err != nil {
+			return err
+		}
 	}
-	return nil
+	return g.limitDevices(l.Devices)
+}
+
+// limitDevices replaces the filter of an earlier task. The new filter comes into force before the old one goes.
+func (g *v2Group) limitDevices(devices string) error {
+	if !g.filters || devices == g.devices {
+		return nil
+	}
+	next := noFilter
+	if devices != "" {
+		var err error
+		if next, err = newFilter(devices); err != nil {
+			return err
+		}
+		if err := next.attach(g.dir); err != nil {
+			next.close()
+			return err
+		}
+	}
+	before := g.filter
+	g.filter, g.devices = next, devices
+	return before.detach(g.dir)
 }
 
 func (g *v2Group) freeze(frozen bool) error {
@@ -253,6 +281,7 @@ func (g *v2Group) remove() error {
 	}
 	g.events.close()
 	g.memory.close()
+	g.filter.close()
 	_ = g.dir.Close()
 	return nil
 }
