@@ -314,7 +314,7 @@ func TestAJobThatARestorationLost(t *testing.T) {
 		t.Errorf("before a restoration: %v", err)
 	}
 	a.replica.book.Apply(&book.Command{At: restored + 9, Restored: &book.Restored{Backup: restored, Last: 1000}})
-	if err := ask(231); messages.KindOf(err) != messages.NotFound || !strings.Contains(err.Error(), "restored to "+restored.String()) {
+	if err := ask(231); messages.KindOf(err) != messages.NotFound || !strings.Contains(err.Error(), "restored to its state at "+restored.String()) {
 		t.Errorf("a job that was lost: %v", err)
 	}
 	if err := ask(1001); err == nil || strings.Contains(err.Error(), "restored") {

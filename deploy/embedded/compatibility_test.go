@@ -133,12 +133,12 @@ func forgeSnapshot(t *testing.T, replica string, forge func(image []byte)) {
 
 func forgeOne(t *testing.T, dir string, forge func(image []byte)) {
 	t.Helper()
-	const header = "candor mailbox 2\n"
+	const header = "candor mailbox 3\n"
 	state := read(t, filepath.Join(dir, "state.bin"))
 	if forge == nil {
 		state[len(header)-2] = '9'
 	} else {
-		forge(state[len(header)+8+sha256.Size:])
+		forge(state[len(header)+8+2+sha256.Size:])
 	}
 	write(t, filepath.Join(dir, "state.bin"), state)
 	var meta map[string]any

@@ -96,7 +96,9 @@ func newFilter(list string) (filter, error) {
 }
 
 // attach puts the filter into force for a group. Filters of the groups above stay in force too.
-func (f filter) attach(group *os.File) error { return f.call(unix.BPF_PROG_ATTACH, group, unix.BPF_F_ALLOW_MULTI) }
+func (f filter) attach(group *os.File) error {
+	return f.call(unix.BPF_PROG_ATTACH, group, unix.BPF_F_ALLOW_MULTI)
+}
 
 // detach ends the force of the filter for a group, and removes the filter.
 func (f filter) detach(group *os.File) error {

@@ -18,7 +18,7 @@ import (
 
 const (
 	// lineWithin is how long the end of a task may wait for its last line.
-	lineWithin = time.Second
+	lineWithin = 3 * time.Second
 	// lineWriters bounds the lines that are being written for one account. If they hang, its other tasks end without.
 	lineWriters = 4
 )
