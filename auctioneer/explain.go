@@ -152,7 +152,7 @@ func gathering(b *book.Book, j *book.Job) string {
 		for _, g := range n.Gatherings {
 			if g.Job == j.ID {
 				s := &j.Spec.Stages[g.Stage]
-				all = append(all, fmt.Sprintf("a task waits for %d slots of %s (%v) on one node; %s has %d free and gathers for it until %v", g.Width, g.Class, s.Needs(), n.Name, n.Free(g.Class), g.Since.Add(book.GatherFor)))
+				all = append(all, fmt.Sprintf("a task waits for %d slots of %s (%v) on one node; node %s has %d free and keeps slots for the task until %v", g.Width, g.Class, s.Needs(), n.Name, n.Free(g.Class), g.Since.Add(book.GatherFor)))
 			}
 		}
 	}

@@ -118,7 +118,7 @@ func (d *Depot) outputsAway(ctx context.Context, site messages.Name, r *jobmsg.O
 // credible returns an error if a peer's list is malformed.
 func credible(r *jobmsg.OutputsRequest, reply *jobmsg.OutputsReply) error {
 	if reply.Next <= r.From || reply.Next-r.From > uint32(r.Limit) {
-		return messages.Errorf(messages.Invalid, "next: %d, after %d tasks from %d", reply.Next, r.Limit, r.From)
+		return messages.Errorf(messages.Invalid, "next: must be from %d to %d, is %d", r.From+1, r.From+uint32(r.Limit), reply.Next)
 	}
 	next := r.From
 	for i := range reply.Tasks {

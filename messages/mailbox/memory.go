@@ -118,7 +118,7 @@ func (m *Memory) apply(command []byte) (any, error) {
 		return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 	if len(results) != 1 {
-		return nil, fmt.Errorf("%w: the machine gave %d results for a command", ErrUnknown, len(results))
+		return nil, fmt.Errorf("%w: the state machine returned %d results for one command", ErrUnknown, len(results))
 	}
 	return results[0], nil
 }

@@ -117,7 +117,7 @@ func (c *code) counted(after []byte) int {
 
 func scanEnd(data []byte, at int) error {
 	if at != len(data) {
-		return messages.Errorf(messages.Invalid, "payload goes on for %d bytes after its end at byte %d; send one value", len(data)-at, at)
+		return messages.Errorf(messages.Invalid, "payload has %d more bytes after the end of its value at byte %d; send one value", len(data)-at, at)
 	}
 	return nil
 }

@@ -206,7 +206,7 @@ func sold(view *mechanism.View, bid *mechanism.Bid) error {
 			return messages.Errorf(messages.Expired, "contract: maintenance leaves no time for the job until %v: ask for another quote", bid.Contract.Completion)
 		}
 	case late(among) && !late(alone):
-		return messages.Errorf(messages.Expired, "contract: other jobs have bought the time until %v since the quote: ask for another quote", bid.Contract.Completion)
+		return messages.Errorf(messages.Expired, "contract: since the quote, other jobs have bought the time before %v: ask for another quote", bid.Contract.Completion)
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func (s *server) begin() {
 	defer s.mu.Unlock()
 	all, err := readEnds(s.ends)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v; the outcomes of these tasks are lost, and they count as stopped\n", s.ends, err)
+		fmt.Fprintf(os.Stderr, "%s: %v; the outcomes in this file are lost, and their tasks count as stopped\n", s.ends, err)
 		_ = os.Remove(s.ends) // damaged; it is written again when needed
 	}
 	for _, f := range all {

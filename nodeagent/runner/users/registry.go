@@ -137,5 +137,5 @@ func (r *Registry) free(account messages.Name, numbers map[messages.Name]uint32)
 			return n, nil
 		}
 	}
-	return 0, messages.Errorf(messages.Exhausted, "account %s: all %d user numbers of %v are other accounts'; widen tasks.user", account, r.among.Size(), r.among)
+	return 0, messages.Errorf(messages.Exhausted, "account %s: all %d user numbers of %v belong to other accounts; widen tasks.user", account, r.among.Size(), r.among)
 }

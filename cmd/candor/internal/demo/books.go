@@ -125,7 +125,7 @@ func (b *Books) compare() error {
 	case !bank.Balanced:
 		return fmt.Errorf("the bank says: %s", bank.Message)
 	case bank.Issued != b.Issued || bank.Balances != b.Sum:
-		return fmt.Errorf("the bank counts %v issued and %v in accounts; the statements say %v and %v",
+		return fmt.Errorf("the bank counts %v credits issued and %v in accounts; the statements say %v and %v credits",
 			bank.Issued, bank.Balances, b.Issued, b.Sum)
 	case bank.Holds != 0 || bank.Held != 0:
 		return fmt.Errorf("%d holds of %s are left over after all jobs ended", bank.Holds, bank.Held.Words())

@@ -63,8 +63,9 @@ func signCommand(a *cli.App) *cobra.Command {
 		Use:   "sign VERB REQUEST",
 		Short: "sign a request to the bank that another program sends",
 		Long: `Print the header that proves that a request to the bank is yours. VERB is the
-verb of the request, such as pay, and REQUEST is exactly its bytes. Another NATS
-client sends the header with the request, with your credentials, within an hour.`,
+verb of the request, such as pay. REQUEST must be byte for byte what another
+NATS client will send. That client must send it with this header and with your
+credentials, within an hour.`,
 		Example: `  request='{"key":"1","to":"bob","amount":5}'
   nats request -H "$(candor bank sign pay "$request")" \
       candor.west.bank.pay.alice "$request"`,

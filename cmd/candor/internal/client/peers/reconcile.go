@@ -155,7 +155,7 @@ func writeAdoption(p *cli.Page, r *clearing.Adoption) {
 // writeLost says how many message numbers a bank lost.
 func writeLost(p *cli.Page, where string, n uint64) {
 	if n > 0 {
-		p.Printf("  %s\n", p.Red("Lost "+where+": "+terminal.Plural(int(n), "number")))
+		p.Printf("  %s\n", p.Red("Lost "+where+": "+terminal.Plural(int(n), "message number")))
 	}
 }
 
