@@ -144,7 +144,7 @@ func TestPeerRequests(t *testing.T) {
 		t.Errorf("asked for %+v", adopt)
 	}
 	books.Books[0].LostHere = 1 // the totals of east do not contain it
-	run(cli.CodeFailed, "peer reconcile east --adopt", "Lost here: 1 number", "")
+	run(cli.CodeFailed, "peer reconcile east --adopt", "Lost here: 1 message number", "")
 	run(cli.CodeFailed, "settle", "NOT complete", "")
 	if closed.Cycle != 0 {
 		t.Error("a look closed a cycle")
