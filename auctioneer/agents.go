@@ -72,10 +72,10 @@ func (a agents) exchange(ctx context.Context, node messages.Name, x agent.Exchan
 	return reply, nil
 }
 
-// proposal builds the command of an exchange. If all tasks of a claim are reserved, proposal waits for the next log
-// entry: usually it contains the end of a reserved task. It also waits while a market is about to decide about these
-// claims. Otherwise the node would hear the decision only with the next vector, and vectors are rare on a site with
-// many nodes.
+// proposal builds the command of an exchange. If all tasks that the node could get are reserved, the command may wait
+// for the next log entry, which usually contains the end of a reserved task. proposal also waits while a market is
+// about to decide about these claims. Otherwise the node would learn the decision only with the next vector, and
+// vectors are rare on a site with many nodes.
 func (a agents) proposal(ctx context.Context, node messages.Name, x *agent.Exchange) (p desk.Proposal) {
 	var late <-chan time.Time
 	for over := false; ; {

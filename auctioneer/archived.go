@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// find finds the record of a job in the archive, if the caller may see the job. Otherwise the error
-// is the one for a job that does not exist.
+// find finds the record of a job in the archive, if the caller may see the job. Otherwise it returns missing, the error
+// for a job that does not exist.
 func (a *site) find(caller messages.Name, id messages.JobID, missing error) (e book.Ended, err error) {
 	kind := messages.KindOf(missing)
 	switch {
@@ -38,8 +38,8 @@ func (a *site) find(caller messages.Name, id messages.JobID, missing error) (e b
 	return e, nil
 }
 
-// unknown extends the error for a job that does not exist: it says why the job may be missing. The restore of a
-// backup lost the job, or the job ended before the time since which the archive keeps every job.
+// unknown extends missing, the error for a job that does not exist, by the possible reasons: the restore of a backup
+// may have lost the job, or the job ended before the time since which the archive has every job.
 func (a *site) unknown(id messages.JobID, missing error) error {
 	since, restored, last := messages.Time(0), messages.Time(0), messages.JobID(0)
 	if a.Archive != nil {
@@ -63,8 +63,8 @@ const (
 	lackMost  = 10 * time.Minute
 )
 
-// complete copies the records that this replica lacks from the leader: after a snapshot brought the replica up to
-// date, after a failed write, and after damage.
+// complete copies the records that this replica lacks from the leader. A replica lacks records after a snapshot brought
+// it up to date, after a failed write, and after damage.
 func (a *site) complete(ctx context.Context) {
 	if a.Archive == nil {
 		return

@@ -20,7 +20,7 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// past adds commands to the log of a site. With these commands jobs of alice run and end.
+// past adds commands to the log of a site that submit, run and end jobs of alice.
 func past(t *testing.T, m mailbox.Machine, jobs int) {
 	t.Helper()
 	apply := func(c *book.Command) any {
@@ -81,8 +81,8 @@ func withPast(t *testing.T, dir string, jobs int) *fixture {
 	return f
 }
 
-// TestEndedJobsAreFound ends more jobs than the book remembers. The owner and operators, and nobody else, must still
-// find each job, and lists must reach back to the first job.
+// TestEndedJobsAreFound ends more jobs than the book remembers. The owner and operators must still find each job, other
+// users must not, and lists must reach back to the first job.
 func TestEndedJobsAreFound(t *testing.T) {
 	const jobs = book.RetainEnded + 1500
 	f := withPast(t, t.TempDir(), jobs)
@@ -129,8 +129,8 @@ func TestEndedJobsAreFound(t *testing.T) {
 	wantKind(t, err, messages.Conflict)
 }
 
-// TestANewArchiveLacksNothing checks that a new archive gets all jobs that the book forgets, and reports none as
-// missing. If the book came as an image, jobs may be missing.
+// TestANewArchiveLacksNothing checks that a new archive gets all jobs that the book forgets, and reports no job as
+// missing. If the book was restored from an image, it must report that jobs may be missing.
 func TestANewArchiveLacksNothing(t *testing.T) {
 	f := withPast(t, t.TempDir(), book.RetainEnded+1000)
 	if lacks, ended := f.lacking(); lacks {
@@ -183,8 +183,8 @@ func TestOldRecordsAreNotMissed(t *testing.T) {
 	}
 }
 
-// TestAStartGoesOnWithTheArchive restarts a replica, so that its log is applied again. No record may be written
-// twice, and damage that happened meanwhile must be reported.
+// TestAStartGoesOnWithTheArchive restarts a replica, so that its log is applied again. No record may be written twice.
+// Damage that happened while the replica was stopped must be reported.
 func TestAStartGoesOnWithTheArchive(t *testing.T) {
 	const jobs = book.RetainWhole + 50
 	dir := t.TempDir()
@@ -225,8 +225,9 @@ func TestAStartGoesOnWithTheArchive(t *testing.T) {
 	}
 }
 
-// TestAReplicaThatLacksRecordsLetsOthersLead checks that a replica hands over if its archive lacks records: an image
-// brought it up to date, or its disk had no room for a record. Its lists would be incomplete.
+// TestAReplicaThatLacksRecordsLetsOthersLead checks that a leader hands over if its archive lacks records, because its
+// lists would be incomplete. Records are missing if an image brought the replica up to date, or if its disk had no room
+// for a record.
 func TestAReplicaThatLacksRecordsLetsOthersLead(t *testing.T) {
 	const jobs = book.RetainWhole + 50
 	bare := func(dir string) *replica {
@@ -268,8 +269,8 @@ func TestAReplicaThatLacksRecordsLetsOthersLead(t *testing.T) {
 	}
 }
 
-// TestRerunIsOfAJobOfOnesOwn checks that a job can name only a job of the same account as its original, also one in
-// the archive. For a job of another account, the error is the same as for a job that does not exist.
+// TestRerunIsOfAJobOfOnesOwn checks that the original that a job names must belong to the same account. The original
+// may be in the archive. For a job of another account, the error is the same as for a job that does not exist.
 func TestRerunIsOfAJobOfOnesOwn(t *testing.T) {
 	const jobs = book.RetainEnded + 1500
 	f := withPast(t, t.TempDir(), jobs)

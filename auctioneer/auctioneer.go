@@ -71,7 +71,7 @@ func (a *Auctioneer) Hash() (hash [sha256.Size]byte) {
 	return hash
 }
 
-// readyEvery is how often a replica that was elected looks whether its host knows the time.
+// readyEvery is the time between two checks of an elected replica whether its host knows the time.
 const readyEvery = 100 * time.Millisecond
 
 // follow leads in each term in which this replica is elected.

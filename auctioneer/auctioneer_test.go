@@ -35,7 +35,7 @@ type fakeBank struct {
 	arrived chan chan struct{}
 }
 
-// meet makes holds wait from now on, with the given channel for arrived. nil: no hold waits.
+// meet sets arrived, so that holds wait from now on. If arrived is nil, no hold waits.
 func (f *fakeBank) meet(arrived chan chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -238,8 +238,8 @@ func TestSameKeySameAnswer(t *testing.T) {
 	wantKind(t, err, messages.Conflict)
 }
 
-// TestLateTryOfAnEndedJob sends a submission twice. One try waits at the bank until the other's job has ended and its
-// hold is resolved.
+// TestLateTryOfAnEndedJob sends a submission twice. One try waits at the bank until the job of the other try has ended
+// and the hold of that job is resolved.
 func TestLateTryOfAnEndedJob(t *testing.T) {
 	f := start(t)
 	f.bank.meet(make(chan chan struct{}))

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits on requests that wait for the end of a job. Above a limit, a request is answered at once, as if it did not
-// ask to wait.
+// Limits on requests that wait for the end of a job. If a limit is reached, a new request is answered at once, as if it
+// did not ask to wait.
 const (
 	mostWaits   = 1024 // for the whole site
 	mostWaitsOf = 64   // for one account
@@ -60,7 +60,7 @@ func (e *endings) enter(caller messages.Name, id messages.JobID) (ended <-chan s
 	}
 }
 
-// changed takes the jobs that changed, and answers the requests that wait for the ended ones.
+// changed takes the jobs that have changed, and wakes the requests that wait for jobs that have ended.
 func (e *endings) changed(b *book.Book, ids []messages.JobID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

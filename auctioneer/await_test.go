@@ -15,7 +15,7 @@ func (f *fixture) waiting() int {
 	return f.endings.all
 }
 
-// ask requests a job and waits for its end in the background. It returns the channel that gets the answer.
+// ask sends, in the background, a request that waits for the end of a job. It returns the channel that gets the answer.
 func (f *fixture) ask(job messages.JobID) <-chan jobmsg.JobDetail {
 	answered := make(chan jobmsg.JobDetail, 1)
 	go func() {
@@ -64,8 +64,8 @@ func TestQueryWaitsForTheEnd(t *testing.T) {
 	}
 }
 
-// TestWaitsAreBounded checks that three kinds of requests are answered at once: above the limits, for another
-// account's job, and with invalid values.
+// TestWaitsAreBounded checks that three kinds of requests are answered at once: requests above the limits, requests
+// about another account's job, and requests with invalid values.
 func TestWaitsAreBounded(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(1)).Job

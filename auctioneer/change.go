@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// raiseWithin is how long the answer to a change waits until the bank has set the additional credits aside. The raise
-// is committed in any case.
+// raiseWithin is how long the answer to a change waits for the bank to set the additional credits aside. The request
+// for the raise is committed before.
 const raiseWithin = 3 * time.Second
 
 // change changes the description or the budget of a job that has not ended.
@@ -52,7 +52,7 @@ func (l steering) change(ctx context.Context, caller messages.Name, r job.Change
 	return l.raised(ctx, caller, r.Job, changed)
 }
 
-// raised waits until the bank has answered a raise of the budget, and returns the job's state and budget then.
+// raised waits until the bank has answered a raise of the budget. It then returns the job's state and budget.
 func (l steering) raised(ctx context.Context, caller messages.Name, id messages.JobID, changed book.Changed) (reply job.ChangeReply, err error) {
 	ctx, cancel := context.WithTimeout(ctx, raiseWithin)
 	defer cancel()

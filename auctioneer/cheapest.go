@@ -12,7 +12,7 @@ import (
 
 const (
 	anHour = 3600 * aSecond
-	// leastHours is the number of hours that must have known prices before a quote names the cheapest one.
+	// leastHours is the number of hours that must have known prices before a quote names the cheapest hour.
 	leastHours = 24
 )
 
@@ -59,9 +59,9 @@ func (l *submissions) cheapest(owner messages.Name, m *market.Market, spec *job.
 	return out
 }
 
-// cheapest returns the start of the hour of the last week in which a class cost least, and the mean cost in this
-// hour. The function cost computes a cost from the price of the class and the number of its slots. If all is true,
-// prices that users may not see count too. known is false if fewer than [leastHours] hours have known prices.
+// cheapest returns the start of the hour of the last week in which a class cost least, and the mean cost in this hour.
+// The function cost computes a cost from the price of the class and the number of its slots. If all is true, prices
+// that only operators may see count too. known is false if fewer than [leastHours] hours have known prices.
 func (m *marketPast) cheapest(now messages.Time, class int, all bool, cost func(messages.Credits, int) float64) (start messages.Time, least float64, known bool) {
 	step, rows := m.all.Since(now.Add(-market.MaxHistory), now)
 	shown := toldPrice

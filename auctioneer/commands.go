@@ -15,7 +15,7 @@ type commands struct {
 	steering steering
 }
 
-// submit takes a job in three steps: it checks the job, holds the budget at the bank under an identifier made from
+// submit takes a job in three steps: it checks the job, asks the bank to hold the budget under an identifier made from
 // the client's key, and then commits the job. After any failure, the same request can be sent again. If the book
 // refuses the submission, an effect frees the hold. If the submission never reaches the book, the hold ends after
 // HoldFor.

@@ -23,7 +23,7 @@ func (dry) Stream(context.Context, string, []string) (bus.Stream, error) {
 	return nil, messages.Errorf(messages.Unavailable, "no streams here")
 }
 
-// TestMoneyDoesNotWaitForObservations removes the stream for observations. Jobs must be charged all the same.
+// TestMoneyDoesNotWaitForObservations removes the stream for observations. Jobs must still be charged.
 func TestMoneyDoesNotWaitForObservations(t *testing.T) {
 	f := startOn(t, func(b bus.Bus) bus.Bus { return dry{b} })
 	f.register("n1", 1)
@@ -55,7 +55,7 @@ func (f *fixture) visitor(number messages.JobID) messages.JobID {
 	return result.(book.Receipt).Job
 }
 
-// clearing makes the bank refuse charges to other sites until opened is set.
+// clearing makes the bank refuse charges to other sites until opened is set to true. asked counts the requests.
 func (f *fixture) clearing() (asked *atomic.Int64, opened *atomic.Bool) {
 	f.t.Helper()
 	asked, opened = new(atomic.Int64), new(atomic.Bool)
@@ -78,8 +78,8 @@ func (f *fixture) final(id messages.JobID) bool {
 	return must[job.JobDetail](f, "operator", messages.VerbJob, job.JobRequest{Job: id}).State.Final()
 }
 
-// TestChargesToOtherSitesAreTriedAgain checks that refused charges to other sites are tried again, on a site where
-// nothing else happens.
+// TestChargesToOtherSitesAreTriedAgain checks that refused charges to other sites are tried again, even if no other
+// event happens at the site.
 func TestChargesToOtherSitesAreTriedAgain(t *testing.T) {
 	f := start(t)
 	asked, opened := f.clearing()
@@ -104,7 +104,7 @@ func TestChargesThatWaitLetOthersPass(t *testing.T) {
 	await.Until(t, "a job of the site is final", func() bool { return f.final(id) })
 }
 
-// failing is a bus whose stream refuses everything at first.
+// failing is a bus whose stream refuses all messages at first.
 type failing struct {
 	bus.Bus
 	tries *atomic.Int64
@@ -127,7 +127,7 @@ func (s failingStream) Append(ctx context.Context, subject, id string, data []by
 	return s.Stream.Append(ctx, subject, id, data)
 }
 
-// TestObservationsAreTriedAgain checks that observations are sent again, on a site where nothing else happens.
+// TestObservationsAreTriedAgain checks that observations are sent again, even if no other event happens at the site.
 func TestObservationsAreTriedAgain(t *testing.T) {
 	tries := new(atomic.Int64)
 	f := startOn(t, func(b bus.Bus) bus.Bus { return failing{b, tries} })
@@ -174,8 +174,8 @@ func TestSettlementKeepsItsShares(t *testing.T) {
 	}
 }
 
-// TestOneBadTransferRefusesNoOther lets the bank refuse a request because of one of its transfers. The others must be
-// carried out.
+// TestOneBadTransferRefusesNoOther lets the bank refuse a request because of one of its transfers. The bank must carry
+// out the other transfers.
 func TestOneBadTransferRefusesNoOther(t *testing.T) {
 	f := start(t)
 	f.bank.mu.Lock()

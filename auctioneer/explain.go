@@ -56,8 +56,8 @@ func allSuspended(j *book.Job) bool {
 	return true
 }
 
-// outbid returns a sentence: how many tasks of a job are suspended, because others pay more for their slots. "":
-// none.
+// outbid returns a sentence that says how many tasks of a job are suspended, because other jobs pay more for the slots.
+// "": no task is suspended.
 func outbid(j *book.Job) string {
 	n := 0
 	for i := range j.Stages {
@@ -69,8 +69,8 @@ func outbid(j *book.Job) string {
 	return spelling.Number(n, "task is", "tasks are") + " suspended, and will go on when there is a slot"
 }
 
-// expected fills the answer for a job that waits for something other than its market: a hold, a time, other jobs,
-// slots, or licences.
+// expected fills in reply if a job waits for something other than a decision of its market, for example a release from
+// a hold, a time, other jobs, slots, or licences.
 func expected(b *book.Book, j *book.Job, reply *market.WhyReply) {
 	_, running, _ := j.Count()
 	switch o := j.Order; {
@@ -141,8 +141,7 @@ func awaitedEvents(b *book.Book, j *book.Job) (events []string) {
 	return events
 }
 
-// gathering returns a sentence that names the nodes that gather slots for tasks of a job; "" if
-// none does.
+// gathering returns a sentence that names the nodes that gather slots for tasks of a job; "": no node does.
 func gathering(b *book.Book, j *book.Job) string {
 	if !slices.ContainsFunc(j.Stages, func(s book.Stage) bool { return s.Nodes > 0 }) {
 		return ""
@@ -246,7 +245,8 @@ func maintenance(b *book.Book, j *book.Job) string {
 }
 
 // beforeMaintenance returns a sentence that says when the maintenance of a node begins or ends, and why a task of a
-// stage may not start there now. others is the number of other nodes in the same position.
+// stage may not start there now. others is the number of other nodes that also cannot start the task because of
+// maintenance.
 func beforeMaintenance(now messages.Time, n *book.Node, s *job.Stage, others int) string {
 	from := n.FreeUntil(now)
 	w := n.Windows()[slices.IndexFunc(n.Windows(), func(w *market.Window) bool { return w.From == from })]
@@ -274,7 +274,7 @@ func beforeMaintenance(now messages.Time, n *book.Node, s *job.Stage, others int
 }
 
 // closed returns a sentence about tasks that may run only on nodes that take no tasks now; "": there are none. all
-// reports whether no other tasks of the job could be claimed.
+// reports whether the job has no other claimable tasks.
 func closed(b *book.Book, j *book.Job) (text string, all bool) {
 	const most = 3
 	var nodes []string
@@ -329,7 +329,7 @@ func stateOf(n *book.Node) string {
 	return "Up"
 }
 
-// named returns a phrase with the numbers of jobs; a long list is cut.
+// named returns a phrase with the numbers of jobs. It shortens a long list.
 func named(jobs []messages.JobID) string {
 	const most = 10
 	words := make([]string, 0, most)
@@ -410,7 +410,8 @@ func epilogue(b *book.Book, j *book.Job) string {
 	return s
 }
 
-// cutOutput returns how much of the output of a job's tasks was not kept; "": all was kept.
+// cutOutput returns a text that says how much of the output of a job's tasks was not kept; "": the whole output was
+// kept.
 func cutOutput(j *book.Job) string {
 	cut, lost := 0, int64(0)
 	for i := range j.Stages {
@@ -422,7 +423,7 @@ func cutOutput(j *book.Job) string {
 	return fmt.Sprintf("; %s of the output of %s are lost, because the site keeps less", spelling.Number(int(lost), "byte", "bytes"), spelling.Number(cut, "attempt", "attempts"))
 }
 
-// remedy returns what would have changed the outcome.
+// remedy returns a list of changes that would have led to a better outcome of the job.
 func remedy(j *book.Job) []string {
 	if len(j.Change) > 0 {
 		return j.Change

@@ -16,12 +16,13 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// believing is a machine whose Check accepts every command, as a leader of another version may.
+// believing is a machine whose Check accepts every command. A leader of another version may also propose commands that
+// this version cannot read.
 type believing struct{ *replica }
 
 func (believing) Check([]byte) (int, error) { return 1, nil }
 
-// fatal receives what a process would log before it ends.
+// fatal receives the message that a process would log before it ends.
 type fatal chan string
 
 func (f fatal) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
@@ -80,7 +81,8 @@ func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
 	}
 }
 
-// more returns a command with a field that this version does not know, as a later version may write.
+// more returns the command with an additional field that this version does not know. A later version may write such
+// commands.
 func more(t *testing.T, command []byte) []byte {
 	t.Helper()
 	if command[0] != 0xdc {

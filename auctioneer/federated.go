@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// changesTogether is how long changes of visiting jobs are collected for one answer.
+// changesTogether is the time for which changes of visiting jobs are collected, so that one answer tells them together.
 const changesTogether = 25 * time.Millisecond
 
 // federated is the shell's state about jobs between sites, with the requests that wait for news of these jobs. It
@@ -98,8 +98,8 @@ func (c *federated) remote(id messages.JobID) (r book.RemoteJob, ok bool) {
 	return r, ok
 }
 
-// until waits until enough is known about a remote job, its peer does not answer, or the time is over. It returns the
-// job as it is then; false: the job is forgotten.
+// until waits until enough returns true for a remote job, or the peer does not answer, or the time is over. It then
+// returns the job; false: the book has forgotten the job.
 func (c *federated) until(ctx context.Context, id messages.JobID, within time.Duration, enough func(*book.RemoteJob) bool) (r book.RemoteJob, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -118,7 +118,7 @@ func (c *federated) until(ctx context.Context, id messages.JobID, within time.Du
 	}
 }
 
-// forgive forgets that a peer did not answer, because that may be long ago.
+// forgive forgets that a peer did not answer an earlier request, which may be long ago.
 func (c *federated) forgive(peer messages.Name) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,7 +132,8 @@ func (c *federated) accept(ctx context.Context, a *federation.Arrival) error {
 	return err
 }
 
-// begin reserves a visiting job for one request: no other request can enter it until the caller calls end.
+// begin reserves a visiting job for one request: no other request can enter the job into the book until the caller
+// calls end.
 func (c *federated) begin(visit job.Visit) (end func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -70,8 +70,8 @@ func TestBatchQueueRunsOrDiscards(t *testing.T) {
 	}
 }
 
-// TestGangsStartTogetherOrNotAtAll starts a gang that needs two nodes on a site with one. The claimed task must wait,
-// and be given back when that takes too long. With another node, both tasks must start.
+// TestGangsStartTogetherOrNotAtAll starts a gang that needs two nodes on a site with one node. The claimed task must
+// wait, and must be given back when it has waited too long. With another node, both tasks must start.
 func TestGangsStartTogetherOrNotAtAll(t *testing.T) {
 	g := newGrid(t, 2, queued(func(*market.Market) {}))
 	other := &node{name: "n2", slots: 1}
@@ -124,8 +124,9 @@ func night(change func(*market.Market)) market.Market {
 	return m
 }
 
-// TestReservationsStartAtTheirTime submits two gangs that each need all slots for six of ten minutes. The better one
-// must win and pay the other's bid. A third gang of four minutes fits after it, and pays nothing.
+// TestReservationsStartAtTheirTime submits two gangs that each need all slots for six of ten minutes. The gang with the
+// better bid must win and pay the bid of the other one. A third gang of four minutes fits after the winner, and must
+// pay nothing.
 func TestReservationsStartAtTheirTime(t *testing.T) {
 	g := newGrid(t, 2, night(func(*market.Market) {}))
 	g.pass(minute)
@@ -269,8 +270,8 @@ func TestAGhostThatIsCancelledKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestALargerValueIsPaidNoMore: a waiting job would run with either of two values. It must have the same payments
-// whether it declares 20 credits or 900.
+// TestALargerValueIsPaidNoMore: a waiting job would run in any case, whether it declares a value of 20 credits or of
+// 900. Its payments must be the same in both cases.
 func TestALargerValueIsPaidNoMore(t *testing.T) {
 	end := func(value messages.Credits) messages.Credits {
 		g := newGrid(t, 1, queued(func(m *market.Market) {

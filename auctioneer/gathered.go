@@ -15,15 +15,15 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// A request to the bank pays for at most mostTogether single submissions, and at most mostUnderWay such requests run
-// at the same time. Submissions that arrive meanwhile go into the next request.
+// A request to the bank pays for at most mostTogether single submissions, and at most mostUnderWay such requests run at
+// the same time. Submissions that arrive while these requests run go into the next request.
 const (
 	mostTogether = 256
 	mostUnderWay = 2
 )
 
-// together enters a submission in one group with others that arrive at the same time: one payment request, and shared
-// log entries. If no request is running, it does so at once.
+// together enters a submission in one group with other submissions that arrive at the same time. The group has one
+// payment request, and shares log entries. If no request to the bank is running, together starts at once.
 func (l *submissions) together(ctx context.Context, s *submission, leave func()) (job.SubmitReply, error) {
 	a, g := &alone{submission: s, leave: leave, done: make(chan struct{})}, &l.gathered
 	g.mu.Lock()
@@ -115,7 +115,8 @@ func (l *submissions) enterAll(ctx context.Context, all []*submission, done func
 	}
 }
 
-// askUtilities is askUtility for several submissions: equal questions are asked once.
+// askUtilities is askUtility for several submissions. It asks the estimator only once for submissions with equal
+// questions.
 func (l *submissions) askUtilities(ctx context.Context, all []*submission) (answer func(k int) *market.UtilityReply) {
 	asked := map[string]<-chan *market.UtilityReply{}
 	answers, questions := map[string]*market.UtilityReply{}, make([]string, len(all))

@@ -31,7 +31,7 @@ type grid struct {
 	slots int
 }
 
-// node is an agent that looks and obeys when the test says so.
+// node is an agent that claims tasks and obeys its directives only when the test calls look.
 type node struct {
 	name    messages.Name
 	slots   int
@@ -86,7 +86,7 @@ func (g *grid) enroll(n *node) {
 	})
 }
 
-// pass lets time pass, and waits until the leader has noticed.
+// pass moves the clock ahead, and waits until the leader has noticed the new time.
 func (g *grid) pass(d messages.Duration) {
 	g.now.Add(int64(d / 1000))
 	g.replica.wake()
@@ -145,7 +145,7 @@ func (n *node) going() (out []messages.JobID) {
 	return out
 }
 
-// until lets the node look until exactly these jobs run on it.
+// until calls look until exactly these jobs run on the node.
 func (g *grid) until(jobs ...messages.JobID) {
 	g.t.Helper()
 	slices.Sort(jobs)

@@ -16,8 +16,8 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// The intervals and lengths of histories. Each replica has the histories: the leader samples, and the others copy
-// from the leader.
+// The intervals and lengths of histories. Each replica has the histories: the leader takes samples, and the other
+// replicas copy them from the leader.
 var (
 	marketSteps = []series.Step{
 		{Every: 2 * aSecond, Keep: 300}, {Every: 10 * aSecond, Keep: 360}, {Every: 120 * aSecond, Keep: 360}, {Every: 1800 * aSecond, Keep: 336},
@@ -29,8 +29,8 @@ const (
 	aSecond = messages.Duration(time.Second)
 	// sampleEvery is the time between two samples of the leader.
 	sampleEvery = 2 * time.Second
-	// Histories are kept for at most mostNodes nodes, and for mostAccounts accounts of each market. A new one
-	// replaces the one whose last sample is oldest.
+	// Histories are kept for at most mostNodes nodes, and for mostAccounts accounts of each market. If there is no
+	// room, a new node or account replaces the one whose last sample is oldest.
 	mostNodes, mostAccounts = 1000, 64
 )
 
@@ -57,7 +57,7 @@ type nodePast struct {
 	all     *series.Series
 }
 
-// The columns of a class. The told columns have what everybody may see; the others are for operators.
+// The columns of a class. Everybody may see the values in the told columns; only operators may see the other columns.
 const (
 	price = iota
 	pending

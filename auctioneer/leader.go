@@ -45,10 +45,10 @@ func (r replicated) Changes(f func(*book.Book, book.Changes)) {
 	})
 }
 
-// One step handles several changes. The desk handles the first change at once. Each step is followed by a rest of a
-// few times its own duration, but at most mostRest: the first step of a leader takes seconds if a million jobs wait.
-// After a step in which a market decided or published, the rest is at least coalesce. Short rests add up: the leader
-// rests when their sum reaches coalesce.
+// One step handles several changes. The desk handles the first change at once. Each step is followed by a rest of a few
+// times its own duration, but at most mostRest: the first step of a leader takes seconds if a million jobs wait. After
+// a step in which a market decided or published, the rest is at least coalesce. The leader does not take shorter rests
+// one by one: it adds them up, and rests when their sum reaches coalesce.
 const (
 	coalesce      = time.Millisecond
 	coalesceTimes = 3
@@ -151,8 +151,8 @@ func (l *leader) settle(ctx context.Context, all []desk.Proposal) {
 	l.replica.wake()
 }
 
-// keepServing serves until the term ends. If the bus is cut, it tries again: otherwise the leader could not be
-// reached and would block the site.
+// keepServing serves until the term ends. If the connection to the bus is lost, it opens the services again. Otherwise
+// nobody could reach the leader, and the site would be blocked.
 func (l *leader) keepServing() {
 	const pause = 100 * time.Millisecond
 	for {
@@ -206,7 +206,7 @@ func (l *site) watchHealth(ctx context.Context) {
 	}
 }
 
-// watchPast samples the markets and nodes at intervals.
+// watchPast adds samples of the markets and nodes to the histories at intervals.
 func (l *term) watchPast(ctx context.Context) {
 	for sleep(ctx, beat.Until(sampleEvery)) {
 		l.histories.sample(l.Clock(), l.with, l.replica.read)

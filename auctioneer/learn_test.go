@@ -25,7 +25,8 @@ func (f *fixture) runtimes(runs, seconds float64) {
 	f.estimates(answer)
 }
 
-// unlearned starts an estimator that has seen no runs. Without an estimator, each quote would wait for one.
+// unlearned starts an estimator that has seen no runs. If no estimator ran, each quote would wait for an estimator's
+// answer until a timeout.
 func (f *fixture) unlearned() {
 	f.t.Helper()
 	f.estimates(func(context.Context, messages.Name, market.RuntimeRequest) (reply market.RuntimeReply, err error) {

@@ -21,9 +21,9 @@ type gate struct {
 	quotes   map[messages.Name]chan struct{}  // by other site: quotes that are being made
 }
 
-// Limits on the rate of requests from one other site, counted for all its users together: a burst,
-// and a number each second. A quote costs as much work as dozens of other requests; a job costs as
-// much as several.
+// Limits on the rate of requests from one other site, counted for all its users together: a burst, and a number each
+// second. The work for a quote is as large as for dozens of other requests, and the work for a job as large as for
+// several.
 var (
 	quotePace  = quota.Rules{PerSecond: 25, Burst: 25}
 	submitPace = quota.Rules{PerSecond: 50, Burst: 500}
@@ -35,7 +35,7 @@ var (
 const quotesAtOnce = 2
 
 // paced lets a request of another site through, or returns an error that says when to ask again. The other site then
-// asks again automatically.
+// repeats the request automatically.
 func (g *gate) paced(now messages.Time, home messages.Name, verb string) error {
 	rules, of := &askPace, home+"//" // no account can have this name
 	switch verb {
@@ -54,7 +54,7 @@ func (g *gate) paced(now messages.Time, home messages.Name, verb string) error {
 	return messages.Errorf(messages.Unavailable, "site %s sends more than %v requests of this kind a second; ask again at %v", home, rules.PerSecond, again)
 }
 
-// quoting waits for a turn to make a quote for another site. The caller calls done after the quote.
+// quoting waits until a quote may be made for another site. The caller calls done after the quote.
 func (g *gate) quoting(ctx context.Context, home messages.Name) (done func(), err error) {
 	g.mu.Lock()
 	if g.quotes == nil {
@@ -75,8 +75,9 @@ func (g *gate) quoting(ctx context.Context, home messages.Name) (done func(), er
 }
 
 // enter records a submission as under way until the caller calls leave. It returns how many jobs of the account have
-// not ended, with other submissions under way that the book does not know yet. If the number is far below most, or
-// most is 0 (no limit), submissions under way may be counted twice.
+// not ended, plus the other submissions under way that are not in the book yet. If this number is below most even when
+// submissions are counted twice, or if most is 0 (no limit), a submission that has just entered the book may be counted
+// twice.
 func (g *gate) enter(b *book.Book, account messages.Name, key string, most int) (pending int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -41,8 +41,9 @@ func (f *fixture) limitedBy(limit string) float64 {
 	return m.GetCounter().GetValue()
 }
 
-// TestFloodIsRefusedAndOthersAreNot: an account exceeds its rate. It must be told when to try again, and nothing may
-// be held for it. Other accounts must not be refused, and repeated requests with a known key must be answered.
+// TestFloodIsRefusedAndOthersAreNot: an account exceeds its rate. It must be told when to try again, and the bank may
+// hold no credits for the refused submissions. Other accounts must not be refused, and repeated requests with a known
+// key must be answered.
 func TestFloodIsRefusedAndOthersAreNot(t *testing.T) {
 	const burst, flood = 5, 200
 	f, now := ruled(t, quota.Rules{PerSecond: 1, Burst: burst})
@@ -130,8 +131,8 @@ func TestDepositOfAJobThatIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestPendingLimitHoldsForDepartures submits many jobs for another site at the same time. No more than the limit may
-// enter.
+// TestPendingLimitHoldsForDepartures submits many jobs for another site at the same time. No more jobs than the limit
+// may be accepted.
 func TestPendingLimitHoldsForDepartures(t *testing.T) {
 	const most, tries = 2, 12
 	f, _ := ruled(t, quota.Rules{PendingJobs: most})
@@ -173,7 +174,8 @@ func TestPendingLimitHoldsForDepartures(t *testing.T) {
 	})
 }
 
-// TestAJobThatSaysNothingOfMoneyIsTaken submits a job without a budget. Its budget must pay for its slot for an hour.
+// TestAJobThatSaysNothingOfMoneyIsTaken submits a job without a budget. The assumed budget must pay for its slot for an
+// hour.
 func TestAJobThatSaysNothingOfMoneyIsTaken(t *testing.T) {
 	f := start(t)
 	spec := oneStage(1)

@@ -37,8 +37,9 @@ func rate(c messages.Credits) func(*job.JobSpec) {
 	return func(s *job.JobSpec) { s.Rate = c * messages.Credit }
 }
 
-// TestSpotSuspendsResumesAndChargesTheIntegral: one slot, the k-th price, a reserve of 1. Alice runs alone for 10 s
-// at 1. Bob's bid takes her slot for 5 s, at her bid of 2. Then she continues for 3 s at 1.
+// TestSpotSuspendsResumesAndChargesTheIntegral: a market with one slot has the k-th price and a reserve price of 1.
+// Alice runs alone for 10 s at a price of 1. Bob's bid takes her slot for 5 s, at a price of 2, which is her bid. Then
+// she continues for 3 s at a price of 1. Both must pay the sum over these periods.
 func TestSpotSuspendsResumesAndChargesTheIntegral(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	alice := g.enter("alice", "a", 1, rate(2))
@@ -63,7 +64,7 @@ func TestSpotSuspendsResumesAndChargesTheIntegral(t *testing.T) {
 	}
 }
 
-// TestSpotRequeues is the same with tasks that begin again instead of being suspended.
+// TestSpotRequeues does the same as the test above, with tasks that begin again instead of being suspended.
 func TestSpotRequeues(t *testing.T) {
 	g := newGrid(t, 1, spot(func(m *market.Market) { m.Preemption = market.PreemptRequeue }))
 	alice := g.enter("alice", "a", 1, rate(2))
@@ -84,7 +85,8 @@ func TestSpotRequeues(t *testing.T) {
 }
 
 // TestWhoDisplacesItselfOwesForItsTime: in a market that requeues, alice runs for 6 s at 1 a second. When her job has
-// printed its result, she outbids it with another job. The first job must owe for its time; once, it owed nothing.
+// printed its result, she outbids it with another job. The first job must owe for its time. In an earlier version, it
+// owed nothing.
 func TestWhoDisplacesItselfOwesForItsTime(t *testing.T) {
 	g := newGrid(t, 1, spot(func(m *market.Market) { m.Preemption = market.PreemptRequeue }))
 	first := g.enter("alice", "a", 1, rate(2))
@@ -100,7 +102,8 @@ func TestWhoDisplacesItselfOwesForItsTime(t *testing.T) {
 	}
 }
 
-// says checks the reason that why gives for a job, and the state that tasks gives for its first attempt.
+// says checks the reason that the request why returns for a job, and the state that the request tasks returns for its
+// first attempt.
 func (g *grid) says(id messages.JobID, reason, why, task string) {
 	g.t.Helper()
 	w := must[market.WhyReply](g.fixture, "alice", messages.VerbWhy, job.JobRequest{Job: id})
@@ -169,16 +172,18 @@ func deadlines(change func(*market.Market)) market.Market {
 	return m
 }
 
-// due changes a job so that it needs a number of slots in sequence, and must end within a number of units.
+// due changes a job: it needs a slot for the given number of units of time, one after another, and must end within a
+// number of units.
 func due(value messages.Credits, slots, within int) func(*job.JobSpec) {
 	return func(s *job.JobSpec) {
 		s.Value, s.Length, s.Deadline = value*messages.Credit, messages.Duration(slots)*10*second, epoch.Add(messages.Duration(within+1)*10*second)
 	}
 }
 
-// TestDeadlineChargesTheCriticalValue: two jobs of two units compete for one slot, and must end within three units.
-// The better one must run and pay, at its deadline, the other's bid. The other must learn that it cannot meet its
-// deadline as soon as that is certain. If another replica takes over at any time, the price must be the same.
+// TestDeadlineChargesTheCriticalValue: two jobs of two units compete for one slot, and must end within three units. The
+// job with the better bid must run, and at its deadline it must pay the bid of the other job. The other job must learn
+// that it cannot meet its deadline as soon as that is certain. The price must be the same whenever another replica
+// takes over.
 func TestDeadlineChargesTheCriticalValue(t *testing.T) {
 	for _, change := range []string{"never", "while it runs", "as it ends", "before its deadline"} {
 		t.Run(change, func(t *testing.T) {
@@ -218,8 +223,8 @@ func TestDeadlineChargesTheCriticalValue(t *testing.T) {
 	}
 }
 
-// TestDeadlineThatNobodyMetIsSettledAtOnce: a job never delayed another job. It must owe nothing, and its charge must
-// be known when it ends.
+// TestDeadlineThatNobodyMetIsSettledAtOnce: a job runs without ever delaying another job. It must owe nothing, and its
+// charge must be known when it ends.
 func TestDeadlineThatNobodyMetIsSettledAtOnce(t *testing.T) {
 	g := newGrid(t, 1, deadlines(func(*market.Market) {}))
 	id := g.enter("alice", "a", 1, due(20, 2, 9))
@@ -243,7 +248,8 @@ func TestDeadlineThatHasPassedIsRefused(t *testing.T) {
 	}
 }
 
-// TestDependencies checks that a job waits for others, and ends if one that had to complete did not.
+// TestDependencies checks that a job waits for other jobs, and that it ends if a job that had to complete did not
+// complete.
 func TestDependencies(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	first := g.enter("alice", "a", 1, rate(2))
@@ -279,8 +285,8 @@ func valued(s *job.JobSpec) {
 	s.Length, s.Valuation = 10*second, &job.Valuation{Class: job.LinearDecay, Max: 20, Mu: 60, Delta: 60}
 }
 
-// TestContractIsQuotedTakenAndAdjusted gets a menu with a free contract and one for the declared valuation. A job
-// that accepted a contract and takes far longer than declared must pay its price.
+// TestContractIsQuotedTakenAndAdjusted gets a menu with a free contract and a contract for the declared valuation. A
+// job that accepted a contract and takes far longer than declared must still pay the price of the contract.
 func TestContractIsQuotedTakenAndAdjusted(t *testing.T) {
 	g := newGrid(t, 1, sold(func(*market.Market) {}))
 	spec := bids(1, valued)
@@ -324,9 +330,10 @@ func TestFinishingLateByChoiceCostsThePrice(t *testing.T) {
 		return job.Valuation{Class: job.LinearDecay, Max: worth, Mu: 10, Delta: within}
 	}
 	// The random types of a menu are secret. The other jobs have one type. They would lose more by waiting than the
-	// poorer of Alice's types, and less than the richer one. So she comes after them as the poorer type and before
-	// them as the richer type. Both types lose by being late, so an early time has a price. The others were promised
-	// completion after a job that then ends early, which leaves room for her.
+	// poorer of Alice's types, and less than the richer one. So she comes after them as the poorer type and before them
+	// as the richer type. Both types lose by being late, so an early time has a price. The other jobs have contracts
+	// that promise completion after the expected end of another job. That job then ends early, which leaves room for
+	// her.
 	other := job.Valuation{Class: job.Sigmoidal, Max: 20, Mu: 100, Delta: 300}
 	g := newGrid(t, 1, sold(func(m *market.Market) {
 		m.Prior = []job.Valuation{falls(90, 60), falls(5, 60), other}
@@ -405,7 +412,7 @@ func TestDrainedNodeIsEmptiedByItsTime(t *testing.T) {
 }
 
 // TestTasksOfADrainedNodeRunToTheirEnd drains a node without a time limit. Its tasks must run to their end, and no
-// other may be claimed there.
+// other task may be claimed on this node.
 func TestTasksOfADrainedNodeRunToTheirEnd(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	id := g.enter("alice", "a", 1, func(s *job.JobSpec) { s.Rate, s.Budget = 2*messages.Credit, 10_000*messages.Credit })
@@ -455,8 +462,8 @@ func (g *grid) can(node messages.Name, session uint64, abilities ...messages.Nam
 	must[agent.RegisterReply](g.fixture, node, messages.VerbRegister, agent.RegisterRequest{Session: session, Slots: []job.ClassSlots{{Class: "cpu", Slots: 1}}, Abilities: abilities})
 }
 
-// TestWhyNamesNodesThatTakeNoTasks checks that the explanation of a waiting job names the nodes that take no tasks,
-// while they offer its slots.
+// TestWhyNamesNodesThatTakeNoTasks checks that the explanation of a waiting job names the nodes that take no tasks
+// although they offer slots of its classes.
 func TestWhyNamesNodesThatTakeNoTasks(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	g.can("n1", g.node.session(), agent.AbilityFull)
@@ -484,8 +491,8 @@ func TestWhyNamesNodesThatTakeNoTasks(t *testing.T) {
 	}
 }
 
-// TestWhyNamesClosedNodes checks the explanation of a job whose tasks may run on only one node: it must say what this
-// node does instead.
+// TestWhyNamesClosedNodes checks the explanation of a job whose tasks may run on only one node: it must say why this
+// node takes no tasks.
 func TestWhyNamesClosedNodes(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	g.can("n2", 7)
@@ -500,9 +507,9 @@ func TestWhyNamesClosedNodes(t *testing.T) {
 	}
 }
 
-// TestABudgetThatEndsIsToldInTime: a job with a budget of 100 runs for 1 a second. Its task must get its early
-// signal once, 30 s before the budget ends. A larger budget lets the job go on, and the task must get the signal
-// again before this budget ends.
+// TestABudgetThatEndsIsToldInTime: a job with a budget of 100 runs for 1 a second. Its task must get its early signal
+// once, 30 s before the budget ends. A larger budget lets the job continue, and the task must get the signal again
+// before the larger budget ends.
 func TestABudgetThatEndsIsToldInTime(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	var mu sync.Mutex
@@ -560,8 +567,9 @@ func TestABudgetThatEndsIsToldInTime(t *testing.T) {
 	}
 }
 
-// TestAJobWaitsForItsTurnAtABound: an owner at a bound has many jobs that wait. After the end of a task only some of
-// them compete for its place. The others must say that they wait for their turn, and not for an earlier stage.
+// TestAJobWaitsForItsTurnAtABound: an owner at a bound has many jobs that wait. After the end of a task, only some of
+// these jobs compete for the slot that it leaves. The explanation of the other jobs must say that they wait for their
+// turn, and not that they wait for an earlier stage.
 func TestAJobWaitsForItsTurnAtABound(t *testing.T) {
 	g := newGrid(t, 2, market.Market{Name: "main", Mechanism: market.FIFO, Classes: []messages.Name{"cpu"}, AtOnce: market.AtOnce{Account: market.Bound{Slots: 1}}})
 	first := g.enter("alice", "a", 1, func(*job.JobSpec) {})
@@ -653,8 +661,8 @@ func TestANodeSaysGoodbye(t *testing.T) {
 	}
 }
 
-// TestMarketsAppliedOnce repeats a change of markets with its key. It must change nothing more, whatever was applied
-// in between. A change for another version must change nothing.
+// TestMarketsAppliedOnce repeats a change of markets with the same key. The repetition must change nothing, whatever
+// was applied in between. A change that was made for another version of the markets must change nothing.
 func TestMarketsAppliedOnce(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	apply := func(key string, version uint64, limit messages.Duration) (market.ApplyReply, error) {
@@ -733,7 +741,7 @@ func TestMarketsAreAppliedToARunningSite(t *testing.T) {
 }
 
 // TestRequeuedAndCancelledOwesForItsTime: a user requeues a job, and cancels it before it has another slot. The job
-// must owe for the slot time that it had while others waited.
+// must owe for the slot time that it had while other jobs waited.
 func TestRequeuedAndCancelledOwesForItsTime(t *testing.T) {
 	g := newGrid(t, 1, market.Market{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}})
 	same := func(*job.JobSpec) {}
@@ -753,7 +761,7 @@ func TestRequeuedAndCancelledOwesForItsTime(t *testing.T) {
 	}
 }
 
-// returned is the log of a replica that leads again before it noticed that it had not led.
+// returned is the log of a replica that lost the lead and got it back before it noticed the loss.
 type returned struct {
 	mailbox.Mailbox
 	later atomic.Uint64 // number of terms to add
@@ -797,8 +805,8 @@ func (m *afterApply) Propose(ctx context.Context, data []byte) (any, error) {
 	return result, err
 }
 
-// TestMarketsAreInForceWhenTheyAreAcknowledged stops the leader before applied markets are in force. The answer must
-// be to ask again, and the markets must be in force at the next leader.
+// TestMarketsAreInForceWhenTheyAreAcknowledged stops the leader before applied markets are in force. The answer must be
+// an error that says to ask again, and the markets must be in force at the next leader.
 func TestMarketsAreInForceWhenTheyAreAcknowledged(t *testing.T) {
 	var f *fixture
 	box := &afterApply{do: func() {
@@ -862,8 +870,8 @@ func TestMarketsOfALostRequestAreInForce(t *testing.T) {
 	await.Until(t, "the markets are in force", func() bool { return version() == 2 })
 }
 
-// TestMarketsOfBeforeAreNotTold sends requests between the commit of a change and its coming into force. No answer
-// may have the old markets.
+// TestMarketsOfBeforeAreNotTold sends requests after a change of markets is committed and before it is in force. No
+// answer may have the old markets.
 func TestMarketsOfBeforeAreNotTold(t *testing.T) {
 	box, asked := &afterApply{}, 0
 	f := startWith(t, behind(func(ordinary mailbox.Mailbox) mailbox.Mailbox {
@@ -888,8 +896,8 @@ func TestMarketsOfBeforeAreNotTold(t *testing.T) {
 }
 
 // TestARateBelowThePostedPriceIsRefused submits a job that may run at any site, with a rate far below the price. A
-// market with a posted price does not read the rate, but no job pays more than its rate: the job would run for
-// nearly nothing.
+// market with a posted price does not read the rate, but no job pays more than its rate. So the job would run for
+// nearly nothing, and it must be refused.
 func TestARateBelowThePostedPriceIsRefused(t *testing.T) {
 	for _, mechanism := range []messages.Name{market.FIFO, market.FairShare, market.Backfill, market.Karma} {
 		g := newGrid(t, 1, market.Market{Name: "m", Mechanism: mechanism, Classes: []messages.Name{"cpu"}, Reserve: new(messages.Price(messages.Credit))})

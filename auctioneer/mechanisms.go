@@ -22,7 +22,7 @@ func checkMarkets(markets []market.Market) (int, error) {
 	return 0, nil
 }
 
-// CheckMarket returns everything that is wrong with one of a site's markets, as joined errors.
+// CheckMarket returns everything that is wrong with market i of a site's markets, as joined errors.
 func CheckMarket(markets []market.Market, i int) error {
 	m := &markets[i]
 	found := []error{registry.Check(m), m.Validate()}

@@ -26,8 +26,9 @@ func best(t *testing.T, menu market.QuoteReply) float64 {
 	return most
 }
 
-// TestAskingAgainYieldsTheSameMenu: the best of ten random menus would be worth half of the value more than the first
-// one. Neither another account nor a job of the bidder may cause a new menu before the time of the menus is over.
+// TestAskingAgainYieldsTheSameMenu: without the rule under test, the best of ten random menus would be worth more to
+// the bidder than the first menu, by half of the value. The bidder must get the same menu again until the time of the
+// menus is over, even if it asks from another account or submits a job.
 func TestAskingAgainYieldsTheSameMenu(t *testing.T) {
 	for range 10 { // each site draws with its own key, and one menu in thirty has a single contract
 		if asksAgain(t) {

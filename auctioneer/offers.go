@@ -93,7 +93,7 @@ func (o *offers) gather(ctx context.Context, account messages.Name, r *clearing.
 	return reply, nil
 }
 
-// late returns the error for a site that did not answer in time.
+// late returns the error for a site that did not answer within the given time.
 func late(within messages.Duration, err error) *messages.Error {
 	if messages.Passing(err) {
 		return messages.Errorf(messages.Unavailable, "did not answer within %v (%s)", within.Std(), messages.Detail(err))
@@ -119,7 +119,7 @@ func (o *offers) of(ctx context.Context, site, account messages.Name, spec *job.
 	return federation.Screened(site, reply.Offers, o.clock()), nil
 }
 
-// own returns this site's offers to an account of its own or to a visitor.
+// own returns this site's offers to a user of this site or of another site.
 func (o *offers) own(ctx context.Context, owner messages.Name, spec *job.JobSpec) ([]clearing.Offer, error) {
 	rules := o.intake.rules()
 	if err := rules.Complete(owner, spec); err != nil {
@@ -172,8 +172,8 @@ func (o *offers) estimate(ctx context.Context, owner messages.Name, spec *job.Jo
 	return &reply
 }
 
-// choose decides where a job runs that may run at any site: at this site (home), or at a peer, which it writes into
-// the command.
+// choose decides where a job runs that may run at any site. home is true if it runs at this site; otherwise choose
+// writes the peer into the command.
 func (o *offers) choose(ctx context.Context, c *book.EnterRemote) (home bool, err error) {
 	asked := *c.Spec
 	asked.Contract = ""

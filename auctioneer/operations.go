@@ -18,7 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// operations answers the requests of operators, and those about join tokens.
+// operations answers the requests of operators, and the requests about join tokens.
 type operations struct{ *term }
 
 // query is a function that answers one kind of request from a caller.
@@ -94,8 +94,8 @@ func (l *operations) replicas(ctx context.Context, _ messages.Name, _ messages.E
 	return mailbox.Regroup(ctx, messages.Auctioneer, l.box, nil)
 }
 
-// joinTokens stores and uses the join tokens of nodes. Only the site's admission service may ask. A token is in the
-// log, so it can be used once, on whichever host it is shown.
+// joinTokens stores and uses the join tokens of nodes. Only the site's admission service may ask. All replicas have the
+// tokens in the log, so each token can be used only once, whichever host presents it.
 func (l *operations) joinTokens(ctx context.Context, caller messages.Name, r messages.AdmitRequest) (reply messages.TokensReply, err error) {
 	if caller != messages.ServiceIdentity(messages.Admission) {
 		return reply, messages.Errorf(messages.PermissionDenied, "only the site's admission may ask this; operators use candor node token")
@@ -171,7 +171,7 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r market.A
 	return reply, l.awaitApplied(ctx, reply.Version)
 }
 
-// contentOf returns a digest of a request's content. It is the same when the request is repeated.
+// contentOf returns a digest of a request's content. A repeated request has the same digest.
 func contentOf(r *market.ApplyRequest) [sha256.Size]byte {
 	content := *r
 	content.Version = 0                          // when the request is repeated, the version has changed
@@ -179,8 +179,8 @@ func contentOf(r *market.ApplyRequest) [sha256.Size]byte {
 	return sha256.Sum256(text)
 }
 
-// awaitApplied waits until the markets of a version are in force. If the term or ctx ends before, it returns an error
-// that says to ask again: a leader that stops still answers with the old markets.
+// awaitApplied waits until the markets of a version are in force. If the term or ctx ends earlier, it returns an error
+// that says to ask again, because a leader that is stopping still answers with the old markets.
 func (l *operations) awaitApplied(ctx context.Context, version uint64) error {
 	for {
 		next := l.nextMarkets()

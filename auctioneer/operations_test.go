@@ -30,7 +30,7 @@ func limited(tasks int) []market.Market {
 }
 
 // TestApplyingMarketsRefusesNobody applies markets again and again, and sends requests without repeating any. All
-// must be answered without errors, and no service may be closed and opened for this.
+// requests must be answered without errors, and the change may not close and reopen any service.
 func TestApplyingMarketsRefusesNobody(t *testing.T) {
 	const clients, each, applications = 4, 25, 25
 	var b *counted

@@ -9,8 +9,8 @@ import (
 )
 
 // The histories are not in the log. A follower copies new samples from the leader as often as the leader takes them,
-// and each replica keeps a file. So after a change of the leader, or a restart, a history lacks only the time without
-// a leader.
+// and each replica keeps a file. So after a change of the leader or a restart, a history lacks only samples of the time
+// without a leader.
 
 const (
 	marketKey, nodeKey = "m/", "n/"

@@ -17,7 +17,7 @@ import (
 
 // The file of the histories has a first line, and then frames. A frame has the length of its body, the CRC-32C of the
 // body, and the body: a [market.PastReply]. New frames are appended. When the appended frames are longer than the
-// complete history was, the whole file is written again.
+// complete history that the file began with, the whole file is written again.
 const (
 	pastMagic   = "candor-past-1\n"
 	pastHeader  = 8
@@ -94,7 +94,7 @@ func (f *pastFile) save(p *histories) error {
 	return nil
 }
 
-// write writes frames with the samples since an instant, or with whole all samples.
+// write writes frames with the samples since an instant. If whole is true, it writes all samples.
 func write(file *os.File, p *histories, from messages.Time, whole bool) (n int64, now messages.Time, err error) {
 	out := bufio.NewWriter(file)
 	if whole {

@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// looked returns histories of a market, an account and a node, with a number of samples.
+// looked adds a number of samples (looks) of a market, an account and a node to the histories.
 func looked(p *histories, from messages.Time, looks int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,8 +74,8 @@ func TestHistoriesAreCopied(t *testing.T) {
 	}
 }
 
-// TestHistoriesAreBounded checks that a new node takes the place of a node whose last sample is old. If all nodes
-// have new samples, there is no place.
+// TestHistoriesAreBounded checks that a new node takes the place of a node whose last sample is old. If all nodes have
+// new samples, the new node must get no history.
 func TestHistoriesAreBounded(t *testing.T) {
 	p := &histories{}
 	p.begin(epoch)
@@ -99,8 +99,8 @@ func TestHistoriesAreBounded(t *testing.T) {
 	}
 }
 
-// TestHistoriesAreKept checks that the file gives the histories back. If it was cut or damaged, the part before must
-// be read. The file must stay small.
+// TestHistoriesAreKept checks that the file gives the histories back. If the file was cut or damaged, the part before
+// the damage must be read. The file must stay small.
 func TestHistoriesAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "past")
 	open := func() *Auctioneer {

@@ -38,9 +38,9 @@ type peers struct {
 	asked time.Time                               // when the list was requested last
 }
 
-// enter reserves a place for a user's request that waits for a peer; "" means all peers. There are few places, so
-// that such requests leave room for the requests of the site's own users. Each peer has only some of them, so that a
-// silent peer leaves room for the others.
+// enter reserves a place for a user's request that waits for a peer; "" means all peers. The number of places is small,
+// so that such requests leave room for other requests of the site's users. Requests to one peer get only some of the
+// places, so that a silent peer leaves room for the other peers.
 func (p *peers) enter(peer messages.Name) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// proxies carries out the requests of tasks, which come through their nodes (package nodeagent/proxy).
+// proxies carries out the requests of tasks. A task sends its requests through its node (package nodeagent/proxy).
 type proxies struct {
 	*site
 	verbs map[string]bus.Handler // verbs that a task may use

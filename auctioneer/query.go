@@ -25,7 +25,7 @@ const (
 	mostTop      = 20
 )
 
-// listJobs fills a page with some jobs at a time, so that commands are applied in between.
+// listJobs fills a page. It reads only some jobs at a time, so that commands can be applied in between.
 func (l *queries) listJobs(ctx context.Context, caller messages.Name, r job.JobsRequest) (reply job.JobsReply, err error) {
 	page, err := listing.New(&r)
 	if err != nil {
@@ -111,8 +111,8 @@ func (l *queries) job(ctx context.Context, caller messages.Name, r job.JobReques
 	return l.detail(ctx, l.seenBy(caller, r.Job))
 }
 
-// finding says which job a query is about. It is searched in the book and then in the archive, and only if the caller
-// may see it.
+// finding says which job a query is about. The job is looked up in the book and then in the archive. It is found only
+// if the caller may see it.
 type finding struct {
 	in  func(*book.Book) (*book.Job, error)
 	old func(missing error) (book.Ended, error)
@@ -159,7 +159,7 @@ func (l *queries) detail(ctx context.Context, find finding) (reply job.JobDetail
 	return reply, err
 }
 
-// keeps reports whether the market of a job does not release its outputs and logs yet.
+// keeps reports whether the market of a job still keeps back the outputs and logs of the job.
 func (l *queries) keeps(j *book.Job) bool {
 	m := l.inForce().Find(j.Spec.Market)
 	return m != nil && registry.Of(m).Keeps && !j.State.Final()
@@ -186,8 +186,8 @@ func (l *queries) shares(market messages.Name, id messages.JobID) (out []job.Cla
 	return out
 }
 
-// reasonOf returns why a node that is up takes no work, or only some: why it drains, why it is in quarantine, or why
-// its agent has paused it. "": no reason is known.
+// reasonOf returns why a node that is up takes no work or only a part of it: why the node drains, why it is in
+// quarantine, or why its agent has paused it. "": no reason is known.
 func reasonOf(n *book.Node) string {
 	if !n.Up {
 		return ""
@@ -315,8 +315,8 @@ func (l *queries) reservations(ctx context.Context, caller messages.Name, r mark
 	return reply, err
 }
 
-// await waits as long as a request says, or until its job has ended. It does not wait for a job that the caller may
-// not see.
+// await waits until the job of a request has ended, but at most as long as the request says. It does not wait for a job
+// that the caller may not see.
 func (l *queries) await(ctx context.Context, caller messages.Name, r job.JobRequest) error {
 	if r.Wait < 0 {
 		return messages.Errorf(messages.Invalid, "wait: must not be negative")

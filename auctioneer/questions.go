@@ -16,7 +16,8 @@ type questions struct {
 	one     chan struct{}
 }
 
-// askedRules is the rate at which an account may ask. A user who moves a slider asks several times in a short time.
+// askedRules limits how often an account may ask. It allows bursts, because a user who moves a slider in the console
+// asks several times in a short time.
 var askedRules = quota.Rules{PerSecond: 4, Burst: 16}
 
 // enter waits until no other question is being computed.

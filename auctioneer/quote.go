@@ -72,8 +72,8 @@ func (l *submissions) quoteTo(ctx context.Context, account messages.Name, m *mar
 	return reply, nil
 }
 
-// quotable returns an error if the users of another site already have many quotes, so that the users of other sites
-// can get some too.
+// quotable returns an error if the account belongs to another site whose users already have many valid quotes. This
+// leaves room for quotes for the users of other sites.
 func (l *submissions) quotable(account messages.Name) error {
 	_, home, visits := strings.Cut(account, "@")
 	if !visits {
@@ -201,9 +201,9 @@ func (l *submissions) drawTypes(ctx context.Context, declared *job.Valuation, se
 	}), err
 }
 
-// likely returns the types that are assumed while nothing is known about a class. That is the prior of the market's
-// configuration; without one, values from 1 to 100 credits and times from ten seconds to a day, all equally likely.
-// Only the form of the valuation comes from the declaration.
+// likely returns the types that are assumed if nothing is known about a class of valuations: values from 1 to 100
+// credits and times from ten seconds to a day, all equally likely. Only the class comes from the declaration. likely
+// returns nil if the market's configuration has prior types of this class.
 func likely(m *marketmsg.Market, declared *job.Valuation) (out []job.Valuation) {
 	if slices.ContainsFunc(m.Prior, func(v job.Valuation) bool { return v.Class == declared.Class }) {
 		return nil

@@ -8,7 +8,8 @@ import (
 )
 
 // TestANewBookWaitsForTheTime starts an auctioneer without entries on a host that has not compared its clock. It must
-// not lead before the host knows the time: its book could never go back from a wrong one.
+// not lead before the host knows the time: if its book got a wrong time in the future, the time of the book could never
+// go back.
 func TestANewBookWaitsForTheTime(t *testing.T) {
 	var known atomic.Bool
 	looks := make(chan struct{}, 1)

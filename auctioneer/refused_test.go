@@ -15,8 +15,9 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// TestARefusedContractLeavesNoHold: two submissions accept contracts of one quote at the same time. One is refused
-// after its hold was made, and the hold must be freed. A third one must be refused before anything is held.
+// TestARefusedContractLeavesNoHold: two submissions accept contracts of one quote at the same time. One of them is
+// refused after its hold was made, and the hold must be freed. A third submission must be refused before the bank holds
+// any credits.
 func TestARefusedContractLeavesNoHold(t *testing.T) {
 	g := newGrid(t, 1, sold(func(*market.Market) {}))
 	spec := bids(1, valued)
@@ -53,7 +54,7 @@ func TestARefusedContractLeavesNoHold(t *testing.T) {
 	}
 }
 
-// deposed is the mailbox of a leader that another one has replaced, without knowing it.
+// deposed is the mailbox of a leader that does not know that another replica has replaced it.
 type deposed struct {
 	mailbox.Mailbox
 	is atomic.Bool

@@ -20,8 +20,8 @@ import (
 // answerWithin is how long a submission waits for the peer's answer. The job is sent to the peer in any case.
 const answerWithin = 3 * time.Second / 2
 
-// remote submits remote jobs, and answers their users: from the book, or by asking the peer. Such a question waits
-// only for a limited time; then the answer is the peer's last report.
+// remote submits remote jobs, and answers their users: from the book, or by asking the peer. A question to the peer
+// waits only for a limited time; after that the answer is the peer's last report.
 type remote struct {
 	site      *site
 	peers     *peers
@@ -58,7 +58,7 @@ func (r *remote) submit(ctx context.Context, account messages.Name, q *job.Submi
 	if reply, err = r.enter(ctx, c, q, full == nil); err == nil || q.DryRun || messages.Waits(err) {
 		return reply, err
 	}
-	// As for a job of this site: see [submissions.refused].
+	// A refusal must wait, as for a job of this site: see [submissions.refused].
 	if r.intake.gate.underWay(account, q.Key) {
 		return reply, tried(q.Key)
 	}
@@ -152,7 +152,7 @@ func departure(account messages.Name, r *job.SubmitRequest) (*book.EnterRemote, 
 // room for jobs at other sites.
 const departedPerSite = book.MaxRemoteJobs / 8
 
-// room returns an error if the site already has as many jobs as it may have.
+// room returns an error if the peer already has as many jobs of this site as it may have.
 func (r *remote) room(peer messages.Name) (err error) {
 	r.site.replica.read(func(b *book.Book) {
 		if n := b.Departed(peer); n >= departedPerSite {
@@ -173,7 +173,7 @@ func (r *remote) sendable(ctx context.Context, c *book.EnterRemote) error {
 	return r.intake.affordable(ctx, &submission{Submission: &intake.Submission{Account: c.Account, Payer: c.Payer, Spec: c.Spec}})
 }
 
-// rehearse answers a dry run. It asks the peer for a quote, which the peer refuses if it would refuse the job.
+// rehearse answers a dry run. It asks the peer for a quote. If the peer would refuse the job, it refuses the quote.
 func (r *remote) rehearse(ctx context.Context, c *book.EnterRemote) (reply job.SubmitReply, err error) {
 	quoted := *c.Spec
 	quoted.Contract = ""
@@ -188,7 +188,8 @@ func (r *remote) rehearse(ctx context.Context, c *book.EnterRemote) (reply job.S
 	return reply, nil
 }
 
-// answer returns the answer for a committed job: at once, or with mayWait when the peer has answered or failed.
+// answer returns the answer for a committed job. If mayWait is true, it waits until the peer has answered or failed;
+// otherwise it returns at once.
 func (r *remote) answer(ctx context.Context, p *book.RemoteReceipt, mayWait bool) (job.SubmitReply, error) {
 	reply := job.SubmitReply{Job: p.Job, Payer: p.Payer, Held: p.Held, Tasks: p.Tasks, Site: p.Peer, Chosen: p.Chosen}
 	if p.Peer == "" { // the job runs at this site
@@ -236,7 +237,7 @@ func askAbout[Reply any](ctx context.Context, p *peers, j *book.RemoteJob, verb 
 	return peerAsk[Reply](ctx, p, j.Peer, verb, request, within)
 }
 
-// job returns a remote job as the peer reports it now, or else the peer's last report.
+// job returns a remote job as the peer reports it now. If the peer does not answer, it returns the peer's last report.
 func (r *remote) job(ctx context.Context, j *book.RemoteJob) (reply job.JobDetail, err error) {
 	if err := r.site.verify(ctx); err != nil {
 		return reply, err
@@ -293,8 +294,8 @@ func (r *remote) output(ctx context.Context, caller messages.Name, q clearing.Ou
 	return reply, silent(j, err)
 }
 
-// cancel commits the cancellation of a remote job, and waits until the peer knows it. A peer that does not answer is
-// told when it answers again.
+// cancel commits the cancellation of a remote job, and waits until the peer knows it. If the peer does not answer, it
+// is told later, when it answers again.
 func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.RemoteJob) (reply job.CancelReply, err error) {
 	was, err := propose[job.State](ctx, r.site, &book.Command{Advance: &book.Advance{Steps: []book.Step{{Job: j.ID, Cancel: caller}}}})
 	if err != nil {
@@ -312,8 +313,8 @@ func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.Remot
 }
 
 // uncharged extends the error for a job that cannot be cancelled because it has ended. If the other site has not
-// charged the job yet, that site's bank is asked to give the credits back. It refuses if it will charge for work, so
-// nobody can avoid the payment this way.
+// charged the job yet, that site's bank is asked to give the credits back. That bank refuses if it will charge for
+// work, so nobody can avoid the payment in this way.
 func (r *remote) uncharged(ctx context.Context, j *book.RemoteJob, why error) error {
 	if messages.KindOf(why) != messages.Ended || j.Authorisation == nil || j.Phase == book.Releasing {
 		return why

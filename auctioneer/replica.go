@@ -77,10 +77,10 @@ func (r *replica) Capture() mailbox.Image {
 	return &synced{r.book.Capture(), r}
 }
 
-// synced is an image that first makes the archive durable. After an image is written, old commands are removed from
-// the log. Some of them moved records from the book to the archive, so then only the archive has these records. If
-// the archive cannot be made durable, the image is written anyway: a record that a power loss destroys is copied from
-// another replica.
+// synced is an image that first makes the archive durable. After an image is written, old commands are removed from the
+// log. Some of these commands moved records from the book to the archive. From then on, only the archive has these
+// records. If the archive cannot be made durable, the image is written anyway: a record that a power loss destroys is
+// copied from another replica.
 type synced struct {
 	*book.Image
 	replica *replica
@@ -130,7 +130,7 @@ func (r *replica) Restore(from io.Reader) error {
 	return err
 }
 
-// lose records that the archive lost records which other replicas may have.
+// lose records that this archive has lost records. Other replicas may still have them.
 func (r *replica) lose() {
 	r.damaged.Store(true)
 	r.lack()

@@ -22,8 +22,8 @@ func laden(stages int) job.JobSpec {
 	return s
 }
 
-// TestOneExchangeIsNeverTooLarge claims tasks of large jobs. What is claimed must fit in the answer, and the rest
-// must be claimed by a later exchange.
+// TestOneExchangeIsNeverTooLarge claims tasks of large jobs. The claimed tasks must fit in the answer, and the other
+// tasks must be claimed by a later exchange.
 func TestOneExchangeIsNeverTooLarge(t *testing.T) {
 	for _, able := range []bool{true, false} {
 		t.Run(fmt.Sprintf("able=%v", able), func(t *testing.T) {
@@ -60,8 +60,8 @@ func TestOneExchangeIsNeverTooLarge(t *testing.T) {
 	}
 }
 
-// TestAClaimForAMarketThatIsGoneIsDropped claims for a removed market. The other claims and the finishes of the
-// exchange must count.
+// TestAClaimForAMarketThatIsGoneIsDropped sends an exchange with a claim for a removed market. The other claims and the
+// finished tasks of the exchange must be carried out.
 func TestAClaimForAMarketThatIsGoneIsDropped(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k", oneStage(2)).Job

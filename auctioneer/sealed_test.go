@@ -15,7 +15,7 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// secrets has the secret words of a bid, and its secret numbers as their first digits.
+// secrets has the secret words of a bid, and the first digits of its secret numbers.
 type secrets struct{ words, numbers []string }
 
 // in returns the secrets that a reply contains. A number of four or more digits counts as found if its first four
@@ -42,7 +42,8 @@ func (s secrets) in(reply any, err error) (found []string) {
 	return found
 }
 
-// sealedMarkets returns one market of each mechanism, with the secrets of Alice's bid, which waits there alone.
+// sealedMarkets returns one market of each mechanism. In each market only Alice's bid waits; the result also has the
+// secrets of this bid.
 func sealedMarkets() map[messages.Name]struct {
 	market marketmsg.Market
 	slots  int

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// A leader that the bank does not answer can take no job and settle none. One broken link between two hosts is enough
-// for that, while a third host reaches both. So each replica sends requests to the bank at intervals. A leader
-// without an answer hands over to a replica that gets answers (see [mailbox.Machine]).
+// A leader that the bank does not answer can accept no job and settle no job. One broken link between two hosts is
+// enough to cause this, while a third host reaches both hosts. So each replica sends requests to the bank at intervals.
+// A leader without an answer hands over to a replica that gets answers (see [mailbox.Machine]).
 
 const (
 	askBankEvery  = 500 * time.Millisecond
 	askBankWithin = time.Second
-	// bankAway is the time without an answer after which a leader hands over. If the bank itself is away, the other
-	// replicas notice it in this time too, and no replica hands over.
+	// bankAway is the time without an answer after which a leader hands over. If the bank itself is down, the other
+	// replicas also notice it within this time, and no replica hands over.
 	bankAway = 2 * time.Second
 	// bankSteady is the time in which the bank must have answered each request of a replica before this replica takes
 	// over, so that the lead does not change again and again.
@@ -26,7 +26,7 @@ type bankSight struct {
 	failed  time.Time // when the latest request failed; zero: none did
 }
 
-// after returns the state after one more request.
+// after returns the state after one more request to the bank, which was sent at sent and ended at now with err.
 func (s bankSight) after(sent, now time.Time, err error) bankSight {
 	if err == nil {
 		return bankSight{failed: s.failed}

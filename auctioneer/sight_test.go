@@ -60,8 +60,8 @@ func (m threefold) Status() mailbox.Status {
 	return s
 }
 
-// TestALeaderWithoutTheBankIsWeak checks that a leader is weak until the bank answers again. A leader without other
-// replicas must never be asked to hand over.
+// TestALeaderWithoutTheBankIsWeak checks that a leader is weak until the bank answers again. A leader whose group has
+// no other replicas must never be weak.
 func TestALeaderWithoutTheBankIsWeak(t *testing.T) {
 	t.Parallel()
 	f := startWith(t, behind(func(m mailbox.Mailbox) mailbox.Mailbox { return threefold{m} }))

@@ -118,8 +118,8 @@ func (a *site) instant() desk.Instant {
 	return desk.Instant{Wall: wall, Leap: leap, Mono: messages.Duration(time.Since(a.began))}
 }
 
-// inTerm returns an error if the term in which a request came has ended, even if this replica leads again: another
-// leader may have answered the same request in between.
+// inTerm returns an error if the term in which a request arrived has ended. It does so even if this replica leads
+// again, because another leader may have answered the same request in between.
 func (a *site) inTerm(term uint64) error {
 	if a.box.Status().Term != term {
 		return messages.Errorf(messages.NotLeader, "another leader takes over; ask again")
@@ -138,7 +138,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// patiently returns a context that lets a proposal wait for others, up to its patience.
+// patiently returns a context that lets a proposal wait for other proposals, at most as long as its Patience says.
 func patiently(ctx context.Context, p desk.Proposal) context.Context {
 	if p.Patience == 0 {
 		return ctx

@@ -40,8 +40,8 @@ func (l *term) visits(t *testing.T, home, account messages.Name) *book.Submit {
 	return s
 }
 
-// TestASitesJobsAreBoundedAsOnes checks that the limits of one account apply to a whole site, whatever names its
-// users have. Other sites and accounts must not be affected.
+// TestASitesJobsAreBoundedAsOnes checks that the limits for one account apply to all users of another site together,
+// whatever names these users have. Other sites and accounts must not be affected.
 func TestASitesJobsAreBoundedAsOnes(t *testing.T) {
 	l := bookkeeper(t)
 	l.metrics = newMetrics(prometheus.NewRegistry())
@@ -89,7 +89,7 @@ func TestASitesQuotesAreBounded(t *testing.T) {
 	}
 }
 
-// TestLooksAreBoundedPerPeer checks that users who wait for a silent peer leave room for users who ask another peer.
+// TestLooksAreBoundedPerPeer checks that requests that wait for a silent peer leave room for requests to another peer.
 func TestLooksAreBoundedPerPeer(t *testing.T) {
 	p := &peers{site: "west"}
 	var leave func()
@@ -158,7 +158,7 @@ func TestASiteHasAPace(t *testing.T) {
 	}
 }
 
-// TestJobsAtASilentSiteLeaveRoomForOthers checks that a site gets at most its part of the remote jobs.
+// TestJobsAtASilentSiteLeaveRoomForOthers checks that at most a fixed part of all remote jobs can be at one other site.
 func TestJobsAtASilentSiteLeaveRoomForOthers(t *testing.T) {
 	l := bookkeeper(t)
 	r := &remote{site: l.site}

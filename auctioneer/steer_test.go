@@ -17,8 +17,8 @@ func (f *fixture) job(account messages.Name, id messages.JobID) job.JobDetail {
 	return must[job.JobDetail](f, account, messages.VerbJob, job.JobRequest{Job: id})
 }
 
-// TestHoldAndRelease puts a job on hold. It must have no share in the market, and must say who holds it. After the
-// release it must take part again.
+// TestHoldAndRelease puts a job on hold. The job must have no share in the market, and its status must say who put it
+// on hold. After the release it must take part again.
 func TestHoldAndRelease(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(2)).Job
@@ -51,8 +51,8 @@ func TestHoldAndRelease(t *testing.T) {
 	await.Until(t, "tasks are granted", func() bool { seq++; return len(f.claim("n1", seq, id, 2).Grants) > 0 })
 }
 
-// TestArrayGoesOn lets one of three tasks fail in all its attempts. The job must report it, and the other tasks must
-// run.
+// TestArrayGoesOn lets one of three tasks fail in all its attempts. The job must report the failed task, and the other
+// tasks must run.
 func TestArrayGoesOn(t *testing.T) {
 	f := start(t)
 	spec := oneStage(3)
@@ -147,7 +147,8 @@ func TestStageIsChanged(t *testing.T) {
 	wantKind(t, err, messages.Conflict)
 }
 
-// TestRateIsRaised raises the rate of a waiting job above another's. Then it must be the next job.
+// TestRateIsRaised raises the rate of a waiting job above the rate of another waiting job. The first job must then be
+// the next one to get a slot.
 func TestRateIsRaised(t *testing.T) {
 	f := startWith(t, func(c *Config) {
 		c.Markets = []market.Market{{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"map"}}}
@@ -172,8 +173,8 @@ func TestRateIsRaised(t *testing.T) {
 	wantKind(t, err, messages.Invalid)
 }
 
-// TestWhatAJobWaitsForIsChanged makes the highest bid wait for the other one, and then for nothing. The market must
-// follow.
+// TestWhatAJobWaitsForIsChanged changes the job with the highest bid: first it waits for the other job, and then for
+// nothing. The market must follow each change.
 func TestWhatAJobWaitsForIsChanged(t *testing.T) {
 	f := startWith(t, func(c *Config) {
 		c.Markets = []market.Market{{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"map"}}}
@@ -226,7 +227,8 @@ func TestWhatAJobWaitsForIsChanged(t *testing.T) {
 	wantKind(t, change(high, job.Conditions{AfterOK: []messages.JobID{low}}), messages.Ended) // it can never complete
 }
 
-// TestTasksAreCancelled lets an owner cancel one of three tasks. The list of tasks must show it.
+// TestTasksAreCancelled lets an owner cancel one of three tasks. The list of tasks must show that the task was
+// cancelled.
 func TestTasksAreCancelled(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(3)).Job

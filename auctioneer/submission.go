@@ -52,7 +52,7 @@ func warnings(b *book.Book, s *intake.Submission) []string {
 	return said
 }
 
-// tried returns the error for a submission while another request with its key is being handled.
+// tried returns the error for a submission with this key, while another request with the same key is being handled.
 func tried(key string) error {
 	return messages.Errorf(messages.Unavailable, "another request with key %q is under way; ask again", key)
 }
@@ -135,12 +135,12 @@ func (l *submissions) affordable(ctx context.Context, s *submission) error {
 	return account.Affords(s.Account, s.Held())
 }
 
-// estimateWithin is how long the estimator may take to say what a job is worth. A submission waits at most this long,
-// counted from the request for the hold, which usually takes longer.
+// estimateWithin is how long the estimator may take to say what a job is worth. A submission waits at most this long
+// for the answer, counted from the time of the request for the hold. The hold usually takes longer.
 const estimateWithin = 20 * time.Millisecond
 
-// askUtility asks the estimator what a job without a utility function is worth, while the bank makes the hold. The
-// channel gets the answer within estimateWithin, or is closed without one.
+// askUtility asks the estimator for the utility function of a job that declares none, while the bank makes the hold.
+// The channel gets the answer within estimateWithin, or is closed without an answer.
 func (l *submissions) askUtility(ctx context.Context, s *submission) <-chan *marketmsg.UtilityReply {
 	answer := make(chan *marketmsg.UtilityReply, 1)
 	r, asks := s.AsksUtility()

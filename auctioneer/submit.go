@@ -96,9 +96,9 @@ func (l *submissions) begin(s *submission) (known *job.SubmitReply, leave func()
 }
 
 // refused checks refused submissions again. For a submission that is in the book after all, it returns the stored
-// answer. A user must not be told that a job is refused while an earlier try of the same request can still enter it:
-// the owner would believe that there is no job. So a refusal waits until earlier tries are decided. It adds nothing to
-// the log.
+// answer. A user must not be told that a job is refused while an earlier try of the same request can still enter the
+// job. Otherwise the user would believe that there is no job. So a refusal waits until earlier tries are decided. This
+// waiting adds nothing to the log.
 func (l *submissions) refused(ctx context.Context, all []*intake.Submission, replies []job.SubmitReply, errs []error) error {
 	final := false
 	for i, s := range all {
@@ -129,8 +129,8 @@ func (l *submissions) refused(ctx context.Context, all []*intake.Submission, rep
 	return nil
 }
 
-// within checks a new submission against the limits, before anything else is done. Submissions of an account that are
-// under way count as pending jobs, whichever site they are for, until the caller calls leave.
+// within checks a new submission against the limits of its account, before anything else is done. Submissions of an
+// account that are under way count as pending jobs, whichever site they are for, until the caller calls leave.
 func (l *submissions) within(s *submission) (leave func(), err error) {
 	if s.visit != nil {
 		return func() {}, l.welcomes(s.visit.Home)

@@ -78,9 +78,9 @@ func TestARequestOfSeveralJobsIsChecked(t *testing.T) {
 	}
 }
 
-// TestSubmissionsGoTogether sends submissions while others wait for the bank. One request to the bank must pay for
-// them. Each must get the answer that it would get alone, also if the bank refuses the whole request because of one
-// of them.
+// TestSubmissionsGoTogether sends submissions while other submissions wait for the bank. One request to the bank must
+// pay for all new ones. Each submission must get the answer that it would get alone, also if the bank refuses the whole
+// request because of one submission.
 func TestSubmissionsGoTogether(t *testing.T) {
 	const jobs, poisoned, dear = 30, 7, 8
 	for _, poison := range []string{"", fmt.Sprint("job/west/alice/k", poisoned)} {

@@ -113,7 +113,7 @@ func (s *taskSearch) status(stage, index, attempt, node uint32) job.TaskStatus {
 	return out
 }
 
-// earlier returns the status of an attempt that another attempt followed.
+// earlier returns the status of an attempt whose task has a later attempt.
 func (s *taskSearch) earlier(p *book.Kept) job.TaskStatus {
 	out := s.status(p.Stage, p.Index, p.Attempt, p.Node)
 	out.State = "Stopped"

@@ -66,7 +66,7 @@ func (l *term) withMarket(name messages.Name, f func(*market.Market) error) (err
 	return err
 }
 
-// takeIntoForce makes requests use other markets from now on.
+// takeIntoForce makes requests use the markets m from now on.
 func (l *term) takeIntoForce(m *desk.Markets, faults []error) {
 	for _, err := range faults {
 		l.Log.Error("a market cannot run", zap.Error(err))
@@ -119,9 +119,9 @@ func (l *term) answered(handle bus.Handler) bus.Handler {
 	}
 }
 
-// After a restore, the numbers of jobs that came after the backup are unknown and must not be used again. So numbers
-// are skipped: at least the first constant, and for each second since the backup more than any site submits in a
-// second.
+// After a restore, the numbers of jobs that were submitted after the backup are unknown and must not be used again. So
+// numbers are skipped: at least leastLeftOut, and leftOutPerSecond for each second since the backup, which is more than
+// any site submits in a second.
 const (
 	leastLeftOut     = 1_000_000
 	leftOutPerSecond = 1000
@@ -174,8 +174,8 @@ func (l *term) rules() *intake.Rules {
 	return r
 }
 
-// filter asks the site's program about a new job. The program refuses jobs of other sites, and does not change
-// them: what they may cost was agreed.
+// filter asks the site's program about a new job. The program may refuse a job of another site, but may not change it,
+// because the sites have agreed on what the job may cost.
 func (l *term) filter(s *intake.Submission) (said []string, err error) {
 	known := false
 	if l.replica.read(func(b *book.Book) {

@@ -40,9 +40,9 @@ func agreed(t *testing.T) (*grid, jobmsg.JobSpec) {
 	return g, spec
 }
 
-// TestNothingIsRefusedWhileItIsEntered: the time of a submission is over, and an earlier try of it waits for the bank
-// or is on its way in the log. The submission must not be refused: the job would appear after its owner was told that
-// there is none.
+// TestNothingIsRefusedWhileItIsEntered: a submission comes too late, while an earlier try of the same submission waits
+// for the bank or is on its way in the log. The late try must not be refused. Otherwise the job would appear after its
+// owner was told that there is no job.
 func TestNothingIsRefusedWhileItIsEntered(t *testing.T) {
 	for name, several := range map[string]bool{"alone": false, "several in a request": true} {
 		// submit submits the job under a key, and returns its number.
@@ -88,8 +88,8 @@ func TestARepeatedRequestIsKnownUnderOtherRules(t *testing.T) {
 	wantKind(t, err, messages.TooLarge)
 }
 
-// TestNothingIsRefusedWhileTheBankIsAsked: the bank refuses one of two tries of a submission, and then has the
-// credits for the other. The submission must not be refused.
+// TestNothingIsRefusedWhileTheBankIsAsked: the bank refuses one of two tries of a submission, because the account lacks
+// credits, and then accepts the other try. The submission must not be refused.
 func TestNothingIsRefusedWhileTheBankIsAsked(t *testing.T) {
 	f := start(t)
 	must[market.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}) // the leader serves
@@ -126,8 +126,8 @@ func TestNothingIsRefusedWhileTheBankIsAsked(t *testing.T) {
 	}
 }
 
-// TestAChangeIsKnownUnderOtherRules repeats a change after the rules became stricter, once when it is in the book and
-// once while it is on its way in the log. It must not be refused.
+// TestAChangeIsKnownUnderOtherRules repeats a change of a job after the rules became stricter: once when the change is
+// in the book, and once while it is on its way in the log. The repeated change must not be refused.
 func TestAChangeIsKnownUnderOtherRules(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k", oneStage(3)).Job

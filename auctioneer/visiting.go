@@ -52,8 +52,8 @@ func siteServices(at func(verb string, h bus.Handler) bus.Endpoint, v *visiting,
 	}
 }
 
-// forPeers returns a handler that lets f answer the auctioneers of other sites. The caller's site is in home; the
-// rate of its requests is limited.
+// forPeers returns a handler that lets f answer the auctioneers of other sites. f gets the site of the caller in home.
+// The rate of requests of each site is limited.
 func forPeers[Request, Reply any](v *visiting, verb string, f func(ctx context.Context, home messages.Name, r Request) (Reply, error)) bus.Handler {
 	return bus.Handle(verb, func(ctx context.Context, caller messages.Name, r Request) (reply Reply, err error) {
 		home, err := federation.HomeOf(caller)
@@ -187,7 +187,7 @@ func (v *visiting) jobs(ctx context.Context, home messages.Name, r clearing.Peer
 	return reply, err
 }
 
-// visitor returns the search for the visiting job that a peer asks about by the peer's number.
+// visitor returns the finding for the visiting job that has this number at its home site.
 func visitor(home messages.Name, id messages.JobID) finding {
 	in := func(b *book.Book) (*book.Job, error) {
 		if j := b.Visitor(job.Visit{Home: home, Job: id}); j != nil {
@@ -248,7 +248,8 @@ func (v *visiting) cancel(ctx context.Context, home messages.Name, r job.JobRequ
 }
 
 // logs returns the output of a task, or the name of its stream. It asks the node in the name of the job's owner, such
-// as alice@west. The node accepts that name: no local user can have it, and the auctioneer may use any name.
+// as alice@west. The node accepts this name, because the auctioneer may ask in any name. No user of this site can have
+// the name.
 func (v *visiting) logs(ctx context.Context, home messages.Name, r clearing.OutputRequest) (reply agent.LogsReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err

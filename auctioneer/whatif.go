@@ -39,7 +39,8 @@ func (l *queries) whatIf(ctx context.Context, caller messages.Name, r marketmsg.
 	return reply, l.fork(ctx, caller, r.Bid, spec, &reply)
 }
 
-// fork returns two copies of a job's market: one decides with the job's present bid, the other with another bid.
+// fork returns two copies of a job's market. The first decides with the job's present bid, and the second with the bid
+// in question.
 func (l *queries) fork(ctx context.Context, caller messages.Name, bid messages.Credits, spec *job.JobSpec, reply *marketmsg.WhatIfReply) error {
 	m := l.inForce().Find(spec.Market)
 	if m == nil {

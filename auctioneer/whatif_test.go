@@ -18,7 +18,7 @@ import (
 // same reports whether two numbers differ only by rounding.
 func same(x, y float64) bool { return math.Abs(x-y) <= 1e-6*max(1, math.Abs(x)) }
 
-// asks asks what another bid would change.
+// asks returns the answer to the question what another bid for a job would change.
 func (g *grid) asks(who messages.Name, id messages.JobID, bid messages.Credits) marketmsg.WhatIfReply {
 	g.t.Helper()
 	return must[marketmsg.WhatIfReply](g.fixture, who, marketmsg.VerbWhatIf, marketmsg.WhatIfRequest{Job: id, Bid: bid})
@@ -129,8 +129,8 @@ func TestWhatIfOfEachMechanism(t *testing.T) {
 	}
 }
 
-// TestWhatIfIsRefused asks about other accounts' jobs, about bids that the market would not accept, and too often.
-// All must be refused. For an ended job the answer must say that it has ended.
+// TestWhatIfIsRefused asks about other accounts' jobs, about bids that the market would not accept, and too often. All
+// these questions must be refused. For an ended job, the error must say that the job has ended.
 func TestWhatIfIsRefused(t *testing.T) {
 	g := newGrid(t, 2, spot(func(m *marketmsg.Market) { m.Reserve = new(messages.Price(messages.Credit)) }))
 	alice := g.enter("alice", "a", 1, rate(5))

@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// paused returns a sentence about nodes that are up and offer slots for waiting tasks of the job, but take no tasks,
-// with the reason. all reports whether there are no other nodes.
+// paused returns a sentence about nodes that are up and offer slots for waiting tasks of the job, but whose agents take
+// no tasks, with the reasons. all reports whether all nodes that offer such slots are paused.
 func (l *queries) paused(b *book.Book, j *book.Job) (text string, all bool) {
 	const named = 3
 	wanted, m := map[messages.Name]bool{}, l.inForce().Find(j.Spec.Market)
@@ -49,7 +49,7 @@ func (l *queries) paused(b *book.Book, j *book.Job) (text string, all bool) {
 	return joined(stuck...), all
 }
 
-// why explains a job: from the book if it has ended, and otherwise from its market.
+// why explains a job. The explanation comes from the book if the job has ended, and otherwise from its market.
 func (l *queries) why(ctx context.Context, caller messages.Name, r job.JobRequest) (reply marketmsg.WhyReply, err error) {
 	if away := l.remoteJob(caller, r.Job); away != nil {
 		return l.remote.why(ctx, away)

@@ -27,7 +27,7 @@ type alarm struct {
 
 	raised atomic.Pointer[messages.Error] // set by this replica while it leads; nil: no fault was found
 
-	// Only the goroutine that runs follow uses these fields.
+	// Only the goroutine that runs the method follow uses these fields.
 	compared compared      // the latest comparison with a leader's books
 	asking   bool          // the leader was asked and has not answered yet
 	answers  chan compared // the leader's answer; at most one
@@ -45,7 +45,7 @@ const compareWithin = 5 * time.Second
 
 // compare makes a leader compare the latest checkpoint of this replica with its books, once for each leader. If this
 // replica does not lead, it asks the leader and does not wait, because it may be elected in the meantime; the answer
-// arrives in answers.
+// arrives in the channel answers.
 func (a *alarm) compare(ctx context.Context, leads bool) {
 	last, has := a.archive.checkpoints.Last()
 	c := compared{checkpoint: last, term: a.group.box.Status().Term}
@@ -79,7 +79,7 @@ func (a *alarm) answered(c *compared) {
 	a.note(c)
 }
 
-// note stores a comparison, so that it is not repeated. A comparison that could not be made is tried again.
+// note stores a comparison, so that it is not repeated. If the comparison failed, a later call of compare tries again.
 func (a *alarm) note(c *compared) {
 	switch kind := messages.KindOf(c.err); {
 	case c.err == nil:

@@ -77,9 +77,9 @@ const (
 	askWithin   = 2 * time.Second
 )
 
-// fetcher returns a function that fetches a segment from the leader, or else from another replica. A new leader
-// answers only after it has committed an entry, and may need this replica for that. The file must have the right
-// hash, whichever replica sends it. A store fetches one file at a time.
+// fetcher returns a function that fetches a segment from the leader, or else from another replica. A new leader answers
+// only after it has committed an entry, and it may need this replica to commit one. So another replica may have to send
+// the file. The file must have the right hash, whichever replica sends it. A store fetches one file at a time.
 func fetcher(life context.Context, c *Config) func(ledger.Sum) ([]byte, error) {
 	subjects := []string{messages.Subject(c.Site, messages.Bank, money.VerbSegment, messages.ServiceIdentity(messages.Bank))}
 	for _, id := range c.Replicas {
@@ -141,8 +141,9 @@ func (a *archive) give() (bus.Subscription, error) {
 	})
 }
 
-// How the journal's files are examined: with a pause after each file, so that requests do not wait for the disk, and
-// again after a longer pause. Files that could not be fetched are tried again.
+// The replica examines the journal's files one after another. It pauses after each file, so that requests do not wait
+// for the disk. After the last file it waits longer and begins again. It tries again to fetch the files that it could
+// not fetch.
 const (
 	examinePause = 50 * time.Millisecond
 	examineRest  = time.Hour
@@ -150,7 +151,8 @@ const (
 )
 
 // examine reads the journal's files in a loop, so that damage is found before the records are needed. It fetches a
-// damaged file from the leader. A leader with damage hands over, and fetches the file from the next leader.
+// damaged file from the leader. A leader with a damaged file hands leadership over, and fetches the file from the next
+// leader.
 func (a *archive) examine(ctx context.Context) {
 	for {
 		h := read(a.machine, (*ledger.Ledger).History)
@@ -175,8 +177,8 @@ func (a *archive) mend(ctx context.Context) {
 	}
 }
 
-// part returns a part of a segment's file for another replica. Before the first part it checks the whole file,
-// because it is not told whether the other replica received the right bytes.
+// part returns a part of a segment's file for another replica. Before the first part it checks the whole file, because
+// nothing tells it whether the other replica received the right bytes.
 func (a *archive) part(r money.SegmentRequest) (reply money.SegmentReply, err error) {
 	h := read(a.machine, (*ledger.Ledger).History)
 	for _, s := range h.Segments() {
@@ -223,8 +225,8 @@ func (a *archive) sign() error {
 }
 
 // A replica signs a checkpoint after checkpointEvery records, or checkpointAfter after the first record without a
-// checkpoint. So it signs at most one each minute, and one for each 10,000 records. One takes 0.15 ms and 310 bytes,
-// with 1,000 records as with 100,000 (BenchmarkCheckpoint).
+// checkpoint. So it signs at most one each minute, and one for each 10,000 records. A checkpoint takes 0.15 ms and 310
+// bytes, whether the journal has 1,000 or 100,000 records (BenchmarkCheckpoint).
 const (
 	checkpointEvery = 10_000
 	checkpointAfter = time.Minute

@@ -112,9 +112,9 @@ func (g *cluster) outgrow(leader, late string) {
 	}
 }
 
-// TestLateReplicaFetchesTheHistory stops a replica until the others have cut the part of their logs that it needs. It
-// must get a snapshot, fetch the missing files, and have the same files as the others. Then it loses one file while
-// it is stopped, and must fetch it again.
+// TestLateReplicaFetchesTheHistory stops a replica until the others have cut the part of their logs that this replica
+// needs. It must get a snapshot, fetch the missing files, and have the same files as the others. Then the test stops it
+// again and removes one of its files, which it must fetch again.
 func TestLateReplicaFetchesTheHistory(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)
@@ -139,8 +139,8 @@ func TestLateReplicaFetchesTheHistory(t *testing.T) {
 }
 
 // TestLateReplicaAndOneOther stops a replica until the others have cut their logs, and then runs it with only one of
-// them. That one leads, and cannot commit before the late replica has the files. So it must send the files before it
-// serves other requests.
+// the others. This other replica leads, and cannot commit before the late replica has the files. So the leader must
+// send the files before it serves other requests.
 func TestLateReplicaAndOneOther(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)
@@ -162,8 +162,8 @@ func TestLateReplicaAndOneOther(t *testing.T) {
 	g.same(late, g.segments(leader))
 }
 
-// TestDamagedHistoryIsFetched damages every file of a stopped replica, the newest too. Without any reader of the
-// records, it must get the leader's files again.
+// TestDamagedHistoryIsFetched damages every file of a stopped replica, the newest too. The replica must get the
+// leader's files again, even if nobody reads the records.
 func TestDamagedHistoryIsFetched(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)
@@ -188,8 +188,9 @@ func TestDamagedHistoryIsFetched(t *testing.T) {
 	}
 }
 
-// TestDamagedHistoryOfALeader damages a file of the leader, and removes the same file from a second replica, which
-// asks the leader for it. Only the third replica has the file. Both must get it again.
+// TestDamagedHistoryOfALeader damages a file of the leader, and removes the same file from a second replica, which asks
+// the leader for the file. Only the third replica still has the file. The leader and the second replica must both get
+// it again.
 func TestDamagedHistoryOfALeader(t *testing.T) {
 	g := archived(t)
 	g.grant("ada", 100_000)
@@ -372,7 +373,7 @@ func TestJournalIsNotForEverybody(t *testing.T) {
 
 var errDisk = errors.New("the disk failed")
 
-// failing are files that cannot be written after the test has set them to fail.
+// failing is a set of files whose writes fail after the test has set it to fail.
 type failing struct {
 	history.Files
 	failed atomic.Bool
@@ -385,8 +386,8 @@ func (f *failing) Write(name string, parts ...[]byte) error {
 	return f.Files.Write(name, parts...)
 }
 
-// TestBrokenHistoryEndsTheReplica makes the files of a replica fail. The replica must report it, confirm no command,
-// and ask to be ended.
+// TestBrokenHistoryEndsTheReplica makes the files of a replica fail. The replica must report the error to OnBroken, and
+// refuse all commands from then on.
 func TestBrokenHistoryEndsTheReplica(t *testing.T) {
 	directory, err := history.Directory(t.TempDir())
 	if err != nil {

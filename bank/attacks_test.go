@@ -198,8 +198,8 @@ func TestHoldsOfAnotherService(t *testing.T) {
 	}
 }
 
-// TestPaymentOfManyLegs sends a chain of MaxLegs over the bus: a charge, the payments to others from it, and the
-// release of their holds. All or nothing must happen.
+// TestPaymentOfManyLegs sends a chain of MaxLegs transfers over the bus: a charge, payments to others from the charged
+// credits, and the release of their holds. All of them must be carried out, or none.
 func TestPaymentOfManyLegs(t *testing.T) {
 	b := attacked(t)
 	why := strings.Repeat("what others would have gained had this job not run; ", 5)

@@ -39,14 +39,14 @@ type Bank struct {
 	examining sync.WaitGroup
 	giving    bus.Subscription // serves files of the journal to other replicas; nil: the journal is in memory
 
-	// Only the goroutine that runs follow uses these fields.
+	// Only the goroutine that runs the method follow uses these fields.
 	leads       bool
 	serving     []bus.Subscription
 	stopCourier func() // stops the courier and waits for it
 	fault       string // the latest fault of the clearing that was logged
 }
 
-// Start joins the group, and serves while this replica leads, until ctx ends or Close.
+// Start joins the group. The replica serves while it leads, until ctx ends or Close is called.
 func Start(ctx context.Context, c Config) (*Bank, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (b *Bank) assemble() (err error) {
 	return nil
 }
 
-// Close stops serving and leaves the group. If this replica leads, it hands over first.
+// Close stops serving and leaves the group. If this replica leads, it first hands leadership over.
 func (b *Bank) Close() error {
 	b.cancel()
 	<-b.done

@@ -98,7 +98,8 @@ func TestAccountsListsWhatTheCallerMaySee(t *testing.T) {
 	}
 }
 
-// TestLostAnswer: a command is carried out, and its answer is lost. The repeated request must get the first result.
+// TestLostAnswer: a command is carried out, and its answer is lost. When the request is repeated, it must get the first
+// result.
 func TestLostAnswer(t *testing.T) {
 	b := start(t)
 	b.grant("1", "ada", 10)
@@ -153,7 +154,8 @@ func TestOnlyTheLeaderServes(t *testing.T) {
 	}
 }
 
-// TestReadsAreVerified: a replica has lost the lead and does not know it yet. It must not answer from its old state.
+// TestReadsAreVerified: a replica has lost the lead and does not know it yet. This replica must not answer from its old
+// state.
 func TestReadsAreVerified(t *testing.T) {
 	b := start(t)
 	b.grant("1", "ada", 10)
@@ -246,7 +248,8 @@ func TestHoldsAreExtendedAfterAnOutage(t *testing.T) {
 	}
 }
 
-// TestRestartFromImage replaces the ledger of the running actor by a restored one.
+// TestRestartFromImage replaces the ledger of the running actor by a restored one. The state must be the same, and the
+// bank must continue. A cut image must be refused.
 func TestRestartFromImage(t *testing.T) {
 	b := start(t)
 	b.grant("1", "ada", 10)
@@ -360,7 +363,8 @@ func TestConcurrentCallers(t *testing.T) {
 	}
 }
 
-// TestJSON sends requests in JSON, as any client can write them by hand.
+// TestJSON sends a grant, a hold and a query in JSON, as any client can write them by hand. The reply must be JSON with
+// the right balance.
 func TestJSON(t *testing.T) {
 	b := start(t)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -454,7 +458,7 @@ func TestGrantsExpireOnAnIdleSite(t *testing.T) {
 }
 
 // TestANewBankWaitsForTheTime starts a bank without entries on a host that has not compared its clock. It must serve
-// nobody before the host knows the time: its books could never go back from a wrong one.
+// nobody before the host knows the time: the time of its books can never go back, so a wrong time would stay.
 func TestANewBankWaitsForTheTime(t *testing.T) {
 	var known atomic.Bool
 	looks := make(chan struct{}, 1)

@@ -60,8 +60,9 @@ func (s *signer) grant(records int) {
 	}
 }
 
-// TestABusyBankSignsACheckpointAMinute adds records all the time and lets the replica check each second. It must sign
-// one checkpoint a minute. Once, it signed one each second after the first minute.
+// TestABusyBankSignsACheckpointAMinute adds records all the time and lets the replica check each second whether a
+// checkpoint is due. It must sign one checkpoint a minute. An earlier version signed one each second after the first
+// minute.
 func TestABusyBankSignsACheckpointAMinute(t *testing.T) {
 	s := newSigner(t)
 	const minutes = 30
@@ -80,7 +81,7 @@ func TestABusyBankSignsACheckpointAMinute(t *testing.T) {
 }
 
 // BenchmarkCheckpoint measures a checkpoint of a replica whose journal is in files: the signature, its check, and a
-// line at the end of a file. With -benchtime 900x the file has a line for each.
+// line at the end of a file. With -benchtime 900x the file has a line for each of 900 checkpoints.
 func BenchmarkCheckpoint(b *testing.B) {
 	for _, records := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprintf("records=%d", records), func(b *testing.B) {

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/bank/clearing/courier"
 )
 
-// newCourier returns the courier of the clearing; nil if the bank has no key to sign with, so that it cannot settle
-// with other sites.
+// newCourier returns the courier of the clearing. It returns nil if the bank has no key to sign with; then it cannot
+// settle with other sites.
 func (b *Bank) newCourier() (*courier.Courier, error) {
 	c := &b.config
 	if c.Signer == nil {
@@ -24,7 +24,7 @@ func (b *Bank) newCourier() (*courier.Courier, error) {
 	})
 }
 
-// runCourier repeats unanswered messages to peers, until withdraw.
+// runCourier repeats unanswered messages to peers, until withdraw is called.
 func (b *Bank) runCourier() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

@@ -76,8 +76,8 @@ func twoSites(t testing.TB) (east, west *settler) {
 	return east, west
 }
 
-// work lets ada authorise 3 credits for a job at another site, which charges 2 of them. It works even if the two
-// sites cannot reach each other.
+// work lets ada authorise 3 credits for a job at another site, which charges 2 of them. The function works even if the
+// two sites cannot reach each other.
 func (s *settler) work(at *settler, job int) clearing.SignedAuthorisation {
 	s.Helper()
 	a := send[clearing.SignedAuthorisation](s.cluster, "ada", clearing.VerbAuthorise, clearing.AuthoriseRequest{
@@ -93,7 +93,7 @@ func (s *settler) account(name messages.Name) money.AccountReply {
 	return send[money.AccountReply](s.cluster, "ops", messages.VerbAccount, money.AccountRequest{Account: name})
 }
 
-// peer returns a site's state with its only peer.
+// peer returns the state that a site has with its only peer.
 func (s *settler) peer() clearing.PeerReply {
 	s.Helper()
 	return send[clearing.PeersReply](s.cluster, "ops", clearing.VerbPeers, messages.Empty{}).Peers[0]

@@ -156,7 +156,7 @@ func TestForgeriesAtTheActor(t *testing.T) {
 	}
 }
 
-// TestPeersAccountsAreGuarded checks that only the clearing can change its accounts.
+// TestPeersAccountsAreGuarded checks that only the clearing can change the clearing's accounts.
 func TestPeersAccountsAreGuarded(t *testing.T) {
 	keys, public := newKeys(t)
 	b := startWith(t, func(c *Config) { c.Signer = keys })
@@ -195,9 +195,9 @@ func TestPeersAccountsAreGuarded(t *testing.T) {
 	}
 }
 
-// TestMembersDoNotRemit: a member of a project may hold credits for jobs, but may not pay from the project. The
-// member must not be able to pay an account at another site from it. If an owner made a remittance and became a
-// member, a repeated request must get the first answer.
+// TestMembersDoNotRemit: a member of a project may hold credits for jobs, but may not pay from the project. So the
+// member must not be able to pay from the project to an account at another site. If an owner made a remittance and
+// became a member, a repeated request must get the first answer.
 func TestMembersDoNotRemit(t *testing.T) {
 	keys, public := newKeys(t)
 	b := startWith(t, func(c *Config) { c.Signer = keys })

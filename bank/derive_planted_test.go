@@ -56,8 +56,8 @@ func moves(t ...money.Transfer) ledger.Command {
 	return ledger.Command{Verb: ledger.Transfers, By: "$clearing", Rank: ledger.Clearing, Transfers: t}
 }
 
-// TestOtherThanSignedIsFound plants signed requests with other consequences, and statements that nobody signed. They
-// must be found. The same plants with the right consequences must be accepted.
+// TestOtherThanSignedIsFound plants signed requests whose records differ from what was signed, and statements that
+// nobody signed. Each must be found. A plant with the records that follow from the signed request must be accepted.
 func TestOtherThanSignedIsFound(t *testing.T) {
 	b, k := provenBed(t)
 	propose := func(by messages.Name, rank ledger.Rank, verb ledger.Verb, signed *messages.SignedRequest) {
@@ -132,8 +132,8 @@ func TestOtherThanSignedIsFound(t *testing.T) {
 	}
 }
 
-// TestAdoptionsOtherThanSignedAreFound plants adoptions that only one side signed, that have another amount, and that
-// were carried out before. They must be found.
+// TestAdoptionsOtherThanSignedAreFound plants adoptions that only the operator signed, that nobody signed, that have
+// another amount than was signed, or that were already carried out. Each must be found.
 func TestAdoptionsOtherThanSignedAreFound(t *testing.T) {
 	b, k := provenBed(t)
 	b.as(k.issue("operator", "ops"), "ops").grant("1", "bob", 10*c)

@@ -277,7 +277,7 @@ func (p *past) marked() {
 	})
 }
 
-// keys makes the site rotate a key, end one, revoke one, or replace the account's key.
+// keys makes the site rotate, end or revoke a key, or replace the account's key.
 func (p *past) keys() {
 	p.flush()
 	switch role := []string{"user", "operator", "service"}[p.IntN(3)]; p.IntN(5) {
@@ -473,8 +473,9 @@ func (p *past) starts() error {
 }
 
 // TestHonestPastsAreDerived makes random requests that are correctly signed by users, operators, services and a peer.
-// The journal must be derived, and a replica must start. If a record is altered, it must be found, or no account may
-// have another balance; the exception is isOmission. CANDOR_SEEDS is the number of seeds, CANDOR_SEED the first.
+// The journal must be derived, and a replica must start. If a record is altered, either the change must be found or
+// every account must have the same balance as before. The exception is an omission; see isOmission. CANDOR_SEEDS is the
+// number of seeds, CANDOR_SEED the first.
 func TestHonestPastsAreDerived(t *testing.T) {
 	pasts := uint64(12)
 	if n, err := strconv.ParseUint(os.Getenv("CANDOR_SEEDS"), 10, 32); err == nil {

@@ -40,7 +40,7 @@ func tradingBed(t *testing.T) (*bed, *siteKeys) {
 	return b, k
 }
 
-// peered adds a peer. It returns the peer's key, and a function that carries out a command of the clearing.
+// peered adds a peer to the bank. It returns the peer's key, and a function that carries out a command of the clearing.
 func peered(b *bed, k *siteKeys) (east nkeys.KeyPair, do func(clearing.Command) clearing.Result) {
 	b.Helper()
 	east = accountKey(b.T)
@@ -158,8 +158,8 @@ func forged(t *testing.T, commands ...ledger.Command) [][]byte {
 	return recordsOf(t, l, 1)
 }
 
-// TestAPaymentFromAnothersAccountIsFound: bob signs a payment from alice's account, and it is recorded as an
-// operator's request. The books add up, and each signature is valid. It must be found.
+// TestAPaymentFromAnothersAccountIsFound: bob signs a payment from alice's account, and it is recorded as an operator's
+// request. The books add up, and each signature is valid. The wrong payment must be found.
 func TestAPaymentFromAnothersAccountIsFound(t *testing.T) {
 	b, k := tradingBed(t)
 	l := b.copied()
@@ -270,9 +270,9 @@ func TestAForgedImageIsNotBelieved(t *testing.T) {
 	}
 }
 
-// TestAlteredJournalsAreFound alters one record of an honest journal at random: it changes a byte, moves the record
-// or removes it. The change must be found, with two exceptions. Either every account has the same balance as before,
-// or a record is missing that no later one depends on; checkpoints are for that case. CANDOR_SEEDS is the number of
+// TestAlteredJournalsAreFound alters one record of an honest journal at random: it changes a byte, moves the record or
+// removes it. The change must be found, with two exceptions. Either every account has the same balance as before, or a
+// record is missing on which no later record depends; only a checkpoint shows the latter. CANDOR_SEEDS is the number of
 // journals.
 func TestAlteredJournalsAreFound(t *testing.T) {
 	b, k := tradingBed(t)
@@ -321,9 +321,10 @@ func altered(rng *rand.Rand, sound [][]byte) (records [][]byte, at int) {
 	return records, at
 }
 
-// isOmission reports whether the altered journal only lacks a transfer whose accounts do not appear again, and no
-// other account has more or less. Such a journal is also the honest journal of a bank that never got the request, so
-// only a checkpoint shows it. Example: of "ada pays bob", "cyd pays eve", the first is missing.
+// isOmission reports whether the altered journal only lacks a transfer whose accounts do not appear again, and no other
+// account has more or less. Such a journal is also the honest journal of a bank that never got the request, so only a
+// checkpoint shows it. Example: the journal had "ada pays bob" and then "cyd pays eve", and the first record was
+// removed.
 func isOmission(t *testing.T, records, sound [][]byte, at int, is, want []money.Standing) bool {
 	t.Helper()
 	if len(records) != len(sound)-1 {

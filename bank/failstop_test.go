@@ -20,7 +20,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// believing is a machine whose Check accepts every command, as a leader of another version may.
+// believing is a machine whose Check accepts every command, like the machine of a leader that runs another version.
 type believing struct{ mailbox.Machine }
 
 func (believing) Check([]byte) (int, error) { return 1, nil }

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// founding has the accounts that a new site opens by itself. Requests about one of them wait until it is open;
-// otherwise the bank would remember "there is no such account" as their answer.
+// founding has the accounts that a new site opens by itself. Requests about such an account get an error that says to
+// wait until it is open. Otherwise the bank would remember "there is no such account" as their answer.
 type founding struct {
 	accounts []messages.Name
 	machine  *machine
@@ -45,8 +45,8 @@ func (f *founding) await(names ...messages.Name) error {
 	return nil
 }
 
-// bound wraps a service: its users get an error until their accounts are open. Operators do not, because they open
-// the accounts.
+// bound wraps a service: its users get an error until their accounts are open. Operators get no such error, because
+// they open the accounts.
 func (f *founding) bound(s bus.Service) bus.Service {
 	for i := range s.Endpoints {
 		handle := s.Endpoints[i].Handle

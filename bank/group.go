@@ -48,7 +48,7 @@ func (g *group) propose(ctx context.Context, c *ledger.Command) (ledger.Result, 
 	return result, err
 }
 
-// verify returns when later reads of the ledger will show everything that was answered before.
+// verify waits until every later read of the ledger shows everything that was answered before.
 func (g *group) verify(ctx context.Context) error {
 	err := g.box.Verify(ctx)
 	if ctx.Err() != nil {

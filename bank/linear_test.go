@@ -18,9 +18,9 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// These tests ask three replicas of a bank to hold, charge and show credits, including replicas that wrongly believe
-// that they lead, while the lead moves and answers are lost. Then porcupine checks whether the answers could come
-// from one ledger that carries out one operation at a time.
+// These tests ask three replicas of a bank to hold, charge and show credits. Meanwhile the lead moves and answers are
+// lost. Some of the replicas wrongly believe that they lead. Then porcupine checks whether the answers could come from
+// one ledger that carries out one operation at a time.
 
 // The operations on an account, in the form for porcupine.
 type (
@@ -151,8 +151,8 @@ func (r *run) read(caller int, name messages.Name, rng *rand.Rand) {
 	}
 }
 
-// transfer repeats a transfer until its outcome is known; sometimes it gives up before. It returns the identifier,
-// and whether the transfer was carried out.
+// transfer repeats a transfer until its outcome is known; sometimes it gives up earlier. It returns the identifier, and
+// whether the transfer was carried out.
 func (r *run) transfer(caller int, in asked, t money.Transfer, rng *rand.Rand) (string, bool) {
 	call := r.clock.Add(1)
 	for {

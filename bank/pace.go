@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Every command of a user leaves a record in the journal, even if it is refused. So a user may send paceBurst
-// commands at once, and in the long run one each paceEvery. Operators have no limit. Services and the banks of peers,
-// whose names begin with $, have none here either: their requests are limited where they come from.
+// Every command of a user leaves a record in the journal, even if it is refused. So a user may send paceBurst commands
+// at once, and in the long run one command in each paceEvery. Operators have no limit. Services and the banks of peers,
+// whose names begin with $, have no limit here: their requests are limited where they come from.
 const (
 	paceBurst = 100
 	paceEvery = messages.Duration(time.Second / 2)
@@ -52,7 +52,7 @@ func (p *pace) count(user messages.Name, now messages.Time) error {
 	return nil
 }
 
-// bound wraps a service: it limits how fast users may use its commands.
+// bound returns a service whose commands limit how fast users may call them.
 func (p *pace) bound(s bus.Service) bus.Service {
 	if s.Discoverable {
 		return s // queries leave no record, so they have no limit

@@ -294,8 +294,8 @@ func TestARetiredKeyOfTheAccountSaysNothing(t *testing.T) {
 	states("after a restart from an image", stolen)
 }
 
-// TestASignedRequestIsCarriedOutOnce: somebody finds a request that sets a value in the log and sends it again. It
-// must not be carried out again.
+// TestASignedRequestIsCarriedOutOnce: somebody finds, in the log, a signed request that sets a value, and sends it
+// again. It must not be carried out again.
 func TestASignedRequestIsCarriedOutOnce(t *testing.T) {
 	b, k := provenBed(t)
 	ops := b.as(k.issue("operator", "ops"), "ops")

@@ -175,7 +175,7 @@ func (m *machine) read(f func(*ledger.Ledger)) {
 	f(m.ledger)
 }
 
-// read returns what f finds in the ledger, which does not change meanwhile.
+// read returns the result of f, which reads the ledger. The ledger does not change meanwhile.
 func read[T any](m *machine, f func(*ledger.Ledger) T) (found T) {
 	m.read(func(l *ledger.Ledger) { found = f(l) })
 	return found

@@ -205,9 +205,9 @@ func TestTheLeaderIsPure(t *testing.T) {
 	}
 }
 
-// TestSimulatorsHaveNoLeader checks that only the desk decides that a node is lost or a gang late, what a market
-// does, what a job owes, and what the bank has done. So no such rule exists twice, such as the end of a lease.
-// Checkers may read the decisions.
+// TestSimulatorsHaveNoLeader checks that simulators leave these decisions to package desk: that a node is lost, that a
+// gang is late, what a market does, what a job owes, and what the bank has done. So no rule exists twice, for example
+// the rule for the end of a lease. The checkers of simulators may read the decisions.
 func TestSimulatorsHaveNoLeader(t *testing.T) {
 	leads := regexp.MustCompile(`\bbook\.(Lost|Disband|Decide|Settle|Confirm)\{`)
 	files := sources(t, "deploy/simulated")
@@ -222,8 +222,8 @@ func TestSimulatorsHaveNoLeader(t *testing.T) {
 	}
 }
 
-// TestProgramHasNoOldParts checks that the program of "make build" links no library without maintenance. raft-wal
-// needs a function of coreos/etcd that reserves the space of a file; a copy of it is in the tree.
+// TestProgramHasNoOldParts checks that the program of "make build" links no library that nobody maintains any more.
+// raft-wal needs a function of coreos/etcd that reserves the space of a file. A copy of this function is in the tree.
 func TestProgramHasNoOldParts(t *testing.T) {
 	const tag = "hashicorpmetrics"
 	old := regexp.MustCompile(`^github\.com/(boltdb|armon|hashicorp/raft-boltdb|coreos/(etcd|pkg|go-systemd/journal))(/|$)`)
@@ -261,8 +261,9 @@ func sources(t *testing.T, directory string) map[string]string {
 // before it in the list.
 var vocabularies = []string{"wire", "job", "market", "agent", "money", "clearing"}
 
-// TestVocabulariesAreSmall checks that package messages imports nothing of ours, that each vocabulary imports only it
-// and earlier vocabularies, and that only wire uses the encoding library.
+// TestVocabulariesAreSmall checks what the vocabularies import. Package messages imports only the standard library. A
+// vocabulary may also import package messages and the vocabularies before it in the list. Only wire may also import the
+// encoding library.
 func TestVocabulariesAreSmall(t *testing.T) {
 	allowed := map[string]bool{}
 	for _, name := range append([]string{""}, vocabularies...) {
@@ -279,8 +280,8 @@ func TestVocabulariesAreSmall(t *testing.T) {
 	}
 }
 
-// runnerRooms are the packages below nodeagent/runner, each with the other packages below nodeagent that it may import,
-// and with the largest number of exported names that it may have: of its package, and of methods and fields.
+// runnerRooms are the packages below nodeagent/runner. The field uses lists the other packages below nodeagent that a
+// package may import. The field most is the largest number of names that it may export, with methods and fields.
 var runnerRooms = map[string]struct {
 	uses []string
 	most int
@@ -295,8 +296,8 @@ var runnerRooms = map[string]struct {
 	"stream":  {[]string{"runner/launch"}, 29},
 }
 
-// TestRunnerRooms checks that each room of package runner imports only the packages that it may, so that no room knows
-// the whole runner, and that what it exports stays small.
+// TestRunnerRooms checks that each package in runnerRooms imports only the packages that it may import, and exports no
+// more names than it may. So none of these packages knows the whole runner.
 func TestRunnerRooms(t *testing.T) {
 	for room, bound := range runnerRooms {
 		for _, p := range list(t, "./nodeagent/runner/"+room) {
@@ -353,8 +354,8 @@ func exportedNames(t *testing.T, p listed) (names []string) {
 	return names
 }
 
-// TestBinaryWithoutLaboratory checks that the operators' binary and the client link nothing of the lab, no library
-// that draws, and nothing that is for tests. Raft's own helpers for tests are an exception.
+// TestBinaryWithoutLaboratory checks that the operators' binary and the client link nothing of the lab, no library for
+// plots, and nothing that is for tests. Raft's own helpers for tests are an exception.
 func TestBinaryWithoutLaboratory(t *testing.T) {
 	other := regexp.MustCompile(`^(gonum\.org/v1/plot|golang\.org/x/image|testing/.*|net/http/httptest|pgregory\.net/rapid|github\.com/stretchr/testify|github\.com/anishathalye/porcupine)(/|$)`)
 	for _, p := range list(t, "-tags", "hashicorpmetrics", "-deps", "./cmd/candor", "./cmd/candor/client") {
@@ -367,8 +368,8 @@ func TestBinaryWithoutLaboratory(t *testing.T) {
 	}
 }
 
-// TestClientLinksNoServer checks that the client links no server. Each of its commands would initialise it at its
-// start.
+// TestClientLinksNoServer checks that the client links no server. Otherwise each command of the client would initialise
+// the server at its start.
 func TestClientLinksNoServer(t *testing.T) {
 	heavy := regexp.MustCompile(`^(github\.com/(nats-io/nats-server|prometheus|hashicorp|containerd|klauspost/compress/s2)|gonum\.org|google\.golang\.org/protobuf)(/|$)`)
 	found := false
@@ -407,9 +408,9 @@ func TestEveryPackageIsDocumented(t *testing.T) {
 	}
 }
 
-// TestStateIsDurable checks that files that a site needs after a power failure are written with package durable. A
-// file that is only written and renamed may be empty after that. This once happened to keys and to the format file,
-// without which no site starts.
+// TestStateIsDurable checks that files that a site needs after a power failure are written with package durable. A file
+// that is only written and renamed may be empty after the failure. This once happened to keys and to the format file,
+// and no site starts without these.
 func TestStateIsDurable(t *testing.T) {
 	otherwise := map[string]string{
 		"deploy/embedded/jetstream.go":          "moves what is damaged, once more after a loss of power",

@@ -166,9 +166,9 @@ func TestShortAndLongTasksPayForTheirTime(t *testing.T) {
 	}
 }
 
-// TestSlotsOfShortTasksAreBusy runs tasks of 1 ms with exchanges of 2 ms. The slots must always be busy; without
-// tasks granted ahead they would be busy for a quarter of the time. The exchanges must be as far apart as ends of
-// tasks may wait.
+// TestSlotsOfShortTasksAreBusy runs tasks of 1 ms with exchanges of 2 ms. The slots must be busy all the time. If the
+// leader granted no tasks in advance, they would be busy for about a quarter of the time. Exchanges must be at least a
+// third of state.AheadWithin apart.
 func TestSlotsOfShortTasksAreBusy(t *testing.T) {
 	for _, slots := range []int{2, 8} {
 		for within, least := range map[time.Duration]float64{0: 0.2, state.AheadWithin: 0.95} {

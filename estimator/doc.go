@@ -1,7 +1,6 @@
-// Package estimator is the actor that learns from ended jobs: what they are worth to their
-// users, how long they take, and how the declared types are distributed. It answers requests
-// for the utility function of a job submitted with only a budget, for run times and completion
-// times, and for types drawn from a job profile class.
+// Package estimator is the actor that learns from ended jobs: what they are worth to their users, how long they take,
+// and how the declared types are distributed. It answers requests for the utility function of a job submitted with only
+// a budget, for run times and completion times, and for types drawn from a job profile class.
 //
 // # Parts
 //
@@ -11,14 +10,14 @@
 //
 // # What a job's utility was
 //
-// No job says what it was worth after it ran. But its speed can be observed: the slot time of its tasks, divided by
-// the time from its submission to its end. For runs of the same work, this is the inverse of the response time,
-// multiplied by a constant. Ding et al. propose the inverse of the response time in section 5. With the slot time in
-// it, runs on more input and on less input can be compared. Only completed jobs count. The speed is explained by the
-// average job resource: the share of each class that the allocation vectors gave the job, averaged over the time in
-// which it had tasks pending there. A share averaged from the beginning to the end would explain nothing: with any
-// weights, it equals the work done divided by the time taken. The linear form is learned, because the speed is in
-// proportion to all shares together. The log form would need utilities that can be negative.
+// No job says what it was worth after it ran. But its speed can be observed: the slot time of its tasks, divided by the
+// time from its submission to its end. For runs of the same work, this is the inverse of the response time, multiplied
+// by a constant. Ding et al. propose the inverse of the response time in section 5. With the slot time in it, runs on
+// more input and on less input can be compared. Only completed jobs count. The speed is explained by the average job
+// resource: the share of each class that the allocation vectors gave the job, averaged over the time in which it had
+// tasks pending there. A share averaged from the beginning to the end would explain nothing: with any weights, it
+// equals the work done divided by the time taken. The linear form is learned, because the speed is in proportion to all
+// shares together. The log form would need utilities that can be negative.
 //
 // # Streams, snapshots, instances
 //
@@ -26,30 +25,29 @@
 // written once a minute and at the end. After a restart, the stream need not be read again, and messages that the
 // stream no longer has are not lost. Reading continues with the last message that the snapshot contains. If this
 // message is missing from the stream, or another one has its number, the stream is a different one, and is read from
-// its beginning. A snapshot that is damaged, or was made for other job profile classes, is not used. If a site
-// begins anew, with job numbers from 1, the directories of its estimators must be removed too; candor up --fresh
-// does this.
+// its beginning. A snapshot that is damaged, or was made for other job profile classes, is not used. If a site begins
+// anew, with job numbers from 1, the directories of its estimators must be removed too; candor up --fresh does this.
 //
-// Several estimators of a site share its requests, as members of one queue group, but each reads the whole stream.
-// If they also divided the stream, each would save a few microseconds for each job. But every answer would need the
-// one instance that knows the account, and no instance would know a whole class. With the whole stream, any instance
-// can answer, and nothing is lost while one instance remains. Two instances that have read the same messages give
-// the same answer, except for rounding.
+// Several estimators of a site share its requests, as members of one queue group, but each reads the whole stream. If
+// the instances divided the stream too, each would save a few microseconds for each job. But each answer would have to
+// come from the one instance that knows the account, and no instance would know a whole class. With the whole stream,
+// any instance can answer, and nothing is lost while one instance remains. Two instances that have read the same
+// messages give the same answer, except for rounding.
 //
 // # Who is asked what
 //
-// Users get answers about their own jobs, services and operators about all jobs. If a user has few jobs, the latest
-// run times of all users are part of the answer, without names. Job profile classes are shown to all users, but
-// types are drawn only for services and operators.
+// Users get answers about their own jobs, services and operators about all jobs. If a user has few jobs, the latest run
+// times of all users are part of the answer, without names. Job profile classes are shown to all users, but types are
+// drawn only for services and operators.
 //
 // The auctioneer asks while the bank sets the budget aside, and waits 20 ms. Without an answer the job gets the
 // default. So a slow or missing estimator reduces precision and never stops a job.
 //
 // # What liars can do
 //
-// The liars run jobs or declare types that mislead most. They have 5 % of the accounts, and are five times as active
-// as others. Utilities are learned only from a user's own runs, so lies do not change them for others. The lies move
-// these answers:
+// The liars run jobs or declare types that mislead most. They have 5 % of the accounts, and are five times as active as
+// others. Utilities are learned only from a user's own runs, so lies do not change them for others. The lies move these
+// answers:
 //
 //	what moves                                  honest   screened   not screened
 //	utility weights of others                        –          0              0
@@ -59,6 +57,6 @@
 //
 // The first line is TestLiarsMoveTheirOwnWeightsOnly. The run times are from runtime.TestNobodyDecidesForOthers, in
 // which the last hundred jobs are lies. Divergences from the truth of the types are from density.TestPoisoning after
-// 2000 turns; package density has the numbers for other lies. "Screened" means with the cap on an account's weight
-// and with the screening of outliers; "not screened" means without both.
+// 2000 turns; package density has the numbers for other lies. "Screened" means with the cap on an account's weight and
+// with the screening of outliers; "not screened" means without both.
 package estimator

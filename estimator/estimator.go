@@ -135,7 +135,7 @@ func (e *Estimator) stop(subscriptions ...bus.Subscription) {
 	}
 }
 
-// startTries is how many failures to open the stream are normal, while the servers of a site start one after another.
+// startTries is how many failures to open the stream are normal, because the servers of a site start one after another.
 // Each later failure is logged as a warning.
 const startTries = 5
 
@@ -196,8 +196,8 @@ func (e *Estimator) observe(seq uint64, _ string, payload []byte) {
 }
 
 // advance notes how far the stream was read. The first message after a snapshot was loaded must be the last one that
-// the snapshot contains. If this one is gone, it may be a later one. Otherwise the stream is not the one that was
-// read before.
+// the snapshot contains. If the stream no longer has that message, a later message may be the first. Otherwise the
+// stream is not the one that was read before.
 func (e *Estimator) advance(seq uint64, fresh bool) {
 	if e.resuming {
 		e.resuming = false

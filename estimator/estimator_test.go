@@ -66,8 +66,8 @@ func (b *bed) start(change ...func(*Config)) *Estimator {
 	return e
 }
 
-// run returns the observation of a job that took 60 slot-seconds of maps and 10 of reduces, on a site with 10 slots
-// of each. Its shares depend on its number, and its response time follows from them.
+// run returns the observation of a job that took 60 slot-seconds of maps and 10 slot-seconds of reduces, on a site with
+// 10 slots of each class. Its shares depend on its number, and its response time follows from them.
 func run(job messages.JobID, account messages.Name, name string) jobmsg.Observation {
 	maps, reduces := 0.3+float64(job%5)/30, 0.3+float64(job*3%5)/30
 	first := at(60 / (10 * maps))
@@ -90,7 +90,7 @@ func run(job messages.JobID, account messages.Name, name string) jobmsg.Observat
 // at returns the instant that is a number of seconds after 0.
 func at(seconds float64) messages.Time { return messages.Time(seconds * 1e6) }
 
-// publish appends a payload to the stream, under an identifier that the stream has not seen.
+// publish appends a payload to the stream, with id as the message's identifier.
 func (b *bed) publish(id string, payload []byte) {
 	b.Helper()
 	if err := b.stream.Append(context.Background(), messages.ObservationSubject("here"), id, payload); err != nil {
@@ -115,7 +115,8 @@ func (b *bed) read(kept, repeated, malformed float64) {
 	b.await(func() bool { return got() == want }, func() string { return fmt.Sprintf("kept, repeated, malformed are %s, want %s", got(), want) })
 }
 
-// await waits until so returns true. If it never does, the test fails with the text of instead.
+// await waits until the function so returns true. If it does not within patience, the test fails with the text that
+// instead returns.
 func (b *bed) await(so func() bool, instead func() string) {
 	b.Helper()
 	deadline := time.After(patience)
@@ -128,7 +129,7 @@ func (b *bed) await(so func() bool, instead func() string) {
 	}
 }
 
-// fate returns how many observations had a fate: kept, repeated or malformed.
+// fate returns how many observations had the given fate: "kept", "repeated" or "malformed".
 func (b *bed) fate(fate string) float64 {
 	families, err := b.metrics.Gather()
 	if err != nil {

@@ -99,7 +99,7 @@ func (e *Estimator) complete(spec *job.JobSpec) error {
 }
 
 // classes returns what is known about each class. Only callers who may draw samples see the estimates of declared
-// types: if a mean changes when a job ends, the change shows the job's type.
+// types: if a user could see how a mean changes when a job ends, the user could compute the job's type.
 func (e *Estimator) classes(_ context.Context, caller messages.Name, _ messages.Empty) (reply market.ClassesReply, err error) {
 	e.mu.Lock()
 	reply, err = e.memory.Classes()

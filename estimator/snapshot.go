@@ -74,7 +74,7 @@ func (e *Estimator) save() {
 	e.mu.Unlock()
 }
 
-// write writes a new file, and then replaces the old one by it.
+// write writes a new file, and then replaces the old file with it.
 func (e *Estimator) write(sequence uint64, records []memory.Record) error {
 	if err := os.MkdirAll(e.config.Dir, 0o700); err != nil {
 		return err

@@ -94,7 +94,8 @@ func TestAnotherStreamIsReadWhole(t *testing.T) {
 	other.await(func() bool { return e.Seen() == 8 }, func() string { return fmt.Sprintf("seen %d jobs of 8", e.Seen()) })
 }
 
-// TestSnapshotsThatDoNotFit: such snapshots must be ignored, and the stream must be read from its beginning.
+// TestSnapshotsThatDoNotFit: snapshots that are damaged or do not fit must be ignored, and the stream must be read from
+// its beginning.
 func TestSnapshotsThatDoNotFit(t *testing.T) {
 	b, dir := newBed(t), t.TempDir()
 	in := func(c *Config) { c.Dir = dir }

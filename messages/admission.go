@@ -3,7 +3,7 @@ package messages
 // Admission is the part of a site that lets new nodes in, and gives doors the credentials of users.
 const Admission = "admission"
 
-// Verbs of the admission. All but enrol, renew and lend are of operators.
+// Verbs of the admission. Only operators may use them, except enrol, renew and lend.
 const (
 	VerbToken  = "token"  // TokenRequest → TokenReply
 	VerbTokens = "tokens" // Empty → TokensReply
@@ -14,14 +14,14 @@ const (
 )
 
 // DoorPrefix is the prefix of the name of a door: $door-login1 is the door of the machine login1. A door serves the
-// users of a machine, and asks for their credentials.
+// users of a machine, and asks the site for the credentials of each.
 const DoorPrefix = "door-"
 
-// Only the admission service sends this verb to the auctioneer, whose log holds the tokens.
+// VerbAdmit is a verb of the auctioneer, whose log holds the tokens. Only the admission service sends it.
 const VerbAdmit = "admit" // AdmitRequest → TokensReply
 
-// JoinPrefix is the prefix of the identifier of every join token. The holder of a token speaks under the name "$" and
-// the identifier.
+// JoinPrefix is the prefix of the identifier of every join token. The holder of a token sends requests under the name
+// "$" and the identifier.
 const JoinPrefix = "join-"
 
 // Bounds of the life of a join token.
@@ -30,8 +30,8 @@ const (
 	MaxTokenLife = Duration(30 * 24 * 3600_000_000_000) // 30 days
 )
 
-// TokenRequest asks for a token. With it, the agent of this node can get its credentials once, until the token
-// expires.
+// TokenRequest asks for a token for a node. With the token, the agent of the node can get its credentials once, until
+// the token expires.
 type TokenRequest struct {
 	Node    Name     `json:"node"`
 	Expires Duration `json:"expires"` // time from now until the token expires
@@ -114,8 +114,8 @@ type LendRequest struct {
 	Box string `json:"box"`
 }
 
-// LendReply is a claim that expires, and the seed of its key. Sender has encrypted the seed for the key in the
-// request.
+// LendReply is a claim that expires, and the seed of its key. The seed is encrypted for the key in the request. Sender
+// is the public key of the sender, which is needed to decrypt the seed.
 type LendReply struct {
 	Claim   string `json:"claim"`
 	Sender  string `json:"sender"`

@@ -18,8 +18,7 @@
 //
 // # Words
 //
-// Each concept of the system has one word, in the code, in what users read and in
-// the documentation.
+// Each concept of the system has one word, in the code, in what users read and in the documentation.
 //
 // Work:
 //
@@ -59,7 +58,7 @@
 //	profile     a template for the types of similar jobs; the estimator learns their distribution
 //	contract    a completion time and a price that a quote offers and a job accepts
 //	vector      a message of a market to all agents: for each class, the weight of each job
-//	claim       a request of an agent for a task of a job, for a free slot; it drew the job by the weights
+//	claim       a request of an agent for a task of a job, for a free slot; the agent drew the job by the weights
 //	grant       the answer to a claim: an attempt to run. The bank's grants are credits that an operator issues
 //	ahead       a task is granted to a node before it has a slot for the task; it does not run and costs nothing yet
 //	exchange    a request of an agent to the leader: ended tasks, claims, and the renewal of the lease

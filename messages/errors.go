@@ -76,7 +76,7 @@ func Waits(err error) bool { return Passing(err) || KindOf(err) == Exhausted }
 // Detail returns the sentence of an error, without its kind.
 func Detail(err error) string { return AsError("", err).Message }
 
-// Clip cuts a text to at most some bytes.
+// Clip cuts a text that is too long. most is the limit in bytes.
 func Clip(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -84,8 +84,8 @@ func Clip(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// Short cuts a text of a stranger to at most some bytes, so that an error can repeat it. It puts … at the end of a
-// cut text.
+// Short cuts a text of a stranger if it has more bytes than the limit most, so that an error can repeat it. It puts …
+// at the end of a cut text.
 func Short(text string, most int) string {
 	if len(text) > most {
 		return text[:most] + "…"

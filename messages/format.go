@@ -11,11 +11,7 @@ func NewerFormat(what string, version, reads int) error {
 }
 
 // CheckFormat returns NewerFormat if first, the first line of a state, has a higher version than ours. For example,
-// first is "candor-ledger-4
-//
-// " and ours is "candor-ledger-3
-//
-// ". Otherwise it returns nil.
+// first is "candor-ledger-4" and ours is "candor-ledger-3", each with a newline. Otherwise it returns nil.
 func CheckFormat(what, first, ours string) error {
 	kind, reads := splitFormat(ours)
 	if other, version := splitFormat(first); other == kind && version > reads {

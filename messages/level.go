@@ -33,7 +33,7 @@ func ReleaseOf(level int) string {
 	return fmt.Sprintf("a release of level %d", level)
 }
 
-// CheckAgreed returns an error if a release of level own cannot be a replica of a group that agreed on a level.
+// CheckAgreed returns an error if a release of level own cannot be a replica of a group that agreed on level.
 func CheckAgreed(level, own int) error {
 	switch {
 	case level > own:
@@ -44,8 +44,9 @@ func CheckAgreed(level, own int) error {
 	return nil
 }
 
-// CheckLevels returns an error if a process of level theirs, such as "the agent of node1", and one of level ours
-// cannot work together. 0: a process from before the first release.
+// CheckLevels returns an error if two processes cannot work together because of their levels. them and us name the
+// processes in the error, such as "the agent of node1"; theirs and ours are their levels. Level 0 is a process from
+// before the first release.
 func CheckLevels(them string, theirs int, us string, ours int) error {
 	theirs, ours = max(theirs, 1), max(ours, 1)
 	if theirs-ours <= 1 && ours-theirs <= 1 {

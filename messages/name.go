@@ -92,7 +92,7 @@ func NameOf[E ~uint8](names []string, member E, unknown string) string {
 	return unknown
 }
 
-// ReadName reads the name of a member of an enumeration. what is the name of the enumeration, for the error.
+// ReadName reads the name of a member of an enumeration. The parameter what names the enumeration in the error.
 func ReadName[E ~uint8](into *E, what string, names []string, text []byte) error {
 	i := slices.Index(names, string(text))
 	if i < 0 {

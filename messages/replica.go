@@ -11,11 +11,11 @@ const (
 // ReplicaRequest adds a replica to a group, removes one, or raises the level of the group. It may be repeated: steps that are already done have no
 // effect.
 type ReplicaRequest struct {
-	// Add is the identifier of a running replica with an empty disk. It gets a vote when it has all data of the
-	// others.
+	// Add is the identifier of a running replica with an empty disk. It gets a vote when it has all data of the other
+	// replicas.
 	Add string `json:"add,omitempty"`
-	// Address is the address where the new replica serves its group, as host:port. Empty: the others have it in their
-	// configuration.
+	// Address is the address where the new replica serves its group, as host:port. Empty: the other replicas have the
+	// address in their configuration.
 	Address string `json:"address,omitempty"`
 	Remove  string `json:"remove,omitempty"`
 	// Force removes a replica even if the group can then lose fewer replicas than before. It never leaves a group
@@ -71,7 +71,8 @@ type ReplicaState struct {
 	Behind  uint64 `json:"behind"`  // number of log entries that it lacks, as far as the leader knows
 	Address string `json:"address"` // address that was given when it was added; empty: the configuration has it
 	Weak    string `json:"weak"`    // why it should not lead, for example a disk without room; empty: it may
-	// Level and Release are of the program that it runs, as it last said; 0 and empty: it has not said yet.
+	// Level and Release belong to the program that the replica runs, as the replica last reported. 0 and empty: no report
+	// yet.
 	Level   int    `json:"level,omitempty"`
 	Release string `json:"release,omitempty"`
 }

@@ -2,9 +2,9 @@ package messages
 
 import "strings"
 
-// Links is the service that reports how a site is connected to its peers. Every host runs one. For the other hosts, it
-// reports its own server's links, under the verb HostPrefix and the host's name. For operators, it collects the
-// reports of all hosts.
+// Links is the service that reports how a site is connected to its peers. Every host runs one. The hosts ask each
+// other for the links of their servers; the verb is HostPrefix and the name of the asked host. An operator who asks
+// one host gets the reports of all hosts.
 const Links = "links"
 
 // HostPrefix is the prefix of the verbs with which hosts ask each other.
@@ -111,9 +111,9 @@ func ObservationStream(site Name) string { return "OBSERVATIONS_" + strings.ToUp
 // actor. No user can have such a name.
 func ServiceIdentity(actor string) Name { return "$" + actor }
 
-// InboxPrefix returns the prefix of the subjects on which a connection receives replies. It ends with the
-// connection's own name, and only its credentials may subscribe there. Only services may subscribe more widely.
-// Services send replies nowhere else.
+// InboxPrefix returns the prefix of the subjects on which a connection receives replies. It ends with the connection's
+// own name, and only its credentials may subscribe there. Only services may subscribe more widely. Services send
+// replies only to subjects with this prefix.
 func InboxPrefix(name Name) string { return "_INBOX_" + name }
 
 // RefusalSubject returns the subject on which the site says which connections of a name it will close, and why.

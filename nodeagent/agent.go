@@ -31,7 +31,7 @@ type Agent struct {
 	metrics *metrics
 	queue   *queue
 
-	// Used only by the agent's goroutine.
+	// Only the agent's goroutine uses these fields.
 	state      *state.State
 	running    map[messages.Attempt]*running
 	markets    map[messages.Name]bus.Subscription
@@ -154,7 +154,8 @@ func (a *Agent) Idle() bool {
 	}
 }
 
-// abilities returns the abilities of the runner, and why the node takes no tasks.
+// abilities returns the abilities that the agent tells the leader: those of the runner, and one for each reason to
+// claim no tasks (full disk, changed GPUs).
 func (a *Agent) abilities() []messages.Name {
 	can := slices.Clone(a.real.Abilities())
 	if a.full {
@@ -204,7 +205,7 @@ func (a *Agent) sayGoodbye() {
 	}
 }
 
-// leave begins to close the agent: the tasks are left to the next agent, or ended.
+// leave begins to close the agent: it ends the tasks, or leaves them to the next agent.
 func (a *Agent) leave() {
 	if a.c.LeaveRunning {
 		a.die()
@@ -346,8 +347,8 @@ func (a *Agent) start(s state.Start) {
 	r.process = a.c.Runner.Start(runner.Task{Grant: s.Grant, Program: s.Program}, a.report)
 }
 
-// line gives a task to the runner, which starts it on a slot that becomes free. A task with files
-// is kept: the agent itself starts it.
+// line gives a task to the runner, which starts the task later, when a slot becomes free. If the agent itself must
+// start the task, for example because the task has files, line only tells the state to keep it.
 func (a *Agent) line(s state.Start) {
 	attempt, ok := s.Grant.Attempt, !hasFiles(s.Program) && !s.Program.Allocation && a.hooks == nil
 	var p runner.Follower
@@ -364,7 +365,7 @@ func (a *Agent) line(s state.Start) {
 	a.running[attempt] = &running{process: p, follows: true}
 }
 
-// turn notes that a task ended and that the task which waited for its slot started. at is in the time of package
+// turn notes that a task ended, and that the task next started on its slot. The time at is in the time of package
 // boottime.
 func (a *Agent) turn(now messages.Time, f agent.Finished, next messages.Attempt, at time.Duration) {
 	ago := max(0, boottime.Now()-at)

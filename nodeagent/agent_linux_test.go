@@ -123,8 +123,8 @@ func TestLogsAreForTheOwner(t *testing.T) {
 	}
 }
 
-// TestStreamsAreForTheOwner checks that another account can neither read, join nor signal a task: it is told that
-// there is no such job.
+// TestStreamsAreForTheOwner checks that another account can neither read, join nor signal a task. The agent must
+// answer that there is no such job.
 func TestStreamsAreForTheOwner(t *testing.T) {
 	network := bus.NewMemory()
 	l := newLeader(t, network, time.Hour)
@@ -199,8 +199,8 @@ func TestCancelledTaskIsStopped(t *testing.T) {
 	}
 }
 
-// TestATaskIsToldThatItsBudgetEnds: the leader asks for a signal to a running task. The task must get the signal,
-// and then ends by itself.
+// TestATaskIsToldThatItsBudgetEnds lets the leader ask for a signal to a running task. The task must get the signal,
+// and then end by itself.
 func TestATaskIsToldThatItsBudgetEnds(t *testing.T) {
 	network := bus.NewMemory()
 	l := newLeader(t, network, time.Hour)
@@ -253,7 +253,7 @@ func TestLostLeaseKillsTasks(t *testing.T) {
 	l.until("it works on", func() bool { _, ok := l.finished[first(next)]; return ok })
 }
 
-// ended waits until the agent says that a task has ended, when it is asked for the task's output.
+// ended asks the agent for a task's output until the reply says that the task has ended.
 func ended(t testing.TB, network *bus.Network, job messages.JobID) {
 	t.Helper()
 	r := agent.LogsRequest{Attempt: messages.Attempt{Task: first(job), Number: 1}, Wait: messages.Duration(patience)}

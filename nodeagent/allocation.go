@@ -14,11 +14,11 @@ import (
 // membersWithin bounds how long a task of an allocation waits for the nodes of the allocation's other tasks.
 const membersWithin = 5 * time.Minute
 
-// askAgain is the pause between two such questions to the leader.
+// askAgain is the pause before nodesOf asks the leader again.
 const askAgain = 200 * time.Millisecond
 
-// startInAllocation starts a task of an allocation after the leader has named the other tasks. The
-// first task runs its command; the others only hold their slots.
+// startInAllocation starts a task of an allocation after the leader has named the other tasks. The first task runs its
+// command; the other tasks only hold their slots.
 func (a *Agent) startInAllocation(s state.Start) runner.Process {
 	t := &fileTask{files: a.files, hooks: a.hooks, runner: a.c.Runner, task: runner.Task{Grant: s.Grant, Program: s.Program}}
 	t.context, t.cancel = context.WithCancel(a.life)

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// crowd starts agents of one kind in this process.
+// crowd starts n agents in this process, each with the given number of slots, and waits until they are registered.
 func crowd(t testing.TB, network *bus.Network, l *leader, n, slots int) {
 	shared := network.Connect("nodes")
 	for i := range n {

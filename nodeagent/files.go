@@ -81,7 +81,7 @@ type fileTask struct {
 	stopped   bool
 }
 
-// startWithFiles starts a task with files, or on a node with hooks, and reports its end.
+// startWithFiles starts a task that has files, or any task on a node with hooks, and reports its end.
 func (a *Agent) startWithFiles(s state.Start) runner.Process {
 	t := &fileTask{files: a.files, hooks: a.hooks, runner: a.c.Runner, task: runner.Task{Grant: s.Grant, Program: s.Program}}
 	t.context, t.cancel = context.WithCancel(a.life)

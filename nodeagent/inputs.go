@@ -15,8 +15,8 @@ import (
 // keepInputs bounds the bytes of unused inputs that a node keeps for later tasks.
 const keepInputs = 2 << 30
 
-// inputs are the files that a node keeps under their digests: all inputs of running tasks, and the most recently used
-// other ones.
+// inputs are the files that a node keeps under their digests: all inputs of running tasks, and the unused files that
+// were used last.
 type inputs struct {
 	dir string // state directory
 

@@ -17,13 +17,14 @@ import (
 // stubborn is a task that only SIGKILL ends.
 var stubborn = agent.Program{Tasks: 1, Command: []string{"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"}}
 
-// says waits until lease.Alive answers a task with an error of this kind; 0: the attempt is alive.
+// says waits until lease.Alive returns an error of kind want for an attempt. If want is 0, it waits until the attempt
+// is alive.
 func says(t *testing.T, dir string, a messages.Attempt, want messages.Kind) {
 	t.Helper()
 	saysAfter(t, 0, dir, a, want)
 }
 
-// saysAfter is says for a question that the task asks after the duration later.
+// saysAfter does the same as says, but lets the task ask later than now by the duration later.
 func saysAfter(t *testing.T, later time.Duration, dir string, a messages.Attempt, want messages.Kind) {
 	t.Helper()
 	await.Until(t, "the answer", func() bool {

@@ -28,7 +28,7 @@ func manifestOf(p *agent.Program) *manifest {
 }
 
 // manifests keeps, in a directory, one manifest for each stage with tasks on this node. An agent that finds running
-// tasks after a restart reads there which outputs it must store.
+// tasks after a restart reads from the manifests which outputs it must store.
 type manifests struct {
 	state string // directory of the agent; "": there are no files
 	log   *zap.Logger
@@ -57,8 +57,7 @@ func (m *manifests) sweep(running []runner.Adopted) {
 	}
 }
 
-// add counts a task of a stage. The first one writes the manifest, which is the same
-// for all.
+// add counts a task of a stage. The first task of the stage writes the manifest; all tasks of the stage share it.
 func (m *manifests) add(p *agent.Program) error {
 	path := m.path(p.Job, p.Stage)
 	m.mu.Lock()

@@ -78,7 +78,7 @@ func register[C prometheus.Collector](r prometheus.Registerer, c C) C {
 	return c
 }
 
-// exchange counts one sending of an exchange.
+// exchange counts an exchange each time it is sent.
 func (m *metrics) exchange(e *agent.Exchange) {
 	m.exchanges.Inc()
 	for _, c := range e.Claims {

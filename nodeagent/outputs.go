@@ -22,8 +22,8 @@ import (
 )
 
 // settle stores the outputs of a task that ended well, and removes its inputs. A task whose outputs cannot be stored
-// has failed. If only some files have unsuitable names or permissions, settle stores the others. Such a task is not
-// run again, because it would leave the same files.
+// has failed. If only some files have unsuitable names or permissions, settle stores the others. The task is not run
+// again then, because it would leave the same files.
 func (f *files) settle(ctx context.Context, end agent.Finished, l *manifest) agent.Finished {
 	dir := store.KeptDir(f.dir, l.Account, end.Attempt)
 	if end.Outcome == agent.Exited && end.ExitCode == 0 && len(l.Outputs) > 0 {
@@ -53,7 +53,7 @@ func unstored(f agent.Finished, err error, ctx context.Context) agent.Finished {
 	return f
 }
 
-// store stores the outputs of an attempt, and tells the depot which they are.
+// store stores the outputs of an attempt, and tells the depot their list.
 func (f *files) store(ctx context.Context, attempt messages.Attempt, dir string, l *manifest) error {
 	stored, refused, err := f.storeAll(ctx, attempt, dir, l)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 )
 
 // TestHalfAManifestIsNone breaks off the writing of a manifest, once by a full disk and once by the end of the agent.
-// Its name must still show the earlier content, and the next agent must remove the temporary file.
+// The manifest must keep its earlier content, and the next agent must remove the temporary file.
 func TestHalfAManifestIsNone(t *testing.T) {
 	m := &manifests{state: t.TempDir(), log: zap.NewNop(), life: t.Context(), users: map[string]int{}}
 	p := &agent.Program{Job: 7, Stage: 1, Outputs: []string{"*.csv"}}
@@ -60,8 +60,8 @@ func TestHalfAManifestIsNone(t *testing.T) {
 	}
 }
 
-// TestHalfAnInputIsNone breaks off the transfer of an input. The file must not be there under its name, and the next
-// task must fetch it again.
+// TestHalfAnInputIsNone breaks off the transfer of an input. No file may have the name of the input, and the next task
+// must fetch it again.
 func TestHalfAnInputIsNone(t *testing.T) {
 	dir := t.TempDir()
 	f := job.File{Name: "x", Digest: strings.Repeat("a", 64), Size: 4}

@@ -55,7 +55,7 @@ func (q *queue) add(e event) {
 	}
 }
 
-// take removes all events; into is reused.
+// take removes and returns all events. It reuses the memory of into.
 func (q *queue) take(into []event) []event {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -125,8 +125,8 @@ func (a *Agent) logEndpoint() bus.Endpoint {
 	}
 }
 
-// streamConcurrency is the number of requests that may wait at the same time. Each client of a stream has one that
-// waits for output, and one more while it sends.
+// streamConcurrency is the number of requests that may wait at the same time. Each client of a stream has one request
+// that waits for output, and a second one while it sends input.
 const streamConcurrency = 512
 
 // maxReaches bounds the log lines of one account in a second, so that they do not hide the lines of other accounts.
@@ -159,8 +159,8 @@ func (a *Agent) streamEndpoint() bus.Endpoint {
 	}
 }
 
-// mayReach refuses callers who are neither the owner of the job nor an operator, with the same
-// answer as for a job that was never here.
+// mayReach refuses callers who are neither the owner of the job nor an operator, with the same answer as for a job
+// that never ran on this node.
 func (a *Agent) mayReach(_ context.Context, caller messages.Name, of messages.Attempt) error {
 	owner, err := a.real.Owner(of.Task.Job)
 	if err == nil && caller != owner && !slices.Contains(a.c.Operators, caller) {
@@ -169,7 +169,8 @@ func (a *Agent) mayReach(_ context.Context, caller messages.Name, of messages.At
 	return err
 }
 
-// mayRead does what mayReach does. It also refuses the owner while the job's market keeps its output back.
+// mayRead refuses the same callers as mayReach. It also refuses the owner while the job's market keeps the output
+// back.
 func (a *Agent) mayRead(ctx context.Context, caller messages.Name, of messages.Attempt) error {
 	if err := a.mayReach(ctx, caller, of); err != nil || slices.Contains(a.c.Operators, caller) {
 		return err

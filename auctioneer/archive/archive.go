@@ -86,7 +86,7 @@ func (a *Archive) path(s *segment) string {
 	return filepath.Join(a.Dir, fmt.Sprintf("%010d"+suffix, s.Number))
 }
 
-// goOn opens the last file for more records, if it is not full.
+// goOn opens the last file to append more records, if the file is not full.
 func (a *Archive) goOn() {
 	i := len(a.full) - 1
 	if i < 0 || a.full[i].Bytes >= a.SegmentBytes {
@@ -103,7 +103,7 @@ func (a *Archive) goOn() {
 
 // Add writes the record of a job, unless the archive has it already. It reports whether the archive has the record
 // afterwards. If the write fails, the job is left out of the archive and the caller continues; answers to users then
-// say since when the archive is complete.
+// say from which time on the archive is complete.
 func (a *Archive) Add(r *Record) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -191,8 +191,8 @@ func (a *Archive) abandon() error {
 // lose notes that the archive lacks a job that ended at the given time.
 func (a *Archive) lose(ended messages.Time) { a.complete = max(a.complete, ended) }
 
-// retain removes files whose jobs are all older than the retention. It then removes the oldest files while the total
-// size is too large.
+// retain removes files whose jobs all ended longer ago than the retention. Then it removes the oldest files until the
+// total size is small enough.
 func (a *Archive) retain() {
 	oldest := a.Clock().Add(-a.Retention)
 	slices.SortStableFunc(a.full, func(x, y *segment) int { return cmp.Compare(x.Last, y.Last) })
@@ -278,7 +278,7 @@ func (a *Archive) Close() error {
 // Ends reports whether the retention of a job that ended at the given time is over.
 func (a *Archive) Ends(ended messages.Time) bool { return ended < a.Clock().Add(-a.Retention) }
 
-// About says since when the archive is complete, and whether it is new.
+// About says from which time on the archive is complete, and whether it is new.
 type About struct {
 	Records int
 	Bytes   int64
@@ -301,7 +301,7 @@ func (a *Archive) About() (out About) {
 	return out
 }
 
-// Begins notes that jobs that ended until the given time may be missing.
+// Begins records that jobs that ended at the given time or earlier may be missing.
 func (a *Archive) Begins(ended messages.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -309,8 +309,8 @@ func (a *Archive) Begins(ended messages.Time) {
 	a.save()
 }
 
-// Completed notes that this archive now has all jobs of another replica's archive, which is complete since the given
-// time.
+// Completed records that this archive now has all jobs of another replica's archive. since is the time from which on
+// the other archive is complete.
 func (a *Archive) Completed(since messages.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -330,7 +330,7 @@ func (a *Archive) Has(id messages.JobID) bool {
 	return a.holder(id) != nil
 }
 
-// all returns all files; the last one is open for new records.
+// all returns all files. If a file is open for new records, it is the last one.
 func (a *Archive) all() []*segment {
 	if a.open == nil {
 		return a.full

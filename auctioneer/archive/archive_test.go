@@ -101,8 +101,8 @@ func TestRecordsAreFound(t *testing.T) {
 	}
 }
 
-// TestOldFilesGo checks that files are removed by age and by size, and that the archive then says since when it is
-// complete.
+// TestOldFilesGo checks that files are removed by age and by size, and that the archive then says from which time on it
+// is complete.
 func TestOldFilesGo(t *testing.T) {
 	now := messages.Time(0)
 	a := open(t, Config{Dir: t.TempDir(), SegmentBytes: 1000, MostBytes: 5000, Retention: 3000, Clock: func() messages.Time { return now }})
@@ -308,8 +308,9 @@ func TestANewerArchive(t *testing.T) {
 	}
 }
 
-// TestAPassingErrorLosesNoRecord makes reads fail because too many files are open, or once with an input/output
-// error. The record must stay. The answer must be to ask again, or the record itself after a second read.
+// TestAPassingErrorLosesNoRecord makes reads fail because too many files are open, or once with an input/output error.
+// The archive must keep the record. It must answer that the caller should ask again, or return the record after a
+// second read.
 func TestAPassingErrorLosesNoRecord(t *testing.T) {
 	defer func() { openFile = os.Open }()
 	for name, code := range map[string]syscall.Errno{"too many open files": syscall.EMFILE, "an input/output error": syscall.EIO} {

@@ -250,7 +250,7 @@ func (a *Archive) examine(v *view) (lost bool) {
 }
 
 // Scan calls yield with the jobs of an account ("" for all accounts) in the files that wanted selects, newest file
-// first. named limits the jobs to those for which it returns true. Scan returns the number of newly found damaged
+// first. Scan leaves out a job if named returns false for its number. Scan returns the number of newly found damaged
 // positions.
 func (a *Archive) Scan(account messages.Name, wanted func(Extent) bool, named func(messages.JobID) bool, yield func(*job.JobSummary) error) (unreadable int, err error) {
 	a.mu.Lock()
@@ -308,9 +308,9 @@ func (a *Archive) scan(v *view, account messages.Name, named func(messages.JobID
 	return unreadable + a.found(v, damage), err
 }
 
-// Part returns a piece of a file, for another replica to copy. The file is the first one whose number is at least the
-// given number. Part returns the file's number and size, and the bytes from an offset on, limited to most bytes. Size
-// 0: there is no such file.
+// Part returns a piece of a file, for another replica to copy. The file is the first one whose number is at least
+// number. Part returns the file's number and size, and its bytes from the offset on; most limits their number. Size 0:
+// there is no such file.
 func (a *Archive) Part(number uint64, offset int64, most int) (of uint64, size int64, data []byte, err error) {
 	a.mu.Lock()
 	var v view

@@ -25,7 +25,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// mostRecord is the maximum size of a payload, in bytes. Without it, a damaged length could use up the memory.
+// mostRecord is the maximum size of a payload, in bytes. Without this limit, a damaged length could use up the memory.
 const mostRecord = 1 << 30
 
 func encode(r *Record) ([]byte, error) {
@@ -120,8 +120,8 @@ type segment struct {
 	Records int
 	// Spans are the numbers of the file's jobs, as intervals [first, last].
 	Spans [][2]messages.JobID
-	// Submitted is when the first of its jobs was submitted. Ended and Last are when the last and the first of its
-	// jobs ended.
+	// Submitted is when the first of its jobs was submitted. Ended is when the first of its jobs ended, and Last is
+	// when the last one ended.
 	Submitted, Ended, Last messages.Time
 	Damage                 int // number of known positions without a record
 }
@@ -137,7 +137,7 @@ func (s *segment) has(id messages.JobID) bool {
 	return i < len(s.Spans) && s.Spans[i][0] <= id
 }
 
-// spanOf returns the index of the first span that does not end before a number.
+// spanOf returns the index of the first span whose last number is at least id.
 func (s *segment) spanOf(id messages.JobID) int {
 	i, _ := slices.BinarySearchFunc(s.Spans, id, func(span [2]messages.JobID, id messages.JobID) int {
 		if span[1] < id {

@@ -10,7 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// exchange sends an exchange of the node. It claims slots for a job, and the number ahead of tasks ahead.
+// exchange sends an exchange of the node n1. The exchange claims slots for a job, and asks for up to ahead tasks that
+// have no slot yet.
 func (s *site) exchange(seq uint64, job messages.JobID, slots, ahead int, finished ...agent.Finished) []agent.Grant {
 	s.t.Helper()
 	g, ok := s.apply(Command{Exchange: &Exchange{Node: "n1", Session: 7, Seq: seq, Sent: s.at, Finished: finished,
@@ -21,7 +22,8 @@ func (s *site) exchange(seq uint64, job messages.JobID, slots, ahead int, finish
 	return g
 }
 
-// passed returns the end of a granted attempt. Its slot went to the task next some time ago.
+// passed returns the report that the attempt g has ended, and that the attempt next got its slot ago microseconds
+// before now.
 func (s *site) passed(g, next agent.Grant, ago messages.Time) agent.Finished {
 	return agent.Finished{Attempt: g.Attempt, Next: &agent.Successor{Attempt: next.Attempt, At: s.at - ago}}
 }
@@ -113,8 +115,8 @@ func TestDrainedNodeClaimsNothingAhead(t *testing.T) {
 }
 
 // TestAheadOnASlotThatIsTaken: an agent gives a free slot to a task that was claimed ahead, and the leader gives the
-// same slot to another task before it knows. The task ahead must be ended and owe nothing. If the slot is free, or
-// its task was told to end, the task ahead must get it.
+// same slot to another task before it learns that. The task that was claimed ahead must be ended and owe nothing. If
+// the slot is free, or the task on it was told to end, the task that was claimed ahead must get the slot.
 func TestAheadOnASlotThatIsTaken(t *testing.T) {
 	for _, how := range []string{"taken", "free", "leaving"} {
 		t.Run(how, func(t *testing.T) {

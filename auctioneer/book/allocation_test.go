@@ -26,8 +26,8 @@ func (s *site) next(node messages.Name, slots int, job messages.JobID) []agent.G
 }
 
 // TestAnAllocationStartsAsAWhole claims an allocation on several nodes; one node must gather slots first. Each task
-// must be on its own node, and none may run before all have their slots. The job pays for the slots that waited. The
-// end of the first task must end all tasks.
+// must be on a different node, and no task may run before all tasks have their slots. The job must pay for the slots
+// that waited. The end of the first task must end all tasks.
 func TestAnAllocationStartsAsAWhole(t *testing.T) {
 	s := newSite(t)
 	for _, n := range []messages.Name{"n1", "n2"} {
@@ -95,8 +95,8 @@ func TestAnAllocationIsLostAsAWhole(t *testing.T) {
 	}
 }
 
-// TestOneAllocationGathersAtATime checks that a second allocation gets no nodes of a class until the first one has
-// all its nodes or has given up. A replica restored from an image must know which one gathers.
+// TestOneAllocationGathersAtATime checks that a second allocation gets no nodes of a class until the first one has all
+// its nodes or has given up. A replica restored from an image must know which allocation gathers.
 func TestOneAllocationGathersAtATime(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 4)

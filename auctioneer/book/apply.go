@@ -114,7 +114,7 @@ func (b *Book) Known(account messages.Name, key string, digest []byte) (*Receipt
 	return &r, nil
 }
 
-// KnownRemote is Known for a submission that another site runs. It also finds a job of this site with the same
+// KnownRemote is Known for a submission of a job that another site runs. It also finds a job of this site with the same
 // description.
 func (b *Book) KnownRemote(c *EnterRemote) (*RemoteReceipt, error) {
 	p := b.Entered(c.Account, c.Key)
@@ -147,8 +147,8 @@ func (b *Book) refusal(c *Submit) error {
 	return b.Unchanged(c.MarketsVersion)
 }
 
-// submit enters a job. If the job is refused, submit frees its hold, because nobody else would. It keeps the hold if
-// the key belongs to an existing job: that job may be using the hold.
+// submit enters a job. If the job is refused, submit frees its hold, because no other part of the program would. If the
+// key belongs to an existing job, submit keeps the hold, because that job may be using it.
 func (b *Book) submit(c *Submit) (Receipt, error) {
 	r, err := b.enterJob(c)
 	if err != nil && c.Seen != 0 && !messages.Passing(err) {
@@ -234,7 +234,7 @@ func (b *Book) decide(c *Decide) {
 	}
 }
 
-// start records a final order that a job starts.
+// start records the final order to start a job.
 func (b *Book) start(s *Starting) {
 	j := b.jobs.own(s.Job)
 	if j == nil || !j.Active() || j.Order != nil {

@@ -37,7 +37,7 @@ type Kept struct {
 // Attempts are the kept attempts of a job, in the order in which they ended.
 type Attempts []Kept
 
-// add keeps an attempt, unless most attempts of its stage are already kept.
+// add keeps an attempt, unless the maximum number of attempts of its stage, most, is already kept.
 func (a *Attempts) add(k Kept, most int) {
 	of, bytes := 0, len(k.Detail)
 	for i := range *a {
@@ -62,7 +62,7 @@ func (a *Attempts) add(k Kept, most int) {
 	*a = append(*a, k)
 }
 
-// past returns a kept attempt; nil: the attempt is not kept.
+// past returns the record of an attempt; nil: the attempt is not kept.
 func (a Attempts) past(stage, index, attempt uint32) *Kept {
 	at := slices.IndexFunc(a, func(k Kept) bool { return k.Stage == stage && k.Index == index && k.Attempt == attempt })
 	if at < 0 {

@@ -36,7 +36,7 @@ func attemptsBook(t *testing.T, tasks int) (*Book, func(at messages.Time, c Comm
 	return b, do
 }
 
-// turnOn claims the next task on a node and, with an end, ends it.
+// turnOn claims the next task of job 1 on a node. If f is not nil, turnOn also ends the task, with the report f.
 func turnOn(do func(messages.Time, Command) any, node messages.Name, seq *uint64, at messages.Time, f *agent.Finished) {
 	*seq++
 	grants, _ := do(at, Command{Exchange: &Exchange{Node: node, Session: 1, Seq: *seq, Claims: []Claim{{Class: "cpu", Slots: 1, Jobs: []messages.JobID{1}}}}}).([]agent.Grant)
@@ -104,9 +104,9 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// TestAJobWaitsForAStartOrAFailure checks three cases. A job that waits for another's start can begin when a task of
-// it is claimed. A job that waits for another's failure can begin when it has failed. If that other job completes,
-// the waiting job ends.
+// TestAJobWaitsForAStartOrAFailure checks three cases. A job that waits for the start of job X can begin when a task of
+// X is claimed. A job that waits for the failure of X can begin when X has failed. If X completes instead, the second
+// waiting job ends.
 func TestAJobWaitsForAStartOrAFailure(t *testing.T) {
 	b, do := attemptsBook(t, 1)
 	enter := func(key string, wait func(*job.JobSpec)) {
@@ -164,7 +164,7 @@ func TestAJobWaitsForAStartOrAFailure(t *testing.T) {
 	expect.Same(t, "Blocked", fails.Blocked, 0, "Active", fails.Active(), true, "Blocked", starts.Blocked, 0, "Active", starts.Active(), true)
 }
 
-// TestEvictedAttempt checks that an attempt which ends because its node drains has this reason.
+// TestEvictedAttempt checks that an attempt which ends because its node drains has the reason Evicted.
 func TestEvictedAttempt(t *testing.T) {
 	b, do := attemptsBook(t, 1)
 	var seq uint64

@@ -30,7 +30,7 @@ func busy(b *testing.B, nodes, jobs, tasks int) (*Book, [][]agent.Grant) {
 	return out, grants
 }
 
-// BenchmarkExchange measures an exchange that ends a node's eight tasks and claims eight others.
+// BenchmarkExchange measures an exchange that ends the eight tasks of a node and claims eight new tasks.
 func BenchmarkExchange(b *testing.B) {
 	const nodes = 500
 	book, grants := busy(b, nodes, 100, 1<<30)

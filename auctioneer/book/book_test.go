@@ -84,7 +84,7 @@ func mapStage(tasks int) jobmsg.Stage {
 	return jobmsg.Stage{Name: "map", Class: "map", Tasks: tasks, Attempts: 3, Command: []string{"true"}}
 }
 
-// invariant returns what is wrong with a book; nil: nothing.
+// invariant returns an error that says what is wrong with a book, or nil.
 func invariant(b *Book) error {
 	for _, check := range []func(*Book) error{accounted, claimed, effective, indexed, counted, licensed, bounded} {
 		if err := check(b); err != nil {
@@ -94,7 +94,7 @@ func invariant(b *Book) error {
 	return paid(b)
 }
 
-// claimed returns an error if tasks, nodes and counts disagree about what is claimed.
+// claimed returns an error if tasks, nodes and counts disagree about the claims.
 func claimed(b *Book) error {
 	held, nodes := map[messages.TaskRef]int{}, map[messages.TaskRef]int{}
 	for _, n := range b.nodes.inOrder {
@@ -198,7 +198,7 @@ func licensed(b *Book) error {
 	return nil
 }
 
-// bounded returns an error if the counts of owners differ from their claims.
+// bounded returns an error if the counts that bounds limit differ from the claims of the owners.
 func bounded(b *Book) error {
 	used := map[Owner]market.Bound{}
 	gangs := map[messages.TaskRef]bool{}
@@ -226,8 +226,8 @@ func bounded(b *Book) error {
 	return nil
 }
 
-// tallied returns an error if a stage counts its claims wrong, or if a gang runs in part: unless it was broken, all
-// its tasks must run or none.
+// tallied returns an error if a stage counts its claims wrong, or if a gang runs in part. All tasks of a gang must run,
+// or none, unless the gang was broken.
 func tallied(b *Book, j *Job, stage int) error {
 	s, going := &j.Stages[stage], 0
 	var seen Stage
@@ -312,8 +312,8 @@ func TestRepeatedExchangeHasTheFirstAnswer(t *testing.T) {
 	refusal(t, s.apply(Command{Exchange: &Exchange{Node: "n1", Session: 8, Seq: 2}}), messages.Fenced)
 }
 
-// TestANodeThatIsDownCanBeRemoved checks that a node that is up cannot be removed. A node that is down can, and a
-// registration brings it back.
+// TestANodeThatIsDownCanBeRemoved checks that a node that is up cannot be removed. A node that is down can be removed,
+// and a registration brings it back.
 func TestANodeThatIsDownCanBeRemoved(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 1)
@@ -482,8 +482,9 @@ func TestMaxRunningBoundsAStage(t *testing.T) {
 	}
 }
 
-// TestALateRegistrationChangesNothing: a registration arrives late, and a newer session has replaced its session. It
-// must not take over the node: its claims would be given to others while its tasks run.
+// TestALateRegistrationChangesNothing: a registration arrives late, after a newer session of the node has replaced its
+// session. The late registration must not take over the node. Otherwise other nodes would get the node's claims while
+// its tasks still run.
 func TestALateRegistrationChangesNothing(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", mapStage(2))
@@ -519,8 +520,8 @@ func TestLeftSessionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestRandomHistories applies random commands to a book, with late and repeated ones, and checks the invariant after
-// each. A replica that starts from an image in the middle must end with the same bytes.
+// TestRandomHistories applies random commands to a book, also late and repeated commands, and checks the invariant
+// after each command. A replica that starts from an image in the middle must end with the same bytes.
 func TestRandomHistories(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s, other := newSite(t), New()
@@ -662,8 +663,8 @@ func decision(rt *rapid.T, attempts []messages.Attempt) *Decide {
 	return d
 }
 
-// TestElementsOfArraysHaveNumbers checks that an array reserves a number for each element if the job asks for that.
-// The next job gets the number after them, also in a restored book.
+// TestElementsOfArraysHaveNumbers checks that an array reserves a job number for each element if the job asks for that.
+// The next job must get the number after the reserved ones, also in a restored book.
 func TestElementsOfArraysHaveNumbers(t *testing.T) {
 	s := newSite(t)
 	array := mapStage(0)

@@ -21,7 +21,7 @@ type bounds struct {
 	watch    *watch
 }
 
-// set replaces the bounds of all markets. If a bound becomes lower, running tasks keep what they have.
+// set replaces the bounds of all markets. If a bound becomes lower, tasks that run keep their slots.
 func (b *bounds) set(all []MarketBounds) {
 	b.byMarket = map[messages.Name]market.AtOnce{}
 	for _, m := range all {
@@ -39,7 +39,8 @@ func (b *bounds) list() (out []MarketBounds) {
 	return out
 }
 
-// needs returns what one task of a stage counts for. For a gang, it returns what all its tasks count for.
+// needs returns how much one task of a stage adds to the use that a bound limits. For a gang, it returns the amount of
+// all tasks together.
 func needs(s *job.Stage) market.Bound {
 	n := 1
 	if s.Gang {
@@ -48,7 +49,7 @@ func needs(s *job.Stage) market.Bound {
 	return market.Bound{Slots: n * s.Slots(), GPUs: n * s.GPUs, Tasks: n}
 }
 
-// count adds a task that has just got its slot; with by = -1 it subtracts a task whose claim ends.
+// count adds a task that has just got its slot to the counts. If by is -1, it subtracts a task whose claim ends.
 func (b *bounds) count(j *Job, stage, by int) {
 	of := &j.Spec.Stages[stage]
 	if of.Gang && j.Stages[stage].Running > 1 { // the first claim and the last one count for the whole gang
@@ -102,7 +103,7 @@ func (b *bounds) permits(j *Job, stage int) int {
 	return n
 }
 
-// room returns how many more tasks of a stage, or gangs, fit in the bounds of the job's owners.
+// room returns how many more tasks of a stage, or how many gangs, fit in the bounds of the job's owners.
 func (b *bounds) room(account messages.Name, spec *job.JobSpec, of *job.Stage) int {
 	a, n := b.byMarket[spec.Market], math.MaxInt
 	for _, o := range ownersOf(account, spec) {
@@ -115,8 +116,8 @@ func (b *bounds) room(account messages.Name, spec *job.JobSpec, of *job.Stage) i
 	return n
 }
 
-// Reached describes a bound that keeps a task from starting. Example: alice uses 63 of 64 slots, and the task takes
-// 2.
+// Reached describes a bound that keeps a task from starting. Example: alice uses 63 of 64 slots, and the task needs 2
+// slots.
 type Reached struct {
 	Owner
 	What              string // "slots", "gpus" or "tasks"

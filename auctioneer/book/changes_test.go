@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/expect"
 )
 
-// TestRaise raises a budget from 100 to 150. The raise must apply once the bank has set it aside: then the job has
-// another hold, and may be charged up to 150.
+// TestRaise raises a budget from 100 to 150. The raise must apply when the bank has set the difference aside. Then the
+// job has a new hold, and may be charged up to 150.
 func TestRaise(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", mapStage(1))
@@ -32,8 +32,8 @@ func TestRaise(t *testing.T) {
 	refusal(t, s.apply(Command{Change: &Change{Job: id, Key: "d", Budget: 200}}), messages.Ended)
 }
 
-// TestRaiseIsRefused lets the bank refuse a raise. Budget and hold must stay, and the reason must be kept. A raise
-// that is answered after the end of its job must come before the charge.
+// TestRaiseIsRefused lets the bank refuse a raise. The budget and the hold must stay, and the job must keep the reason.
+// If a raise is open when its job ends, the bank must answer the raise before the job is charged.
 func TestRaiseIsRefused(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", mapStage(1))
@@ -54,7 +54,7 @@ func TestRaiseIsRefused(t *testing.T) {
 }
 
 // TestDescribe changes the name and rate of a waiting job. A change that is based on an older description must be
-// refused, and so must a change of a started job. A reader of the old description must see no change.
+// refused. A change of a started job must also be refused. A reader of the old description must see no change.
 func TestDescribe(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", mapStage(1))

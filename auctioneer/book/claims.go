@@ -100,7 +100,7 @@ func (c *claims) started(j *Job, r messages.TaskRef, at messages.Time) {
 	}
 }
 
-// claimOf returns the valid claim of an attempt and where it is.
+// claimOf returns the valid claim of an attempt, and the position of its node.
 func (c *claims) claimOf(a messages.Attempt) (node uint32, h NodeClaim, ok bool) {
 	j := c.jobs.own(a.Task.Job)
 	if j == nil || int(a.Task.Stage) >= len(j.Stages) || int(a.Task.Index) >= len(j.Stages[a.Task.Stage].Tasks) {
@@ -114,7 +114,7 @@ func (c *claims) claimOf(a messages.Attempt) (node uint32, h NodeClaim, ok bool)
 	return t.Node, h, ok && h.Attempt == a.Number
 }
 
-// stop tells the node of a claim to end it.
+// stop tells the node of an attempt to end the attempt.
 func (c *claims) stop(a messages.Attempt) {
 	if node, _, ok := c.claimOf(a); ok {
 		c.nodes.inOrder[node].Stop = append(c.nodes.inOrder[node].Stop, a)
@@ -156,21 +156,20 @@ func (c *claims) running(j *Job) (out []messages.TaskRef) {
 	return out
 }
 
-// blame says whose fault a failed attempt is.
+// blame says who caused the failure of an attempt.
 type blame uint8
 
-// A failed attempt is the fault of the job, of the site, or of the market.
+// The job, the site or the market can be the cause of a failed attempt.
 const (
 	ofJob  blame = iota // the program or the owner ended the attempt: the job pays for its time, and the task is complete for prices
 	ofSite              // a lost node, a drain or a failed executor: the job does not pay, and the task is not complete
-	// A better bid took the slot, and slot time has a price: the job pays for its time, and the task is not complete.
-	// Without this, a user could submit a second job that displaces the first one when its result is printed, and the
-	// first job would cost nothing.
+	// ofMarket: a better bid took the slot, and slot time has a price. The job pays for the time of the attempt,
+	// although the task is not complete. Otherwise a user could get a result for nothing: the user submits a second job
+	// that displaces the first one when its result is printed.
 	ofMarket
 )
 
-// excuse subtracts the time of a failed attempt from the time that its job pays for, if the attempt failed through
-// the site.
+// excuse subtracts the time of a failed attempt from the time that its job pays for, if the site caused the failure.
 func (c *claims) excuse(r messages.TaskRef, h NodeClaim, by blame) {
 	if by == ofSite {
 		j := c.jobs.own(r.Job)
@@ -179,8 +178,8 @@ func (c *claims) excuse(r messages.TaskRef, h NodeClaim, by blame) {
 	}
 }
 
-// owes returns the slot time that the job must pay for an attempt that ends now. It returns 0 if the claim is
-// leaving: its time was subtracted before.
+// owes returns the slot time that the job must pay for an attempt that ends now. It returns 0 if the claim is leaving,
+// because its time was already subtracted.
 func (c *claims) owes(r messages.TaskRef, h NodeClaim) messages.Duration {
 	if h.Leaving {
 		return 0
@@ -241,8 +240,8 @@ func (c *claims) attemptEnded(r messages.TaskRef, h NodeClaim, why job.EndReason
 	}
 }
 
-// complete notes that a task is complete for prices, because an attempt of it ended. If the job has
-// ended before, it does nothing.
+// complete records that a task is complete for prices, because an attempt of the task has ended. If the job ended
+// earlier, it does nothing.
 func (c *claims) complete(r messages.TaskRef, h NodeClaim, by Ender) {
 	j := c.jobs.own(r.Job)
 	s := &j.Stages[r.Stage]

@@ -44,7 +44,7 @@ type Command struct {
 	SetLicenses *SetLicenses
 	SetBounds   *SetBounds
 
-	// Leap is how far the clock was set ahead since the last command: see [Book.leap].
+	// Leap is the time by which the clock was set ahead since the last command: see [Book.leap].
 	Leap messages.Duration
 	// TimeUnknown: the proposer did not know the time, and At continues the time of the last command.
 	TimeUnknown   bool
@@ -52,8 +52,8 @@ type Command struct {
 	Warn          *Warn
 }
 
-// Restored says that a backup was restored, and when the backup began. From now on jobs get numbers after Last,
-// because the book may have lost jobs with the numbers up to Last. Result: nil.
+// Restored says that a backup was restored, and when the backup began. New jobs get numbers above Last, because jobs
+// with numbers up to Last may be missing in the backup. Result: nil.
 type Restored struct {
 	Backup messages.Time
 	Last   messages.JobID
@@ -89,11 +89,11 @@ func BoundsOf(markets []market.Market) (out []MarketBounds) {
 	return out
 }
 
-// Begin lets the jobs begin whose begin time has come. Result: nil.
+// Begin starts the jobs whose begin time has come: their tasks can be claimed from now on. Result: nil.
 type Begin struct{}
 
-// Submit enters a job whose hold has been made. Result: Receipt. If the account has used the key before, it is the
-// Receipt of that job.
+// Submit enters a job whose hold has been made. Result: Receipt. If the account has used the key before, the result is
+// the Receipt of the job with this key.
 type Submit struct {
 	Account messages.Name
 	Key     string
@@ -103,19 +103,19 @@ type Submit struct {
 	Assumed string       // source of the utility function, if the user gave none
 	Hold    string
 	Held    messages.Credits
-	// Contract is the contract that Spec.Contract names. It was offered in the quote Quote.
+	// Contract is the contract that Spec.Contract names. The quote with the number Quote offered it.
 	Contract *job.Contract
 	Quote    uint64
 	Visit    *Visit // set if the job comes from another site
-	// MarketsVersion is 1 + the number of times that markets had been applied when the job was checked. If markets
-	// were applied since then, the job is refused. 0: unknown.
+	// MarketsVersion is 1 + the number of times that markets had been applied when the job was checked. If markets were
+	// applied after the check, the job is refused. 0: unknown.
 	MarketsVersion uint64
 	// Deposit is the part of Held that is not budget. Most is the limit on the account's pending jobs, with this job
 	// included; 0: no limit.
 	Deposit messages.Credits
 	Most    int
-	// Seen is 1 + the number of the latest effect when the hold was asked for. 0: unknown; then a refusal does not
-	// free the hold.
+	// Seen is 1 + the number of the latest effect at the time when the auctioneer asked the bank for the hold. 0:
+	// unknown; then a refusal of the submission does not free the hold.
 	Seen uint64
 }
 
@@ -136,7 +136,7 @@ type ApplyMarkets struct {
 type Cancel struct {
 	Job messages.JobID
 	By  messages.Name
-	// Window is a time after the submission: if the owner cancels within it, the site keeps the deposit.
+	// Window is a time from the submission on. If the owner cancels within this time, the site keeps the deposit.
 	Window messages.Duration
 }
 
@@ -180,7 +180,7 @@ type Register struct {
 }
 
 // Exchange carries the finishes of an agent, and its claims, for which the leader has chosen jobs. Result:
-// []agent.Grant. If this exchange number was applied before, it is the first answer.
+// []agent.Grant. If an exchange with this number was applied before, the result is the answer to the first one.
 type Exchange struct {
 	Node     messages.Name
 	Session  uint64
@@ -196,11 +196,13 @@ type Claim struct {
 	Class messages.Name
 	Slots int
 	Jobs  []messages.JobID
-	// Most is how many claims of the class each job in Jobs may have at the same time. Empty: no limit.
+	// Most has one number for each job in Jobs: how many claims of the class the job may have at the same time. Empty:
+	// no limit.
 	Most []int
-	// Fits: a task of several slots is claimed only if the node has all its slots free now. No task gathers slots.
+	// Fits: a task of several slots is claimed only if the node now has enough free slots for it. The node begins to
+	// gather slots for no task.
 	Fits bool
-	// Ahead is how many tasks of the class the node may hold that have no slot yet.
+	// Ahead is the maximum number of tasks of the class that the node may hold before they have a slot.
 	Ahead int
 }
 
@@ -273,20 +275,21 @@ type Drain struct {
 	Node  messages.Name
 	Until messages.Time
 	Evict bool // Until is over: end the tasks now
-	// Reason is an operator's text. With Remove, the node is removed from the list instead; it must be down.
+	// Reason is an operator's text. If Remove is true, the command does not drain the node, but removes it from the
+	// list of nodes. The node must be down.
 	Reason string
 	Remove bool
 }
 
-// ChangeWindows adds a window, or removes the window with the number Remove. Result: the market.Window. A window
-// that is added again is not added, and keeps its number.
+// ChangeWindows adds a window, or removes the window with the number Remove. Result: the market.Window. If the same
+// window is added again, nothing changes, and the result is the existing window.
 type ChangeWindows struct {
 	Add    *market.Window
 	Remove uint32
 }
 
-// Decide is a decision of a market. The book carries out the whole decision, except for attempts that have ended or
-// changed nodes since. Result: nil.
+// Decide is a decision of a market. The book carries out the whole decision, except for attempts that have ended since
+// the decision was made. Result: nil.
 type Decide struct {
 	Market  messages.Name
 	Suspend []messages.Attempt
@@ -351,16 +354,16 @@ func decode(data []byte) (*Command, int, error) {
 // Encode encodes a command.
 func (c *Command) Encode() ([]byte, error) { return wire.Marshal(c, wire.Msgpack) }
 
-// Change changes the description of a job that has not ended. Before, the leader checks that the job's market allows
-// the change of the bid. Result: Changed.
+// Change changes the description of a job that has not ended. The leader checks before it proposes the command that the
+// job's market allows the change of the bid. Result: Changed.
 type Change struct {
 	Job messages.JobID
 	Key string // a repeat of the last change with its key changes nothing
 	// To is the new description without the budget; nil: the description does not change. To may differ only in the
 	// job's name, comment and rate, in the conditions of its start, and in the time limits and bounds of its stages.
 	To *job.JobSpec
-	// Budget is the new budget; 0: no change. The bank is asked to set the difference aside. Until it has done so,
-	// the old budget applies.
+	// Budget is the new budget; 0: no change. The bank is asked to set the difference aside. The old budget applies
+	// until the bank has done so.
 	Budget messages.Credits
 	// Unstarted: refuse the change if a task of the job has started.
 	Unstarted bool
@@ -390,7 +393,7 @@ type NoticeOutcome struct {
 }
 
 // EnterRemote enters a job that another site will run. Result: RemoteReceipt. If the account has used the key before,
-// it is the RemoteReceipt of that job.
+// the result is the RemoteReceipt of the job with this key.
 type EnterRemote struct {
 	Account messages.Name
 	Key     string
@@ -417,7 +420,7 @@ type Advance struct {
 	Steps []Step
 }
 
-// Step is one new fact about a remote job. Exactly one field is set; Job and Conclude do not count.
+// Step is one new fact about a remote job. Exactly one field is set in addition to Job and Conclude.
 type Step struct {
 	Job        messages.JobID
 	Authorised *clearing.SignedAuthorisation // the bank set the budget aside
@@ -430,6 +433,6 @@ type Step struct {
 	Forgotten  *job.JobSummary               // the other site no longer knows the job
 	Concluded  bool                          // the bank knows from the other site's message that the job is over
 
-	// Conclude, with Arrived or Status: if the job has ended, tell the bank.
+	// Conclude is set together with Arrived or Status: if the job has ended, the bank must be told.
 	Conclude bool
 }

@@ -5,9 +5,10 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Prices depend on what the site delivered. A task is complete for prices once its program has ended an attempt, with
-// any exit code, or its owner has cancelled or requeued it. Later attempts do not change that. An attempt that the
-// site ended (a lost node, a drain, a preemption, a quarantine) completes nothing, and its time is not counted.
+// Prices depend on what the site delivered. A task is complete for prices when its program has ended an attempt, with
+// any exit code, or when its owner has cancelled or requeued the task. Later attempts do not change that. An attempt
+// that the site ended (a lost node, a drain, a preemption, a quarantine) completes nothing, and its time is not
+// counted.
 
 // Completion is the part of a job that the site delivered, as prices count it.
 type Completion struct {

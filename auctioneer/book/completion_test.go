@@ -102,7 +102,7 @@ func (w *timed) end(at messages.Time, outcome agent.Outcome, exit int, a message
 	w.finish("n1", w.session, w.seq, outcome, exit, a)
 }
 
-// again runs the task of a job once more, from one second to another, and ends it with exit code 1.
+// again claims the task of a job once more at the second from, and ends the attempt with exit code 1 at the second to.
 func (w *timed) again(from messages.Time, id messages.JobID, to messages.Time) {
 	w.t.Helper()
 	w.passTo(from * 1_000_000)

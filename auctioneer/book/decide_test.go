@@ -18,7 +18,7 @@ func gang(tasks int) job.Stage {
 	return s
 }
 
-// passTo sets the time so that the next command has the time at.
+// passTo sets the clock so that the next command has the time at.
 func (s *site) passTo(at messages.Time) { s.at = at - 1 }
 
 func TestSuspendedClaimLeavesItsSlotAndTakesItAgain(t *testing.T) {
@@ -50,8 +50,9 @@ func TestSuspendedClaimLeavesItsSlotAndTakesItAgain(t *testing.T) {
 	}
 }
 
-// TestMeterCountsAtTheTariffsThatHeld changes the tariffs while a job runs. It has 2 slots for 10 µs at 3 a second,
-// then for 5 µs at its own bid of 4. It is suspended for a while, and then runs for 5 µs at 6·(own length 2)/(3).
+// TestMeterCountsAtTheTariffsThatHeld changes the tariffs while a job runs. The job has 2 slots for 10 µs at a price of
+// 3 a second, then for 5 µs at its own bid of 4. It is suspended for a while. Then it runs for 5 µs at a price of 6 for
+// jobs of length 3; its own length is 2, so it pays 6·2/3.
 func TestMeterCountsAtTheTariffsThatHeld(t *testing.T) {
 	s := newSite(t)
 	s.apply(Command{Submit: &Submit{Account: "alice", Key: "k", Hold: "k", Held: 100,
@@ -88,7 +89,7 @@ func TestMeterCountsAtTheTariffsThatHeld(t *testing.T) {
 }
 
 // TestMeterDoesNotDependOnHowTimeIsCut divides a period at random, with prices and times of any size. The meter must
-// equal the sum over the parts.
+// show the exact cost of the whole period.
 func TestMeterDoesNotDependOnHowTimeIsCut(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := newSite(t)
@@ -111,8 +112,8 @@ func TestMeterDoesNotDependOnHowTimeIsCut(t *testing.T) {
 	})
 }
 
-// TestMeterOfManySpellsAtOnce meters many spells together and one by one. The results must be equal, for prices of
-// any size and for tariffs that depend on the job.
+// TestMeterOfManySpellsAtOnce meters many spells (periods with the same tariffs) together and one by one. The results
+// must be equal, for prices of any size and for tariffs that depend on the job.
 func TestMeterOfManySpellsAtOnce(t *testing.T) {
 	together := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -265,8 +266,8 @@ func TestQuoteIsTakenOnceByItsAccountInTime(t *testing.T) {
 	refusal(t, s.apply(Command{Quote: &Quote{Account: "alice", Expires: 1000}}), messages.Exhausted)
 }
 
-// TestWhatTheSiteBrokeIsNotPaid runs one of two tasks again, because it was lost with its node, drained, given up by
-// its agent, or failed by its own fault. Only in the last case must the job pay for the first attempt.
+// TestWhatTheSiteBrokeIsNotPaid runs one of two tasks again for one of these reasons: its node was lost, its node was
+// drained, its agent gave it up, or its program failed. Only in the last case must the job pay for the first attempt.
 func TestWhatTheSiteBrokeIsNotPaid(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// dependencies record which jobs wait for the end or the start of other jobs, or for a time.
+// dependencies record which jobs wait for the end or the start of other jobs, or for their begin time.
 type dependencies struct {
 	waiters waiters         // by job: the jobs that wait for its end
 	starts  waiters         // by job: the jobs that wait for its start, not for its end
@@ -62,8 +62,8 @@ func (d *dependencies) awaited(j *Job) (ends, starts []messages.JobID) {
 	return ends, starts
 }
 
-// enter checks which of the jobs that a new job waits for have already started or ended, and makes the job wait for
-// the others.
+// enter checks which of the jobs that a new job waits for have already started or ended, and makes the new job wait for
+// the other jobs of its conditions.
 func (d *dependencies) enter(j *Job) {
 	j.Met = j.Spec.AfterAny && slices.ContainsFunc(j.Spec.Awaited(), func(id messages.JobID) bool { return d.happened(j.Spec, id) })
 	for _, id := range j.Spec.AfterStart {
@@ -97,7 +97,7 @@ func (d *dependencies) happened(s *job.JobSpec, id messages.JobID) bool {
 	return p != nil && !never(s, id, p.Outcome) || o != nil && o.Started != 0 && slices.Contains(s.AfterStart, id)
 }
 
-// await counts the jobs that a job waits for, in Blocked. A begin time in the future counts as one more.
+// await sets Blocked to the number of jobs that a job waits for. A begin time in the future counts as one more.
 func (d *dependencies) await(j *Job) {
 	ends, starts := d.awaited(j)
 	for _, id := range ends {
@@ -140,7 +140,7 @@ func (d *dependencies) started(id messages.JobID) {
 	}
 }
 
-// beginAfter sets the begin time of a job that waited for a start which just happened.
+// beginAfter sets the begin time of a job that waited for the start of another job, which has just happened.
 func (d *dependencies) beginAfter(j *Job) {
 	if j.Spec.StartDelay == 0 {
 		return
@@ -174,7 +174,7 @@ func (j *Job) begin(at messages.Time) {
 	}
 }
 
-// met lowers the number of jobs that a job waits for by one, and returns the job; nil: the job has ended.
+// met lowers the number of jobs that job id waits for by one, and returns job id; nil: job id has ended.
 func (d *dependencies) met(id messages.JobID) *Job {
 	j := d.jobs.own(id)
 	if j == nil || !j.Active() {
@@ -232,7 +232,8 @@ func (d *dependencies) awaits(j *Job) bool {
 	return len(ends)+len(starts) > 0
 }
 
-// never reports whether a job can never start because the job ended has this outcome.
+// never reports whether a job with the description s can never start, because the job with the number ended has this
+// outcome.
 func never(s *job.JobSpec, ended messages.JobID, outcome job.State) bool {
 	if outcome == job.Completed {
 		return slices.Contains(s.AfterFailed, ended)
@@ -259,7 +260,7 @@ func (d *dependencies) delay(j *Job) {
 	d.delayed.add(delayed{j.Spec.Begin, j.ID})
 }
 
-// beginDue lets jobs begin whose time has come.
+// beginDue starts the jobs whose begin time has come.
 func (d *dependencies) beginDue() {
 	for at := d.nextBegin(); at != 0 && at <= d.clock.now; at = d.nextBegin() {
 		next, _ := d.delayed.first()
@@ -269,17 +270,19 @@ func (d *dependencies) beginDue() {
 	}
 }
 
-// nextBegin returns the earliest begin time of the jobs that wait for their time; 0: none waits.
+// nextBegin returns the earliest begin time of the jobs that wait for their begin time; 0: no job waits.
 func (d *dependencies) nextBegin() messages.Time {
 	next, _ := d.delayed.first()
 	return next.at
 }
 
 // Each task of a job may wait for one task of another array (Spec.AfterEach). While the other array runs, the job is
-// paired: a task can be claimed only if the array's task with the same index has completed. Such tasks are in
-// Stage.Again. Waiting tasks with a smaller index than one of them have the phase Paired.
+// paired: a task can be claimed only if its counterpart, the array's task with the same index, has completed. Tasks
+// that can be claimed are in Stage.Again. A task that still waits has the phase Paired if a task with a higher index
+// can be claimed; otherwise it is not in Stage.Tasks yet.
 
-// paired tells the jobs that wait for an array task by task that one task of it has completed.
+// paired is called when the task index of the array id has completed. It tells the jobs that wait for this array task
+// by task.
 func (d *dependencies) paired(id messages.JobID, index uint32) {
 	for waiter := range d.pairs[id].All() {
 		if j := d.jobs.own(waiter); j != nil && j.Active() {
@@ -288,7 +291,7 @@ func (d *dependencies) paired(id messages.JobID, index uint32) {
 	}
 }
 
-// pairDone lets the task start whose counterpart in the other array has completed.
+// pairDone makes the task index of a paired job claimable, because its counterpart in the other array has completed.
 func (d *dependencies) pairDone(j *Job, index uint32) {
 	s := &j.Stages[0]
 	for len(s.Tasks) <= int(index) {

@@ -11,7 +11,7 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// secured submits a job with a budget of 100 and a deposit of 7.
+// secured submits a job with a budget of 100 and a deposit of 7. most is the limit on pending jobs.
 func (s *site) secured(key string, most int) any {
 	s.t.Helper()
 	return s.apply(Command{Submit: &Submit{Account: "alice", Key: key, Payer: "alice", Hold: key, Held: 107, Deposit: 7, Most: most,
@@ -80,7 +80,8 @@ func TestDepositIsKept(t *testing.T) {
 	}
 }
 
-// TestPendingJobsAreBounded checks that an account can have only so many pending jobs, until one of them ends.
+// TestPendingJobsAreBounded checks that an account can have only a limited number of pending jobs. When one of them
+// ends, it can submit another job.
 func TestPendingJobsAreBounded(t *testing.T) {
 	s := newSite(t)
 	first := s.secured("a", 2).(Receipt).Job
@@ -100,8 +101,8 @@ func TestPendingJobsAreBounded(t *testing.T) {
 	}
 }
 
-// TestDepositsInRandomHistories applies random commands, and checks the invariants after each. A book restored in
-// between must end in the same state.
+// TestDepositsInRandomHistories applies random commands, and checks the invariants after each. A book that is restored
+// from an image after some of the commands must end in the same state.
 func TestDepositsInRandomHistories(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s, other := newSite(t), New()

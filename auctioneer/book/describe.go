@@ -83,8 +83,8 @@ func (j *Job) PastShares() []job.ClassShare {
 	return out
 }
 
-// Setbacks returns a sentence about attempts that failed before an instant and were followed by another attempt: the
-// latest one, and how many there were. "": none. name returns the name of a node by its position.
+// Setbacks returns a sentence about attempts that failed before an instant and whose tasks were then tried again: the
+// latest such attempt, and their number. "": there are none. name returns the name of a node by its position.
 func (j *Job) Setbacks(before messages.Time, name func(node uint32) messages.Name) string {
 	var last *Kept
 	n := 0

@@ -52,7 +52,7 @@ func (w *turns) pass(micros messages.Time) {
 	}
 }
 
-// leap sets the clock ahead. No task has had that time.
+// leap sets the clock ahead. No task ran in the skipped time.
 func (w *turns) leap(micros messages.Time) {
 	w.at += micros - 1
 	w.apply(Command{Leap: messages.Duration(micros) * 1000, Begin: &Begin{}})
@@ -76,8 +76,8 @@ func (w *turns) end(slot int) {
 	w.ended = append(w.ended, f)
 }
 
-// say sends an exchange with the ended tasks and with claims for jobs in turn. No time passes. sent is its time of
-// sending.
+// say sends an exchange with the ended tasks and with claims, one for each job in turn. No time passes. sent is the
+// time at which the agent sent the exchange.
 func (w *turns) say(sent messages.Time, jobs ...messages.JobID) {
 	w.t.Helper()
 	x := &Exchange{Node: "n1", Session: 7, Seq: w.seq + 1, Sent: sent, Finished: w.ended}
@@ -122,9 +122,9 @@ func (w *turns) check() {
 	}
 }
 
-// TestSlotTimeIsDividedByRunTimes runs two jobs on one slot, with tasks of 1 ms and of 20 ms. They must pay in
-// proportion to their run times. It checks this with many tasks between two exchanges, and with an exchange at every
-// start of a task.
+// TestSlotTimeIsDividedByRunTimes runs two jobs on one slot, with tasks of 1 ms and of 20 ms. The jobs must pay in
+// proportion to their run times. The test does this with many tasks between two exchanges, and with an exchange at
+// every start of a task.
 func TestSlotTimeIsDividedByRunTimes(t *testing.T) {
 	for name, every := range map[string]int{"one exchange for each end": 1, "for three": 3, "for seven": 7} {
 		t.Run(name, func(t *testing.T) {
@@ -190,8 +190,8 @@ func (w *turns) some() (jobs []messages.JobID) {
 	return jobs
 }
 
-// TestAbsurdTimesMoveNoMoreThanTheSlotHad lets an agent report absurd times. All jobs together must still have the
-// time and the price of the slots.
+// TestAbsurdTimesMoveNoMoreThanTheSlotHad lets an agent report absurd times. All jobs together must still be charged
+// for exactly the time and the price of the slots.
 func TestAbsurdTimesMoveNoMoreThanTheSlotHad(t *testing.T) {
 	first, end := seeds(t, 60)
 	for seed := first; seed < end; seed++ {
@@ -217,7 +217,7 @@ func TestAbsurdTimesMoveNoMoreThanTheSlotHad(t *testing.T) {
 	}
 }
 
-// sums returns the slot time and the cost of all jobs: by the book, and the real ones.
+// sums returns the slot time and the cost of all jobs: got from the book, and want as they really were.
 func (w *turns) sums() (got, want [2]uint64) {
 	for _, id := range w.jobs {
 		m := w.Job(id).Stages[0].Meter

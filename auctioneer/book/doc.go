@@ -31,8 +31,8 @@
 //     depend on how the time is divided. If a slot changes from task to task between two exchanges of
 //     its node, the agent says when. Each task pays for the time that it had the slot. The sum is the
 //     time of the slot, whatever the agent says.
-//   - A task that a node claims ahead, before it has a slot for it, costs nothing. If the node gives
-//     it back, the task is as before, only its attempt number is used up.
+//   - A task that a node claims ahead, before it has a slot for it, costs nothing. If the node gives it back, the task
+//     is as before, except that its attempt number is used up.
 //
 // # Parts
 //
@@ -55,11 +55,11 @@
 //
 // # Ended jobs
 //
-// The book remembers 20,000 ended jobs: a repeated submission gets the first answer, and a job may
-// wait for one of them. It keeps whole records of the last 1,000, of jobs that an effect refers to or
-// that still have tasks on nodes, and of visiting jobs. It hands over the other records
-// ([Book.Archive]) for the replica's archive. Only the rest of the state decides which records are
-// handed over, so an image with all records gives the same state. Together this takes 7 MB.
+// The book remembers 20,000 ended jobs: a repeated submission gets the first answer, and a job may wait for one of
+// them. It keeps whole records of the last 1,000, of jobs that an effect refers to or that still have tasks on nodes,
+// and of visiting jobs. It hands over the other records ([Book.Archive]) for the replica's archive. Which records are
+// handed over does not depend on which records were handed over before. So a replica that starts from an image which
+// still has all records reaches the same state. All ended jobs together take 7 MB.
 //
 // # Attempts
 //

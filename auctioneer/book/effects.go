@@ -56,11 +56,11 @@ func (s *effects) release(hold string) {
 	s.freed = s.last
 }
 
-// releasing reports whether a hold will be freed soon.
+// releasing reports whether an effect that frees this hold is waiting.
 func (s *effects) releasing(hold string) bool { return s.frees[hold] }
 
 // crossed refuses a submission whose hold may be gone: an earlier try of the same submission was refused, and its
-// Release may have freed the hold after this try found it.
+// Release may have freed the hold after this try had found the hold at the bank.
 func (s *effects) crossed(c *Submit) error {
 	if c.Seen != 0 && c.Seen <= s.freed || s.releasing(c.Hold) {
 		return messages.Errorf(messages.Unavailable, "an earlier try of this submission was refused; send the submission again")
@@ -68,7 +68,7 @@ func (s *effects) crossed(c *Submit) error {
 	return nil
 }
 
-// effect adds an effect of a kind, for a job.
+// effect adds an effect of this kind about a job, with the payments legs.
 func (s *effects) effect(kind EffectKind, job messages.JobID, legs ...Leg) {
 	s.add(Effect{Kind: kind, Job: job, Legs: legs})
 }
@@ -118,11 +118,11 @@ func (s *effects) remove(confirmed map[uint64]*Confirmation) (over []Effect) {
 	return over
 }
 
-// speaks reports whether a waiting effect is about a job.
+// speaks reports whether a waiting effect refers to the job id.
 func (s *effects) speaks(id messages.JobID) bool { return s.spoken[id] > 0 }
 
-// round moves credits between jobs' accounts and the site, if all payers can pay. Payments of a visiting job are
-// added up and charged when the job has ended, because its authorisation can be charged only once.
+// round moves credits between jobs' accounts and the site, if all payers can pay. A visiting job pays its payments at
+// its end, all together, because its authorisation can be charged only once.
 func (s *effects) round(of *Job, legs []Leg) {
 	if legs = s.due(legs); len(legs) == 0 || !s.payable(legs) {
 		return
@@ -141,8 +141,8 @@ func (s *effects) round(of *Job, legs []Leg) {
 	s.moves(of, slices.DeleteFunc(slices.Clone(legs), func(l Leg) bool { return l.Later && l.From == 0 || s.jobs.visits(l.From) }))
 }
 
-// due returns the payments that can be made. A delayed payment becomes due when its payee has been considered; it is
-// left out if its payee ended without having been considered.
+// due returns the payments that can be made. A payment that the site keeps for its payee (Leg.Later) is paid at once if
+// the market has considered the payee. It is left out if the payee ended before that.
 func (s *effects) due(legs []Leg) []Leg {
 	var out []Leg
 	for _, l := range legs {
@@ -158,7 +158,7 @@ func (s *effects) due(legs []Leg) []Leg {
 // considered reports whether the job's market has decided about the job: to start it, or not to run it.
 func (j *Job) considered() bool { return j.Order != nil || j.Outcome == job.Discarded }
 
-// moves asks the bank to make payments.
+// moves adds the effects that ask the bank to make payments.
 func (s *effects) moves(of *Job, legs []Leg) {
 	for part := range slices.Chunk(legs, mostLegs) {
 		s.effect(Round, of.ID, slices.Clone(part)...)
@@ -191,8 +191,8 @@ func (s *effects) dropPromises(j *Job) {
 	s.moves(j, back)
 }
 
-// mostLegs is how many legs one request to the bank has. Each leg is at most three transfers, and
-// the bank limits the length of a chain. The holds cover all legs, so the legs may be split.
+// mostLegs is how many legs one request to the bank has. Each leg is at most three transfers, and the bank limits the
+// length of a chain. The holds cover all legs, so the legs can be divided among several requests.
 const mostLegs = money.MaxLegs / 3
 
 // payable reports whether each payer's hold covers its payments. Visiting jobs pay only the site, and nobody pays
@@ -220,7 +220,7 @@ func (s *effects) payable(legs []Leg) bool {
 	return true
 }
 
-// reserved returns the amount that a job will owe to the site in any case.
+// reserved returns the amount that a job will owe to the site in any case, because its market has fixed it.
 func (j *Job) reserved() messages.Credits {
 	if j.Fixed == nil {
 		return 0

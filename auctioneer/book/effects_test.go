@@ -18,8 +18,8 @@ func retaining(t *testing.T, n int) {
 	t.Cleanup(func() { retainEnded = RetainEnded })
 }
 
-// TestEffectsKeepTheirJobs checks that a job stays in the book while an effect refers to it, even if later effects
-// are confirmed first, and that effects keep their order.
+// TestEffectsKeepTheirJobs checks that a job stays in the book while an effect refers to it, even if later effects are
+// confirmed before it, and that effects keep their order.
 func TestEffectsKeepTheirJobs(t *testing.T) {
 	retaining(t, 1)
 	s := newSite(t)
@@ -108,8 +108,8 @@ func TestNumbersAreASet(t *testing.T) {
 	})
 }
 
-// TestVisitorsPayAtTheirEnd checks that a visiting job pays everything that it owes by decisions of its market with
-// its one charge, also if it is cancelled. No job pays a visiting job.
+// TestVisitorsPayAtTheirEnd checks that a visiting job pays all amounts that its market decided in one charge at its
+// end, also if the job is cancelled. No job may pay a visiting job.
 func TestVisitorsPayAtTheirEnd(t *testing.T) {
 	b := New()
 	visit := &Visit{job.Visit{Home: "west", Job: 17}, "a", 1000}

@@ -24,7 +24,7 @@ type endings struct {
 	clock        *clock
 }
 
-// cancel ends a job on behalf of its owner or an operator. It returns the job's state before.
+// cancel ends a job on behalf of its owner or an operator. It returns the job's state before the command.
 func (s *endings) cancel(c *Cancel) (job.State, error) {
 	j := s.jobs.own(c.Job)
 	if p := s.jobs.past[c.Job]; p != nil {
@@ -43,7 +43,7 @@ func (s *endings) cancel(c *Cancel) (job.State, error) {
 	return was, nil
 }
 
-// cancelJobs cancels several jobs. A failure for one job does not affect the others.
+// cancelJobs cancels several jobs. If one job cannot be cancelled, the other jobs are still cancelled.
 func (s *endings) cancelJobs(c *CancelJobs) []CancelledJob {
 	out := make([]CancelledJob, len(c.Jobs))
 	for i, id := range c.Jobs {
@@ -149,8 +149,8 @@ func (j *Job) owe(c *Settle) {
 	}
 }
 
-// confirm records the outcomes of effects. New effects that follow from them are added after the waiting ones. Jobs
-// that no effect needs any more may be forgotten. Outcomes for jobs that are gone are ignored.
+// confirm records the outcomes of effects. New effects that follow from the outcomes are added after the waiting
+// effects. Jobs that no effect needs any more may be forgotten. Outcomes for jobs that are gone are ignored.
 func (s *endings) confirm(c *Confirm) {
 	outcome := make(map[uint64]*Confirmation, len(c.Effects))
 	for i := range c.Effects {
@@ -218,9 +218,9 @@ func (s *endings) forget() {
 }
 
 // archiveOldest moves the records of the oldest ended jobs to the archive. It stops at the first job that an effect
-// refers to, or that still has a task on a node. Jobs of other sites stay, because their sites ask for them. Only the
-// rest of the state decides what is moved, so a replica that starts from an image of a book with all records reaches
-// the same state.
+// refers to, or that still has a task on a node. Jobs of other sites stay, because their sites ask for them. Which
+// records are moved does not depend on which records were moved before. So a replica that starts from an image which
+// still has all records reaches the same state.
 func (s *endings) archiveOldest() {
 	most := len(s.jobs.ended) - s.archive.whole
 	for ; s.jobs.handed < most; s.jobs.handed++ {

@@ -12,10 +12,9 @@ import (
 //
 //   - The node fails a probe, which is a task of the site that does nothing. A node gets a probe
 //     after a task has failed quickly on it.
-//   - Tasks of several accounts and payers failed quickly on the node and then ended well on other
-//     nodes, while no task of their class ended well on the node, from a while before the failures
-//     until now. If other accounts have tasks on the node too, a few accounts that conspire cannot
-//     cause this.
+//   - Tasks of several accounts and payers failed quickly on the node and then ended well on other nodes, and no task
+//     of their class has ended well on the node since a while before the failures. If other accounts have tasks on the
+//     node too, a few accounts that conspire cannot cause this.
 //
 // A node in quarantine takes no work. It is probed, at growing intervals, until a probe ends well;
 // then it takes work again.
@@ -32,16 +31,16 @@ const (
 	// doubles each time.
 	firstRetry = messages.Duration(15e9)
 	lastRetry  = messages.Duration(600e9)
-	// Each quarantine of a node lasts longer than the last one. After a node has worked for levelResetAfter without a
+	// Each quarantine of a node lasts longer than the one before. After a node has worked for levelResetAfter without a
 	// quarantine, the next quarantine is as short as the first.
 	levelResetAfter = messages.Duration(3600e9)
 	// wellFor is for how long a task that ended well counts in favour of its node.
 	wellFor = messages.Duration(60e9)
-	// mostFailures bounds the remembered failures of a node.
+	// mostFailures is the maximum number of failures that are remembered for a node.
 	mostFailures = 8
 	// avoidFor is for how long a task that failed at once on a node waits for another node.
 	avoidFor = messages.Duration(60e9)
-	// mostSpared is how many failed attempts of one task may be left uncounted.
+	// mostSpared is how many failed attempts of one task at most are not counted against the task's limit of attempts.
 	mostSpared = 2
 )
 
@@ -54,8 +53,8 @@ type Health struct {
 	Probed   messages.Time
 	Cleared  messages.Time // when a probe last ended well
 	Passed   int           // probes that ended well since a task last ended well
-	// Quarantined is since when the node takes no work; 0: it takes work. Reason says why the node is in quarantine,
-	// or why it is not although the evidence is against it.
+	// Quarantined is the time since which the node takes no work; 0: the node takes work. Reason says why the node is
+	// in quarantine, or why it is not although the evidence is against it.
 	Quarantined messages.Time
 	Reason      string
 	Retry       messages.Time // time of the next probe of a node in quarantine
@@ -93,7 +92,7 @@ func (h *Health) endsWell(class messages.Name, now messages.Time) bool {
 	return slices.ContainsFunc(h.Well, func(w WellEnd) bool { return w.Class == class && now.Sub(w.At) < wellFor })
 }
 
-// Probe is a probe that a node was given. Number 0: there is none.
+// Probe is the probe that the node is running. Number 0: there is none.
 type Probe struct {
 	Number uint32
 	Since  messages.Time

@@ -41,8 +41,8 @@ func (x *exchanges) exchange(c *Exchange) ([]agent.Grant, error) {
 	return grants, nil
 }
 
-// finish ends an attempt that the node has a claim for. If the node does not have the claim, nothing changes: the
-// task was claimed again since.
+// finish ends an attempt that the node has a claim for. If the node does not have the claim, nothing changes, because
+// the claim was taken back earlier.
 func (x *exchanges) finish(n *Node, node uint32, f *agent.Finished, sent messages.Time) {
 	r := f.Attempt.Task
 	if r.Job == 0 {
@@ -77,11 +77,11 @@ func (x *exchanges) finish(n *Node, node uint32, f *agent.Finished, sent message
 	}
 }
 
-// worked returns the claim with the end of its slot time in it. That end is the time that the agent reports, but at
-// most the end of the exchange, or the time at which the claim was suspended. worked also subtracts the cost of the
-// slot after that end, because nobody pays for the time before the end was reported. If the tariffs of that time are
-// no longer known, or the attempt was suspended and resumed after its end, worked subtracts the mean cost of the
-// stage instead.
+// worked returns the claim h with the end of its slot time set. The end follows from the run time that the agent
+// reports. It is at most the time until or, for a suspended claim, the time of the suspension. worked also subtracts
+// from the meter the cost of the slot after that end, because nobody pays for the time from the end of an attempt to
+// its report. If the book no longer knows the tariffs of that time, or the attempt was suspended and resumed after its
+// end, worked subtracts the mean cost of the stage instead.
 func (x *exchanges) worked(j *Job, r messages.TaskRef, f *agent.Finished, h NodeClaim, until messages.Time) NodeClaim {
 	claimed, ran := j.Stages[r.Stage].Tasks[r.Index].Claimed, max(0, f.Ended.Sub(f.Started))
 	end, first := claimed.Add(ran), h.Since // the time before its last resumption was not charged
@@ -108,10 +108,10 @@ func (x *exchanges) worked(j *Job, r messages.TaskRef, f *agent.Finished, h Node
 	return h
 }
 
-// passOn gives the slot of an ended attempt to the attempt that the agent started in it next, which was claimed
-// ahead. It returns the time until which the first attempt had the slot. Only the agent knows this time, so the book
-// bounds it: it is not before the first attempt got the slot, not before the agent's last exchange, and it counts
-// only for a claim that runs. Together the two attempts always pay for the whole time of the slot.
+// passOn gives the slot of an ended attempt to the attempt that the agent started next in the same slot, and that was
+// claimed ahead. It returns the time until which the first attempt had the slot. Only the agent knows this time, so the
+// book bounds it: it is not before the first attempt got the slot, and not before the last exchange of the agent. It
+// counts only for a claim that runs. Together the two attempts always pay for the whole time of the slot.
 func (x *exchanges) passOn(n *Node, f *agent.Finished, sent messages.Time) (until messages.Time) {
 	until = x.clock.now
 	if f.Next == nil {
@@ -209,7 +209,7 @@ func (x *exchanges) accept(j *Job, r messages.TaskRef, f *agent.Finished, h Node
 }
 
 // fail counts a failed attempt. The task runs again, unless it has used up its attempts or has exceeded a limit that
-// its user set.
+// the user set.
 func (x *exchanges) fail(j *Job, r messages.TaskRef, f *agent.Finished, h NodeClaim) {
 	s := &j.Stages[r.Stage]
 	t := &s.Tasks[r.Index]
@@ -400,7 +400,7 @@ func (x *exchanges) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
 	return stop
 }
 
-// lost gives back every claim of a session, and returns how many there were.
+// lost takes back every claim of a session, and returns the number of claims.
 func (x *exchanges) lost(c *Lost) int {
 	i, n := x.nodes.find(c.Node)
 	if n == nil || n.Session != c.Session || !n.Up {

@@ -9,23 +9,23 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// A task of several slots rarely finds them free together on one node by chance. So a node that drew such a task
-// gathers slots: it gives no free slot of the class to another task until this task has all its slots. In each class,
-// a node gathers for one task at a time. It gives up after GatherFor, and then does not gather for a while. Where
-// tasks take many hours, most gatherings are in vain. So each rest is twice as long as the one before, until a
-// gathering succeeds. The slots that were idle meanwhile have a cost: the job pays it when the task starts, at the
-// tariffs of that time. If the node gives up, the job pays nothing for them.
+// A task of several slots rarely finds enough free slots on one node by chance. So a node that drew such a task gathers
+// slots: it gives no free slot of the class to another task until this task has all its slots. In each class, a node
+// gathers for one task at a time. It gives up after GatherFor, and then does not gather for a while. Where tasks take
+// many hours, most gatherings are in vain. So each rest is twice as long as the rest before it, until a gathering
+// succeeds. The slots that were idle while they were gathered have a cost. The job pays it when the task starts, at the
+// tariffs that apply at the start. If the node gives up, the job pays nothing for them.
 
 const (
 	// GatherFor is how long a task gathers at most.
 	GatherFor = messages.Duration(time.Hour)
-	// firstRest is how long a node rests after the first gathering in vain. It doubles at most mostDoublings times: then
-	// a node gathers for less than a sixth of the time.
+	// firstRest is how long a node rests after the first gathering in vain. The rest doubles at most mostDoublings
+	// times. With the longest rest, a node gathers for less than a sixth of the time.
 	firstRest     = messages.Duration(10 * time.Minute)
 	mostDoublings = 5
 )
 
-// holdOn adds up the slots that gatherings keep idle, until now. It must be called before slots become free.
+// holdOn adds the time until now in which gatherings kept slots idle. It must be called before more slots become free.
 func (n *Node) holdOn(now messages.Time) {
 	for i := range n.Gatherings {
 		g := &n.Gatherings[i]
@@ -52,7 +52,7 @@ func (n *Node) Suits(s *job.Stage) bool {
 
 // claimWide gives the node tasks of several slots each, while the node has enough free slots. It stops when the slots
 // that were asked for are used; the last task may use a few more. If a task needs more slots than are free, the node
-// begins to gather slots for it, unless tasks must fit.
+// begins to gather slots for it, unless fits is true.
 func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most int, fits bool, grants []agent.Grant) []agent.Grant {
 	of := &j.Spec.Stages[stage]
 	width, class := of.Slots(), of.Class
@@ -106,7 +106,7 @@ func (x *exchanges) mayGather(on *Node, node uint32, j *Job, stage int) bool {
 	return true
 }
 
-// recount notes which allocations gather slots, after the book was restored.
+// recount records which allocations gather slots, after the book was restored.
 func (x *exchanges) recount(j *Job) {
 	for i := range j.Stages {
 		if of := &j.Spec.Stages[i]; of.Allocation && j.Active() && j.Stages[i].assembles() {

@@ -17,7 +17,7 @@ func wideStage(width, tasks int) job.Stage {
 }
 
 // TestANodeGathersSlotsForAWideTask checks that slots that become free are kept for a task of several slots, until it
-// has all of them. The job must pay for the slots that were idle meanwhile.
+// has all of them. The job must pay for the time in which the slots were idle.
 func TestANodeGathersSlotsForAWideTask(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 4)
@@ -68,7 +68,7 @@ func TestANodeGathersSlotsForAWideTask(t *testing.T) {
 	}
 }
 
-// TestAGatheringEnds checks that a gathering ends with its job, with its node, and after its time limit.
+// TestAGatheringEnds checks that a gathering ends when its job ends, when its node is lost, and after its time limit.
 func TestAGatheringEnds(t *testing.T) {
 	for name, end := range map[string]func(*site, messages.JobID){
 		"cancelled": func(s *site, wide messages.JobID) { s.apply(Command{Cancel: &Cancel{Job: wide, By: "alice"}}) },
@@ -99,8 +99,8 @@ func TestAGatheringEnds(t *testing.T) {
 }
 
 // TestANodeRestsLongerAfterEachGatheringInVain lets a node gather for a task while a task of another job never ends.
-// Once, a node gathered for 60 minutes of each 70, however often in vain. A gathering that succeeds must end the long
-// rests.
+// Each rest must be longer than the one before. In an earlier version, a node gathered for 60 minutes of each 70,
+// however often in vain. A gathering that succeeds must end the long rests.
 func TestANodeRestsLongerAfterEachGatheringInVain(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 4)
@@ -154,8 +154,8 @@ func TestConstraintsBindClaims(t *testing.T) {
 	}
 }
 
-// TestClassesShareANode checks that two classes on a node share its processors: what one class uses or gathers, the
-// other class cannot have.
+// TestClassesShareANode checks that two classes on a node share its processors: a class cannot use the processors that
+// the other class uses or gathers.
 func TestClassesShareANode(t *testing.T) {
 	s := newSite(t)
 	s.apply(Command{Register: &Register{Node: "n1", Session: 7, Resources: &job.Resources{CPUs: 8, GPUs: 2},

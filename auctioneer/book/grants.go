@@ -5,7 +5,7 @@ import (
 	"github.com/candor-grid/candor/messages/agent"
 )
 
-// exchanges carries out what agents ask for: it registers nodes, ends tasks, and claims others.
+// exchanges carries out what agents ask for: it registers nodes, ends tasks, and claims new tasks.
 type exchanges struct {
 	licenses *licenses
 	jobs     *jobs
@@ -22,7 +22,7 @@ type exchanges struct {
 }
 
 // grant claims a task for the node. at is a position in the list of tasks to be claimed again; −1: a task that was
-// never claimed. With ahead, the task waits on the node for a slot.
+// never claimed. If ahead is true, the task waits on the node for a slot.
 func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int, ahead bool) agent.Grant {
 	s, class := &j.Stages[stage], j.Spec.Stages[stage].Class
 	x.meters.meter(j, stage)

@@ -9,7 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// probeAttempt returns the name of a probe: an attempt of the site, not of a job, as no job has number 0.
+// probeAttempt returns the attempt that stands for a probe. It belongs to job 0, because the site runs it and no job
+// has the number 0.
 func probeAttempt(number uint32) messages.Attempt { return messages.Attempt{Number: number} }
 
 // ProbeProgram returns the program of a probe. It is a script, so that a probe tests everything that a task needs to
@@ -87,7 +88,8 @@ func ending(f *agent.Finished) string {
 	return text + ": " + f.Detail
 }
 
-// quarantine stops a node from getting work. Attempts that failed quickly on it no longer count against their tasks.
+// quarantine stops a node from getting work. Attempts that failed quickly on the node no longer count against their
+// tasks.
 func (s *health) quarantine(i uint32, reason string) {
 	h := &s.nodes.inOrder[i].Health
 	if h.Back != 0 && h.Quarantined == 0 && s.clock.now.Sub(h.Back) >= levelResetAfter {
@@ -134,8 +136,8 @@ func (s *health) forgive(f *Failure) {
 }
 
 // refund subtracts the time of a failed attempt from the meter of an ended job, and adds an effect that returns what
-// the job paid for it. Charges that do not depend on slot time stay: charges of a decision, of a contract, or by
-// shares of the budget.
+// the job paid for this time. Charges that do not depend on slot time stay: charges that a decision or a contract
+// fixed, and shares of the budget.
 func (s *health) refund(j *Job, f *Failure) {
 	before, _ := s.meters.used(j, 0)
 	j.Stages[f.Task.Stage].Meter.forgive(f.Had)
@@ -162,8 +164,10 @@ func quick(f *agent.Finished) bool {
 }
 
 // suspect records that a task failed at once on a node, and reports whether the attempt is spared. A spared attempt
-// does not count against the task's limit of attempts. It is spared if another node can run the task, and the node is
-// in doubt or the task never began. The job pays for an attempt that is not spared, until the node is in quarantine.
+// does not count against the task's limit of attempts. It is spared if another node can run the task, and if the
+// program of the task never started or the node takes no new work because of its health. A task has at most mostSpared
+// spared attempts. The job pays for an attempt that is not spared. It gets this payment back if the node goes into
+// quarantine.
 func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *agent.Finished, had messages.Duration) (spared bool) {
 	if !quick(f) || !j.Active() {
 		return false
@@ -197,8 +201,8 @@ func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *agent.Finished
 	return true
 }
 
-// vouch records that a task ended well on a node. Earlier failures of its class no longer count against that node.
-// Earlier failures of this task count against the nodes where it failed.
+// vouch records that a task ended well on a node. Earlier failures of tasks of the same class no longer count against
+// this node. Earlier failures of this task now count against the other nodes where it failed.
 func (s *health) vouch(j *Job, r messages.TaskRef, i uint32) {
 	h, class := &s.nodes.inOrder[i].Health, j.Spec.Stages[r.Stage].Class
 	h.well(class, s.clock.now)
@@ -251,7 +255,7 @@ func distinct(names []messages.Name) int {
 	return len(slices.Compact(names))
 }
 
-// avoids reports whether a task to be claimed again should wait for another node than this one.
+// avoids reports whether a task to be claimed again should wait for a node other than this one.
 func (s *health) avoids(j *Job, stage int, index, node uint32) bool {
 	d := j.Doubts[[2]uint32{uint32(stage), index}]
 	if d == nil || !slices.Contains(d.Nodes, node) {
@@ -260,7 +264,7 @@ func (s *health) avoids(j *Job, stage int, index, node uint32) bool {
 	return s.clock.now.Sub(j.Stages[stage].Tasks[index].Ended) < avoidFor && s.nodes.elsewhere(j.Spec.Stages[stage].Class, d.Nodes)
 }
 
-// mostLooked is how many tasks of Again are tried to find one that a node may claim.
+// mostLooked is how many tasks in the list Again are tried at most to find a task that a node may claim.
 const mostLooked = 256
 
 // next returns the task of a stage that a node should claim next, as a position in Again; −1: a task that was never

@@ -85,7 +85,7 @@ func (w *ward) turn() {
 	}
 }
 
-// turns takes turns until a condition is true, at most most of them.
+// turns takes turns until done returns true. The test fails after most turns.
 func (w *ward) turns(most int, what string, done func() bool) {
 	w.t.Helper()
 	for range most {
@@ -175,8 +175,8 @@ func TestBrokenNodesTimeIsNotPaid(t *testing.T) {
 	}
 }
 
-// TestAForgivenJobIsFollowed checks that the leader is told when a job is no longer complete for prices, because its
-// node went into quarantine.
+// TestAForgivenJobIsFollowed checks that the leader learns of a job that is no longer complete for prices, because the
+// node of an attempt went into quarantine.
 func TestAForgivenJobIsFollowed(t *testing.T) {
 	w := newWard(t, 1)
 	w.nodes[0].broken = true
@@ -200,8 +200,9 @@ func TestAForgivenJobIsFollowed(t *testing.T) {
 	}
 }
 
-// TestABrokenNodesTimeIsGivenBack: a job has ended and was charged, and then its node goes into quarantine. The
-// charge for the failed time must be given back. In the end the job pays as much as a job that still runs then.
+// TestABrokenNodesTimeIsGivenBack: a job has ended and was charged, and then the node of a failed attempt goes into
+// quarantine. The charge for the time of the failed attempt must be given back. In the end the job must have paid as
+// much as a job that was still running when the quarantine began.
 func TestABrokenNodesTimeIsGivenBack(t *testing.T) {
 	w := newWard(t, 2)
 	w.apply(Command{Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: 100}}}})
@@ -258,8 +259,9 @@ func TestBadJobQuarantinesNobody(t *testing.T) {
 	}
 }
 
-// TestUserCannotQuarantineANode tries it in two ways: with a user whose tasks fail only on that node, and with many
-// such users while other users' tasks end well there. Neither may cause a quarantine.
+// TestUserCannotQuarantineANode tries to put a healthy node into quarantine in two ways: with one user whose tasks fail
+// only on that node, and with many such users while tasks of other users end well there. Neither may cause a
+// quarantine.
 func TestUserCannotQuarantineANode(t *testing.T) {
 	w := newWard(t, 2)
 	w.bad = func(account messages.Name, node string) bool { return account == "mallory" && node == "n1" }
@@ -300,8 +302,8 @@ func TestAPeerCannotQuarantineANode(t *testing.T) {
 }
 
 // TestNodeOnWhichOnlyTasksOfUsersFailIsFoundOut adds a node on which probes end well and tasks of users fail, for
-// example because a file system is missing. Failures of several accounts must cause a quarantine. The node comes
-// back, goes into quarantine again, and must stay longer.
+// example because a file system is missing. Failures of several accounts must cause a quarantine. When the node comes
+// back and goes into quarantine again, it must stay there longer.
 func TestNodeOnWhichOnlyTasksOfUsersFailIsFoundOut(t *testing.T) {
 	w := newWard(t, 3)
 	w.bad = func(_ messages.Name, node string) bool { return node == "n1" }
@@ -413,8 +415,8 @@ func TestUnstartableIsTriedElsewhere(t *testing.T) {
 	}
 }
 
-// TestTaskWaitsForAnotherNodeOnlySoLong checks that a task which failed on a node waits only a limited time for
-// another node, because that one may be busy for days.
+// TestTaskWaitsForAnotherNodeOnlySoLong checks that a task which failed on a node waits only a limited time for another
+// node, because the other node may be busy for days.
 func TestTaskWaitsForAnotherNodeOnlySoLong(t *testing.T) {
 	w := newWard(t, 2)
 	w.bad = func(_ messages.Name, node string) bool { return node == "n1" }
@@ -463,7 +465,7 @@ func TestHealthIsKeptInAnImage(t *testing.T) {
 	}
 }
 
-// doubts returns how many tasks that failed at once the jobs remember.
+// doubts returns the number of tasks that failed at once, as the jobs remember them.
 func doubts(b *Book) (n int) {
 	for j := range b.Jobs {
 		n += len(j.Doubts)
@@ -471,7 +473,8 @@ func doubts(b *Book) (n int) {
 	return n
 }
 
-// TestANodeWhosePrologFailsIsQuarantined at once, and the task does not count as failed: with one attempt it runs elsewhere.
+// TestANodeWhosePrologFailsIsQuarantined lets the prolog of a task fail on a node. The node must go into quarantine at
+// once. The attempt must not count: the task, which may have only one attempt, must run on another node.
 func TestANodeWhosePrologFailsIsQuarantined(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 2)

@@ -29,8 +29,8 @@ const mostTasks = 1 << 16
 // mostPast bounds the jobs in one record of archived jobs.
 const mostPast = 1 << 8
 
-// Image is a captured book. It has copies of everything that may still change, and shares the rest with the book. It
-// is written as a sequence of records. Each record is also an Image that has the head or a few elements of one list.
+// Image is a captured book. It has copies of all state that may still change, and shares the other state with the book.
+// It is written as a sequence of records. Each record is also an Image that has the head or a few elements of one list.
 type Image struct {
 	Head       *imageHead
 	Jobs       []*Job      // in records: without their tasks and doubts
@@ -43,7 +43,8 @@ type Image struct {
 	Quotes     []Quote
 	Tokens     []messages.TokenState
 	RemoteJobs []RemoteJob
-	// Ended and Returned are job numbers in the order in which the jobs ended: here, and at other sites.
+	// Ended has the numbers of the jobs that ended here, and Returned of the jobs that ended at other sites, in the
+	// order of their ends.
 	Ended, Returned []messages.JobID
 
 	End bool // only in the last record
@@ -69,7 +70,7 @@ type packedName struct {
 	key             string // the key as the index has it
 }
 
-// imageHead has the fields that are not lists of growing length.
+// imageHead has all state that is not a list of growing length.
 type imageHead struct {
 	Now            messages.Time
 	LastJob        messages.JobID
@@ -87,14 +88,15 @@ type imageHead struct {
 	LastWindow     uint32
 }
 
-// taskImage holds some tasks of the last job, and some positions of its tasks to be claimed again.
+// taskImage holds some tasks of one stage of the job whose record comes before it, and some positions of the tasks to
+// be claimed again.
 type taskImage struct {
 	Stage int
 	Tasks []Task
 	Again []uint32
 }
 
-// doubtImage is a doubt of the last job.
+// doubtImage is one Doubt of the job whose record comes before it.
 type doubtImage struct {
 	Task  messages.TaskRef
 	Doubt Doubt
@@ -247,7 +249,7 @@ func eachOf[T any](all []T, n int, yield func([]T) bool) bool {
 	return true
 }
 
-// records meters a job for all changes of tariffs, and yields its records.
+// records yields the records of a job. Before, it brings the job's meters up to date with all changes of tariffs.
 func (j *Job) records(u unread, yield func(Image) bool) bool {
 	bare := *j
 	bare.Stages = slices.Clone(j.Stages)
@@ -333,7 +335,7 @@ func noEnd(err error) error {
 	return err
 }
 
-// add adds a record to the image that is being read. Tasks and doubts belong to the last job.
+// add adds a record to the image that is being read. Tasks and doubts belong to the job that was added last.
 func (im *Image) add(one *Image) error {
 	im.Head, im.End = cmp.Or(one.Head, im.Head), one.End
 	if slices.ContainsFunc(one.Jobs, func(j *Job) bool { return j == nil || j.Spec == nil }) {
@@ -372,8 +374,8 @@ func (im *Image) add(one *Image) error {
 	return nil
 }
 
-// pack packs the last job that was read, if it has not begun, to save memory. Jobs that others wait for are linked
-// later.
+// pack stores the last job that was read as bytes, to save memory, if it has not begun and waits for no job. The links
+// from jobs to the jobs that wait for them are made later.
 func (im *Image) pack() {
 	last := len(im.Jobs) - 1
 	if im.packed == nil || last < 0 || im.Jobs[last].Blocked > 0 || im.Jobs[last].Paired {
@@ -472,7 +474,7 @@ func (b *Book) loadPacked(p *packed) {
 	}
 }
 
-// loadJobs enters jobs in ascending order. Dependencies are linked after all jobs are there.
+// loadJobs enters jobs in ascending order. It links the dependencies after it has entered all jobs.
 func (b *Book) loadJobs(jobs []*Job) {
 	for _, j := range jobs {
 		j.Kept.shareDetails()
@@ -511,7 +513,7 @@ func (b *Book) loadPast(p *Past) {
 	}
 }
 
-// around returns the bytes before and after the job in an image record that has only this job.
+// around returns the bytes that stand before and after the bytes of a job in a record that has only this job.
 var around = sync.OnceValue(func() (out [2][]byte) {
 	record, err := wire.Marshal(&Image{Jobs: []*Job{{}}}, wire.Msgpack)
 	job, failed := wire.Marshal(&Job{}, wire.Msgpack)

@@ -21,8 +21,8 @@ func alone(name messages.Name, tasks int, after ...messages.Name) job.Stage {
 	return s
 }
 
-// TestTaskFailsAlone lets one of three tasks fail. The others must run to their end. Then the job must end as failed,
-// with the exit code of the failed task.
+// TestTaskFailsAlone lets one of three tasks fail. The other two tasks must run to their end. Then the job must end as
+// failed, with the exit code of the failed task.
 func TestTaskFailsAlone(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", alone("map", 3))
@@ -40,7 +40,7 @@ func TestTaskFailsAlone(t *testing.T) {
 		"Done", j.Stages[0].Done, 1)
 }
 
-// TestStopIsTheDefault lets a task fail in a stage that does not set what happens then, as in jobs of earlier
+// TestStopIsTheDefault lets a task fail in a stage that does not set what a failed task causes, as in jobs of earlier
 // versions. The job must end at once.
 func TestStopIsTheDefault(t *testing.T) {
 	s := newSite(t)
@@ -56,7 +56,7 @@ func TestStopIsTheDefault(t *testing.T) {
 }
 
 // TestStagesAfterAFailedStage checks that the stages after a failed stage do not run. A stage that does not wait for
-// it must run.
+// the failed stage must run.
 func TestStagesAfterAFailedStage(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", alone("last", 1, "next"), alone("next", 1, "map"), alone("map", 2), alone("other", 2))
@@ -74,7 +74,7 @@ func TestStagesAfterAFailedStage(t *testing.T) {
 }
 
 // TestFailuresEndTheJob runs jobs of random stages whose tasks fail at random. Each job must end. A job without a
-// failure must complete. Stages after a stage with failures must never have begun.
+// failure must complete. A stage that waits for a stage with failures must never begin.
 func TestFailuresEndTheJob(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := newSite(t)
@@ -120,7 +120,7 @@ func TestFailuresEndTheJob(t *testing.T) {
 	})
 }
 
-// TestRequeue requeues a task at its owner's request. It must run again with a new attempt number, its number of
+// TestRequeue requeues a task at its owner's request. The task must run again with a new attempt number, its number of
 // tries must stay, and the job must pay for both attempts.
 func TestRequeue(t *testing.T) {
 	s := newSite(t)
@@ -168,8 +168,8 @@ func TestRequeueAll(t *testing.T) {
 	}
 }
 
-// TestRepeatedTasksKeepTheirPlaces runs a job that repeats some tasks of another job. Each task must have the
-// position that the original had.
+// TestRepeatedTasksKeepTheirPlaces runs a job that repeats some tasks of another job. Each task must have the same
+// position as the task that it repeats.
 func TestRepeatedTasksKeepTheirPlaces(t *testing.T) {
 	s := newSite(t)
 	stage := mapStage(0)

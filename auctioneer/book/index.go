@@ -11,7 +11,8 @@ type index struct {
 	listed  map[messages.Name]*Numbers // jobs of each account; "": all jobs; no set is empty
 }
 
-// renumber skips the numbers of jobs that a restoration may have lost. A repeated command has no further effect.
+// renumber skips the numbers of jobs that the restore of a backup may have lost. If the command is repeated, it has no
+// further effect.
 func (x *index) renumber(c *Restored) {
 	if c.Backup > x.backup {
 		x.backup, x.lastJob = c.Backup, max(x.lastJob, c.Last)
@@ -57,7 +58,7 @@ func (x *index) list(account messages.Name, id messages.JobID, active bool) {
 	}
 }
 
-// shorten makes the index use the key inside the packed job, so that the key is in memory only once.
+// shorten makes the index refer to the key inside the bytes of a packed job, so that the key is in memory only once.
 func (x *index) shorten(j *Job, packed string) {
 	if packed != "" {
 		x.drop(j.Account, j.Key)
@@ -74,7 +75,7 @@ func (x *index) remove(account messages.Name, key string, id messages.JobID) {
 // drop forgets a key.
 func (x *index) drop(account messages.Name, key string) { delete(x.keys, owned(account, key)) }
 
-// recall enters the key of a job that is not on a list.
+// recall enters the key of a job without adding the job to the lists.
 func (x *index) recall(account messages.Name, key string, id messages.JobID) {
 	x.keys[owned(account, key)] = id
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Job is a job in the book. The description at Spec never changes: a change sets Spec to a new one.
+// Job is a job in the book. The description that Spec points to never changes: a change sets Spec to a new description.
 type Job struct {
 	ID      messages.JobID
 	Account messages.Name
@@ -56,7 +56,7 @@ type Job struct {
 
 	Visit   *Visit // for a job of another site: what that site sent; nil: a job of this site
 	Deposit Deposit
-	// Doubts has the tasks that failed quickly, by stage and index.
+	// Doubts records the tasks that failed at once, by stage and index.
 	Doubts map[[2]uint32]*Doubt `json:"-"`
 
 	Parked   *Parked       // the job is on hold and gets no tasks; nil: it is not
@@ -78,7 +78,7 @@ type Job struct {
 	metered uint64 // number of the last change of tariffs that it is metered for; 0: none
 }
 
-// Deposit is what the hold of a job has in addition to its budget.
+// Deposit is the part of a job's hold in addition to its budget.
 type Deposit struct {
 	Amount messages.Credits
 	Kept   bool // kept by the site: the owner cancelled too soon
@@ -91,20 +91,20 @@ type Order struct {
 	At    messages.Time
 }
 
-// Fixed is the amount that a job owes to the site if it was started.
+// Fixed is the amount that a job owes to the site because its market decided to start it.
 type Fixed struct {
 	Amount messages.Credits
 	Reason string
 }
 
-// Active reports whether tasks of the job may be claimed.
+// Active reports whether the job has not ended, so that its tasks may still be claimed.
 func (j *Job) Active() bool { return j.State <= job.Running }
 
 // Claimable returns the number of tasks of stage i that could be claimed now. It does not count tasks for which
 // nodes gather slots.
 func (j *Job) Claimable(i int) int { return j.claimable(i, j.Stages[i].Nodes) }
 
-// claimable does the same as Claimable for a given number of tasks for which nodes gather slots.
+// claimable does the same as Claimable, if nodes gather slots for gathered tasks of the stage.
 func (j *Job) claimable(i, gathered int) int {
 	s := &j.Stages[i]
 	if !j.Active() || s.Unmet > 0 || j.Blocked > 0 || s.Broken || j.Parked != nil {
@@ -120,7 +120,7 @@ func (j *Job) claimable(i, gathered int) int {
 	return max(n, 0)
 }
 
-// Count returns numbers of tasks: all of the job, running, and ended well.
+// Count returns three numbers of tasks: all tasks of the job, the running tasks, and the tasks that ended well.
 func (j *Job) Count() (total, running, done int) {
 	for i := range j.Stages {
 		s := &j.Stages[i]
@@ -169,7 +169,7 @@ func (j *Job) live() bool {
 	return false
 }
 
-// Began returns how many tasks of the job have had a slot. Tasks that must run again because the site broke their
+// Began returns how many tasks of the job have had a slot. Tasks that must run again because the site ended their
 // attempts do not count. Tasks that the user requeued do count: otherwise a user could requeue a job and cancel it
 // without paying.
 func (j *Job) Began() (n int) {
@@ -211,7 +211,7 @@ func (j *Job) HoldID() string {
 	return j.Hold
 }
 
-// RestID returns the name of the hold that a round leaves to a job that pays.
+// RestID returns the name of the hold that keeps the rest of a paying job's credits after a round.
 func (j *Job) RestID(round uint64) string { return fmt.Sprintf("%s/rest/%d", j.Hold, round) }
 
 // Cost returns what a job has paid, minus what it received from other jobs and the site.
@@ -231,7 +231,7 @@ func (j *Job) SlotsOf(class messages.Name) int {
 	return n
 }
 
-// Doubt records that a task failed at once. It stays until the job ends.
+// Doubt records on which nodes a task failed at once. It stays until the job ends.
 type Doubt struct {
 	Nodes  []uint32 // nodes on which it failed, ascending, without repeats
 	Spared int      // attempts that were not counted
@@ -247,8 +247,8 @@ type Visit struct {
 	Until         messages.Time // when it can no longer be charged
 }
 
-// Parked: a job gets no tasks, and this account asked for that. Users say that such a job is on hold; in the book, a
-// hold means credits.
+// Parked says that no tasks of a job may be claimed, and which account asked for that. Users say that such a job is on
+// hold; in the book, a hold is a sum of credits.
 type Parked struct {
 	By       messages.Name
 	Operator bool // an operator who is not the owner put it on hold: only an operator releases it
@@ -270,13 +270,13 @@ type Leg struct {
 	From, To messages.JobID
 	Amount   messages.Credits
 	Reason   string
-	// Later: the site keeps the payment until the market has considered the job To. If To ends before, the site gives
-	// the payment back.
+	// Later: the site keeps the payment until the market has considered the job To. If the job To ends before that, the
+	// site gives the payment back.
 	Later bool
 }
 
-// Share is a job's share of a class, in millionths: the average over the time in which the job had tasks pending
-// there.
+// Share is a job's share of a class, in millionths: the average over the time in which the job had pending tasks of the
+// class.
 type Share struct {
 	Class     messages.Name
 	Allocated int64
@@ -301,14 +301,14 @@ func (j *Job) copy() *Job {
 	return &c
 }
 
-// Arrived returns since when the job has wanted slots. Time that it was on hold, or waited for its begin time or for
-// other jobs, does not give it an earlier place in a queue.
+// Arrived returns since when the job has wanted slots. Time in which the job was on hold, or waited for its begin time
+// or for other jobs, does not count.
 func (j *Job) Arrived() messages.Time { return max(j.Submitted, j.Released, j.Spec.Begin) }
 
 // Away reports whether the job takes no part in its market: it is on hold, and none of its tasks has started.
 func (j *Job) Away() bool { return j.Parked != nil && j.Started == 0 }
 
-// by returns a phrase that says who cancelled.
+// by returns a phrase that says who cancelled a job.
 func by(who, owner messages.Name) string {
 	if who == owner {
 		return "User"

@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// jobs are the jobs that nodes of this site run.
+// jobs has the jobs of the book, except the jobs that other sites run.
 type jobs struct {
 	byID    table
 	past    map[messages.JobID]*Past // ended jobs with records in the archive
@@ -45,7 +45,7 @@ func (s *jobs) own(id messages.JobID) *Job {
 	return j
 }
 
-// live adds change to the number of jobs of a market that have not ended.
+// live adds change, 1 or −1, to the number of jobs of a market that have not ended.
 func (s *jobs) live(market messages.Name, change int) {
 	if s.alive[market] += change; s.alive[market] == 0 {
 		delete(s.alive, market)
@@ -61,8 +61,8 @@ func (j *jobs) visits(id messages.JobID) bool {
 	return live != nil && live.Visit != nil
 }
 
-// catchUp meters a job for all changes of tariffs that it is not metered for yet. It must be called before anything
-// else of the job changes.
+// catchUp meters a job for all changes of tariffs that it is not metered for yet. It must be called before any other
+// state of the job changes.
 func (u unread) catchUp(j *Job) {
 	if j.metered == 0 {
 		return

@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// crowd is a book with n of each thing that can be many. It has n accounts, each with six jobs: one that waits, one
-// that waits for a time, one that waits for another job, one that runs, one that has ended and one at another site.
+// crowd is a book with n of everything that can be numerous. It has n accounts, each with six jobs: a waiting job, a
+// job that waits for a time, a job that waits for another job, a running job, an ended job and a job at another site.
 // It has n nodes, removed nodes, join tokens, quotes, notices and effects. It also has a job with n tasks that were
 // given back, n that run and n that were cancelled.
 type crowd struct {
@@ -144,8 +144,8 @@ func crowded(t *testing.T, n int) *crowd {
 	return w
 }
 
-// kinds has, for each kind of command, a function that returns its i-th command. It prepares everything that the
-// command needs, before the command is timed.
+// kinds has, for each kind of command, a function that returns the i-th command of this kind. It prepares everything
+// that the command needs, before the command is timed.
 var kinds = map[string]func(w *crowd, i int) *Command{
 	"submit": func(w *crowd, i int) *Command { return w.submission(nil) },
 	"submit, to begin": func(w *crowd, i int) *Command {
@@ -324,8 +324,8 @@ func (w *crowd) cancelTask(index uint32) *Command {
 	return &Command{CancelTasks: &CancelTasks{Job: w.big, By: "operator", Tasks: job.Array{{First: int64(index), Last: int64(index), Step: 1}}}}
 }
 
-// TestEachKindOfCommandCostsNoMoreAmongMore checks that each kind of command takes at most twice as long in a book
-// with ten times as many things.
+// TestEachKindOfCommandCostsNoMoreAmongMore checks that each kind of command takes at most twice as long in a book with
+// ten times as many elements of every kind.
 func TestEachKindOfCommandCostsNoMoreAmongMore(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a garbage collection hits commands at random
 	whole(t, 10)

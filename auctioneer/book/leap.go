@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// leap is called when the clock jumped ahead by a time in which nothing ran. It moves all starting points of slot
-// time ahead by the same time. So nobody pays for the jump, and it does not count as run time of tasks.
+// leap is called when the clock jumped ahead by a time in which nothing ran. It moves all starting points of slot time
+// ahead by the same time. So no job pays for the skipped time, and this time does not count as run time of tasks.
 func (c *claims) leap(by messages.Duration) {
 	running := map[*Job]bool{}
 	for _, n := range c.nodes.inOrder {

@@ -39,7 +39,7 @@ func (l *licenses) status(name messages.Name) *job.LicenseStatus {
 	return s
 }
 
-// count adds a task and its licences to the counts; with by = -1 it subtracts them.
+// count adds a task and its licences to the counts. If by is -1, it subtracts them.
 func (l *licenses) count(r messages.TaskRef, by int) {
 	j := l.jobs.own(r.Job)
 	if j == nil {
@@ -94,8 +94,8 @@ func (l *licenses) permits(j *Job, stage int) int {
 // claimable returns how many tasks of a stage could be claimed now, with the free licences and within the bounds.
 func (l *licenses) claimable(j *Job, stage int) int { return l.bounded(j, stage, j.Claimable(stage)) }
 
-// startable also counts the tasks for which nodes gather slots, because such a task may start at once on another
-// node. The node that gathers slots for it stops doing so when its agent next reports or claims.
+// startable is claimable plus the tasks for which nodes gather slots, within the same limits. Such a task may start at
+// once on another node; the node that gathers slots for it stops when its agent next reports or claims.
 func (l *licenses) startable(j *Job, stage int) int {
 	return l.bounded(j, stage, j.claimable(stage, 0))
 }

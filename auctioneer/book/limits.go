@@ -2,14 +2,14 @@ package book
 
 import "github.com/candor-grid/candor/messages"
 
-// Limits of a book. They must be the same on every replica, because they decide what commands do.
+// Limits of a book. They must be the same on every replica, because the results of commands depend on them.
 const (
 	MaxActive   = 2_000_000 // jobs that have not ended
 	RetainEnded = 20_000    // ended jobs that are remembered, with their keys
 	RetainWhole = 1_000     // ended jobs of this site whose records stay in the book
 	MaxNodes    = 100_000
-	// Used for stages that do not set how often a task may be tried. A task fails with the first attempt that its
-	// program ends, or with the third attempt that cannot start.
+	// defaultAttempts and defaultStarts apply to stages that do not set how often a task may be tried. A task fails
+	// with the first attempt that its program ends, or with the third attempt that cannot start.
 	defaultAttempts, defaultStarts = 1, 3
 )
 

@@ -15,20 +15,20 @@ const (
 	MaxNoteNumbers = 1 << 16
 )
 
-// Note is what a market's mechanism wants to remember about a job, or with Job 0 about the market.
-// The book keeps it for the mechanism of the next leader, and does not interpret it.
+// Note is what a market's mechanism wants to remember about a job or, if Job is 0, about the market. The book keeps it
+// for the mechanism of the next leader, and does not interpret it.
 type Note struct {
 	Job     messages.JobID
 	Numbers []int64
 }
 
-// markets are the site's markets, if markets were applied here, and the notes of their mechanisms.
+// markets has the site's markets, if an operator has applied markets, and the notes of their mechanisms.
 type markets struct {
 	applied []market.Market // nil: the markets of the configuration apply
 	version uint64          // number of times that markets were applied
 	answers []Applied       // answers to the latest requests to apply markets, oldest first
 	notes   map[messages.Name]map[messages.JobID][]int64
-	// promises are counted by market, for markets that made some.
+	// promises counts kept and broken contracts, for each market that made contracts.
 	promises []Promises
 }
 
@@ -61,7 +61,7 @@ type Applied struct {
 	Reply   market.ApplyReply
 }
 
-// mostApplied is how many requests with a key are remembered, to answer them again when they are repeated.
+// mostApplied is how many requests with a key are remembered, so that a repeated request gets the same answer.
 const mostApplied = 64
 
 // answer stores the answer to a request with a key.
@@ -89,7 +89,7 @@ func (m *markets) configures(name messages.Name) bool {
 	return slices.ContainsFunc(m.applied, func(m market.Market) bool { return m.Name == name })
 }
 
-// note replaces the notes of the jobs that it names; with forget, it first drops all notes of the market.
+// note replaces the notes of the jobs that notes names. If forget is true, it first drops all notes of the market.
 func (m *markets) note(market messages.Name, notes []Note, forget bool) {
 	known := m.notes[market]
 	if known == nil || forget {

@@ -6,17 +6,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// keptSpells is the number of past tariffs of a market that are kept: slot time that is counted late has the price of
-// the time when it was used.
+// keptSpells is the number of past tariffs of a market that are kept. They are needed because slot time that is counted
+// late has the price of the time when it was used.
 const keptSpells = 16
 
-// A job is metered at the latest after mostUnread changes of tariffs, or after mostUneven changes
-// that are not in the sums.
+// A job is metered at the latest after mostUnread changes of tariffs, or after mostUneven changes whose spells are not
+// in the sums; see change.
 var mostUnread, mostUneven = 1024, 32
 
-// meters adds up what slots cost. Tariffs can change with each decision, while thousands of jobs run. So each change
-// is recorded only once. A job is metered for it when a command changes the job, or at the latest after mostUnread
-// changes.
+// meters adds up what slots cost. Tariffs can change with each decision, while thousands of jobs run. So each change is
+// recorded only once. A job is metered for all recorded changes when a command changes the job, or at the latest after
+// mostUnread changes.
 type meters struct {
 	tariffs map[messages.Name][]Tariff                // by market
 	spells  map[messages.Name][]spell                 // by market, the latest last
@@ -40,7 +40,7 @@ func (m *meters) meter(j *Job, stage int) {
 	s.Meter.Since = m.clock.now
 }
 
-// enlist adds a started job to the jobs that are metered when its market's tariffs change.
+// enlist adds a started job to the jobs that must be metered for changes of its market's tariffs.
 func (m *meters) enlist(j *Job) {
 	if j.Started == 0 || j.metered != 0 {
 		return
@@ -92,7 +92,7 @@ func (m *meters) forgive(j *Job, stage int, had messages.Duration) {
 	}
 }
 
-// setTariffs makes tariffs apply from now on.
+// setTariffs sets the tariffs of a market from now on.
 func (m *meters) setTariffs(market messages.Name, tariffs []Tariff) {
 	if m.tariffs[market] == nil {
 		m.enlistAll(market)
@@ -136,8 +136,9 @@ func (m *meters) catchUpAll(market messages.Name) {
 
 // used returns what the slots of a job have cost until now, and their total time. The cost uses the tariffs of each
 // time, and is rounded half to even to the microcredit. A job never pays more than its bid for its slot time, unless
-// its market scales prices by length. The bound is needed because an attempt that the site ended takes off the mean
-// cost of its time: after 10 s at a price of 1 and 10 s at a price of 0, the rest could be 4 s for 5 credits.
+// its market scales prices by length. The bound is needed because, for an attempt that the site ended, only the mean
+// cost of the stage is subtracted. If the price has changed, the remaining cost can be more than the bid for the
+// remaining slot time; see TestNoJobPaysMoreThanItBid.
 func (m *meters) used(j *Job, now messages.Time) (cost messages.Credits, slotTime messages.Duration) {
 	var sum Meter
 	for i := range j.Stages {
@@ -153,7 +154,7 @@ func (m *meters) used(j *Job, now messages.Time) (cost messages.Credits, slotTim
 	return sum.credits(), messages.Duration(sum.Micros) * 1000
 }
 
-// keep drops the tariffs of the markets for which keep is false.
+// keep drops the tariffs of the markets for which the function keep returns false.
 func (m *meters) keep(keep func(market messages.Name) bool) {
 	for name := range m.tariffs {
 		if !keep(name) {

@@ -33,7 +33,8 @@ type Node struct {
 	// MostSuspended is how many suspended tasks the node should keep; 0: as many as its slots
 	// allow.
 	MostSuspended int
-	// Left are the latest sessions that newer ones replaced. A registration under one of them comes too late.
+	// Left are the latest sessions that newer sessions replaced. A registration under one of these sessions comes too
+	// late.
 	Left   []uint64
 	Health Health
 	// DrainReason is the operator's reason for the drain.
@@ -51,16 +52,17 @@ type Node struct {
 	Units  []job.Resources
 	Labels []messages.Name
 	// Gatherings are the tasks that the node gathers slots for, at most one for each class: slots of the class that
-	// become free are kept for the task. After the node gave up a gathering, no other begins before Gathered.
+	// become free are kept for the task. After the node gave up a gathering, no new gathering begins before the time
+	// Gathered.
 	Gatherings []Gathering
 	Gathered   messages.Time
-	// Exchanged is when its last exchange was applied.
+	// Exchanged is when the last exchange of the node was applied.
 	Exchanged messages.Time
-	// Window is the number of the maintenance window that drains the node; 0: none does.
+	// Window is the number of the maintenance window that drains the node; 0: no window drains it.
 	Window uint32 `json:",omitempty"`
 	// Level is the level of the agent's release; see [messages.Level].
 	Level int `json:",omitempty"`
-	// InVain is how many gatherings the node gave up since one succeeded, at most [mostDoublings].
+	// InVain is how many gatherings the node gave up since its last successful gathering, at most [mostDoublings].
 	InVain int `json:",omitempty"`
 
 	halted  []messages.Attempt // claims that must not run now: see [Node.Halted]
@@ -81,7 +83,8 @@ type NodeClaim struct {
 	Since   messages.Time     // when Halt last changed
 	Paused  messages.Duration // time suspended or gathering before Since
 	Why     job.EndReason     // why it must end, if Leaving
-	// until is the end of its slot time, if that was before the report of the attempt's end; 0: it was not.
+	// until is the end of the claim's slot time, if the slot time ended before the report of the attempt's end; 0: it
+	// did not.
 	until messages.Time
 }
 
@@ -128,7 +131,7 @@ func (n *Node) waiting(i int) int {
 	return n.Ahead[i]
 }
 
-// wait adds by to the number of claims that wait for a slot of the class.
+// wait adds the number by to the number of claims that wait for a slot of the class.
 func (n *Node) wait(class messages.Name, by int) {
 	if i := n.class(class); i >= 0 {
 		n.Ahead = append(n.Ahead, make([]int, max(0, len(n.Slots)-len(n.Ahead)))...)
@@ -140,7 +143,8 @@ func (n *Node) wait(class messages.Name, by int) {
 // ignores the node's health, because it is used for tasks that are already on the node.
 func (n *Node) freeSlots(class messages.Name) int { return n.freeSlotsBeside(class, nil) }
 
-// freeSlotsBeside is freeSlots without the resources that tasks of other classes are gathering.
+// freeSlotsBeside is freeSlots, but also leaves out the resources of the slots that are gathered for the tasks in
+// gathered.
 func (n *Node) freeSlotsBeside(class messages.Name, gathered []Gathering) int {
 	i := n.class(class)
 	if !n.Up || i < 0 || n.Drain != 0 {
@@ -215,8 +219,8 @@ func (n *Node) forgetStops(finished []agent.Finished) {
 	n.Stop = slices.DeleteFunc(n.Stop, func(a messages.Attempt) bool { return over[a] })
 }
 
-// leave adds the node's session to its replaced sessions, because a new session begins. So when two agents use the
-// same name, each new session stops the agent of the other one.
+// leave adds the node's session to its replaced sessions, because a new session begins. So when two agents use the same
+// name, the agent that registers last stops the other agent.
 func (n *Node) leave(next uint64) {
 	if n.Session == 0 || n.Session == next {
 		return
@@ -274,8 +278,8 @@ func (n *Node) drop(r messages.TaskRef) {
 // halts reports whether a claim must not run now. Its agent may have started it already.
 func (h *NodeClaim) halts() bool { return h.Halt == Gathers || h.Halt == Suspended }
 
-// list updates the list of halted attempts. The tasks of a gang are halted and released in order, so that they are
-// added at the end and removed at the front: then no list is copied.
+// list updates the list of halted attempts. The tasks of a gang are halted and released in order. So they are added at
+// the end of the list and removed at its front, which does not copy the list.
 func (n *Node) list(r messages.TaskRef, was, is NodeClaim) {
 	if was.halts() == is.halts() {
 		return
@@ -297,7 +301,7 @@ func (n *Node) list(r messages.TaskRef, was, is NodeClaim) {
 	}
 }
 
-// Gone reports whether the end of the node's drain has come while it still has claims.
+// Gone reports whether the time of the node's drain is over and the node still has claims.
 func (n *Node) Gone(now messages.Time) bool {
 	return n.Up && n.Drain != 0 && now >= n.Drain && len(n.Claims) > 0
 }
@@ -347,8 +351,8 @@ func (n *Node) takes(class messages.Name) bool {
 	return n.Up && n.Drain == 0 && n.Health.Quarantined == 0 && n.class(class) >= 0
 }
 
-// recount updates the counts in taking for a node. Call it whenever the node may have begun or stopped to accept
-// work.
+// recount updates taking, the number of nodes that accept tasks of each class. Call it whenever the node n may have
+// begun or stopped to accept work.
 func (s *nodes) recount(n *Node) {
 	for _, class := range n.taking {
 		if s.taking[class]--; s.taking[class] == 0 {
@@ -364,7 +368,7 @@ func (s *nodes) recount(n *Node) {
 	}
 }
 
-// lastOf returns a class that only this node offers; "": there is none.
+// lastOf returns a class of the node i of which no other node accepts tasks; "": there is none.
 func (s *nodes) lastOf(i uint32) messages.Name {
 	for _, c := range s.inOrder[i].Slots {
 		if !s.elsewhere(c.Class, []uint32{i}) {
@@ -374,7 +378,7 @@ func (s *nodes) lastOf(i uint32) messages.Name {
 	return ""
 }
 
-// elsewhere reports whether a node accepts tasks of a class and is not in the list but, which has no node twice.
+// elsewhere reports whether any node outside the list but accepts tasks of a class. The list has no node twice.
 func (s *nodes) elsewhere(class messages.Name, but []uint32) bool {
 	others := s.taking[class]
 	for _, i := range but {
@@ -402,7 +406,7 @@ func (n *Node) gathers(class messages.Name) bool {
 	return slices.ContainsFunc(n.Gatherings, func(g Gathering) bool { return g.Class == class })
 }
 
-// Examines reports whether a probe of the node is due. Then its next exchange must be committed even if
+// Examines reports whether a probe of the node is due. If so, the next exchange of the node must be committed even if
 // it is empty.
 func (n *Node) Examines(now messages.Time) bool {
 	h := &n.Health

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestAListOfHaltedAttemptsStays changes the halted attempts of a node. A list that a reader has must never change;
-// the node must have a new list.
+// TestAListOfHaltedAttemptsStays changes the halted attempts of a node. A list that a reader got earlier must never
+// change; the node must make a new list.
 func TestAListOfHaltedAttemptsStays(t *testing.T) {
 	type reading struct{ list, said []messages.Attempt }
 	for seed := range uint64(50) {

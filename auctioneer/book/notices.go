@@ -38,7 +38,7 @@ type notices struct {
 	clock    *clock
 }
 
-// event adds the notices that a job wants for some events.
+// event adds the notices that a job wants about the given events.
 func (s *notices) event(j *Job, events ...string) {
 	for i := range j.Spec.Notify {
 		n := &j.Spec.Notify[i]
@@ -60,8 +60,8 @@ func (s *notices) event(j *Job, events ...string) {
 	}
 }
 
-// warn records that a job will soon have spent its budget, and adds the job's notices about this. It leaves room for
-// the notices of the job's end.
+// warn records that a job will soon have spent its budget, and adds the job's notices about this. It leaves room in the
+// job's list of notices for the notices of its end.
 func (s *notices) warn(c *Warn) {
 	j := s.jobs.own(c.Job)
 	if j == nil || !j.Active() || j.Warned == j.Spec.Budget {

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// walk takes random steps: jobs come and end, nodes claim, are lost, drain and come back, and replicas start from
-// images.
+// walk takes random steps: jobs are submitted and end; nodes claim tasks, are lost, drain and come back; replicas start
+// from images.
 type walk struct {
 	*site
 	rng      *rand.Rand
@@ -130,7 +130,7 @@ func (w *walk) submitNext() {
 	w.jobs = append(w.jobs, w.submit(fmt.Sprint("job", len(w.jobs)), stage))
 }
 
-// decide makes some tasks of a node give up their slots, and resumes others that have free slots.
+// decide suspends some running tasks of a node, and resumes its suspended tasks.
 func (w *walk) decide(name string, n *walked) {
 	d := &Decide{Market: "main"}
 	for _, a := range n.held {
@@ -214,8 +214,8 @@ func TestNoNodeIsOversold(t *testing.T) {
 	}
 }
 
-// TestLicencesAreNeverOversold takes random steps. Tasks may never have more licences than there are. Only if the
-// operator lowers the number may tasks keep more; then no step may add to them.
+// TestLicencesAreNeverOversold takes random steps. Tasks may never have more licences than the site has. There is one
+// exception: if the operator lowers the number, tasks keep their licences; then no step may raise the number in use.
 func TestLicencesAreNeverOversold(t *testing.T) {
 	first, end := seeds(t, 10)
 	all, waited, over := 0, 0, 0
@@ -242,8 +242,9 @@ func TestLicencesAreNeverOversold(t *testing.T) {
 	}
 }
 
-// TestNobodyHasMoreAtOnceThanItsBound takes random steps. The tasks of an account, or of a project, may never use
-// more than their bound. Only if the operator lowers a bound may tasks keep more; then no step may add to it.
+// TestNobodyHasMoreAtOnceThanItsBound takes random steps. The tasks of an account, or of a project, may never use more
+// than their bound. There is one exception: if the operator lowers a bound, tasks keep what they use; then no step may
+// raise the use.
 func TestNobodyHasMoreAtOnceThanItsBound(t *testing.T) {
 	first, end := seeds(t, 20)
 	full, over := 0, 0

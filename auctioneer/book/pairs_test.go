@@ -10,7 +10,7 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// arrayOf returns the stage of an array whose other tasks continue when one fails.
+// arrayOf returns the stage of an array. If one of its tasks fails, the other tasks continue.
 func arrayOf(last int64) jobmsg.Stage {
 	stage := mapStage(int(last) + 1)
 	stage.Array, stage.OnFailure, stage.Attempts = jobmsg.Array{{First: 0, Last: last, Step: 1}}, jobmsg.GoOn, 1
@@ -31,8 +31,8 @@ func (s *site) wait(key string, stage jobmsg.Stage, change func(*jobmsg.JobSpec)
 }
 
 // TestTasksOfArraysWaitForOneAnother checks that each task starts when its counterpart in the other array has
-// completed, and not before. If the counterpart did not complete, the task must be cancelled. A restored book must do
-// the same.
+// completed, and not before. If the counterpart did not complete, the task must be cancelled. A book restored from an
+// image must do the same.
 func TestTasksOfArraysWaitForOneAnother(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 1, 9)
@@ -101,8 +101,8 @@ func TestArraysThatDoNotMatchAreRefused(t *testing.T) {
 	}
 }
 
-// TestOneOfSeveralJobsIsEnough submits jobs for which one of several jobs is enough. A job must start when one of
-// them has ended as required. It must end when none of them can any more.
+// TestOneOfSeveralJobsIsEnough submits jobs for which one of several jobs is enough. The waiting job must start when
+// one of the other jobs has ended as required. It must end when none of them can end as required any more.
 func TestOneOfSeveralJobsIsEnough(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 1, 9)
@@ -149,8 +149,8 @@ func TestOneOfSeveralJobsIsEnough(t *testing.T) {
 	}
 }
 
-// TestAJobStartsSomeTimeAfterAStart checks a job that waits some time after another job's start. The time must count
-// from the start, even if that was before the submission.
+// TestAJobStartsSomeTimeAfterAStart checks a job that waits until some time after the start of another job. The time
+// must count from that start, even if it was before the submission of the waiting job.
 func TestAJobStartsSomeTimeAfterAStart(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 1, 9)

@@ -20,8 +20,8 @@ func (s *site) park(p Park) (Parking, error) {
 	return Parking{}, nil
 }
 
-// TestParkedJobGetsNoTasks puts a job with a running task on hold. The task must continue, and no other may be
-// claimed. After the release, the others must be claimed.
+// TestParkedJobGetsNoTasks puts a job with a running task on hold. The running task must continue, and no other task of
+// the job may be claimed. After the release, the other tasks must be claimed.
 func TestParkedJobGetsNoTasks(t *testing.T) {
 	s := newSite(t)
 	s.register("n", 1, 4)

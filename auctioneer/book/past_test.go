@@ -28,8 +28,9 @@ func (s *site) ended(key string) messages.JobID {
 	return id
 }
 
-// TestRecordsLeaveTheBook checks which data of ended jobs stay when their records leave the book: enough to answer a
-// repeated submission, and for jobs that wait for them. Each record must be handed over once, in order.
+// TestRecordsLeaveTheBook checks the data that stay in the book when the records of ended jobs leave it. They must be
+// enough to answer a repeated submission, and to decide about jobs that wait for the ended ones. Each record must be
+// handed over once, in order.
 func TestRecordsLeaveTheBook(t *testing.T) {
 	whole(t, 2)
 	s := newSite(t)
@@ -75,8 +76,8 @@ func TestRecordsLeaveTheBook(t *testing.T) {
 	}
 }
 
-// TestAnImageWithAllRecords loads an image that has all records. The result must be the book that handed over the old
-// records before.
+// TestAnImageWithAllRecords loads an image with the records of all jobs. The result must equal a book that has handed
+// over the old records.
 func TestAnImageWithAllRecords(t *testing.T) {
 	all := newSite(t)
 	whole(t, 3)

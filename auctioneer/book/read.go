@@ -36,8 +36,8 @@ func (b *Book) LastJob() messages.JobID { return b.index.lastJob }
 // Backup returns when the latest restored backup began; 0: none was restored.
 func (b *Book) Backup() messages.Time { return b.index.backup }
 
-// Listed returns the numbers of an account's jobs, also of jobs at other sites. The account "" means all accounts.
-// The returned list changes with the book.
+// Listed returns the numbers of an account's jobs, also of jobs at other sites. The account "" means all accounts. The
+// returned list changes when the book changes.
 func (b *Book) Listed(account messages.Name) *Numbers { return b.index.listed[account] }
 
 // Pending returns how many jobs of an account have not ended.
@@ -78,8 +78,8 @@ func (b *Book) Live(market messages.Name) int { return b.jobs.alive[market] }
 // Visiting returns the number of jobs of another site.
 func (b *Book) Visiting(home messages.Name) VisitingCount { return b.visitors.guests[home] }
 
-// Dependable returns an error for a job that can never start: it waits for a job that does not exist, or that has
-// ended with the wrong outcome.
+// Dependable returns an error for a job that can never start, because it waits for a job that does not exist, or for a
+// job that has ended with the wrong outcome.
 func (b *Book) Dependable(spec *job.JobSpec) error {
 	for _, id := range spec.Predecessors() {
 		if b.jobs.get(id) == nil && b.jobs.past[id] == nil {
@@ -199,7 +199,7 @@ func (b *Book) Unchanged(since uint64) error {
 	return nil
 }
 
-// Notes returns the notes of a market, ordered by job. The caller must not change their numbers.
+// Notes returns the notes of a market, ordered by job. The caller must not change the numbers in the notes.
 func (b *Book) Notes(market messages.Name) []Note {
 	known := b.markets.notes[market]
 	out := make([]Note, 0, len(known))
@@ -268,10 +268,10 @@ func (b *Book) Remote(id messages.JobID) *RemoteJob { return b.remote.remoteJobs
 // Departed returns the number of jobs at a peer that are not over.
 func (b *Book) Departed(peer messages.Name) int { return b.remote.departed[peer] }
 
-// EndUnreachable returns steps that end remote jobs which an answer of the other site can no longer change. The bank
-// has already freed the credits that were authorised for these jobs, so they cannot be charged. Without this, jobs at
-// a site that never answers again would stay for ever. lost has the sites that this site parted from: their jobs end
-// too, because their credits were returned.
+// EndUnreachable returns the steps that end some remote jobs: no answer of the other site can change these jobs any
+// more. The bank has already freed the credits that were authorised for these jobs, so they cannot be charged. Without
+// this, jobs at a site that never answers again would stay for ever. lost has the sites that this site parted from:
+// their jobs end too, because their credits were returned.
 func (b *Book) EndUnreachable(now messages.Time, lost map[messages.Name]bool) (out []Step) {
 	for id, r := range b.remote.remoteJobs {
 		parted := lost[r.Peer]
@@ -392,8 +392,8 @@ func (b *Book) Watch(on bool) {
 }
 
 // Archive sets the function that gets each record that leaves the book. All replicas pass the records in the same
-// order. After a restart, records that left after the image are passed again. The function must not change the
-// record.
+// order. After a restart, the records that left the book after the restored image are passed again. The function must
+// not change the record.
 func (b *Book) Archive(f func(Ended)) { b.archive.take = f }
 
 // Claimable returns how many tasks of a job's stage could be claimed now, with the free licences and within the

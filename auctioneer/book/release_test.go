@@ -8,7 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// refusedSubmit returns a submission of alice, who may have one job, under a key.
+// refusedSubmit returns a submission of alice under a key. alice may have only one job, so the book refuses a second
+// one.
 func refusedSubmit(key string, seen uint64) *Command {
 	return &Command{Submit: &Submit{Account: "alice", Key: key, Hold: "job/" + key, Held: 5, Spec: roamSpec(), Most: 1, Seen: seen}}
 }

@@ -93,7 +93,7 @@ func cause(p RemotePhase) string {
 	return "Site"
 }
 
-// heard records a status from the other site. After a final state, no status is recorded.
+// heard records a status from the other site, unless the recorded status is final.
 func (b *remote) heard(r *RemoteJob, s *job.JobSummary, conclude bool) {
 	r.Phase, r.Known = There, b.clock.now
 	r.Status = *s
@@ -115,8 +115,8 @@ func (b *remote) stay(r *RemoteJob, state job.State, reason string) {
 	r.Status.State, r.Status.Reason, r.Status.Ended = state, reason, b.clock.now
 }
 
-// recall cancels a job. If the job has not been sent, it ends at once. Otherwise it is marked, and the other site is
-// asked to end it.
+// recall cancels a job. If the job has not been sent, it ends at once. Otherwise the job is marked as cancelled, and
+// the other site is asked to end it.
 func (b *remote) recall(r *RemoteJob, who messages.Name) any {
 	was := r.Status.State
 	switch {
@@ -133,7 +133,7 @@ func (b *remote) recall(r *RemoteJob, who messages.Name) any {
 	return was
 }
 
-// over records that a job is over, and drops the oldest such jobs when there are more than the book retains.
+// over records that a job is over. If more such jobs are over than the book retains, it drops the oldest ones.
 func (b *remote) over(r *RemoteJob) {
 	r.Phase = Over
 	if b.departed[r.Peer]--; b.departed[r.Peer] == 0 {

@@ -35,9 +35,9 @@ type RemoteJob struct {
 // RemotePhase is the phase of a job that goes to another site.
 type RemotePhase uint8
 
-// Each phase ends with an answer: from the bank (Authorising), from the other site (Sending), and the other site's
-// report that the job has ended (There). A job that will not run at the other site is Releasing: the bank is asked to
-// free its authorisation.
+// Each phase ends with an answer. Authorising ends with an answer of the bank, and Sending with an answer of the other
+// site. There ends when the other site reports that the job has ended. A job that will not run at the other site is
+// Releasing: the bank is asked to free its authorisation.
 const (
 	Authorising RemotePhase = iota
 	Sending

@@ -147,7 +147,7 @@ func TestVisits(t *testing.T) {
 	}
 }
 
-// TestRoamImages checks that a book restored from its image is equal, and continues in the same way.
+// TestRoamImages checks that a book restored from an image equals the original, and that both continue in the same way.
 func TestRoamImages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := New()
@@ -259,8 +259,8 @@ func TestUnreachableRemoteJobsEnd(t *testing.T) {
 	}
 }
 
-// TestARestorationLeavesNumbersOut checks that after a restore jobs get numbers that no job had before. Each restored
-// backup must skip numbers only once.
+// TestARestorationLeavesNumbersOut checks that after a restore jobs get numbers that no job had before. The command for
+// a restored backup must skip numbers only once, even if it is repeated.
 func TestARestorationLeavesNumbersOut(t *testing.T) {
 	b := New()
 	enter := func(key string) messages.JobID {

@@ -2,9 +2,9 @@ package book
 
 import "slices"
 
-// sorted is an ordered set. The elements are in blocks of at most mostInBlock elements, so adding or removing one
-// costs about the same with a million elements as with a thousand. Invariants: no block is empty, and each element of
-// a block is below each element of the next block.
+// sorted is an ordered set. The elements are in blocks of at most mostInBlock elements, so adding or removing one costs
+// about the same with a million elements as with a thousand. No block is ever empty, and each element of a block is
+// below each element of the next block.
 type sorted[T any] struct {
 	blocks  [][]T
 	count   int

@@ -23,7 +23,7 @@ type Stage struct {
 	CPU      messages.Duration // processor time of accepted attempts
 	MaxRSS   int64             // largest memory of a process of accepted attempts, in bytes
 
-	// Of the claims that Running counts:
+	// The next counts are parts of Running:
 	Suspended int // have no slot until they are resumed
 	Gathering int // have their slots, and wait for the rest of their gang
 	Leaving   int // must end and be claimed again; not in the two counts above
@@ -84,7 +84,7 @@ type Task struct {
 	Exit    int32
 	Claimed messages.Time // when it got its slot; 0: it waits for one
 	Ended   messages.Time
-	// Set when the attempt has ended:
+	// The following fields are set when the attempt has ended:
 	CPU    uint32        // hundredths of a second
 	Memory uint32        // peak memory, in kibibytes
 	Paused uint32        // time without running, in hundredths of a second
@@ -106,10 +106,10 @@ const tick = messages.Duration(10e6)
 // ticks converts a duration to ticks. The result is at most what a task can store, which is more than a year.
 func ticks(d messages.Duration) uint32 { return uint32(min(max(d, 0)/tick, math.MaxUint32)) }
 
-// Ender says who ended an attempt: the first attempt of the task that the site did not end.
+// Ender says who ended the first attempt of a task that the site did not end.
 type Ender uint8
 
-// Who ended an attempt. NoEnder: until now only the site has ended attempts.
+// The values of Ender. NoEnder: until now only the site has ended attempts of the task.
 const (
 	NoEnder Ender = iota
 	ByProgram
@@ -131,10 +131,11 @@ type gatherer struct {
 	stage int
 }
 
-// assembles reports whether an allocation waits for nodes: it has slots on some of its nodes, or gathers them.
+// assembles reports whether an allocation waits for nodes: it already has slots on some of its nodes, or nodes gather
+// slots for it.
 func (s *Stage) assembles() bool { return s.Gathering > 0 || s.Nodes > 0 }
 
-// tally adds a claim to the counts of its stage; with by −1 it subtracts the claim.
+// tally adds a claim to the counts of its stage. If by is −1, it subtracts the claim.
 func (s *Stage) tally(h NodeClaim, by int) {
 	switch {
 	case h.Halt == Ahead:
@@ -166,8 +167,8 @@ func (s *Stage) divide(tasks job.Array) (begun []uint32, rest []int64, err error
 	return begun, rest, nil
 }
 
-// with returns the skipped tasks together with the tasks at positions. The result may have more ranges than needed.
-// Its cost depends on the number of ranges and positions.
+// with returns the skipped tasks together with the tasks at positions. The result may have more ranges than needed. The
+// run time depends on the number of ranges and positions, not of tasks.
 func (s *Stage) with(positions []int64) (all job.Array) {
 	slices.Sort(positions)
 	positions = slices.Compact(positions)
@@ -206,7 +207,7 @@ func join(all job.Array, r job.Range) job.Array {
 	return append(all, r)
 }
 
-// pass moves skipped tasks to Tasks, as cancelled, while the next task of the stage is a skipped one.
+// pass appends skipped tasks to Tasks, as cancelled tasks, as long as the next task of the stage is a skipped one.
 func (s *Stage) pass(now messages.Time) {
 	for len(s.Skipped) > 0 && s.Skipped[0].First == int64(len(s.Tasks)) {
 		s.Tasks = append(s.Tasks, Task{Phase: Failed, Reason: job.EndTaskCancelled, Ended: now})
@@ -233,8 +234,8 @@ func (s *Stage) cancelled(t *Task, now messages.Time) {
 	s.Cancelled++
 }
 
-// reopen makes a task incomplete for prices again, because its attempt failed through the site. had is the slot time
-// of that attempt, which no longer counts as delivered.
+// reopen makes a task incomplete for prices again, because the site caused the failure of its attempt. had is the slot
+// time of that attempt, which no longer counts as delivered.
 func (s *Stage) reopen(t *Task, had messages.Duration) {
 	if t.Ender != NoEnder {
 		t.Ender = NoEnder

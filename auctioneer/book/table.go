@@ -97,7 +97,7 @@ func (t *table) glance(id messages.JobID, spare *Spare) *Job {
 	return &spare.job
 }
 
-// live returns the job of a slot, nil if it is packed or missing.
+// live returns the job of a slot; nil: the job is packed, or the slot is empty.
 func (s *slot) live() *Job {
 	if s == nil {
 		return nil
@@ -105,8 +105,8 @@ func (s *slot) live() *Job {
 	return s.job
 }
 
-// own returns a job that the caller may change; nil: there is none. The caller must not use pointers to this job from
-// an earlier command.
+// own returns a job that the caller may change; nil: there is none. A pointer that an earlier command got for the same
+// job may be out of date.
 func (t *table) own(id messages.JobID) *Job {
 	if t.look(id) == nil {
 		return nil
@@ -175,8 +175,7 @@ func (t *table) remove(id messages.JobID) {
 	}
 }
 
-// all calls yield for each job, in no fixed order. With packed false, it leaves out packed jobs, which have not
-// begun.
+// all calls yield for each job, in no fixed order. If packed is false, it leaves out packed jobs, which have not begun.
 func (t *table) all(packed bool, yield func(*Job) bool) {
 	for _, c := range t.chunks {
 		for i := range c.slots {
@@ -210,7 +209,8 @@ var plain = sync.OnceValue(func() []byte {
 	return data
 })
 
-// The positions of a packed job's bytes before its record. They say how to complete the record for an image.
+// The positions of the bytes that stand before the record in a packed job. These bytes say how to complete the record
+// for an image.
 const (
 	alikeAt    = iota // number of last bytes that were removed because plain ends with the same bytes
 	ownerAt           // position of the account and the key

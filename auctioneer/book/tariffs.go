@@ -13,13 +13,14 @@ import (
 // Tariff is the price of a second on a slot of a class, from now on, in whole microcredits.
 type Tariff struct {
 	Class messages.Name
-	// Price applies to all jobs. With OwnBid, each job pays its own bid instead. With Length, Price applies to a job
-	// of that length, and each job pays in proportion to its own length, rounded half to even.
+	// Price applies to all jobs. With OwnBid, each job pays its own bid instead. With Length, Price applies to a job of
+	// that length. A job of another length pays in proportion to its own length, rounded half to even.
 	Price  messages.Credits
 	OwnBid bool
 	Length messages.Duration
 	Capped bool // no job pays more than its own bid
-	// Contention: Price is not a price, but the contended part of a slot-second, in millionths.
+	// Contention: Price is not a price. It is the part of a slot-second in which other accounts competed for the slot,
+	// in millionths.
 	Contention bool
 }
 
@@ -51,10 +52,10 @@ func scaled(price messages.Credits, own, length messages.Duration) messages.Cred
 	return messages.Credits(min(quotient, mostPrice))
 }
 
-// scales reports whether the price of a job may be more than its bid, because it is scaled by the job's length.
+// scales reports whether the price for a job can exceed the job's bid, because the price is scaled by the job's length.
 func (t *Tariff) scales() bool { return t.Length > 0 && !t.OwnBid && !t.Capped }
 
-// price returns what a stage pays for a slot-second at some tariffs, and whether that may be more than the job's bid.
+// price returns the price of a slot-second of a stage under tariffs, and whether it can exceed the job's bid.
 func price(tariffs []Tariff, spec *job.JobSpec, stage int) (of messages.Credits, scaled bool) {
 	for i := range tariffs {
 		if t := &tariffs[i]; t.Class == spec.Stages[stage].Class {
@@ -77,13 +78,13 @@ type spell struct {
 type change struct {
 	spell
 	number uint64 // value of meters.changes
-	// For each class, the sum of the unread spells after the first one, up to this one. Spells whose price depends on
-	// more than a job's bid are not in the sums.
+	// sums has the sum of each class over the unread spells after the first one, up to this one. Spells whose price
+	// depends on a job's length, or is capped by its bid, are not in the sums.
 	sums   []sum
 	uneven int // number of spells that are not in the sums
 }
 
-// follow computes the sums: the sums of the previous change plus this spell.
+// follow computes the sums of this change: the sums of the change before, plus this spell.
 func (c *change) follow(before *change) {
 	c.sums, c.uneven = slices.Clone(before.sums), before.uneven
 	if slices.ContainsFunc(c.Tariffs, func(t Tariff) bool { return t.Capped || t.Length > 0 && !t.OwnBid }) {
@@ -124,7 +125,7 @@ type sum struct {
 	own   uint64 // microseconds in which each job pays its own bid
 }
 
-// unread has, for each market, the latest changes of tariffs that some jobs may not be metered for yet.
+// unread has, for each market, the latest changes of tariffs, because some jobs may not be metered for them yet.
 type unread map[messages.Name][]change
 
 // Meter adds up the slot time of a stage and its cost.
@@ -136,7 +137,7 @@ type Meter struct {
 	Scaled bool // for some of the time, the price may have been more than the bid
 }
 
-// upTo adds the time from Since to now, at some tariffs.
+// upTo adds the time from Since to now, at the prices of tariffs.
 func (m *Meter) upTo(now messages.Time, going int, tariffs []Tariff, spec *job.JobSpec, stage int) {
 	if micros := now - m.Since; going > 0 && micros > 0 {
 		m.count(uint64(going)*uint64(micros), tariffs, spec, stage)
@@ -144,8 +145,8 @@ func (m *Meter) upTo(now messages.Time, going int, tariffs []Tariff, spec *job.J
 	m.Since = now
 }
 
-// through adds the time from Since to the last of some changes of tariffs. If possible, it adds the spells after the
-// first as one sum. Because the numbers are integers, the result is the same.
+// through adds the time from Since to the last change in all. If possible, it adds the spells after the first as one
+// sum. Because the numbers are integers, the result is the same.
 func (m *Meter) through(all []change, going int, spec *job.JobSpec, stage int) {
 	if len(all) == 0 {
 		return
@@ -169,7 +170,7 @@ func (m *Meter) through(all []change, going int, spec *job.JobSpec, stage int) {
 	m.Since = last.Until
 }
 
-// count adds slot-microseconds of a stage, at some tariffs.
+// count adds slot-microseconds of a stage, at the prices of tariffs.
 func (m *Meter) count(micros uint64, tariffs []Tariff, spec *job.JobSpec, stage int) {
 	price, scaled := price(tariffs, spec, stage)
 	m.add(micros, price)

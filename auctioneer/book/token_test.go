@@ -21,7 +21,8 @@ func (s *site) use(id, key string) any {
 	return s.apply(Command{Admit: &Admit{Use: &messages.TokenUse{ID: id, Key: key}}})
 }
 
-// TestTokenIsUsedOnce checks that only the first key that shows a token in time can use it, as often as it asks.
+// TestTokenIsUsedOnce checks that only the first key that presents a token before its expiry can use the token, and
+// that this key may repeat its request.
 func TestTokenIsUsedOnce(t *testing.T) {
 	s := newSite(t)
 	s.token("join-a", 100)
@@ -62,7 +63,7 @@ func TestTokenExpiresAndIsRevoked(t *testing.T) {
 	}
 }
 
-// TestTokensAreBounded checks that expired tokens are removed for new ones, and that other tokens are not.
+// TestTokensAreBounded checks that expired tokens are removed to make room for new tokens, and that other tokens stay.
 func TestTokensAreBounded(t *testing.T) {
 	s := newSite(t)
 	for i := range MaxTokens {

@@ -36,8 +36,8 @@ func seeds(t *testing.T, usual uint64) (first, end uint64) {
 	return first, first + from("CANDOR_SEEDS", usual)
 }
 
-// twins are two books that apply the same commands. One keeps its state. The other is sometimes restored from an
-// image, or replays the log.
+// twins are two books that apply the same commands. The first book keeps its state. The second one is sometimes
+// restored from an image, or replays the log.
 type twins struct {
 	rng      *rand.Rand
 	at       messages.Time
@@ -70,9 +70,9 @@ const (
 	twinRetain = 2 // low, so that jobs are forgotten
 )
 
-// TestTwins applies random commands to a book: valid, late and absurd ones. After each command, a twin that reached
-// its state in another way must have the same bytes and the same answer. Nothing may panic, and the invariants must
-// be true.
+// TestTwins applies random commands to a book: valid, late and absurd commands. After each command, a twin that reached
+// its state in another way must have the same bytes and the same answer. Nothing may panic, and the invariants must be
+// true.
 func TestTwins(t *testing.T) {
 	retaining(t, twinRetain)
 	whole(t, twinRetain/2)
@@ -203,7 +203,7 @@ func imageOf(b *Book) []byte {
 	return buf.Bytes()
 }
 
-// sound returns what is wrong with a book, which may have forgotten jobs.
+// sound returns an error that says what is wrong with a book, or nil. The book may have forgotten jobs.
 func sound(b *Book) error {
 	for _, check := range []func(*Book) error{claimed, accounted, covered, effective, indexed, counted} {
 		if err := check(b); err != nil {
@@ -327,7 +327,7 @@ func indexed(b *Book) error {
 // chance returns true once in n calls, on average.
 func (w *twins) chance(n int) bool { return w.rng.IntN(n) == 0 }
 
-// job returns the number of a random job, mostly a late one.
+// job returns the number of a random job, mostly of one of the latest jobs.
 func (w *twins) job() messages.JobID {
 	return messages.JobID(max(0, int(w.one.index.lastJob)+1-w.rng.IntN(10)))
 }
@@ -429,7 +429,8 @@ func (w *twins) change() *Change {
 	return c
 }
 
-// earlier returns a random job if it was submitted before the given one, otherwise no job.
+// earlier chooses a random job. It returns a list with this job if it was submitted before the job than, otherwise no
+// jobs.
 func (w *twins) earlier(than messages.JobID) []messages.JobID {
 	if id := w.job(); id < than {
 		return []messages.JobID{id}
@@ -480,7 +481,7 @@ func (w *twins) submission() *Submit {
 	return s
 }
 
-// session returns the session of a node; sometimes an earlier or later one.
+// session returns the number of the present session of a node, or sometimes of an earlier or later session.
 func (w *twins) session(i int) uint64 {
 	if w.chance(10) {
 		return w.rng.Uint64N(w.sessions[i] + 2)
@@ -563,7 +564,7 @@ func (w *twins) finish(a messages.Attempt) agent.Finished {
 	return agent.Finished{Attempt: a, Outcome: agent.Outcome(max(0, w.rng.IntN(12)-7)), ExitCode: w.rng.IntN(8) / 7, CPU: messages.Duration(w.rng.Int64N(1 << 62))}
 }
 
-// settlement returns a settlement, mostly for a job that waits for one.
+// settlement returns a random settlement, mostly for a job that waits to be settled.
 func (w *twins) settlement() *Settle {
 	s := &Settle{Job: w.job(), Charge: messages.Credits(w.rng.IntN(220) - 10), Shares: []Share{{Class: "map", Allocated: 1}}}
 	for id := range w.one.Listed("").All() {

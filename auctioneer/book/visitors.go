@@ -41,7 +41,7 @@ func (v *visitors) enter(j *Job) {
 	v.countGuest(j, pending, 1)
 }
 
-// countGuest changes the counts for a job of another site. It ignores jobs of this site.
+// countGuest adds pending and remembered to the counts of the site of a visiting job. It ignores jobs of this site.
 func (v *visitors) countGuest(j *Job, pending, remembered int) {
 	if j.Visit == nil {
 		return

@@ -85,7 +85,7 @@ func (s *windows) drop(w *market.Window) {
 	s.settle(w)
 }
 
-// schedule finds the next time at which a window begins or ends.
+// schedule computes the next time at which a window begins or ends.
 func (s *windows) schedule() {
 	s.turns = 0
 	for _, w := range s.all {
@@ -139,7 +139,7 @@ func (s *windows) settleNode(i uint32, n *Node) {
 	s.nodes.recount(n)
 }
 
-// leave takes a node out of its windows that have begun, because an operator lets it work again.
+// leave removes a node from those of its windows that have begun, because an operator lets the node work again.
 func (s *windows) leave(n *Node) {
 	for _, w := range slices.Clone(n.windows) {
 		if w.From > s.clock.now {
@@ -157,8 +157,8 @@ func (s *windows) leave(n *Node) {
 	s.schedule()
 }
 
-// FreeUntil returns when the next window of the node begins; [ToTheirEnd]: it has none. A time that has passed means
-// that a window has begun.
+// FreeUntil returns the time when the next window of the node begins; [ToTheirEnd]: the node has no window. A time in
+// the past means that a window has begun.
 func (n *Node) FreeUntil(now messages.Time) messages.Time {
 	until := ToTheirEnd
 	for _, w := range n.windows {
@@ -169,8 +169,8 @@ func (n *Node) FreeUntil(now messages.Time) messages.Time {
 	return until
 }
 
-// Before reports whether a task that starts now, with the given time limit, ends by the time until. A limit of 0
-// means that the task has none.
+// Before reports whether a task that starts now, with the given time limit, ends at the time until or earlier. A limit
+// of 0 means that the task has no time limit.
 func Before(now messages.Time, limit messages.Duration, until messages.Time) bool {
 	if until == ToTheirEnd {
 		return true

@@ -23,7 +23,7 @@ func limited(tasks int, limit messages.Duration) job.Stage {
 	return s
 }
 
-// window adds a window. from and to are counted from now.
+// window adds a maintenance window for nodes. It begins and ends when the times from and to have passed from now.
 func (s *site) window(from, to messages.Duration, nodes ...messages.Name) market.Window {
 	s.t.Helper()
 	w, ok := s.apply(Command{ChangeWindows: &ChangeWindows{Add: &market.Window{Nodes: nodes, From: s.at.Add(from), To: s.at.Add(to), Reason: "new disks"}}}).(market.Window)
@@ -49,8 +49,8 @@ func (s *site) again() {
 	}
 }
 
-// TestNoTaskPassesTheBeginningOfAWindow checks which tasks start on a node before a maintenance window. At its
-// beginning the node must drain, and at its end it must take tasks again. The other node must not change.
+// TestNoTaskPassesTheBeginningOfAWindow checks which tasks start on a node before a maintenance window. When the window
+// begins, the node must drain, and when it ends, the node must take tasks again. The other node must not change.
 func TestNoTaskPassesTheBeginningOfAWindow(t *testing.T) {
 	for _, restored := range []bool{false, true} {
 		t.Run(fmt.Sprint("restored ", restored), func(t *testing.T) {
@@ -118,9 +118,9 @@ func TestAWindowGivesNotice(t *testing.T) {
 	}
 }
 
-// TestAGangThatGathersTooLongStartsElsewhere: the first task of a gang is claimed early enough, but the last one so
-// late that the gang would run into a window of the first node. Both tasks must be ended, and the gang must start on
-// the other nodes.
+// TestAGangThatGathersTooLongStartsElsewhere: the first task of a gang is claimed early enough, but the last task is
+// claimed so late that the gang would run into a window of the first node. Both tasks must be ended, and the gang must
+// start on the other nodes.
 func TestAGangThatGathersTooLongStartsElsewhere(t *testing.T) {
 	for _, allocation := range []bool{false, true} {
 		s := newSite(t)
@@ -150,7 +150,7 @@ func TestAGangThatGathersTooLongStartsElsewhere(t *testing.T) {
 }
 
 // TestAWindowAndAnOperator checks three rules. A drain that an operator ordered outlives a window. A node that an
-// operator lets work again leaves its window. The end of a window does not end the next one.
+// operator lets work again leaves its window. The end of a window does not end a drain by the next window.
 func TestAWindowAndAnOperator(t *testing.T) {
 	s := newSite(t)
 	for i := range 3 {
@@ -193,7 +193,7 @@ func TestAWindowAndAnOperator(t *testing.T) {
 	state("n1 is back", 0, w.ID)
 }
 
-// TestBadWindows checks the refusals of windows.
+// TestBadWindows checks that wrong windows are refused.
 func TestBadWindows(t *testing.T) {
 	s := newSite(t)
 	s.register("n1", 7, 1)

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestAnAttemptHadWhatItsAgentSays: the end of a task is reported late, because its site was down or cut off. Slot
-// time, cost and run time must be as the agent says, but at least 0 and at most the time from the claim to now.
+// TestAnAttemptHadWhatItsAgentSays: the end of a task is reported late, because its site was down or had no connection.
+// Slot time, cost and run time must be as the agent says, but at least 0 and at most the time from the claim to now.
 func TestAnAttemptHadWhatItsAgentSays(t *testing.T) {
 	const second = 1_000_000
 	for name, c := range map[string]struct {
@@ -63,8 +63,8 @@ func TestAnAttemptHadWhatItsAgentSays(t *testing.T) {
 	}
 }
 
-// TestAnAttemptThatEndedLongAgo: the tariffs have changed too often since an attempt ended. Then only the mean cost
-// of the time after the end may be subtracted.
+// TestAnAttemptThatEndedLongAgo: the tariffs have changed too often since an attempt ended. Then the book must subtract
+// the mean cost for the time from the end to its report.
 func TestAnAttemptThatEndedLongAgo(t *testing.T) {
 	const second = 1_000_000
 	w := &timed{site: newSite(t), session: 7}
@@ -117,9 +117,9 @@ func TestAGangRanFromWhenItWasThere(t *testing.T) {
 }
 
 // TestNoJobPaysMoreThanItBid: a task runs from 2 s on, at first for nothing. From 12 s on the price is the job's bid,
-// and two more tasks run on a node that is lost at 22 s. Then the first task ends, and its agent says that it ran for
-// 4 s. The time of the two tasks is forgiven at the mean cost, half of the bid. So more than the bid would be left
-// for the 4 s; the job must not pay more than its bid.
+// and two more tasks run on a node that is lost at 22 s. Then the first task ends, and its agent says that it ran for 4
+// s. The time of the two tasks is forgiven at the mean cost, half of the bid. Without a bound, more than the bid would
+// be left to pay for the 4 s. The job must not pay more than its bid.
 func TestNoJobPaysMoreThanItBid(t *testing.T) {
 	const second = 1_000_000
 	w := &timed{site: newSite(t), session: 7}

@@ -16,8 +16,8 @@ type Instant struct {
 // Input is what a shell reports to a desk: [Done] or [Heard].
 type Input interface{ input() }
 
-// Done is the outcome of a proposal or a request with an ID: the result of the command, or the answer. If anybody
-// refused it, the outcome is an error.
+// Done is the outcome of a proposal or a request with an ID: the result of the command, or the answer to the request.
+// If the proposal or request was refused, the outcome is an error.
 type Done struct {
 	ID     uint64
 	Result any
@@ -33,8 +33,8 @@ type Heard struct {
 func (Done) input()  {}
 func (Heard) input() {}
 
-// Actions are what a shell must do, in this order. Each action with an ID gets an answer by a [Done] later, or none
-// if the shell ends before.
+// Actions are what a shell must do, in this order. For each action with an ID, the shell later reports a [Done], unless
+// the shell ends before.
 type Actions struct {
 	Propose []Proposal
 	Ask     []Request
@@ -48,7 +48,8 @@ type Actions struct {
 type Proposal struct {
 	ID      uint64
 	Command *book.Command
-	// Patience is how long the command may wait until other commands share its log entry; 0: it does not wait.
+	// Patience is how long the command may wait for other commands, so that they share one log entry; 0: it does not
+	// wait.
 	Patience messages.Duration
 }
 
@@ -58,8 +59,8 @@ type Request struct {
 	To   messages.Name // Bank, Estimator, Observations, Notices, or the Auctioneer of Peer
 	Peer messages.Name
 	Verb string
-	// Body is the request of the verb. For Observations it is []job.Observation. The answer is then how many of
-	// them the stream stored, counted from the first; an error belongs to the next one.
+	// Body is the request of the verb. For Observations it is []job.Observation. The answer is then n, if the stream
+	// stored the first n observations; an error belongs to observation n + 1.
 	Body   any
 	Reply  any               // a pointer to the value that is filled with the answer and returned; nil for Observations
 	Within messages.Duration // how long to wait for the answer; 0: without limit
@@ -80,7 +81,8 @@ type (
 	Decided struct{ Market messages.Name }
 	// Committed says that a decision is in the book.
 	Committed struct{ Decision *book.Decide }
-	// Reconfigured says that other markets apply now, and lists the markets that cannot run: their jobs wait.
+	// Reconfigured says that newly applied markets are in force, and lists the markets that cannot run: their jobs
+	// wait.
 	Reconfigured struct {
 		Markets *Markets
 		Faults  []error

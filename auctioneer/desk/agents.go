@@ -84,8 +84,8 @@ func MustCommit(b *book.Book, now messages.Time, node messages.Name, x *agent.Ex
 // of a leader between two steps.
 const DecidingWithin = messages.Duration(500e6)
 
-// AwaitsDecision reports whether an exchange without finished tasks should wait for the next step. That is so if its
-// market directs claims, allows this claim too few tasks now, and is about to decide.
+// AwaitsDecision reports whether an exchange without finished tasks should wait for the next step. That is so if a
+// claim's market directs claims, now allows fewer tasks than the claim asks for, and is about to decide.
 func (d *Desk) AwaitsDecision(x *agent.Exchange) (wait bool) {
 	if len(x.Finished) > 0 {
 		return false // the market needs these finishes before it decides
@@ -98,14 +98,14 @@ func (d *Desk) AwaitsDecision(x *agent.Exchange) (wait bool) {
 	return wait
 }
 
-// Deciding reports whether a decision of a market is being committed. The market makes no other decision before that
-// ends.
+// Deciding reports whether a decision of a market is being committed. The market makes no other decision until the
+// commit has ended.
 func (d *Desk) Deciding() bool {
 	return slices.ContainsFunc(d.trading.markets, func(m *traded) bool { return m.deciding })
 }
 
-// AllReserved reports whether an exchange can wait for the next log entry. That is so if its node has no tasks, the
-// exchange only claims, and all tasks that it could get are reserved for other claims.
+// AllReserved reports whether an exchange can wait for the next log entry. That is so if the node has no tasks, the
+// exchange only claims, and all tasks that the node could get are reserved for other claims.
 func (d *Desk) AllReserved(node messages.Name, x *agent.Exchange) (all bool) {
 	if len(x.Finished) > 0 {
 		return false
@@ -120,9 +120,10 @@ func (d *Desk) AllReserved(node messages.Name, x *agent.Exchange) (all bool) {
 	})
 }
 
-// Exchange returns the command of an exchange. It has the finished tasks, and the claims with their jobs in order of
-// preference, as many as fit in the answer. Invalid claims are dropped, because the agent may not know yet that its
-// market was removed. When the outcome is known, the caller calls Unreserve with the [Ungranted] jobs.
+// Exchange returns the command for an exchange. The command has the finished tasks, and the claims with the jobs that
+// the leader chose, in order of preference, as far as their tasks fit in the answer. Invalid claims are dropped,
+// because the agent may not know yet that a market was removed. When the outcome is known, the caller calls Unreserve
+// with the [Ungranted] jobs.
 func (d *Desk) Exchange(node messages.Name, x *agent.Exchange) *book.Command {
 	out := &book.Exchange{Node: node, Session: x.Session, Seq: x.Seq, Finished: brief(x.Finished), Sent: x.Sent}
 	if len(x.Claims) > 0 {
@@ -155,7 +156,8 @@ func (d *Desk) resolve(b *book.Book, m *market.Market, node messages.Name, ended
 	return claim
 }
 
-// cutOff returns the jobs of claims that do not fit in the answer. Usually there are none.
+// cutOff returns the jobs of the wanted claims that were cut because they do not fit in the answer. Usually there are
+// none.
 func cutOff(wanted, carried []book.Claim) (ids []messages.JobID) {
 	jobs := 0
 	for i := range wanted {
@@ -185,7 +187,7 @@ func cutOff(wanted, carried []book.Claim) (ids []messages.JobID) {
 
 // Ungranted returns the jobs of an exchange whose reserved tasks were not granted. If the market directs claims, they
 // are the jobs without a granted task. In other markets, they are the jobs after the last one with a granted task,
-// because tasks of that job may be reserved for others.
+// because further tasks of that last job may be reserved for other claims.
 func Ungranted(x *book.Exchange, grants []agent.Grant) (ids []messages.JobID) {
 	granted := make(map[messages.JobID]bool, len(grants))
 	for i := range grants {
@@ -202,7 +204,7 @@ func Ungranted(x *book.Exchange, grants []agent.Grant) (ids []messages.JobID) {
 	return ids
 }
 
-// Unreserve ends the reservations for jobs that a claim did not get, so that other claims can have their tasks.
+// Unreserve ends the reservations for jobs that a claim did not get, so that other claims can get tasks of these jobs.
 func (d *Desk) Unreserve(ungranted []messages.JobID) {
 	for _, m := range d.trading.markets {
 		for _, id := range ungranted {
@@ -248,8 +250,8 @@ func Answer(b *book.Book, node messages.Name, x *agent.Exchange, grants []agent.
 	return reply, nil
 }
 
-// Inform adds a node's markets to the answer to its first exchange with this desk, if markets have been applied: when
-// the node registered, other markets may have applied. A repeated answer has them too.
+// Inform adds a node's markets to the answer to its first exchange with this desk, if markets have been applied,
+// because other markets may have been in force when the node registered. A repeated answer has the markets too.
 func (d *Desk) Inform(node messages.Name, slots []job.ClassSlots, reply *agent.ExchangeReply) {
 	if first, known := d.nodes.informed[node]; known && first != reply.Seq {
 		return
@@ -260,7 +262,7 @@ func (d *Desk) Inform(node messages.Name, slots []job.ClassSlots, reply *agent.E
 	}
 }
 
-// Informs reports whether markets have been applied, so that nodes must be told theirs.
+// Informs reports whether markets have been applied, so that each node must be told its markets.
 func (m *Markets) Informs() bool { return m.applied }
 
 // Vector returns the current vector of a market, for an agent that missed a change.

@@ -34,7 +34,7 @@ func newBounded(t *testing.T, jobs int, width func(i int) int) *bounded {
 	return &bounded{site: s}
 }
 
-// exchange reports the end of the first n running tasks. If claim is true, it claims tasks of the jobs that compete.
+// exchange reports the end of the first n running tasks. If claim is true, the exchange also claims tasks.
 func (s *bounded) exchange(n int, claim bool) {
 	s.Helper()
 	s.seq++
@@ -86,8 +86,8 @@ func TestAnEndAtABoundCostsNoMoreAmongMoreJobs(t *testing.T) {
 	t.Errorf("among ten times as many jobs an end costs %.1f times as much", best)
 }
 
-// TestAllJobsAtABoundHaveTheirTurn: the first jobs need more slots than the end of one task frees, and the later
-// jobs fit. The later jobs must start, and at last all jobs must have run.
+// TestAllJobsAtABoundHaveTheirTurn: the first jobs need more slots than the end of one task frees, but the later jobs
+// fit. The later jobs must start, and in the end all jobs must have run.
 func TestAllJobsAtABoundHaveTheirTurn(t *testing.T) {
 	const wide, jobs = 2 * shutAtOnce, 3 * shutAtOnce
 	s := newBounded(t, jobs, func(i int) int {

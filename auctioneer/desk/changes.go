@@ -15,8 +15,8 @@ import (
 // jobs, which can be a million.
 const followAtOnce = 4096
 
-// follow updates the markets from the book, and reports whether the book has more effects, or other
-// notifications. A job that changes in the meantime is followed again.
+// follow updates the markets from the book. It reports whether the book has new effects, and whether its notifications
+// have changed. A job that changes in the meantime is followed again.
 func (d *Desk) follow() (effects, notices bool) {
 	var rest []messages.JobID
 	d.book.Changes(func(b *book.Book, touched book.Changes) {
@@ -71,8 +71,9 @@ func (d *Desk) followSome(b *book.Book, ids []messages.JobID) (rest []messages.J
 	return ids[n:]
 }
 
-// withLimited adds the jobs for which licences and bounds now allow another number of tasks than when they were
-// followed last. If licences have changed, it checks all jobs; otherwise it checks jobs of owners that have changed.
+// withLimited returns the touched jobs together with the limited jobs whose number of claimable tasks has changed since
+// they were followed last, because licences or bounds allow more or fewer tasks. If the free licences have changed, it
+// checks all limited jobs; otherwise only jobs of owners whose use has changed.
 func (d *Desk) withLimited(b *book.Book, touched *book.Changes) []messages.JobID {
 	var more []messages.JobID
 	add := func(id messages.JobID) {
@@ -104,8 +105,8 @@ func with(ids, more []messages.JobID) []messages.JobID {
 	return slices.Compact(all)
 }
 
-// opens reports whether a node begins or stops to take tasks, or may have other labels and slots. Then the jobs that
-// name nodes are followed again.
+// opens reports whether a node begins or stops to take tasks, or whether its labels and slots may have changed. If it
+// returns true, the jobs that name nodes are followed again.
 func (d *Desk) opens(i uint32, n *book.Node) bool {
 	is := taking{n.Session, n.FreeUntil(d.now.Wall)}
 	if !n.Up || n.Drain != 0 || n.Health.Quarantined != 0 {

@@ -5,9 +5,9 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// closing has the jobs that the desk must follow again at a certain time, although no command changes them then.
-// There are two kinds: jobs whose tasks can start only until that time, because all their nodes have maintenance
-// windows; and jobs whose budgets must be looked at again.
+// closing has the jobs that the desk must follow again at a certain time, although no command changes them then. There
+// are two kinds: jobs whose tasks can start only until that time, because all their nodes have maintenance windows; and
+// jobs whose budgets must be checked at that time.
 type closing struct {
 	at   map[messages.JobID]messages.Time
 	heap []closes // may have entries that are out of date: at has the valid times
@@ -20,7 +20,7 @@ type closes struct {
 
 var soonest = heap.Order[closes]{Before: func(a, b closes) bool { return a.at < b.at }}
 
-// set sets the time at which a job is followed again; 0: never.
+// set sets the time at which a job is followed again; 0: the job is not followed again.
 func (c *closing) set(id messages.JobID, at messages.Time) {
 	switch {
 	case at == 0:

@@ -20,10 +20,10 @@ type Config struct {
 	Lease messages.Duration
 	// HoldFor is how long the bank keeps a hold that is not extended; 0: for ever.
 	HoldFor messages.Duration
-	// RemoteFor is the length of the authorisation that the bank is asked for, for a remote job.
+	// RemoteFor is how long the authorisation of a remote job lasts, as the desk asks the bank for it.
 	RemoteFor messages.Duration
-	// Idle is the longest time between two steps, because somebody may set the wall clock between them; 0: the wall
-	// clock is never set.
+	// Idle is the longest time between two steps. It is limited because an operator may set the wall clock between two
+	// steps. 0: no limit, as the wall clock is never set.
 	Idle messages.Duration
 	// Estimator: the site has an estimator.
 	Estimator bool
@@ -54,7 +54,7 @@ type core struct {
 	stream bool              // the last ended job before this one ended shortly before it
 }
 
-// propose commits a command, and calls then with the outcome.
+// propose asks for the commit of a command. The outcome is later passed to the function then.
 func (c *core) propose(command *book.Command, then func(result any, err error)) {
 	c.proposeWithin(0, command, then)
 }
@@ -70,7 +70,8 @@ func (c *core) ask(r Request, then func(reply any, err error)) {
 	c.out.Ask = append(c.out.Ask, r)
 }
 
-// ask sends a request whose answer has the type Reply. If then gets an error, its first argument may be nil.
+// ask sends a request whose answer has the type Reply. If the function then gets an error, its first argument may be
+// nil.
 func ask[Reply any](c *core, r Request, then func(*Reply, error)) {
 	r.Reply = new(Reply)
 	c.ask(r, func(reply any, err error) {
@@ -90,7 +91,7 @@ func (c *core) await(then func(any, error)) uint64 {
 
 func (c *core) tell(event any) { c.out.Events = append(c.out.Events, event) }
 
-// wakeAt asks for a step at this wall time at the latest; 0: it does nothing.
+// wakeAt asks for a step at this time of the wall clock at the latest. If at is 0, it does nothing.
 func (c *core) wakeAt(at messages.Time) {
 	if at != 0 {
 		c.wakeIn(at.Sub(c.now.Wall))
@@ -104,7 +105,7 @@ func (c *core) wakeIn(wait messages.Duration) {
 	}
 }
 
-// soon is the time until a proposal is made again that failed to commit, if it is due by the wall clock.
+// soon is the pause before a proposal that failed to commit is made again, for proposals that the wall clock makes due.
 const soon = messages.Duration(time.Second)
 
 // refused reports whether an error is a refusal that the same request would get again.
@@ -139,7 +140,7 @@ func (c *core) patience() messages.Duration {
 	return 0
 }
 
-// SharedWithin is the longest time that a command waits until others share its log entry: each entry costs each
-// replica a write to its disk. Commands that follow the end of a job wait only if jobs end shortly after one another,
-// because the job's user waits for them.
+// SharedWithin is the longest time that a command waits for other commands, so that they share one log entry: each
+// entry costs each replica a write to its disk. The user of a job waits for the commands that follow the job's end. So
+// these commands wait only if jobs end shortly after one another.
 const SharedWithin = messages.Duration(10e6)

@@ -5,8 +5,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// delays tell the book when the begin time of a job or of a maintenance window has come, because the book's clock moves
-// only with commands. If the command is not committed, it is proposed again later.
+// delays tells the book when the begin time of a job or of a maintenance window has come, because the book's clock
+// moves only with commands. If the command is not committed, it is proposed again later.
 type delays struct {
 	*core
 	busy  bool
@@ -36,7 +36,7 @@ func (d *delays) step() {
 	})
 }
 
-// begin commits a command that tells the book the present time. Messages to operators use what as its name.
+// begin commits a command that tells the book the present time. what is the name of the duty in messages to operators.
 func (d *delays) begin(what string) {
 	if d.now.Mono < d.retry {
 		d.wakeIn(d.retry - d.now.Mono)

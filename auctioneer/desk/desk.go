@@ -25,7 +25,7 @@ type Desk struct {
 	warnings     warnings
 	spare        book.Spare // memory for the jobs that are being read
 	// limited has, for each job that has not ended and that licences or bounds limit, how many of its tasks could be
-	// claimed when it was followed last. owned has these jobs by owner; some of them may have ended since.
+	// claimed when it was followed last. owned has these jobs by owner; some of the jobs may have ended since then.
 	limited map[messages.JobID]int
 	owned   map[book.Owner]*owned
 	choosy  map[messages.JobID]bool // jobs that have not ended and that name nodes
@@ -58,7 +58,7 @@ func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
 	return d, faults
 }
 
-// reconfigure changes to the markets of the book. Their vectors continue the numbering of the earlier ones, and each
+// reconfigure changes to the markets of the book. Their vectors continue the numbering of the earlier vectors, and each
 // node is told its markets again. The new markets do not know any jobs and nodes yet.
 func (d *Desk) reconfigure(b *book.Book) {
 	var faults []error

@@ -216,7 +216,7 @@ func (s *site) claim(node messages.Name, session, seq uint64, id messages.JobID,
 func usual(*Config) {}
 
 // TestSilentNodesLoseTheirClaims checks that a silent node loses its claims half a lease after its agent has stopped
-// its tasks, by the monotonic clock. Other nodes must keep theirs.
+// its tasks, by the monotonic clock. Other nodes must keep their claims.
 func TestSilentNodesLoseTheirClaims(t *testing.T) {
 	s := newSite(t, usual)
 	id := s.submit("k", 4)
@@ -245,8 +245,9 @@ func TestSilentNodesLoseTheirClaims(t *testing.T) {
 	}
 }
 
-// TestARegistrationThatComesAgainIsHeard repeats a registration in a known session, of a node that is up and of one
-// that was lost. It must renew the lease, whether the desk reads the book or answers first.
+// TestARegistrationThatComesAgainIsHeard repeats a registration in a known session, for a node that is up and for a
+// node that was lost. The registration must renew the lease. This must hold if the desk reads the book before it
+// answers, and if it answers first.
 func TestARegistrationThatComesAgainIsHeard(t *testing.T) {
 	s := newSite(t, usual)
 	s.register("n1", 7)
@@ -317,8 +318,8 @@ func TestALateFirstStepGivesNodesNoMoreTime(t *testing.T) {
 	}
 }
 
-// TestVectorsOfAMarketThatComesBackAreTaken removes a market and adds it again in the same term. Its vectors must
-// have higher numbers than before, because an agent ignores smaller ones.
+// TestVectorsOfAMarketThatComesBackAreTaken removes a market and adds it again in the same term. Its vectors must have
+// higher numbers than before, because an agent ignores vectors with smaller numbers.
 func TestVectorsOfAMarketThatComesBackAreTaken(t *testing.T) {
 	s := newSite(t, usual)
 	s.register("n1", 7)
@@ -353,8 +354,9 @@ func TestANodeIsTakenBackThoughACommitFails(t *testing.T) {
 	}
 }
 
-// TestAFullLogIsTriedAtIntervals lets the log refuse all commands for 20 seconds. A decision, a job whose begin time
-// has come, and a clock that is set ahead must each be proposed several times, with pauses.
+// TestAFullLogIsTriedAtIntervals lets the log refuse all commands for 20 seconds. Three commands must each be proposed
+// several times, with pauses: a decision, the begin of a job whose begin time has come, and the leap of a clock that is
+// set ahead.
 func TestAFullLogIsTriedAtIntervals(t *testing.T) {
 	spec := job.JobSpec{Market: "main", Budget: messages.Credit, Rate: messages.Credit / 100, Begin: epoch.Add(2 * second),
 		Stages: []job.Stage{{Name: "s", Class: "cpu", Tasks: 1, Command: []string{"true"}}}}
@@ -409,7 +411,8 @@ func TestAFullLogIsTriedAtIntervals(t *testing.T) {
 	}
 }
 
-// TestAGangIsGivenBackThoughACommitFails lets the commit fail that ends a gathering. It must soon be proposed again.
+// TestAGangIsGivenBackThoughACommitFails lets the commit of the command fail that ends the gathering of a gang. The
+// command must soon be proposed again.
 func TestAGangIsGivenBackThoughACommitFails(t *testing.T) {
 	s := newSite(t, func(c *Config) {
 		c.Markets[0].Mechanism, c.Markets[0].GangTimeout = market.Backfill, 2*second
@@ -455,7 +458,8 @@ func TestDrainedNodesAreEvicted(t *testing.T) {
 	}
 }
 
-// TestLastWords ends tasks in several ways, and checks the words that their node gets for the last lines of their output.
+// TestLastWords ends tasks in several ways. It checks the text about the end that their node gets for the last line of
+// their output.
 func TestLastWords(t *testing.T) {
 	s := newSite(t, usual)
 	s.register("n1", 7)
@@ -535,8 +539,8 @@ func TestNobodyPaysForALeapOfTheClock(t *testing.T) {
 	}
 }
 
-// TestEndsInAStreamWaitForOthers checks that commands after the ends of jobs wait for others if jobs end shortly
-// after one another. After the end of a single job, the command must be committed at once.
+// TestEndsInAStreamWaitForOthers checks that the commands after the ends of jobs wait for other commands if jobs end
+// shortly after one another. After the end of a single job, the command must be committed at once.
 func TestEndsInAStreamWaitForOthers(t *testing.T) {
 	s := newSite(t, usual)
 	for i, c := range []struct{ after, settle, pay messages.Duration }{
@@ -568,8 +572,8 @@ func TestEndsInAStreamWaitForOthers(t *testing.T) {
 	}
 }
 
-// TestSettlementIsProposedUntilItIsInTheBook loses proposals of a settlement. It must be proposed again with the same
-// content, because the shares are known only once.
+// TestSettlementIsProposedUntilItIsInTheBook loses proposals of a settlement. The settlement must be proposed again
+// with the same content, because the market tells the shares of a job only once.
 func TestSettlementIsProposedUntilItIsInTheBook(t *testing.T) {
 	s := newSite(t, usual)
 	id := s.submit("k", 1)
@@ -599,7 +603,7 @@ func TestSettlementIsProposedUntilItIsInTheBook(t *testing.T) {
 	}
 }
 
-// TestAJobOfAMarketThatIsGoneOwesNothing ends a job whose market was removed. It must owe nothing.
+// TestAJobOfAMarketThatIsGoneOwesNothing ends a job whose market was removed. The job must owe nothing.
 func TestAJobOfAMarketThatIsGoneOwesNothing(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.Markets[0].Name = "other" })
 	id := s.submit("k", 1)
@@ -611,8 +615,8 @@ func TestAJobOfAMarketThatIsGoneOwesNothing(t *testing.T) {
 	}
 }
 
-// TestWhatFailsIsTriedAgain checks retries on a site where nothing else happens: the bank is silent, a confirmation
-// is lost, the stream does not work.
+// TestWhatFailsIsTriedAgain checks retries on a site where no other events happen, in three cases: the bank is silent,
+// a confirmation is lost, and the stream does not work.
 func TestWhatFailsIsTriedAgain(t *testing.T) {
 	s := newSite(t, usual)
 	id := s.submit("k", 1)
@@ -747,7 +751,8 @@ func TestABatchIsSharedFairly(t *testing.T) {
 }
 
 // TestHoldsAreExtended checks that the holds of jobs that have not ended are extended in each quarter of their time,
-// and soon again if the bank did not answer. A hold that is refused must not stop the others.
+// and soon again if the bank did not answer. If the bank refuses to extend one hold, the other holds must still be
+// extended.
 func TestHoldsAreExtended(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.HoldFor = 400 * second })
 	s.submit("a", 1)
@@ -816,7 +821,7 @@ func TestHoldsAreExtendedWhenTheClockIsSet(t *testing.T) {
 }
 
 // TestANodeThatComesBackDuringItsLossIsLostAgain: a node registers while its loss is being committed, and then falls
-// silent. Its claims must be taken back, even if the desk looks at other nodes meanwhile.
+// silent. Its claims must be taken back, even if the desk checks other nodes before that.
 func TestANodeThatComesBackDuringItsLossIsLostAgain(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	register := func(node messages.Name, session uint64) {
@@ -876,7 +881,7 @@ func TestALeaseCountsFromTheAnswer(t *testing.T) {
 	}
 }
 
-// meddled is a book that changes when it is read.
+// meddled is a book for which the function meddle is called before each read.
 type meddled struct {
 	*site
 	meddle func()
@@ -946,8 +951,8 @@ func TestClaimsWaitForADecision(t *testing.T) {
 	}
 }
 
-// TestAWaveIsServedByOneDecision ends all tasks of a directing market together. Their nodes claim with jobs drawn
-// from the vector, all at the same time. Each claim must be granted a task.
+// TestAWaveIsServedByOneDecision ends all tasks of a directing market together. Then the nodes of these tasks claim,
+// all at the same time, with jobs that they draw from the vector. Each claim must be granted a task.
 func TestAWaveIsServedByOneDecision(t *testing.T) {
 	const nodes = 700
 	s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = market.HighestBid })
@@ -981,7 +986,7 @@ func TestAWaveIsServedByOneDecision(t *testing.T) {
 }
 
 // TestVainClaims checks which claims can wait because other claims have reserved all tasks. A claim must not wait if
-// its node has a task whose end would wait with it, or if its market directs.
+// its node has a task, because the report of the task's end would wait too, or if its market directs claims.
 func TestVainClaims(t *testing.T) {
 	for _, mechanism := range []messages.Name{market.Proportional, market.HighestBid} {
 		s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = mechanism })
@@ -1016,8 +1021,8 @@ func (s *site) submitted(key string) messages.JobID {
 	return id
 }
 
-// TestUngranted checks that reservations end for jobs that a claim did not reach, and for jobs that the answer has no
-// room for.
+// TestUngranted checks that reservations end for two kinds of jobs: jobs that a claim did not reach, and jobs for whose
+// tasks the answer had no room.
 func TestUngranted(t *testing.T) {
 	x := &book.Exchange{Claims: []book.Claim{{Jobs: []messages.JobID{1, 2, 3}}, {Jobs: []messages.JobID{4}}, {Jobs: []messages.JobID{5, 2}}}}
 	grant := func(id messages.JobID) agent.Grant {

@@ -9,7 +9,7 @@ import (
 // lookAround is the time between two searches for jobs whose authorisations end.
 const lookAround = messages.Duration(1e9)
 
-// errands asks the bank and peers about remote jobs, and ends jobs between sites whose authorisations end.
+// errands asks the bank and peers about remote jobs. It also ends remote and visiting jobs whose authorisations end.
 type errands struct {
 	*core
 	federation *federation.Errands
@@ -41,7 +41,7 @@ func (e *errands) step() {
 	e.wakeIn(e.look - e.now.Mono)
 }
 
-// run sends the next request about a remote job, and proposes the news from its answer.
+// run sends the next request about a remote job, and proposes the steps that follow from the answer.
 func (e *errands) run(q federation.Request) {
 	to := messages.Auctioneer
 	if q.Peer == "" {

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// holds extends the holds of jobs that have not ended, so that the bank does not free them. It does so in each
-// quarter of HoldFor, for holds that are older than a quarter. The first time is when the desk begins, because the
+// holds extends the holds of jobs that have not ended, so that the bank does not free them. In each quarter of HoldFor,
+// it extends the holds that are older than a quarter of HoldFor. It first does so when the desk begins, because the
 // last leader may have been late. If the bank does not answer, it is asked again soon. If the site's clock was set
 // ahead, holds end sooner than planned, so they are extended at once.
 type holds struct {

@@ -17,11 +17,12 @@ const (
 	learnAtOnce = 32 // number of jobs of a market in one pass
 	// LearnWithin is how long the desk waits for an answer of the estimator.
 	LearnWithin = messages.Duration(2e9)
-	// DrawnTypes is how many types a request to the estimator asks for.
+	// DrawnTypes is how many job types a request to the estimator asks for.
 	DrawnTypes = 1000
 )
 
-// lessons ask the estimator how long tasks like a job's tasks run, and pass the answers to the markets.
+// lessons asks the estimator how long tasks run that are similar to a job's tasks, and passes the answers to the
+// markets.
 type lessons struct {
 	*core
 	trading   *trading
@@ -43,7 +44,7 @@ func (l *lessons) step() {
 	}
 }
 
-// askRuntimes asks the estimator for the run times of jobs of a market that does not know them.
+// askRuntimes asks the estimator for the run times of jobs, if their market does not know these run times.
 func (l *lessons) askRuntimes(m *traded) {
 	ids := m.Unknown(l.now.Wall, learnAtOnce)
 	l.newcomers = l.newcomers || len(ids) == learnAtOnce

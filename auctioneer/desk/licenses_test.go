@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestAJobThatWaitsForLicencesBidsForNoSlot checks that a market counts the tasks of a job only when licences are
-// free, so that its slots go to other jobs meanwhile.
+// TestAJobThatWaitsForLicencesBidsForNoSlot checks that a market counts the tasks of a job only while licences are
+// free, so that other jobs get the slots meanwhile.
 func TestAJobThatWaitsForLicencesBidsForNoSlot(t *testing.T) {
 	s := newSite(t, func(*Config) {})
 	s.must(&book.Command{SetLicenses: &book.SetLicenses{Totals: job.Licenses{{Name: "matlab", Count: 1}}}})

@@ -16,7 +16,7 @@ import (
 
 // Markets are the markets of a site. A value never changes: when markets are applied, the desk gets a new value.
 type Markets struct {
-	// Configs are the markets; the first is the default of submissions.
+	// Configs are the configurations of the markets. The first market is the default for submissions.
 	Configs []marketmsg.Market
 	// Version is the number of times that markets had been applied.
 	Version uint64
@@ -55,7 +55,8 @@ func (m *Markets) Missing(field string, name messages.Name) error {
 	return messages.Errorf(messages.NotFound, "%sthere is no market %q; the site has %s", field, name, spelling.List(names))
 }
 
-// Running returns the names of the markets whose mechanism satisfies is; "": there is none.
+// Running returns the names of the markets whose mechanism has certain traits: the function is checks them. "": there
+// is no such market.
 func (m *Markets) Running(is func(*mechanism.Traits) bool) string {
 	var names []string
 	for i := range m.Configs {
@@ -76,8 +77,8 @@ func (m *Markets) serving(node messages.Name, slots []job.ClassSlots) (out []age
 	return out
 }
 
-// units returns the resources of one slot of each class on the node, from the first market that sells the class
-// there; nil: none defines them.
+// units returns the resources of one slot of each class on the node, from the first market that sells the class there;
+// nil: no market defines the size of a slot.
 func (m *Markets) units(node messages.Name, slots []job.ClassSlots) (units []job.Resources) {
 	for i, s := range slots {
 		at := slices.IndexFunc(m.Configs, func(c marketmsg.Market) bool { return Serves(&c, node) && slices.Contains(c.Classes, s.Class) })
@@ -92,7 +93,7 @@ func (m *Markets) units(node messages.Name, slots []job.ClassSlots) (units []job
 	return units
 }
 
-// Serves reports whether a market uses slots of this node. It does not look at the classes.
+// Serves reports whether a market uses slots of this node. It does not check the classes.
 func Serves(m *marketmsg.Market, node messages.Name) bool {
 	return len(m.Nodes) == 0 || slices.Contains(m.Nodes, node)
 }

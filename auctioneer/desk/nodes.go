@@ -52,14 +52,14 @@ func (n *nodes) hear(node messages.Name, at messages.Duration) {
 	}
 }
 
-// registered renews the lease of a node that registered in a session. If the desk answered the registration itself,
-// it knows the session before it reads it in the book; then the lease counts from the answer.
+// registered renews the lease of a node that registered in a session. If the desk answered the registration itself, the
+// lease counts from the answer; the desk then knows the session already when it reads it in the book.
 func (n *nodes) registered(node messages.Name, session uint64, at messages.Duration) {
 	n.sessions[node] = session
 	n.hear(node, at)
 }
 
-// changed sends a directive to a node that has changed in the book. A registration counts as hearing from the node,
+// changed sends a directive to a node that has changed in the book. A registration counts as a message of the node,
 // even if the session was lost before.
 func (n *nodes) changed(b *book.Book, i uint32, node *book.Node) {
 	if !node.Up {
@@ -83,8 +83,8 @@ func (n *nodes) changed(b *book.Book, i uint32, node *book.Node) {
 	n.out.Direct = append(n.out.Direct, Direction{node.Name, d})
 }
 
-// leaseEnd returns when the claims of a node are taken back if it stays silent: half a lease after its agent has
-// stopped its tasks.
+// leaseEnd returns the time at which the claims of a node are taken back if the node stays silent. That is half a lease
+// after its agent has stopped its tasks.
 func (n *nodes) leaseEnd(node messages.Name) messages.Duration {
 	return n.heard[node] + n.Lease + n.Lease/2
 }
@@ -168,13 +168,14 @@ func (n *nodes) end(node *book.Node) {
 	})
 }
 
-// stops returns the attempts that a node is told to end now: the first MostStops. It is told the rest after these
-// have ended.
+// stops returns the attempts that a node is told to end now: the first MostStops. It is told the other attempts after
+// these have ended.
 func stops(all []messages.Attempt) []messages.Attempt {
 	return slices.Clone(all[:min(len(all), market.MostStops)])
 }
 
-// lastWords returns what the last line of each attempt says about its end, in the words of Slurm; nil: nothing.
+// lastWords returns, for each attempt to stop, the text about its end that becomes the last line of its output, in the
+// words of Slurm; nil: no attempt gets such a line.
 func lastWords(b *book.Book, n *book.Node, stop []messages.Attempt) (all []string) {
 	for i, a := range stop {
 		j, claim := b.Job(a.Task.Job), n.Claims[a.Task]
@@ -191,7 +192,7 @@ func lastWords(b *book.Book, n *book.Node, stop []messages.Attempt) (all []strin
 	return all
 }
 
-// wordsOf returns the words for a task of a job whose claim was told to end for a reason.
+// wordsOf returns the text of the last line for a task of a job that must end for this reason.
 func wordsOf(j *book.Job, why job.EndReason) string {
 	switch {
 	case why == job.EndTaskCancelled:

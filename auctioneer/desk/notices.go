@@ -26,8 +26,8 @@ const (
 // noticeRetries are the waiting times between the tries of one notice.
 var noticeRetries = backoff.Backoff{First: 5 * time.Second, Last: 10 * time.Minute}
 
-// notices sends notifications about jobs. Each notice is tried on its own, and a host that hangs delays only its own
-// notices.
+// notices sends notifications about jobs. Each notice has its own tries, and a host that hangs delays only the notices
+// to this host.
 type notices struct {
 	*core
 	more  bool
@@ -73,7 +73,7 @@ func (n *notices) step(more bool) {
 	}
 }
 
-// consider sends a notice if it is due and its host has room.
+// consider sends a notice if it is due and not too many requests to its host are open.
 func (n *notices) consider(w *book.Notice) {
 	a := n.wait[w.ID]
 	switch {

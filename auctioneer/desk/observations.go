@@ -18,8 +18,8 @@ type observations struct {
 	retry   messages.Duration
 }
 
-// While the stream is out of service, at most this many observations wait in memory, for at most this long. Dropped
-// ones are counted; the loss is small, because estimates are only advice.
+// While the stream is out of service, at most mostObservations observations wait, and none waits longer than
+// observationsKept. Dropped observations are counted. The loss is small, because estimates are only advice.
 const (
 	mostObservations = 10_000
 	observationsKept = messages.Duration(24 * 3600e9)
@@ -116,7 +116,8 @@ func work(j *book.Job) []job.StageWork {
 	return out
 }
 
-// runtimes returns the run times of a stage's accepted attempts, ascending: all of them, or an evenly spaced choice.
+// runtimes returns the run times of a stage's accepted attempts, ascending: all of them, or an evenly spaced selection
+// if there are too many.
 func runtimes(s *book.Stage) []messages.Duration {
 	var all []messages.Duration
 	for k := range s.Tasks {

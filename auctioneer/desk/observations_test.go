@@ -11,9 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestObservationsThatWaitAreBounded takes the stream out of service. Above a number, the oldest observations must be
-// dropped, and after a day all of them; dropped ones must be reported. When the stream works again, the rest must be
-// sent.
+// TestObservationsThatWaitAreBounded takes the stream out of service. If too many observations wait, the oldest ones
+// must be dropped, and after a day all of them. The number of dropped observations must be reported. When the stream
+// works again, the observations that still wait must be sent.
 func TestObservationsThatWaitAreBounded(t *testing.T) {
 	s := newSite(t, usual)
 	jobs := mostObservations + 20

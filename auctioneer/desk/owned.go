@@ -2,14 +2,14 @@ package desk
 
 import "github.com/candor-grid/candor/messages"
 
-// shutAtOnce is the number of shut jobs of an owner that may compete after each change of what the owner uses.
+// shutAtOnce is the number of shut jobs of an owner that may compete after each change of the slots or licences that
+// the owner uses. A job is shut if licences or bounds allowed none of its tasks when it was last followed.
 const shutAtOnce = 64
 
-// owned has those jobs of an owner that licences or bounds limit. Example: an account may run 8 tasks, runs 8, and
-// has 10,000 more jobs that wait. When a task ends, each of these jobs could start. If all of them competed for this
-// one slot, each end would cost the leader 0.2 s. So only the first shutAtOnce compete. The jobs take turns: a job
-// that does not fit goes to the back. While the owner stays below its bound, each change lets the next shutAtOnce
-// compete.
+// owned has the jobs of one owner that licences or bounds limit. Example: an account may run 8 tasks, runs 8, and has
+// 10,000 more jobs that wait. When a task ends, each of these jobs could start. If all of them competed for this one
+// slot, each end would cost the leader 0.2 s. So only the first shutAtOnce compete. The jobs take turns: a job that
+// does not fit goes to the back. While the owner stays below its bound, each change lets the next shutAtOnce compete.
 type owned struct {
 	open   map[messages.JobID]bool // jobs whose tasks could be claimed when they were followed last
 	shut   []messages.JobID        // the other jobs, in the order of their turns

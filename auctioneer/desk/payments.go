@@ -20,7 +20,7 @@ const (
 )
 
 // payments asks the bank to carry out the effects of the book, oldest first, in batches. A failed effect stays in the
-// book. It is tried again with the same identifier, even if nothing else happens at the site. Charges to another site
+// book. It is tried again with the same identifier, even if no other event happens at the site. Charges to another site
 // that the bank cannot accept yet do not delay other effects.
 type payments struct {
 	*core
@@ -32,8 +32,8 @@ type payments struct {
 	retry   messages.Duration // time of the next try; 0: nothing waits
 }
 
-// batch is a set of effects that are carried out together: one round, or the charges before the next round. So a
-// charge comes after the rounds that used its hold.
+// batch is a set of effects that are carried out together: one round of payments, or the charges before the next round.
+// So a charge comes after the rounds that used its hold.
 type batch struct {
 	ids       []uint64 // effects of the transfers
 	transfers []money.Transfer
@@ -130,7 +130,8 @@ func (c *core) until() messages.Time {
 	return c.now.Wall.Add(c.HoldFor)
 }
 
-// fair returns up to n charges: one of each site in turn, oldest first. all reports whether these are all charges.
+// fair returns up to n charges. It takes one charge of each site in turn, oldest first. all reports whether out has all
+// charges.
 func fair(fees map[messages.Name][]fee, n int) (out []fee, all bool) {
 	sites := slices.Sorted(maps.Keys(fees))
 	for turn := 0; ; turn++ {
@@ -177,8 +178,8 @@ func (p *payments) begin(w *batch) {
 	})
 }
 
-// charged records the answers to the transfers of a batch. Linked transfers have one outcome: the last refusal, which
-// usually belongs to the transfer that could not be done.
+// charged records the answers to the transfers of a batch. Linked transfers have one common outcome. If the bank
+// refused some of them, it is the last refusal, which usually belongs to the transfer that could not be done.
 func (p *payments) charged(w *batch, results []money.TransferResult) {
 	for i, effect := range w.ids {
 		r, c := results[i], book.Confirmation{Effect: effect}
@@ -198,8 +199,8 @@ func (p *payments) charged(w *batch, results []money.TransferResult) {
 	}
 }
 
-// collected records the answer to a charge to another site. The bank answers at once, because it settles with the
-// home bank later, even if it cannot reach that bank now.
+// collected records the answer to a charge to another site. The bank answers at once, even if it cannot reach the bank
+// of the home site, because it settles with that bank later.
 func (p *payments) collected(w *batch, f fee, err error) {
 	if err != nil && messages.Waits(err) {
 		if p.wait == nil {
@@ -225,8 +226,8 @@ func (p *payments) answered(w *batch) {
 	p.confirm(&w.done, p.patience(), w.failed, p.end)
 }
 
-// confirm commits the outcomes of effects, if there are any. Then it calls then with failed, the error of the other
-// effects, or with the error of the commit.
+// confirm commits the outcomes of effects, if there are any. After that, it passes the error of the commit to the
+// function then. If there is no such error, it passes failed, the error of the effects without an outcome.
 func (c *core) confirm(done *book.Confirm, patience messages.Duration, failed error, then func(error)) {
 	if len(done.Effects) == 0 {
 		then(failed)

@@ -26,7 +26,7 @@ type unsettled struct {
 	at     messages.Duration
 }
 
-// withAgain adds the jobs that must be settled again to an ascending list.
+// withAgain adds to an ascending list the jobs whose settlement must begin again.
 func (s *settlements) withAgain(jobs []messages.JobID) []messages.JobID {
 	if len(s.again) == 0 {
 		return jobs

@@ -19,14 +19,14 @@ type warnings struct {
 	asked map[messages.JobID]bool // jobs for which a warning is being committed
 }
 
-// A job is looked at again after half of the time until its warning, because prices can rise. These are the bounds
-// of that time.
+// The budget of a job is checked again after half of the time that remains until its warning, because prices can rise.
+// These are the shortest and the longest time between two checks.
 const (
 	soonestLook = messages.Duration(time.Second)
 	latestLook  = messages.Duration(30 * time.Second)
 )
 
-// look warns a job if its budget is about to end. It returns when to look at the job again; 0: never.
+// look warns the owner of a job if the budget is about to end. It returns the time of the next check; 0: there is none.
 func (w *warnings) look(b *book.Book, j *book.Job, m *market.Market) messages.Time {
 	before := notice(j)
 	if before == 0 || j.Started == 0 || j.Warned == j.Spec.Budget || w.asked[j.ID] || registry.Of(m).Owes != mechanism.ForTime {

@@ -57,7 +57,7 @@ func (a *Arrival) Timely(now messages.Time, m *market.Market, spec *job.JobSpec)
 	return nil
 }
 
-// Accept returns the request to this site's bank to accept the authorisation, for this job only.
+// Accept returns the request that asks this site's bank to accept the authorisation, for this job only.
 func (a *Arrival) Accept() *clearing.AcceptRequest {
 	return &clearing.AcceptRequest{Purpose: a.Visit.Visit.String(), Authorisation: a.authorisation, Firm: true}
 }
@@ -65,9 +65,10 @@ func (a *Arrival) Accept() *clearing.AcceptRequest {
 // Accepted records the bank's answer.
 func (a *Arrival) Accepted(err error) { a.refused = err != nil && !messages.Passing(err) }
 
-// Decline returns the charge that gives back the authorisation of a refused job, because an earlier try may have
-// redeemed it. It returns false if no charge is needed. If the bank itself refused the authorisation, there is
-// nothing to give back, and a late charge could hit a later try that the bank accepts.
+// Decline returns the charge that gives back the authorisation of a refused job, because this site's bank may have
+// accepted it in an earlier try. It returns false if no charge is needed. If the bank itself refused the authorisation,
+// there is nothing to give back, and a charge that arrives late could give back the authorisation of a later try, which
+// the bank accepts.
 func (a *Arrival) Decline(b *book.Book, why error) (*clearing.ChargeRequest, bool) {
 	if messages.Passing(why) || a.refused || b.Visitor(a.Visit.Visit) != nil {
 		return nil, false

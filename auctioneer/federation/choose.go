@@ -12,8 +12,8 @@ import (
 )
 
 // Choose returns the position of the best offer for a job that is submitted now, and a clause that says why; −1: the
-// job can take none of them. It sets in each offer what completion at the offered time is worth. Among equally good
-// offers, it chooses the first.
+// job can take none of the offers. It also sets, in each offer, the worth of completion at the offered time. Among
+// equally good offers, it chooses the first.
 func Choose(spec *job.JobSpec, now messages.Time, offers []clearing.Offer) (best int, why string) {
 	worth, valued := worthOf(spec)
 	if valued {
@@ -92,8 +92,8 @@ func chooseEarliest(spec *job.JobSpec, offers []clearing.Offer) (best int, why s
 	return best, fmt.Sprintf("completion, expected at %v, is the earliest of %s within the budget", offers[best].Completion, count(len(offers)))
 }
 
-// earlier reports whether offer a is better than offer b: it completes earlier; or at the same time for less; or for
-// the same price with more free slots. An unknown time counts as later than all known times.
+// earlier reports whether offer a is better than offer b: a completes earlier; or at the same time for a lower price;
+// or at the same time for the same price with more free slots. An unknown time counts as later than all known times.
 func earlier(a, b *clearing.Offer) bool {
 	switch {
 	case a.Completion == b.Completion:

@@ -92,8 +92,8 @@ func TestChooseIsBest(t *testing.T) {
 	})
 }
 
-// TestExpectSaysHowFullAMarketIs checks the number of free slots in an offer. It is the number for the job's class with
-// the least room.
+// TestExpectSaysHowFullAMarketIs checks the number of free slots in an offer. The offer must have the number of that
+// class of the job which has the fewest free slots.
 func TestExpectSaysHowFullAMarketIs(t *testing.T) {
 	prices := []marketmsg.ClassPrice{{Class: "cpu", Slots: 8, Idle: 3, Pending: 5}, {Class: "gpu", Slots: 2, Idle: 2}}
 	market := &marketmsg.Market{Name: "main", Mechanism: marketmsg.Proportional, Classes: []messages.Name{"cpu", "gpu", "tape"}}
@@ -147,8 +147,8 @@ func TestExpect(t *testing.T) {
 	}
 }
 
-// TestExpectCountsSlots checks that a task of four slots pays for four slots, and is expected to start at once only
-// if a node has four.
+// TestExpectCountsSlots checks the offer for a task of four slots: the task must pay for four slots, and must be
+// expected to start at once only if one node has four idle slots.
 func TestExpectCountsSlots(t *testing.T) {
 	reserve := messages.Price(c / 10)
 	market := &marketmsg.Market{Name: "main", Mechanism: marketmsg.FIFO, Classes: []messages.Name{"cpu"}, Reserve: &reserve}

@@ -4,14 +4,14 @@
 //
 // # Words
 //
-// A remote job is a job of this site's user that a peer runs. A visiting job is a peer's job that
-// this site runs. An errand is the next request about a remote job.
+// A remote job is a job of a user of this site that a peer runs. A visiting job is a peer's job that this site runs. An
+// errand is the next request about a remote job.
 //
 // # Remote jobs
 //
-// A remote job gets a number in the book of its own site at once, and goes through phases. An answer
-// ends each phase. The request for it can be repeated under the same identifiers, so a new leader
-// continues where the last one stopped. [Next] returns the errand of each phase:
+// A remote job gets a number in the book of its own site at once, and goes through phases. An answer ends each phase.
+// The request for this answer can be repeated with the same identifiers, so a new leader continues where the last
+// leader stopped. [Next] returns the errand of each phase:
 //
 //	Authorising  the bank sets the budget aside for the peer      → Sending
 //	Sending      the peer takes the job                           → There
@@ -20,14 +20,14 @@
 //	Releasing    the peer is told to end it, if it was sent and arrived there after all; the
 //	             bank takes back what it set aside for a job that does not run → Over
 //
-// [Errands] sends the errands of all remote jobs. Each destination gets rounds of limited size, one
-// round at a time, so a silent peer does not delay the others. After a failure, a destination gets no
-// requests for some time, which doubles with each failure. Errands also follows the jobs at each peer:
-// it asks for the changes since a cursor. A peer that has forgotten the cursor returns all jobs.
-// Errands then asks for each job that the peer did not return.
+// [Errands] sends the errands of all remote jobs. Each destination gets rounds of limited size, one round at a time, so
+// a silent peer does not delay requests to other peers. After a failure, a destination gets no requests for some time,
+// which doubles with each failure. Errands also follows the jobs at each peer: it asks for the changes since a cursor.
+// A peer that has forgotten the cursor returns all jobs. Errands then asks one by one for the jobs that should be at
+// the peer and that the peer did not return.
 //
-// If there are jobs at peers, the bank is asked at intervals which peers the site has parted from.
-// Jobs at such a peer, and jobs of such a peer here, end as PeerLost.
+// While there are jobs at peers, the bank is asked at intervals which peers the site has parted from (has ended
+// business with). Jobs at such a peer, and jobs of such a peer here, end as PeerLost.
 //
 // The job limits what a peer can report about it ([Heard], [Screened]), and texts, numbers and times
 // are made fit for display ([Tame]). So a peer can do harm only with the jobs that it was given.
@@ -50,7 +50,7 @@
 //
 // # Shapes and cost
 //
-// Waiting times after failures use the monotonic clock, everything else the wall clock. The order of
-// maps decides nothing. An errand costs O(1); a search for due requests costs O(d) for d destinations;
-// a choice costs O(n) for n offers.
+// Waiting times after failures use the monotonic clock; all other times use the wall clock. No decision depends on the
+// order of a map. An errand costs O(1); a search for due requests costs O(d) for d destinations; a choice costs O(n)
+// for n offers.
 package federation

@@ -12,9 +12,9 @@ import (
 // Errand is the next request about a remote job.
 type Errand uint8
 
-// Authorise, Conclude and Release go to the bank; Send and Recall go to the peer. Conclude tells the bank that the
-// job has ended by the peer's report, which limits how long the peer can charge it. inquire asks the peer about a job
-// that is missing from its list of all jobs.
+// Authorise, Conclude and Release go to the bank; Send and Recall go to the peer. Conclude tells the bank that the job
+// has ended, as the peer has reported. This limits the time in which the peer can still charge it. inquire asks the
+// peer about a job that is missing from its list of all jobs.
 const (
 	Authorise Errand = iota
 	Send
@@ -52,8 +52,9 @@ func Next(r *book.RemoteJob) (Errand, bool) {
 	return 0, false
 }
 
-// request returns the request of an errand. The bank may have given an authorisation whose reply was lost. So before
-// the release of an unknown authorisation, the request asks for it once more, unless that was done before (sought).
+// request returns the request of an errand. The bank may have given an authorisation although its reply was lost. So if
+// the authorisation of a job to be released is not known, the request first asks the bank for it once more. If that was
+// already done, sought is true.
 func (e Errand) request(r *book.RemoteJob, authorisedFor messages.Duration, sought bool) Request {
 	q := Request{Peer: e.to(r), Job: r.ID, Within: errandWithin}
 	byNumber := &job.JobRequest{Job: r.ID}
@@ -132,7 +133,7 @@ func Portable(spec *job.JobSpec) error {
 	return nil
 }
 
-// waits returns the name of the first field with jobs that the job waits for.
+// waits returns the name of the first field that names jobs for which the job waits; "": there is none.
 func waits(spec *job.JobSpec) string {
 	switch {
 	case len(spec.AfterJobs) > 0:

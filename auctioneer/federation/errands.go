@@ -22,8 +22,9 @@ const (
 	bank messages.Name = "" // the name of the destination for errands to the site's own bank
 )
 
-// retries are the waiting times after failures. They are short, so that the site soon has the news of a peer that was
-// cut off. Nothing shortens a wait: otherwise a busy site could overload a peer that is down.
+// retries are the waiting times after failures. They are short, so that the site soon gets the news of a peer whose
+// connection was interrupted. No event shortens a wait: otherwise a busy site could overload a peer that does not
+// answer.
 var retries = backoff.Backoff{First: 50 * time.Millisecond, Last: 4 * time.Second}
 
 // Request is a request that is sent once. [Errands.Answered] gets its answer or error, at the latest after Within.
@@ -38,7 +39,7 @@ type Request struct {
 }
 
 // Errands sends the errands of all remote jobs, follows the jobs at each peer, and ends jobs whose authorisations end.
-// Its state is an index of the book, and a list of the peers that did not answer. All of it can be lost without harm.
+// Its state is an index of the book, and a list of the peers that did not answer. This state can be lost without harm.
 type Errands struct {
 	authorisedFor messages.Duration
 	rng           *rand.Rand
@@ -97,7 +98,7 @@ func (e *Errands) destination(name messages.Name) *destination {
 	return e.destinations[name]
 }
 
-// Changed takes the numbers of jobs that changed in the book, ascending. They may be of any kind.
+// Changed takes the numbers of jobs that changed in the book, ascending. The jobs may be of any kind.
 func (e *Errands) Changed(b *book.Book, ids []messages.JobID) {
 	for _, id := range ids {
 		if r := b.Remote(id); r != nil {
@@ -139,7 +140,8 @@ func (e *Errands) note(r *book.RemoteJob) {
 	}
 }
 
-// next returns the errand of [Next], or one of two others: inquire, or a second request for the authorisation.
+// next returns the errand of [Next] or, if the job needs it, one of two other errands: inquire, or a second request for
+// the authorisation.
 func (e *Errands) next(r *book.RemoteJob) (Errand, bool) {
 	if errand, is := Next(r); is {
 		if again, refused := e.signed[r.ID]; errand == Send && refused && again == nil {
@@ -211,8 +213,8 @@ func (e *Errands) ask(errand Errand, q Request) Request {
 	return q
 }
 
-// Wake returns when the next request is due if nothing else happens; false: none will be due. The request for parted
-// peers does not count, because it needs no wake-up of its own.
+// Wake returns when the next request is due if no other event happens; false: no request will be due. The request that
+// asks which peers the site has parted from does not count, because it needs no wake-up of its own.
 func (e *Errands) Wake() (at messages.Duration, known bool) {
 	sooner := func(t messages.Duration) {
 		if !known || t < at {
@@ -230,8 +232,8 @@ func (e *Errands) Wake() (at messages.Duration, known bool) {
 	return at, known
 }
 
-// Answered takes the answer to a request. If it returns a command, the caller must commit the command and then call
-// [Errands.Committed] with the same identifier.
+// Answered takes the answer to a request. If Answered returns a command, the caller must commit the command and then
+// call [Errands.Committed] with the same identifier.
 func (e *Errands) Answered(now messages.Duration, b *book.Book, id uint64, reply any, err error) *book.Command {
 	a := e.asked[id]
 	if a == nil {
@@ -300,8 +302,9 @@ func (e *Errands) answer(b *book.Book, a *asked, reply any, err error) ([]book.S
 	return []book.Step{*step}, nil
 }
 
-// signAgain asks the bank to sign an authorisation again after the peer refused the first one. The first one may have
-// waited here until the peer stopped trusting the key that signed it. The peer's answer to the second one is final.
+// signAgain asks the bank to sign an authorisation again after the peer refused the first one. The first authorisation
+// may have waited here until the peer stopped trusting the key that signed it. The peer's answer to the second
+// authorisation is final.
 func (e *Errands) signAgain(r *book.RemoteJob, a *asked, reply any, err error) (again bool) {
 	switch _, before := e.signed[r.ID]; {
 	case r.Phase != book.Sending:

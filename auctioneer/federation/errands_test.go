@@ -188,8 +188,8 @@ func TestASilentPeerKeepsNobodyWaiting(t *testing.T) {
 	}
 }
 
-// TestRoundsAreBoundedAndFair checks that errands to one destination are sent in rounds, and that failed ones let the
-// others pass.
+// TestRoundsAreBoundedAndFair checks that errands to one destination are sent in rounds, and that failed errands do not
+// delay the other errands.
 func TestRoundsAreBoundedAndFair(t *testing.T) {
 	tr := newTrip(t)
 	for range atOnce + 5 {
@@ -233,9 +233,9 @@ func TestRefused(t *testing.T) {
 	tr.due()
 }
 
-// TestAnAuthorisationIsSignedAgain: a job waits here while the bank's key is rotated, and its peer trusts only the
-// new key. The bank must sign the authorisation again. If the peer refuses that one too, or the bank does not sign
-// again, the job is refused.
+// TestAnAuthorisationIsSignedAgain: a job waits here while the bank's key is rotated, and its peer trusts only the new
+// key. The bank must sign the authorisation again. If the peer also refuses the second authorisation, or the bank does
+// not sign again, the job must be refused.
 func TestAnAuthorisationIsSignedAgain(t *testing.T) {
 	by := func(key string) *clearing.SignedAuthorisation {
 		return &clearing.SignedAuthorisation{Signature: []byte(key)}
@@ -294,7 +294,8 @@ func TestCancelledBeforeItIsSent(t *testing.T) {
 	tr.is(id, book.Over, "CancelledByUser")
 }
 
-// TestCancelledWhileItIsSent cancels a job while it is being sent. It must be recalled until the peer knows.
+// TestCancelledWhileItIsSent cancels a job while it is being sent. The request to end it must be repeated until the
+// peer has answered it.
 func TestCancelledWhileItIsSent(t *testing.T) {
 	tr := newTrip(t)
 	id := tr.sends("east")
@@ -312,7 +313,7 @@ func TestCancelledWhileItIsSent(t *testing.T) {
 	tr.due()
 }
 
-// TestWhatIsNotCommittedIsAskedAgain lets the log be full. Answers that could not be committed must be asked for
+// TestWhatIsNotCommittedIsAskedAgain makes the log full. The requests whose answers could not be committed must be sent
 // again.
 func TestWhatIsNotCommittedIsAskedAgain(t *testing.T) {
 	tr := newTrip(t)
@@ -340,8 +341,8 @@ func TestWhatIsNotCommittedIsAskedAgain(t *testing.T) {
 	}
 }
 
-// TestAWalkFindsAForgottenJob: a peer returns all its jobs, page by page, and leaves some out. The peer must be asked
-// for each of those by number.
+// TestAWalkFindsAForgottenJob: a peer returns all its jobs, page by page, but leaves some out. The peer must be asked
+// for each missing job by number.
 func TestAWalkFindsAForgottenJob(t *testing.T) {
 	tr := newTrip(t)
 	told, forgotten, late := tr.arrived("east"), tr.arrived("east"), tr.arrived("east")
@@ -422,8 +423,9 @@ func TestJobsAtALostPeerEnd(t *testing.T) {
 	tr.is(other, book.There, "")
 }
 
-// TestARefusedJobIsRecalled: a peer refused a job, but runs it because an earlier request came late. The job must be
-// ended there before its authorisation is given up. If the peer stays silent, this is not tried for ever.
+// TestARefusedJobIsRecalled: a peer refused a job, but runs it because an earlier request came late. The peer must be
+// asked to end the job before the authorisation is released. If the peer stays silent, the site must give up at some
+// time.
 func TestARefusedJobIsRecalled(t *testing.T) {
 	tr := newTrip(t)
 	ends := clearing.Authorisation{Issued: now, Interval: messages.Duration(time.Hour)}

@@ -21,7 +21,8 @@ type Outlook struct {
 	Prices   []market.ClassPrice
 	Tariffs  []market.SlotTariff   // empty: the market has no tariffs
 	Estimate *market.EstimateReply // nil: the estimator did not answer
-	// Places is, by stage, how many tasks could start now on nodes that have all their slots idle; nil: unknown.
+	// Places has, for each stage, how many tasks could start now, each with all its slots idle on one node; nil:
+	// unknown.
 	Places []int
 }
 
@@ -52,7 +53,7 @@ func Expect(spec *job.JobSpec, s *Outlook) clearing.Offer {
 	return o
 }
 
-// widths returns a phrase that says how many slots tasks take; "": each task takes one slot.
+// widths returns a phrase that says how many slots the tasks of a job take; "": each task takes one slot.
 func (s *Outlook) widths(spec *job.JobSpec) (text string) {
 	for i := range spec.Stages {
 		if st := &spec.Stages[i]; st.Slots() > 1 {
@@ -62,8 +63,8 @@ func (s *Outlook) widths(spec *job.JobSpec) (text string) {
 	return text
 }
 
-// slotHour returns the present price of an hour on the job's dearest slot; 0: it is free, or the market has no price
-// for time.
+// slotHour returns the present price of an hour on the most expensive slot that the job needs; 0: the slots cost
+// nothing, or the market has no price for time.
 func (s *Outlook) slotHour(spec *job.JobSpec) (most messages.Credits) {
 	if registry.Of(s.Market).Owes != mechanism.ForTime {
 		return 0
@@ -75,8 +76,8 @@ func (s *Outlook) slotHour(spec *job.JobSpec) (most messages.Credits) {
 	return most
 }
 
-// free returns the idle slots minus the waiting tasks, for the class of the job where this is least, as far as the
-// market discloses these numbers.
+// free returns the smallest number of idle slots minus waiting tasks over the classes of the job, as far as the market
+// discloses these numbers.
 func (s *Outlook) free(spec *job.JobSpec) int {
 	least := math.MaxInt
 	for i := range spec.Stages {

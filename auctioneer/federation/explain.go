@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Explain adds to an answer why a remote job is in its state, as far as this site knows it without the peer. err is
-// the peer's error for a question about the job.
+// Explain adds to an answer the reason for the state of a remote job, as far as this site knows the reason without the
+// peer. err is the error that a question to the peer about the job returned.
 func Explain(reply *market.WhyReply, r *book.RemoteJob, now messages.Time, err error) {
 	switch {
 	case r.Refused != nil && r.Status.Reason == "RefusedByBank":

@@ -63,8 +63,8 @@ func (e *Errands) followed(now messages.Duration, b *book.Book, d *destination, 
 	d.seen = nil
 }
 
-// Heard returns a peer's report about a remote job with impossible values corrected: a peer is trusted only with the
-// job itself.
+// Heard returns a peer's report about a remote job, in which impossible values are corrected. A peer is trusted only
+// with the state of the job itself.
 func Heard(said *job.JobSummary, r *book.RemoteJob) *job.JobSummary {
 	s := *said
 	s.State = min(s.State, job.Discarded)

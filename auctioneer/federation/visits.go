@@ -18,8 +18,8 @@ const (
 	pageOfJobs  = 256 // jobs in one answer
 )
 
-// Visits records which visiting jobs changed and when, and which are entering the book. All of it can be lost: a peer
-// that follows its jobs then sees another epoch, and gets all jobs.
+// Visits records which visiting jobs changed and when, and which are entering the book. This state can be lost: a peer
+// that follows its jobs then sees a new epoch, and gets all jobs.
 type Visits struct {
 	epoch    uint64                                      // epoch of the cursors
 	last     uint64                                      // number of the last change
@@ -35,8 +35,8 @@ func NewVisits(epoch uint64) *Visits {
 		entering: map[messages.Name]map[messages.JobID]bool{}, polls: map[messages.Name]int{}}
 }
 
-// Changed takes the numbers of jobs that changed in the book, ascending. They may be of any kind. It reports whether
-// a visiting job is among them.
+// Changed takes the numbers of jobs that changed in the book, ascending. The jobs may be of any kind. It reports
+// whether a visiting job is among them.
 func (v *Visits) Changed(b *book.Book, ids []messages.JobID) (visiting bool) {
 	for _, id := range ids {
 		if j := b.VisitingJob(id); j == nil {
@@ -60,7 +60,8 @@ func put[V any](m map[messages.Name]map[messages.JobID]V, name messages.Name, id
 }
 
 // Begin reserves a visiting job for one request until [Visits.End]: otherwise one request could give back an
-// authorisation that another request has just had accepted. Each peer may use only a part of the places.
+// authorisation that the bank has just accepted for another request. Each peer can reserve only a limited number of
+// jobs at the same time.
 func (v *Visits) Begin(visit job.Visit) error {
 	if v.entering[visit.Home][visit.Job] || len(v.entering[visit.Home]) >= maxEntering {
 		return messages.Errorf(messages.Unavailable, "job %v: is being accepted; ask again", visit)
@@ -120,8 +121,9 @@ func (v *Visits) Since(home messages.Name, r clearing.PeerJobsRequest) (ids []me
 	return ids, reply, len(ids) > 0 || reply.Whole
 }
 
-// LastCall returns the time by which a visiting job must end. came is when the job came; until is the end of its
-// authorisation. The rest is for charging the job: a tenth of the whole time, at most ten minutes.
+// LastCall returns the time by which a visiting job must end. came is when the job arrived, and until is the end of its
+// authorisation. The time from LastCall to until is for charging the job. It is a tenth of the time from came to until,
+// at most ten minutes.
 func LastCall(came, until messages.Time) messages.Time {
 	return until.Add(-min(max(0, until.Sub(came))/10, messages.Duration(10*time.Minute)))
 }

@@ -145,7 +145,8 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// TestTake checks that only one request at a time can enter a job, and that no peer can use all places.
+// TestTake checks that only one request at a time can enter a job, and that no peer can use all places for such
+// requests.
 func TestTake(t *testing.T) {
 	v := NewVisits(7)
 	for i := range messages.JobID(maxEntering) {
@@ -180,7 +181,7 @@ func TestPoll(t *testing.T) {
 	}
 }
 
-// TestDecline checks that an authorisation is given back only if an earlier try may have had it accepted.
+// TestDecline checks that an authorisation is given back only if the bank may have accepted it in an earlier try.
 func TestDecline(t *testing.T) {
 	h := newHosts(t)
 	taken := h.visit("east", time.Hour).Visit.Visit
@@ -215,7 +216,7 @@ func TestDecline(t *testing.T) {
 }
 
 // TestANumberThatIsGivenAgain: a site uses the number of a visiting job again, as after the restore of a backup. The
-// answer must not be the earlier job, even if the two jobs look the same.
+// answer must not name the earlier job, even if the two jobs have the same content.
 func TestANumberThatIsGivenAgain(t *testing.T) {
 	h := newHosts(t)
 	j := h.visit("west", time.Hour)

@@ -40,8 +40,8 @@ func New(site messages.Name, program string) *Filter {
 	return &Filter{program, site, make(chan struct{}, mostAsked), make(chan struct{}, mostAtOnce), 5 * time.Second}
 }
 
-// Ask asks the program about a job of an account. It returns the job that the site is to take, and what the program
-// changed, as "market: main → gpu".
+// Ask asks the program about a job of an account. It returns the job that the site takes, and the changes that the
+// program made, such as "market: main → gpu".
 func (f *Filter) Ask(ctx context.Context, account messages.Name, spec *jobmsg.JobSpec) (*jobmsg.JobSpec, []string, error) {
 	select {
 	case f.asked <- struct{}{}:
@@ -91,7 +91,7 @@ func (f *Filter) Ask(ctx context.Context, account messages.Name, spec *jobmsg.Jo
 	return changed, differences(job, after), nil
 }
 
-// broken returns an error about the program, which says what an operator is to do.
+// broken returns the error for a program that does not work. The error says what an operator must do.
 func (f *Filter) broken(format string, args ...any) error {
 	host, _ := os.Hostname()
 	return messages.Errorf(messages.Internal, "the site takes no jobs now: its filter %s on host %s %s; tell an operator, who mends the program or removes submit_filter from the configuration",
@@ -144,7 +144,7 @@ func compare(path string, x, y any, out *[]string) {
 	}
 }
 
-// word writes a value of JSON, text without quotes.
+// word returns a JSON value as text. A string has no quotes.
 func word(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -28,8 +28,9 @@ func writes(t *testing.T, script string, mode os.FileMode) *Filter {
 	return New("west", path)
 }
 
-// TestAskTakesEachAnswer: the job as it is, another job, a refusal, or anything else, which refuses the job and says
-// what is wrong with the program.
+// TestAskTakesEachAnswer lets the program give each kind of answer: the job as it is, another job, a refusal, and an
+// invalid answer. After an invalid answer, the job must be refused, and the error must say what is wrong with the
+// program.
 func TestAskTakesEachAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		script, err string
@@ -68,8 +69,8 @@ func TestAskTakesEachAnswer(t *testing.T) {
 	}
 }
 
-// TestAHangingProgramEnds checks that a program that hangs is ended, with all processes that it started. Submissions
-// that wait for it are told to try again. Only a limited number may wait.
+// TestAHangingProgramEnds checks that a program that hangs is ended, together with all processes that it started.
+// Submissions that wait too long must be told to try again. Only a limited number of submissions may wait.
 func TestAHangingProgramEnds(t *testing.T) {
 	f := writes(t, "#!/bin/sh\nsleep 60 &\nsleep 60\n", 0o755)
 	f.within = 300 * time.Millisecond

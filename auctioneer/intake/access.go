@@ -9,10 +9,10 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// holds returns the market for a job that names none. It prefers a market that takes the account's jobs and has a
-// class for each shape that the job asks for. Among these it prefers the default market of the account or its
-// project, and else the first. If there is none, it returns the first market that takes the account's jobs. If there
-// is none either, it returns the site's first market, which then refuses the job.
+// holds returns the market for a job that names no market. It prefers a market that takes the account's jobs and has a
+// class for each shape that the job asks for. Among such markets it prefers the default market of the account or of its
+// project, and otherwise the first. If there is no such market, it returns the first market that takes the account's
+// jobs. If no market takes the account's jobs, it returns the site's first market, which then refuses the job.
 func (r *Rules) holds(account messages.Name, spec *job.JobSpec) messages.Name {
 	best, name := -1, messages.Name("")
 	for i := range r.Configs {

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestMarketsTakeTheJobsOfWhomTheyName checks which markets take a job, by account and by project, of this site and
-// of others. A job that names no market must go to one that takes it.
+// TestMarketsTakeTheJobsOfWhomTheyName checks which markets take a job, for accounts and projects of this site and of
+// other sites. A job that names no market must go to a market that takes it.
 func TestMarketsTakeTheJobsOfWhomTheyName(t *testing.T) {
 	of := func(name messages.Name, allow, deny, usual []messages.Name) market.Market {
 		return market.Market{Name: name, Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}, Allow: allow, Deny: deny, DefaultFor: usual}

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// assumedTime is the run time of a task that is paid for if the job does not give one.
+// assumedTime is the run time of a task that the assumed budget pays for, if the job gives no run time.
 const assumedTime = messages.Duration(time.Hour)
 
 // Assume sets the budget of a job without a budget, from its market. The job's other defaults must be filled in.
@@ -21,8 +21,8 @@ func (r *Rules) Assume(spec *job.JobSpec) (said string, err error) {
 }
 
 // assumeBudget gives a job without a budget the default budget of its market, and returns a sentence about it. If the
-// market has none, the budget is the job's own value, or the cost of its slots for the time that it asks for. placed
-// means that the widths of the tasks are final, because their nodes are known.
+// market has no default, the budget is the job's own value, or the cost of its slots for the time that it asks for.
+// placed means that the widths of the tasks are final, because their nodes are known.
 func assumeBudget(spec *job.JobSpec, m *market.Market, placed bool) (said string, err error) {
 	t, tasks := registry.Of(m), spec.TaskCount()
 	switch {
@@ -52,8 +52,9 @@ func assumeBudget(spec *job.JobSpec, m *market.Market, placed bool) (said string
 	return said, nil
 }
 
-// asksFor returns the slot time that all tasks of a job ask for, in slot-seconds, and whether the job gives a run
-// time for each of them. A task without one counts as otherwise, but at most as the market's time limit.
+// asksFor returns the slot time that all tasks of a job ask for, in slot-seconds, and whether the job gives a run time
+// for each of them. For a task without a run time, it uses the time that is given as otherwise, but at most the
+// market's time limit.
 func asksFor(spec *job.JobSpec, m *market.Market, placed bool, otherwise messages.Duration) (seconds float64, stated bool) {
 	stated = true
 	for i := range spec.Stages {
@@ -86,8 +87,8 @@ func span(seconds float64) string {
 }
 
 // Buys returns a sentence that says how long the job's slots can run on its budget. If slots have no price, it says
-// what the job pays for. It uses the lowest price, because in markets where bids decide, another price would disclose
-// the bids of others. short reports that the time is shorter than the job asks for.
+// what the job pays for. It uses the lowest possible price. In markets where bids decide the price, the present price
+// would disclose the bids of other accounts. short reports that the time is shorter than the job asks for.
 func Buys(s *Submission) (said string, short bool) {
 	t := registry.Of(s.Market)
 	price := s.Market.ReservePrice()

@@ -53,7 +53,8 @@ func TestAJobThatSaysNothingOfMoneyHasABudget(t *testing.T) {
 	}
 }
 
-// TestASlotIsPaidForAsOftenAsATaskTakesIt checks that a task whose shape takes three slots costs three times as much.
+// TestASlotIsPaidForAsOftenAsATaskTakesIt checks that a task whose shape takes three slots costs three times as much as
+// a task with one slot.
 func TestASlotIsPaidForAsOftenAsATaskTakesIt(t *testing.T) {
 	r, _ := shaped(t, market.Proportional)
 	unit := r.Configs[0].Units[0]
@@ -66,8 +67,8 @@ func TestASlotIsPaidForAsOftenAsATaskTakesIt(t *testing.T) {
 	}
 }
 
-// TestAWholeNodeIsPaidForWhole checks the budget of a task that takes a whole node: how many slots that is, is known
-// when the job is placed.
+// TestAWholeNodeIsPaidForWhole checks the budget of a task that takes a whole node: the number of slots of the node is
+// known only when the job is placed.
 func TestAWholeNodeIsPaidForWhole(t *testing.T) {
 	r, b := shaped(t, market.Proportional)
 	q := request("k")

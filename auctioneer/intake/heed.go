@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// bidFields are the fields of a bid that some mechanisms read and others ignore. The budget is not among them,
-// because every mechanism reads it. Neither is the length, because every market's estimates and offers read it.
+// bidFields are the fields of a bid that some mechanisms read and other mechanisms ignore. The budget is not among
+// them, because every mechanism reads it. Neither is the length, because every market's estimates and offers read it.
 var bidFields = []struct {
 	name  string
 	given func(*job.JobSpec) bool

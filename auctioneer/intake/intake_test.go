@@ -91,8 +91,8 @@ func TestPrepareRefusesWhatTheMarketHasNoRoomFor(t *testing.T) {
 	}
 }
 
-// TestKnown checks that a repeated request returns the same job. Another request under its key must be refused, and
-// so must a job above the limit on the account's jobs.
+// TestKnown checks that a repeated request returns the same job. A different request with the same key must be refused.
+// A job above the limit on the account's jobs must also be refused.
 func TestKnown(t *testing.T) {
 	b, r := book.New(), rules()
 	s := prepared(t, "alice", request("k"))
@@ -134,7 +134,8 @@ func TestJudged(t *testing.T) {
 	}
 }
 
-// TestHoldFindsOutWhetherAnEarlierOneHasLapsed checks that a hold of an earlier try that has lapsed is noticed.
+// TestHoldFindsOutWhetherAnEarlierOneHasLapsed checks that a submission is not accepted on the hold of an earlier try
+// if that hold has expired.
 func TestHoldFindsOutWhetherAnEarlierOneHasLapsed(t *testing.T) {
 	s := prepared(t, "alice", request("k"))
 	list := s.Hold(epoch)
@@ -278,8 +279,9 @@ func TestALimitOnMemoryThatNobodyEnforcesIsSaid(t *testing.T) {
 	}
 }
 
-// TestAJobWithoutABidHasThatOfItsMarket checks the default budget of a market: it is for each task, and a repeated
-// request is the same request. Without a default, the budget pays for the slots of each task for an hour.
+// TestAJobWithoutABidHasThatOfItsMarket checks the default budget of a market: it must be multiplied by the number of
+// tasks, and a repeated request must count as the same request. Without a default, the budget pays for the slots of
+// each task for an hour.
 func TestAJobWithoutABidHasThatOfItsMarket(t *testing.T) {
 	r := rules()
 	r.Configs[0].DefaultBudget = 2 * messages.Credit
@@ -313,8 +315,8 @@ func TestAnUnknownMarketIsSaidOfAJobWithoutABudget(t *testing.T) {
 	}
 }
 
-// TestAChainIsToldWhatItPays checks that a job which waits for others gets a warning in a market where each job pays
-// for the waiting that it avoids.
+// TestAChainIsToldWhatItPays checks that a job which waits for other jobs gets a warning in a market where each job
+// pays for the waiting that it avoids.
 func TestAChainIsToldWhatItPays(t *testing.T) {
 	pivot := &market.Market{Name: "spot", Price: market.PricePivot}
 	for name, c := range map[string]struct {

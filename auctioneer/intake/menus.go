@@ -13,10 +13,10 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// DefaultQuote is how long a menu is valid if its market does not say.
+// DefaultQuote is how long a menu is valid if its market sets no time.
 const DefaultQuote = messages.Duration(5 * time.Minute)
 
-// MenuKey is the secret from which the seeds of menus are computed: 32 random bytes. Each leader has its own.
+// MenuKey is the secret from which the seeds of menus are computed: 32 random bytes. Each leader makes a new key.
 type MenuKey []byte
 
 // NewMenuKey returns a random key.

@@ -24,7 +24,8 @@ type Rules struct {
 	MostMemory map[messages.Name]int64 // maximum memory of a task in bytes, by class; a class without an entry has no limit
 	Deposit    messages.Credits        // credits that are held in addition to the budget
 	Pending    int                     // maximum number of an account's jobs that have not ended; 0: no limit
-	// Notify returns an error for notifications that the site does not send; nil: it sends none.
+	// Notify returns an error for notifications that the site does not send. If Notify is nil, the site sends no
+	// notifications.
 	Notify func([]job.Notify) error
 	// Filter asks the site's program about a new job, which may change or refuse it. It returns sentences
 	// about what was changed. nil: the site has no such program.
@@ -32,8 +33,8 @@ type Rules struct {
 }
 
 // Prepare makes all checks of a request that need no state, and fills in defaults. A submission that is refused here
-// still has the account, the key and the digest for [book.Book.Known]: when it first came, other rules may have
-// accepted it.
+// still has the account, the key and the digest for [book.Book.Known]: when the same submission first came, other rules
+// may have accepted it.
 func (r *Rules) Prepare(account messages.Name, q *job.SubmitRequest) (*Submission, error) {
 	digest, err := DigestOf(q)
 	if err != nil {
@@ -177,7 +178,8 @@ func checkLimits(spec *job.JobSpec, m *market.Market) error {
 	return nil
 }
 
-// checkUtility returns an error for a job that has tasks in a class but wants no share of it.
+// checkUtility returns an error for a utility function that names a class that the market does not have, or that gives
+// no weight to a class of the job's tasks.
 func checkUtility(spec *job.JobSpec, m *market.Market) error {
 	if spec.Utility == nil {
 		return nil
@@ -247,8 +249,8 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 	return nil
 }
 
-// Judged returns why, the refusal by these rules. If markets have been applied since, it returns an error that asks
-// the client to try again.
+// Judged returns why, the refusal by these rules. If markets have been applied since these rules were made, it returns
+// an error that asks the client to try again instead.
 func (r *Rules) Judged(b *book.Book, why error) error {
 	return cmp.Or(b.Unchanged(r.Version+1), why)
 }

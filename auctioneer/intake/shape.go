@@ -57,7 +57,7 @@ func smallest(m *market.Market, s *job.Stage) (class messages.Name) {
 	return class
 }
 
-// widens returns an error for tasks of several slots in a market that cannot start them together.
+// widens returns an error for tasks of several slots, if the market sells only single slots or the tasks form a gang.
 func widens(m *market.Market, i int, s *job.Stage) error {
 	sold := m.Mechanism
 	if m.Price == market.PricePivot {
@@ -73,9 +73,9 @@ func widens(m *market.Market, i int, s *job.Stage) error {
 	return nil
 }
 
-// Place returns an error for a stage that no node of the market can run, even if all nodes were up. From the stage's
-// slots, it fills in resources that the stage leaves out. It looks at nodes only for stages with requirements on
-// nodes.
+// Place returns an error for a stage that no node of the market can run, even if all nodes were up. It sets the
+// resources that a stage does not ask for to the resources of the stage's slots. It looks at nodes only for stages with
+// requirements on nodes.
 func Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Market) error {
 	if err := checkLicenses(b.TotalLicenses(), spec, m); err != nil {
 		return err

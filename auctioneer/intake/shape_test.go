@@ -140,8 +140,8 @@ func TestWhatNoNodeHoldsIsRefused(t *testing.T) {
 	}
 }
 
-// TestTheSmallestClassIsChosen submits a job that names no market and no class. It must get the class with the fewest
-// GPUs that its shape fits in.
+// TestTheSmallestClassIsChosen submits a job that names no market and no class. The job must get, among the classes
+// whose slots fit its shape, the class with the fewest GPUs.
 func TestTheSmallestClassIsChosen(t *testing.T) {
 	r := rules()
 	r.Configs = []market.Market{
@@ -166,7 +166,7 @@ func TestTheSmallestClassIsChosen(t *testing.T) {
 }
 
 // TestTheDefaultBudgetIsThatOfTheMarket submits a job that names no market. It must get the default budget of the
-// market that it goes to: the first one whose slots have its shape.
+// market that it goes to: the first market that has slots of the shape of the job.
 func TestTheDefaultBudgetIsThatOfTheMarket(t *testing.T) {
 	r, _ := shaped(t, market.Proportional)
 	gpu := r.Configs[0]

@@ -41,8 +41,8 @@ type Submission struct {
 	most     int           // limit on the account's pending jobs, with this job included; 0: no limit
 }
 
-// reassume computes the assumed budget again if a task asks for a whole node: only its node tells how many slots that
-// is.
+// reassume computes the assumed budget again if a task asks for a whole node: the number of slots is known only when
+// the node is known.
 func (s *Submission) reassume() (err error) {
 	if s.unpaid && slices.ContainsFunc(s.Spec.Stages, func(g job.Stage) bool { return g.TakesNode() }) {
 		s.Said[len(s.Said)-1], err = assumeBudget(s.Spec, s.Market, true)
@@ -65,8 +65,8 @@ func (s *Submission) Judged(b *book.Book, why error) error {
 	return cmp.Or(b.Unchanged(s.version+1), why)
 }
 
-// Visiting makes the submission one for a job of another site. The other site's authorisation pays for it, so the
-// bank holds nothing.
+// Visiting makes the submission a submission of a job of another site. The other site's authorisation pays for it, so
+// the bank holds nothing.
 func (s *Submission) Visiting(v *book.Visit) {
 	s.Visit, s.hold, s.Deposit = v, "", 0
 	s.Spec.Notify = nil // the home site sends the notifications
@@ -92,8 +92,8 @@ func (s *Submission) Admit(now messages.Time, m *market.Market) error {
 }
 
 // Hold returns the transfers that set the budget aside until a time (0: for ever). The hold's identifier is made from
-// the user's key. The hold is followed by an extension, which fails if a hold of an earlier try has expired in the
-// meantime.
+// the user's key. The transfer for the hold is followed by an extension of the hold. The extension fails if an earlier
+// try made the hold and the hold has expired since.
 func (s *Submission) Hold(until messages.Time) []money.Transfer {
 	list := []money.Transfer{{ID: s.hold, Kind: money.Hold, Debit: s.Payer, Credit: money.SiteAccount, Amount: s.Held(), Member: s.Account,
 		Expires: until, Reason: "budget of " + s.Spec.Title() + " (market " + s.Spec.Market + ")"}}
@@ -118,8 +118,8 @@ func (s *Submission) Secured(results []money.TransferResult) error {
 	return nil
 }
 
-// AsksUtility returns the request that asks the estimator what the job is worth. asks is false if it need not be
-// asked.
+// AsksUtility returns the request that asks the estimator what the job is worth. asks is false if the estimator need
+// not be asked.
 func (s *Submission) AsksUtility() (r marketmsg.UtilityRequest, asks bool) {
 	t := registry.Of(s.Market)
 	return marketmsg.UtilityRequest{Account: s.Account, Name: s.Spec.Name, Market: s.Spec.Market, Classes: classes(s.Spec)},

@@ -75,7 +75,7 @@ func (f *filter) fits(j *job.JobSummary) bool {
 }
 
 // matches reports whether a name matches a pattern: * stands for any text, and ? for any one character. For each part
-// between two *, it takes the first occurrence, so it never has to try again.
+// between two *, it takes the first occurrence. That is enough, so it never has to go back.
 func matches(pattern, name string) bool {
 	parts := strings.Split(pattern, "*")
 	first, last := parts[0], parts[len(parts)-1]

@@ -16,7 +16,7 @@ const (
 	defaultLimit = 100
 	// MostLimit is the maximum number of jobs in an answer.
 	MostLimit = 1000
-	// mostText is the maximum size of names and labels in an answer, in bytes; the last job does not count.
+	// mostText is the maximum size of names and labels in an answer, in bytes. Only the last job may exceed it.
 	mostText = 1 << 20
 	// mostKey is how many bytes of a text are compared when jobs are sorted.
 	mostKey = 64
@@ -32,7 +32,8 @@ type Page struct {
 	found   []place
 }
 
-// place is a job's position in the requested order: a number or a text. If these are equal, newer jobs come first.
+// place is a job's position in the requested order: a number or a text. If two jobs have the same number or text, the
+// newer job comes first.
 type place struct {
 	number int64
 	text   string
@@ -121,8 +122,8 @@ func (p *Page) Lists(s job.State) bool { return p.states == nil || slices.Contai
 // newestFirst reports whether Add gets the jobs in the order of the answer.
 func (p *Page) newestFirst() bool { return p.by == "job" && p.reverse }
 
-// cut removes jobs that cannot be in the page. It keeps one more than the page, which shows that there are more. A
-// job that was archived in the meantime may have been added twice.
+// cut removes jobs that cannot be in the page. It keeps one job more than the page has, which shows that there is a
+// next page. A job that was archived in the meantime may have been added twice.
 func (p *Page) cut() {
 	slices.SortFunc(p.found, p.compare)
 	p.found = slices.CompactFunc(p.found, func(a, b place) bool { return a.job == b.job })

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestAUsedUpBudgetIsNothing checks that the mechanism sees the rest of a budget after payments to other jobs, also
-// if the rest is 0.
+// TestAUsedUpBudgetIsNothing checks that the mechanism sees the part of a budget that is left after payments to other
+// jobs, also if nothing is left.
 func TestAUsedUpBudgetIsNothing(t *testing.T) {
 	m := New(mechanism.Manner{}, market.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
 	j := &book.Job{ID: 1, Held: 100, Spec: &job.JobSpec{Market: "main", Budget: 100, Stages: []job.Stage{{Name: "s", Class: "cpu"}}}, Stages: make([]book.Stage, 1)}

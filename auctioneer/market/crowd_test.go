@@ -11,9 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestACrowdIsDrawnByItsShares adds and removes thousands of jobs. Substitutes must follow the shares of four groups
-// of budgets, and must never be jobs that are gone. New jobs must be among them when the old draws have expired. The
-// view must have each job once.
+// TestACrowdIsDrawnByItsShares adds and removes thousands of jobs. The jobs that Substitute draws must follow the
+// shares of four groups of budgets, and must never be jobs that are gone. When the old draws have expired, new jobs
+// must also be drawn. The view of the mechanism must have each job once.
 func TestACrowdIsDrawnByItsShares(t *testing.T) {
 	m, err := Open(market.Market{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}})
 	if err != nil {
@@ -79,7 +79,8 @@ func TestACrowdIsDrawnByItsShares(t *testing.T) {
 	}
 }
 
-// TestAJobTakenInAnewIsCountedOnce changes the bid of a job. The job must be counted once.
+// TestAJobTakenInAnewIsCountedOnce changes the bid of a job, so that the market removes the job and adds it again. The
+// job must be counted once.
 func TestAJobTakenInAnewIsCountedOnce(t *testing.T) {
 	m, err := Open(market.Market{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Decide makes the mechanism decide. It returns the part of the decision that must be committed; nil: nothing. It
-// reads the book only if the mechanism is attentive.
+// Decide makes the mechanism decide. It returns the part of the decision that must be committed; nil: nothing. It reads
+// the book only if the mechanism is attentive; see [mechanism.Manner].
 func (m *Market) Decide(now messages.Time, read func(func(*book.Book))) (d *book.Decide) {
 	now = asOf(now, m.Wake())
 	if !m.manner.Attentive {
@@ -48,8 +48,8 @@ func (m *Market) retariff(read func(func(*book.Book))) (d *book.Decide) {
 	return d
 }
 
-// asOf returns the time for which a market decides. That is now, or the time at which the market asked to be woken if
-// that has just passed.
+// asOf returns the time for which a market decides. That is now, or the time wake at which the market asked to be
+// woken, if this time has just passed.
 func asOf(now, wake messages.Time) messages.Time {
 	const lateness = messages.Duration(100 * time.Millisecond)
 	if wake != 0 && wake <= now && now.Sub(wake) <= lateness {
@@ -129,15 +129,15 @@ func discarding(now messages.Time, m *Market, job *mechanism.Job) book.Discardin
 	return d
 }
 
-// starting returns the final order that a job starts, with the job's price.
+// starting returns the final order to start a job, with the job's price.
 func starting(now messages.Time, m *Market, job *mechanism.Job, s mechanism.Directive) book.Starting {
 	out := book.Starting{Job: job.Job, Order: book.Order{Class: m.Config.Classes[s.Class], Slots: max(s.Slots, 1), At: cmp.Or(s.At, now)}}
 	out.Fixed, out.Legs = split(job.Job, m.Settle(now, job, mechanism.End{State: jobmsg.Completed, Tasks: job.Tasks, Done: job.Tasks}))
 	return out
 }
 
-// split divides payments into two parts: what a job owes to the site with its charge, and what moves at once. Jobs
-// receive payments only when they have been considered.
+// split divides payments into two parts: fixed, which a job owes to the site with its charge, and the payments that are
+// made at once. A job receives a payment only when its market has considered the job.
 func split(id messages.JobID, payments []mechanism.Payment) (fixed *book.Fixed, legs []book.Leg) {
 	for _, p := range payments {
 		if p.From == id && p.To == 0 && !p.Now {

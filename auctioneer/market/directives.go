@@ -5,7 +5,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Orders are the decisions of the last allocation other than weights.
+// Orders are the decisions of the last allocation, except the weights.
 type Orders struct {
 	Directives []mechanism.Directive
 	Tariffs    []mechanism.Tariff // by class; empty: the mechanism does not charge by time
@@ -20,8 +20,8 @@ type directives struct {
 	roster  *roster
 }
 
-// permit computes how many tasks of some jobs may be claimed. It returns the time at which this number changes
-// without an event, but at most wake.
+// permit computes how many tasks of the given jobs may be claimed. It returns the next time at which one of these
+// numbers changes although nothing happens, or wake if that is earlier.
 func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Time {
 	s.named = s.named[:0]
 	for _, d := range s.orders.Directives {

@@ -51,8 +51,8 @@ func (s Seen) Prices() []market.ClassPrice {
 	return out
 }
 
-// sealed reports whether the price or the demand of a class would reveal the bid of a single other account. The
-// waiting jobs determine the price; if each job pays its own bid, the running jobs do.
+// sealed reports whether the price or the demand of a class would reveal the bid of a single other account. Usually the
+// waiting jobs determine the price. If each job pays its own bid, the running jobs determine it.
 func (s Seen) sealed(k int) bool {
 	if s.all || s.tells == mechanism.Queue {
 		return false
@@ -62,8 +62,8 @@ func (s Seen) sealed(k int) bool {
 	return s.tells == mechanism.Secret || waiting == 1 || ownBid && running == 1
 }
 
-// Told reports whether everybody may see the price and the demand of a class, accounts with jobs there included. All
-// users of another site count as one account.
+// Told reports whether everybody may see the price and the demand of a class, including the accounts that have jobs in
+// the class. All users of another site count as one account.
 func (m *Market) Told(k int) bool {
 	switch registry.Of(&m.Config).Tells {
 	case mechanism.Queue:
@@ -85,13 +85,15 @@ func (m *Market) Told(k int) bool {
 			note(&runs, messages.Participant(e.job.Account))
 		}
 	}
-	// If there are two accounts, each could compute the other's bid.
+	// If there is only one account, the price would reveal its bid. If there are two, each could compute the bid of the
+	// other account.
 	few := func(accounts []messages.Name) bool { return len(accounts) == 1 || len(accounts) == 2 }
 	ownBid := k < len(m.orders.Tariffs) && m.orders.Tariffs[k].Basis == mechanism.OwnBid
 	return !few(waits) && !(ownBid && few(runs))
 }
 
-// UsedBy returns the number of slots on which each account's jobs run. It has 0 for an account whose jobs only wait.
+// UsedBy returns, for each account with jobs, the number of slots on which its jobs run. The number is 0 if its jobs
+// only wait.
 func (m *Market) UsedBy() map[messages.Name]int {
 	used := map[messages.Name]int{}
 	for _, e := range m.members() {
@@ -102,8 +104,8 @@ func (m *Market) UsedBy() map[messages.Name]int {
 	return used
 }
 
-// others returns the number of other accounts with waiting tasks in a class, and with running tasks there. Each
-// number is at most two.
+// others returns the number of other accounts with waiting tasks in a class, and the number with running tasks. It
+// counts only up to two.
 func (s Seen) others(k int) (waiting, running int) {
 	waits, runs := mechanism.Rivals{Of: s.account}, mechanism.Rivals{Of: s.account}
 	for _, e := range s.members() {

@@ -2,14 +2,14 @@
 // decides, asks the mechanism when the set of jobs or slots has changed, records the shares
 // allocated and received, and turns an allocation into vectors for agents.
 //
-// In a market that directs claims, the mechanism's directives say what agents may claim, instead of
-// weights; see [Manner]. A node keeps a bounded number of suspended tasks. If a decision would
-// leave more, the tasks that ran least since they were claimed are ended and run again from their
-// beginning. Slots and prices stay as the mechanism decided, and the least work is lost. The bound
-// is four for each slot, unless the node gives another.
+// In a market that directs claims, the mechanism's directives say what agents may claim, instead of weights; see
+// [Manner]. A node keeps a bounded number of suspended tasks. If a decision would suspend more, the tasks that ran
+// least since they were claimed are ended and run again from their beginning. Slots and prices stay as the mechanism
+// decided, and as little work as possible is lost. The bound is four tasks for each slot, unless the node sets another
+// bound.
 //
-// A mechanism counts slots over all nodes, and a task of several slots needs them on one. Where better jobs take slots of
-// others, a decision also chooses the node; see house.go.
+// A mechanism counts slots over all nodes, but a task of several slots needs all of them on one node. In markets where
+// better jobs take slots from worse jobs, a decision also chooses the node; see house.go.
 //
 // # Between the book and the mechanism
 //

@@ -10,22 +10,22 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// drawnAhead jobs are drawn at a time, or one for each drawnOf jobs of the market if that is more. So the cost of a
-// draw hardly depends on the number of waiting jobs. If more than MostJobs jobs bid, vectors are samples, and draws
-// are used for drawnFor. Until then they follow the shares of the time when they were drawn, as a vector does for
-// ResampleAfter. With fewer jobs, each decision discards the draws.
+// Jobs are drawn in advance, drawnAhead at a time, or one for each drawnOf jobs of the market if that is more. So the
+// cost of a draw hardly depends on the number of waiting jobs. If more than MostJobs jobs bid, the draws are used for
+// the time drawnFor, although the shares may have changed since. With fewer jobs, each decision discards the draws.
 const (
 	drawnAhead = 256
 	drawnOf    = 256
 	drawnFor   = messages.Duration(100e6)
 )
 
-// draws chooses jobs for claims whose own choice has no work left.
+// draws chooses jobs for claims, if the job that the agent drew has no claimable task left.
 type draws struct {
 	ahead [][]messages.JobID // by class: the jobs that were drawn and not used yet
 	drawn []messages.Time    // by class: when they were drawn
-	// reserved is, by class and job, how many tasks are reserved for claims that are not in the book yet. Without it,
-	// many nodes that claim by the same vector would find that the task of their job is taken.
+	// reserved is, by class and job, how many tasks are reserved for claims that are not in the book yet. Without
+	// reservations, many nodes that claim by the same vector would choose the same task, and all but one would get
+	// nothing.
 	reserved []map[messages.JobID]int
 	sum      []int // sum of reserved, by class
 	roster   *roster
@@ -79,9 +79,9 @@ func (d *draws) Unreserve(id messages.JobID) {
 
 // ReserveClaim chooses the jobs of a claim, in order of preference. The first is the job that the agent drew. If this
 // job has too little work, other jobs follow, drawn by their shares. If the market directs claims, a job whose tasks
-// are all reserved is left out: otherwise one of the claims with a reservation would fail, although there is a task
-// for each. If a decision chose a node for a task of several slots, only that node can claim the task, and claims it
-// first.
+// are all reserved for other claims is left out. Otherwise this claim could take a reserved task, and the claim with
+// the reservation would get nothing. If a decision chose a node for a task of several slots, only that node can claim
+// the task, and the task comes first in its claim.
 func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *agentmsg.Claim, rng *rand.Rand) book.Claim {
 	const mostSubstitutes = 16
 	k := m.Class(c.Class)
@@ -131,8 +131,8 @@ func (m *Market) admits(b *book.Book, n *book.Node, id messages.JobID, k int) bo
 	return j != nil && slices.ContainsFunc(j.Spec.Stages, func(s job.Stage) bool { return s.Class == m.classes[k] && n.Admits(&s, b.Now()) })
 }
 
-// Substitute draws a job with pending tasks in class k, in proportion to the shares, for a claim whose own choice has
-// no tasks left; 0: there is none. Jobs are drawn in advance.
+// Substitute draws a job with pending tasks in class k, in proportion to the shares, for a claim whose drawn job has no
+// tasks left; 0: there is no such job. Jobs are drawn in advance.
 func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
 	for drawn := 0; d.roster.open[k] > d.sum[k]; drawn++ {
 		for n := len(d.ahead[k]); n > 0; n = len(d.ahead[k]) {
@@ -154,8 +154,8 @@ func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
 	return 0
 }
 
-// addUnreserved adds all jobs that have tasks which a directing mechanism allows and which are not reserved. While
-// shares do not change, all draws are nearly equal, so they could miss such jobs.
+// addUnreserved adds all jobs that have tasks which a directing mechanism allows and which are not reserved. Draws that
+// are made from the same shares are nearly equal. So they could miss such a job each time.
 func (d *draws) addUnreserved(k int) {
 	for _, e := range d.roster.bidders(k) {
 		if e.most != nil && d.free(e.job.Job, k) > 0 {
@@ -183,8 +183,8 @@ func (d *draws) clear(now messages.Time) {
 // systematic draws n places from the jobs with claimable tasks of a class, in proportion to their shares. The shares
 // are laid end to end, and the places are evenly spaced on them: the first at u spaces, with u in [0, 1). A job with
 // the part s of all shares gets ⌊ns⌋ or ⌈ns⌉ places, and ns on average. place is called with the jobs in their order.
-// If no job has a share yet, all have the same. Parts without a place are skipped, so the cost is O(n + parts), and
-// O(jobs) in each part that has changed.
+// If no job has a share yet, all jobs count equally. The roster keeps its jobs in parts, and parts without a place are
+// skipped. So the cost is O(n + parts), plus O(jobs) for each part that has changed.
 func (s *roster) systematic(k, n int, u float64, place func(*entry)) {
 	sum, pull, total := func(p *part) float64 { return p.pull(k, len(s.classes)) }, func(e *entry) float64 { return e.pull(k) }, 0.0
 	for _, p := range s.number.order {

@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// places is a simple version of systematic, over a list of all jobs. It has the expected result.
+// places is a simple version of systematic, over a list of all jobs. The test compares systematic with it.
 func places(bidders []*entry, k, n int, u float64) (out []messages.JobID) {
 	pull, total := func(e *entry) float64 { return e.pull(k) }, 0.0
 	for _, e := range bidders {
@@ -32,8 +32,9 @@ func places(bidders []*entry, k, n int, u float64) (out []messages.JobID) {
 	return out
 }
 
-// TestPlacesPassOverParts compares systematic with places after random changes. Except for rounding, the result must
-// be the same: the same number of places, in the order of the jobs, and for each job at most one more or one less.
+// TestPlacesPassOverParts compares systematic with places after random changes. The results may differ only by
+// rounding: both must have the same number of places, in the order of the jobs, and for each job the numbers of places
+// may differ by at most one.
 func TestPlacesPassOverParts(t *testing.T) {
 	for _, name := range []messages.Name{market.Proportional, market.HighestBid} {
 		m, err := Open(market.Market{Name: "main", Mechanism: name, Classes: []messages.Name{"cpu", "gpu"}})
@@ -87,8 +88,8 @@ func TestPlacesPassOverParts(t *testing.T) {
 }
 
 // TestReservedTasks: many nodes with the same vector claim tasks of the same job, before any claim is committed. Each
-// claim must reserve tasks that no other claim has. The reservations must end when the job changes, or a claim did
-// not get the job.
+// claim must reserve tasks that no other claim has. The reservations must end when the job changes, or when a claim did
+// not get tasks of the job.
 func TestReservedTasks(t *testing.T) {
 	const jobs = 100
 	m, b, rng := newMarket(), book.New(), rand.New(rand.NewPCG(1, 1))

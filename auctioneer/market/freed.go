@@ -7,10 +7,11 @@ import (
 	agentmsg "github.com/candor-grid/candor/messages/agent"
 )
 
-// ReserveFreedSlots gives the slots of ended tasks to the best waiting jobs, in the same log entry as the ends. It
-// chooses like the next decision; until that decision no other job may get the slots. The exchange that reports the
-// ends has a claim for these slots. It returns false if only a decision can tell which job is next: after ends that
-// change the chances of other jobs, or if a suspended task of the node goes first.
+// ReserveFreedSlots gives the slots of ended tasks to the best waiting job, in the same log entry as the ends. It
+// chooses the job that the next decision would choose. Until that decision no other job may get the slots. The exchange
+// that reports the ends has a claim for these slots. It returns false if only a decision can tell which job is next:
+// after ends that change the chances of other jobs, or if a suspended task of the node comes before the best waiting
+// job.
 func (m *Market) ReserveFreedSlots(b *book.Book, node uint32, ended []agentmsg.Finished, c *agentmsg.Claim) (claim book.Claim, ok bool) {
 	line, lined := m.mech.(mechanism.Lining)
 	k := m.Class(c.Class)
@@ -43,7 +44,7 @@ func plain(b *book.Book, ended []agentmsg.Finished) bool {
 	return true
 }
 
-// comesFirst reports whether a suspended task of the node goes before job e.
+// comesFirst reports whether a suspended task of the node must get a slot before the job e.
 func (m *Market) comesFirst(n *book.Node, node uint32, k int, e *entry) bool {
 	l := m.lots[node]
 	if l == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// passOn ends a running task, and gives its slot to the next job in the same log entry. It reports whether a job was
-// next.
+// passOn ends a running task, and gives its slot to the next job in the same log entry. It reports whether
+// ReserveFreedSlots found a next job.
 func (f *floor) passOn(c claim) bool {
 	ended := []agentmsg.Finished{{Attempt: c.Attempt, Outcome: agentmsg.Exited}}
 	name := f.book.Nodes()[c.node].Name
@@ -71,8 +71,9 @@ func TestTheNextInLineIsWhomADecisionChooses(t *testing.T) {
 	}
 }
 
-// TestNobodyIsNextWhereOnlyADecisionKnows checks the cases in which no job is next: after a failure that may run
-// again, after a stage that others wait for, and when all tasks of the next job are reserved.
+// TestNobodyIsNextWhereOnlyADecisionKnows checks the cases in which no job may be next: after the failure of a task
+// that may run again, after the end of a task in a stage that other stages wait for, and when all tasks of the next job
+// are reserved.
 func TestNobodyIsNextWhereOnlyADecisionKnows(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFloor(rt, market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}}, 1, 2)
@@ -104,12 +105,13 @@ func TestNobodyIsNextWhereOnlyADecisionKnows(t *testing.T) {
 
 var _ mechanism.Lining = lining{}
 
-// lining is a mechanism whose next job belongs to another market.
+// lining is a mechanism that names a job of another market as the next job.
 type lining struct{ mechanism.Mechanism }
 
 func (lining) Next(int) messages.JobID { return 12345 }
 
-// TestAnUnknownJobIsNotNext: the next job of a mechanism has left the market. No job may be next.
+// TestAnUnknownJobIsNotNext: the mechanism names a next job that is not in the market. The market must then name no
+// next job.
 func TestAnUnknownJobIsNotNext(t *testing.T) {
 	m := New(mechanism.Manner{Directs: true, Order: func(x, y *mechanism.Job) int { return 0 }}, market.Market{Name: "spot", Classes: []messages.Name{"cpu"}}, lining{})
 	if _, ok := m.ReserveFreedSlots(book.New(), 0, nil, &agentmsg.Claim{Class: "cpu", Slots: 1}); ok {

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// defaultGangTimeout is how long a gang gathers if its market does not say.
+// defaultGangTimeout is how long a gang may gather if its market sets no time.
 const defaultGangTimeout = messages.Duration(10 * time.Second)
 
 // gang is a stage whose tasks start together.
@@ -18,11 +18,11 @@ type gang struct {
 	stage uint32
 }
 
-// gathering says when a gang began to gather, and until when it may.
+// gathering says when a gang began to gather, and how long it may gather.
 type gathering struct{ since, until messages.Time }
 
-// Gangs records the gangs that are gathering: some of their tasks are claimed, and the others must be claimed before
-// a deadline. Its zero value is ready to use.
+// Gangs records the gangs that are gathering: some of their tasks are claimed, and the other tasks must be claimed
+// before a deadline. Its zero value is ready to use.
 type Gangs struct{ gather map[gang]gathering }
 
 // Put records which gangs of a job gather now.
@@ -44,8 +44,8 @@ func (g *Gangs) Put(m *Market, j *book.Job) {
 	}
 }
 
-// Late returns the commands that end the gathering of gangs whose deadline has passed, ordered by job. Late returns a
-// command again after a while, in case the first was lost.
+// Late returns the commands that end the gathering of gangs whose deadline has passed, ordered by job. Late returns the
+// same command again after a while, in case the first one was lost.
 func (g *Gangs) Late(now messages.Time) (out []*book.Disband) {
 	for k, n := range g.gather {
 		if n.until <= now {

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestBidsKeepNoGlance makes bids of jobs that are read with the same spare memory. A bid must stay correct after
-// other jobs have been read.
+// TestBidsKeepNoGlance makes bids from several jobs that are read with the same spare memory. A bid must stay correct
+// after other jobs have been read.
 func TestBidsKeepNoGlance(t *testing.T) {
 	m, err := Open(market.Market{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"cpu", "gpu"}})
 	if err != nil {

@@ -18,9 +18,8 @@ import (
 //
 //   - If the free slots of some nodes are enough, counting also the slots of tasks that are about
 //     to end, it chooses the node with the fewest slots left over.
-//   - Otherwise it chooses the node on which the worst tasks lose their slots. They are ended or
-//     suspended. In exchange, the best of the tasks that the mechanism wanted to end keep as many
-//     slots elsewhere.
+//   - Otherwise it chooses the node on which the tasks with the worst bids lose their slots: these tasks are ended or
+//     suspended. In exchange, the best of the tasks that the mechanism wanted to end keep as many slots on other nodes.
 //   - If no node can run the task, the plan tells the mechanism (mechanism.Job.Nowhere), which then
 //     decides again without the task. The next decision tries again.
 //
@@ -47,8 +46,8 @@ type lodging struct {
 	tenants []tenant // claims that keep their slots in this plan, worst first
 }
 
-// house chooses nodes for the tasks of several slots that start or resume, for the best job first. Suspended tasks of
-// one slot are placed in the same order.
+// house chooses nodes for the tasks of several slots that start or resume, beginning with the best job. Suspended tasks
+// of one slot are resumed in the same order of jobs.
 func (p *plan) house(directives []mechanism.Directive, jobs []*entry) {
 	p.homes, p.shifted, p.wide = p.homes[:0], 0, p.wide[:0]
 	clear(p.lodgings)
@@ -80,7 +79,7 @@ func (p *plan) house(directives []mechanism.Directive, jobs []*entry) {
 	}
 }
 
-// lodge chooses a node for a task of a job; false: no node has room.
+// lodge chooses a node for a task of a job; false: no node can run the task.
 func (p *plan) lodge(e *entry, of *job.Stage, class int) bool {
 	width, best, worst, found := e.job.Alone, uint32(0), 0, false
 	for at, n := range p.book.Nodes() {
@@ -120,7 +119,7 @@ func (p *plan) rehouse(d mechanism.Directive, e *entry) {
 	}
 }
 
-// stage returns the first stage of a class with a task to start; nil: all have started.
+// stage returns the first stage of a class with a task to start; nil: there is none.
 func (p *plan) stage(e *entry, class int) *job.Stage {
 	j := p.book.Job(e.job.Job)
 	if j == nil {
@@ -163,8 +162,8 @@ func (p *plan) lodging(node uint32, class int) *lodging {
 	return l
 }
 
-// displaced returns how many of the worst tenants must lose their slots so that a job gets width slots; room slots
-// are free. −1: the tenants that are worse than the job have too few slots.
+// displaced returns how many of the worst tenants must lose their slots so that a job gets width slots. room is the
+// number of free slots. −1: the tenants that are worse than the job have too few slots.
 func (l *lodging) displaced(m *Market, e *entry, room, width int) int {
 	for k := 0; ; k++ {
 		switch {
@@ -177,9 +176,9 @@ func (l *lodging) displaced(m *Market, e *entry, room, width int) int {
 	}
 }
 
-// better reports whether node x, which would lose its j worst tenants, is a better choice than node y, which would
-// lose k. A node that loses no tenant is better than one that does. If both lose none, the one with fewer slots left
-// over is better. Otherwise the better node is the one whose best displaced tenant is worse.
+// better reports whether node x, which would lose its j worst tenants, is a better choice than node y, which would lose
+// k. A node that loses no tenant is better than a node that loses tenants. If neither loses a tenant, the node with
+// fewer slots left over is better. Otherwise the better node is the one whose best displaced tenant is worse.
 func (p *plan) better(x *lodging, j int, y *lodging, k, width int) bool {
 	switch {
 	case j == 0 || k == 0:
@@ -189,8 +188,8 @@ func (p *plan) better(x *lodging, j int, y *lodging, k, width int) bool {
 	}
 }
 
-// take gives width slots of a node to a task. room slots are free. The others come from the first tenants, which are
-// ended or suspended; the best of these tenants stay if their slots are not needed.
+// take gives width slots of a node to a task. room is the number of free slots. The other slots come from the first
+// tenants in the list, which are ended or suspended; the best of these tenants stay if their slots are not needed.
 func (p *plan) take(node uint32, class, tenants, width, room int) {
 	l := p.lodging(node, class)
 	at := p.place(&claim{node: node}, class)
@@ -216,7 +215,8 @@ func (p *plan) take(node uint32, class, tenants, width, room int) {
 	at.freed -= int32(width)
 }
 
-// lose takes away the slots of a claim.
+// lose takes away the slots of a claim. The preemption of the market decides whether the job is cancelled, or the task
+// runs again, or it is suspended.
 func (p *plan) lose(c *claim, at *place) {
 	switch p.market.Config.Preemption {
 	case market.PreemptCancel:
@@ -231,15 +231,15 @@ func (p *plan) lose(c *claim, at *place) {
 	p.suspend = append(p.suspend, c.Attempt)
 }
 
-// least lowers the number of claims that a job may have. So a job that lost slots does not claim others before the
+// least lowers the number of claims that a job may have. So a job that lost slots does not claim other slots before the
 // next decision.
 func (m *Market) least(e *entry, class, slots int) {
 	e.most[class] -= slots
 	m.count(e)
 }
 
-// nowhere records that the nodes have room for only housed slots of a job. If the job may run on any node, there is
-// also no room for later jobs whose tasks are at least as wide.
+// nowhere records that the nodes have room for only housed slots of a job's pending tasks. If the job may run on any
+// node, there is also no room for later jobs whose tasks are at least as wide.
 func (m *Market) nowhere(e *entry, of *job.Stage, class, housed int) {
 	m.stray(e, class, housed)
 	if of.NamesNodes() {
@@ -262,9 +262,9 @@ func (m *Market) stray(e *entry, class, housed int) {
 	m.change(e)
 }
 
-// bar records the jobs whose tasks no node can start now: the tasks are wider than each node, or would run into its
-// maintenance window. Other jobs then do not wait behind them. bar is for markets in which no job takes slots from
-// others.
+// bar records the jobs whose tasks no node can start now. On each node, the tasks need more slots than the node has, or
+// would run into a maintenance window. Other jobs then do not wait behind these jobs. bar is for markets in which no
+// job takes slots from other jobs.
 func (p *plan) bar() {
 	for _, e := range p.market.wides {
 		for k := range p.market.classes {
@@ -298,7 +298,7 @@ func (m *Market) atHome(b *book.Book, node messages.Name, class int) (jobs []mes
 	return jobs, max(spare, 0)
 }
 
-// seek clears the record of jobs without a node, so that the next decision looks for one again.
+// seek clears the record of jobs without a node, so that the next decision looks for nodes for them again.
 func (m *Market) seek() {
 	for _, e := range m.astray {
 		if e.job.Nowhere = nil; !e.gone {

@@ -13,9 +13,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestWideTasksHaveTheirNodes submits random bids of random widths and ends random tasks. The market must come to
-// rest. Then no node may have free slots for a task that waits or is suspended there, and no node may gather. No node
-// may run worse tasks in the place of a better one that waits.
+// TestWideTasksHaveTheirNodes submits random bids of random widths and ends random tasks. The market must come to rest.
+// Then no node may have enough free slots for a task that waits, or that is suspended on this node, and no node may
+// gather slots. No node may run worse tasks on the slots that a better waiting task needs.
 func TestWideTasksHaveTheirNodes(t *testing.T) {
 	for _, preemption := range []string{market.PreemptSuspend, market.PreemptRequeue, market.PreemptCancel} {
 		t.Run(preemption, func(t *testing.T) {
@@ -123,8 +123,9 @@ func TestTheWorstTasksMakeRoom(t *testing.T) {
 	})
 }
 
-// TestAJobThatNoNodeHoldsKeepsNobodyWaiting: without preemption the best bid waits until a node has enough free
-// slots. If no node that is up has that many slots at all, the other jobs must not wait.
+// TestAJobThatNoNodeHoldsKeepsNobodyWaiting: in a market without preemption, the job with the best bid waits until a
+// node has enough free slots for its task. If each node that is up has too few slots in total, the other jobs must not
+// wait.
 func TestAJobThatNoNodeHoldsKeepsNobodyWaiting(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		algorithm := rapid.SampledFrom([]string{"NPHB", "WSPT", "WSEPT"}).Draw(rt, "algorithm")

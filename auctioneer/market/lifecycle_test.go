@@ -91,7 +91,7 @@ func (s *stall) follow() {
 	s.confirm()
 }
 
-// confirm confirms effects, like a bank that grants everything.
+// confirm confirms all effects, as if the bank accepted every request.
 func (s *stall) confirm() {
 	done := &book.Confirm{}
 	for e := range s.book.EachEffect {
@@ -108,8 +108,8 @@ func (s *stall) confirm() {
 	s.apply(book.Command{Confirm: done})
 }
 
-// balanced fails the test unless a round of payments is one chain that pays out what it takes, except for the
-// payments from and to the site.
+// balanced fails the test unless a round of payments is one chain of linked transfers that pays out as much as it takes
+// in, apart from the payments from and to the site.
 func (s *stall) balanced(round []money.Transfer, legs []book.Leg) {
 	s.Helper()
 	sum := messages.Credits(0)
@@ -173,8 +173,8 @@ func (s *stall) turn() {
 }
 
 // TestEveryMechanismTakesJobsToTheirEnd runs jobs with every mechanism. Admitted jobs must end and be settled within
-// their budgets, and the bank must be asked for what they owe. Half-way, another leader opens the market over the
-// book, and must continue.
+// their budgets, and the bank must be asked for what they owe. In the middle of the run, a new leader opens the market
+// from the book, and must continue.
 func TestEveryMechanismTakesJobsToTheirEnd(t *testing.T) {
 	for _, name := range registry.Names(nil) {
 		if name == market.ContractMenu {
@@ -264,7 +264,8 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestQuotes checks that a market of contracts returns a menu for a bid, and that other markets refuse.
+// TestQuotes checks that a market with contracts returns a menu of contracts for a bid, and that other markets refuse
+// the request.
 func TestQuotes(t *testing.T) {
 	declared := job.Valuation{Class: job.Sigmoidal, Max: 40, Mu: 60, Delta: 30}
 	s := newStall(t, market.Market{Mechanism: market.ContractMenu, Prior: []job.Valuation{declared}}, 4)
@@ -299,7 +300,8 @@ func TestMechanismsOfMarkets(t *testing.T) {
 	}
 }
 
-// TestRunTimesAreAskedForAgain checks that run times are asked for again when the known ones are old.
+// TestRunTimesAreAskedForAgain checks that the market asks for the run times of a job again when the known run times
+// are old.
 func TestRunTimesAreAskedForAgain(t *testing.T) {
 	m := New(mechanism.Manner{Plans: true}, market.Market{Name: "main", Classes: []messages.Name{"cpu"}}, new(byBudget))
 	put(m, 1, 1, 30, 2, 0)
@@ -327,8 +329,9 @@ func TestRunTimesAreAskedForAgain(t *testing.T) {
 	}
 }
 
-// TestVectorsGoOut checks that a vector is published when weights changed or there is new work, and then as a
-// reminder. The first vector of a publisher that continues another must be complete.
+// TestVectorsGoOut checks that a vector is published when weights have changed or there is new work, and is later
+// repeated as a reminder. The first vector of a publisher that continues the numbers of an earlier publisher must be
+// complete.
 func TestVectorsGoOut(t *testing.T) {
 	m, rng := newMarket(), rand.New(rand.NewPCG(1, 2))
 	p, now := NewPublisher(3, m), messages.Time(1e9)
@@ -354,8 +357,8 @@ func TestVectorsGoOut(t *testing.T) {
 	}
 }
 
-// TestAPriceOfOneBidIsSealed checks that the price of a single bid is shown only to operators and to its bidder. With
-// at least two bidders, others may see it, but not their names.
+// TestAPriceOfOneBidIsSealed checks that the price of a single bid is shown only to operators and to its bidder. If at
+// least two accounts bid, other accounts may see the price, but not the names of the bidders.
 func TestAPriceOfOneBidIsSealed(t *testing.T) {
 	m := newMarket()
 	m.Config.Mechanism = market.Proportional

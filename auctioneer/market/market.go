@@ -17,7 +17,8 @@ type Market struct {
 	mech   mechanism.Mechanism
 	stale  bool          // the jobs or slots have changed since the last allocation
 	wake   messages.Time // when to allocate even if nothing changes; 0: only after a change
-	// tariffs are the present tariffs, as the book had them last. Only for mechanisms that are not attentive.
+	// tariffs are the present tariffs, as they were last put into the book. They are used only for mechanisms that are
+	// not attentive; see [mechanism.Manner].
 	tariffs []book.Tariff
 	roster
 	directives
@@ -38,8 +39,8 @@ func New(manner mechanism.Manner, config market.Market, mech mechanism.Mechanism
 	return m
 }
 
-// Bid returns the bid that a job's description declares. Equal account names share memory. contract is the one that
-// spec.Contract names.
+// Bid returns the bid that a job's description declares. Equal account names share memory. contract is the contract
+// that spec.Contract names.
 func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time, spec *job.JobSpec, contract *job.Contract) *mechanism.Bid {
 	bid := &mechanism.Bid{
 		Job: id, Account: unique.Make(account).Value(), Arrived: at, Budget: spec.Budget,
@@ -141,8 +142,8 @@ func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.J
 	m.count(e)
 }
 
-// Completed records what a running job has used when it became complete for prices. Only the first call has an
-// effect.
+// Completed records the cost and the slot time of a running job at the time when it became complete for prices. Only
+// the first call has an effect.
 func (m *Market) Completed(id messages.JobID, used func() (messages.Credits, messages.Duration)) {
 	if e := m.number.get(id); e != nil && e.job.Complete && e.job.Whole == nil {
 		accrued, received := used()
@@ -186,10 +187,10 @@ func (m *Market) Settle(now messages.Time, job *mechanism.Job, end mechanism.End
 // Stale reports whether Allocate has something to decide at this time.
 func (m *Market) Stale(now messages.Time) bool { return m.stale || m.wake != 0 && now >= m.wake }
 
-// Wake returns when to allocate even if nothing changes; 0: only after a change.
+// Wake returns the time to allocate again even if nothing changes; 0: Allocate is needed only after a change.
 func (m *Market) Wake() messages.Time { return m.wake }
 
-// Allocate makes the mechanism decide. A mechanism that can decide about changes alone gets only the changes.
+// Allocate makes the mechanism decide. An incremental mechanism gets only the changes since the last allocation.
 func (m *Market) Allocate(now messages.Time) {
 	m.look(now)
 	if mech, ok := m.mech.(mechanism.Incremental); ok {
@@ -224,8 +225,8 @@ func (m *Market) look(now messages.Time) {
 	m.view.Now = now
 }
 
-// Charge gives the mechanism the cost and the time of the jobs' slots until now. An incremental mechanism gets them
-// only for the jobs that it asks about.
+// Charge gives the mechanism the cost and the total time of each job's slots until now. An incremental mechanism gets
+// these numbers only for the jobs that it asks about.
 func (m *Market) Charge(used func(messages.JobID) (messages.Credits, messages.Duration)) {
 	for _, e := range m.ongoing {
 		e.charged = false

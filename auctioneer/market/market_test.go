@@ -118,9 +118,9 @@ func TestChangesAddUpToTheWhole(t *testing.T) {
 	})
 }
 
-// TestDeparturesAreNoDecision: jobs leave, and the shares of the others keep their proportions. Only the removed jobs
-// may be published. A job that comes back must have its old weight, and a new job a weight in proportion. Only the
-// new job needs a decision.
+// TestDeparturesAreNoDecision: jobs leave, and the shares of the remaining jobs keep their proportions. Only the
+// removed jobs may be published. A job that comes back must have its old weight. A new job must have a weight in
+// proportion to the other weights. Only the new job may need a decision.
 func TestDeparturesAreNoDecision(t *testing.T) {
 	m, rng := newMarket(), rand.New(rand.NewPCG(1, 2))
 	p, a := NewPublisher(3, m), &agent{}
@@ -181,7 +181,8 @@ func TestSharesAreAveragedWhileWorkIsPending(t *testing.T) {
 	}
 }
 
-// TestWhatAJobLacks checks Lacked: it counts from the job's first slot on, and only slots that the job could use.
+// TestWhatAJobLacks checks Lacked. It must count only the time after the job's first slot, and only slots that the job
+// could use.
 func TestWhatAJobLacks(t *testing.T) {
 	const second = messages.Time(1e6)
 	m := newMarket()

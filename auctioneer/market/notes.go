@@ -41,7 +41,7 @@ func (m *Market) Committed() {
 }
 
 // Recall restores the mechanism's memory from its committed notes. If the last notes of an earlier leader were not
-// committed, the jobs tell the rest.
+// committed, the state of the jobs in the book tells the rest.
 func (m *Market) Recall(b *book.Book) {
 	mech, ok := m.mech.(mechanism.Remembering)
 	if !ok {
@@ -67,8 +67,8 @@ func (m *Market) past(b *book.Book, id messages.JobID) mechanism.Past {
 	return p
 }
 
-// rivals returns, ascending, a market's jobs that compete or wait for their settlement. It adds the jobs that
-// overlapped in time with one of these, or with another job of the result.
+// rivals returns, ascending, a market's jobs that compete or wait for their settlement. It also returns each job whose
+// time in the market overlapped with that of a job in the result.
 func rivals(b *book.Book, market messages.Name) (out []messages.JobID) {
 	var settled []*book.Job
 	since := messages.Time(math.MaxInt64)

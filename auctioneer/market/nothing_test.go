@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestMain fails if a test changed nothing, the empty rest that all jobs share.
+// TestMain fails if a test changed the variable nothing, the empty rest that all jobs share.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if !reflect.DeepEqual(*nothing, rest{}) {

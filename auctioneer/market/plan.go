@@ -27,13 +27,13 @@ type plan struct {
 	cancel  []messages.JobID // jobs to end, because their slots go to others
 	again   bool             // a task cannot resume, or has no node: the mechanism must decide again
 
-	// For tasks of several slots:
+	// The next fields are for tasks of several slots:
 	homes    []home
 	shifted  int                    // slots that these tasks take away from others
 	wide     []int                  // positions of the directives for such tasks
 	lodgings map[[2]uint32]*lodging // by node and class
 
-	// For the job whose claims are being read:
+	// The next fields are for the job whose claims are being read:
 	stages []int   // by stage: position of its tasks in stands
 	stands []bool  // by task: its claim is unchanged since it was read
 	kept   []int   // by list of claims: how many are unchanged
@@ -98,8 +98,8 @@ func (p *plan) draw() {
 	}
 }
 
-// free chooses the tasks that lose their slots. If tasks of several slots already took slots, the jobs that the
-// mechanism named lose that many fewer; the worst of these jobs lose theirs first.
+// free chooses the tasks that lose their slots. If tasks of several slots have already taken slots from other tasks,
+// the jobs that the mechanism wants to suspend lose as many slots less; the worst of these jobs lose their slots first.
 func (p *plan) free(directives []mechanism.Directive, jobs []*entry) {
 	var order []int
 	owed := -p.shifted
@@ -140,13 +140,13 @@ type claim struct {
 	ran     messages.Duration // time that it has run
 }
 
-// latest compares running claims: the newest come first, because they lose their slots first.
+// latest compares running claims. The newest claims come first, because they lose their slots first.
 func latest(x, y claim) int {
 	return cmp.Or(cmp.Compare(y.claimed, x.claimed), x.Task.Compare(y.Task))
 }
 
-// claimed returns the running claims of a job in a class, in the order in which they would lose their slots. They are
-// read once after each change of the job.
+// claimed returns the running claims of a job in a class, in the order in which they would lose their slots. A plan
+// reads them from the book once after each change of the job.
 func (p *plan) claimed(e *entry, class int) []claim {
 	if e == nil {
 		return nil
@@ -157,7 +157,7 @@ func (p *plan) claimed(e *entry, class int) []claim {
 	return e.claims[class]
 }
 
-// read updates the lists of a job's claims from the book. Claims that did not change keep their positions; the others
+// read updates the lists of a job's claims from the book. Claims that did not change keep their order; the other claims
 // are read again.
 func (p *plan) read(e *entry) {
 	r := e.own()
@@ -192,9 +192,9 @@ func (p *plan) read(e *entry) {
 	}
 }
 
-// stood reports whether a claim has not changed since it was read, and marks its task. A node's version rises with
-// each claim that is suspended or resumed. It does not rise when a claim must end, or when a claim that was made
-// ahead starts.
+// stood reports whether a claim has not changed since it was read. If so, it marks the task in stands. A node's version
+// rises with each claim that is suspended or resumed. It does not rise when a claim must end, or when a claim that was
+// made ahead starts.
 func (p *plan) stood(j *book.Job, c *claim) bool {
 	s := &j.Stages[c.Task.Stage]
 	t := &s.Tasks[c.Task.Index]
@@ -204,7 +204,7 @@ func (p *plan) stood(j *book.Job, c *claim) bool {
 	return same
 }
 
-// look appends the running claims of a stage that are not marked.
+// look appends the running claims of a stage whose tasks stood did not mark.
 func (p *plan) look(j *book.Job, stage int, list []claim) []claim {
 	s, nodes, stands := &j.Stages[stage], p.book.Nodes(), p.stands[p.stages[stage]:]
 	goes := s.Suspended+s.Gathering+s.Leaving+s.Ahead == 0 // if there are no such claims, the node is not needed
@@ -298,7 +298,7 @@ func (p *plan) resumeIn(d mechanism.Directive, e *entry) {
 	}
 }
 
-// waits reports whether a claim is still suspended, as when its node was visited.
+// waits reports whether a claim is still suspended, as it was when the market visited its node.
 func (p *plan) waits(c *claim) bool {
 	h := p.book.Nodes()[c.node].Claims[c.Task]
 	return h.Attempt == c.Number && h.Halt == book.Suspended && !h.Leaving

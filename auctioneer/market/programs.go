@@ -9,9 +9,10 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// The size of the answer to an exchange is limited before anything is committed. Otherwise an answer that is too
-// large would be refused at each repetition, until the node has lost its lease. An attempt takes at most 26 bytes and
-// a grant 41. So the parts below sum to half of wire.MaxPayload; the rest is for the node's markets.
+// The size of the answer to an exchange is limited before anything is committed. Otherwise an answer that is too large
+// would be refused at each repetition, until the node has lost its lease. An attempt takes at most 26 bytes and a grant
+// 41 bytes. So the parts of the answer that these limits bound take at most half of wire.MaxPayload; the other half is
+// for the node's markets.
 const (
 	// MostClaims is the maximum number of claims that a node may have. All of them may be suspended.
 	MostClaims = 1 << 15
@@ -87,8 +88,8 @@ func (r *room) fit(b *book.Book, c *book.Claim, out []book.Claim) []book.Claim {
 	return out
 }
 
-// most returns for how many slots, at most the given number, a job's programs of a class fit, whichever stages are
-// granted. It also returns the size that these programs add.
+// most returns for how many slots, at most the given number, the programs of a job fit in the answer, whichever stages
+// of the class are granted. It also returns the number of bytes that these programs add.
 func (r *room) most(j *book.Job, class messages.Name, slots int) (fit, size int) {
 	sizes := programSizes(j, class, r.shares)
 	before := r.seen[classOf{j.ID, class}]

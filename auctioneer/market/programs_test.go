@@ -38,8 +38,8 @@ func heavy(rng *rand.Rand) *job.JobSpec {
 	return s
 }
 
-// TestWhatFitsCanBeAnswered cuts claims so that they fit in an answer. Whatever is granted of them, the answer must
-// have all programs and must be possible to encode, and something must be granted.
+// TestWhatFitsCanBeAnswered cuts claims so that they fit in an answer. Whatever tasks are then granted, the answer must
+// have all their programs, and its encoding must be small enough. At least one task must be granted.
 func TestWhatFitsCanBeAnswered(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -107,8 +107,8 @@ func (m *Market) freeOn(b *book.Book, of *job.Stage, now messages.Time) (free me
 	return free
 }
 
-// same reports whether p equals the job's progress. It does not compare Done and Started: if the other counts are
-// equal, these are equal too.
+// same reports whether p equals the job's progress. It does not compare Done and Started, because they are equal if the
+// other counts are equal.
 func (e *entry) same(p *Progress) bool {
 	return slices.Equal(e.pending(), p.Pending) && slices.Equal(e.running(), p.Running) && slices.Equal(e.Ahead, p.Ahead) &&
 		slices.Equal(e.Suspended, p.Suspended) && slices.Equal(e.Ordered, p.Ordered) && e.job.Complete == p.Complete
@@ -120,8 +120,8 @@ func (e *entry) progress() Progress {
 		Budget: e.Budget, Ordered: e.Ordered, OrderedAt: e.OrderedAt, Changes: int(e.changes)}
 }
 
-// lend makes another job's bid and progress use the lists of this job where they are equal, to save memory. Most
-// waiting jobs have equal lists. The lists never change.
+// lend makes the given bid and progress of another job share the lists of this job where the lists are equal, to save
+// memory. Most waiting jobs have equal lists. The lists never change.
 func (e *entry) lend(bid *mechanism.Bid, p *Progress) {
 	if slices.Equal(e.job.Weights, bid.Weights) {
 		bid.Weights = e.job.Weights
@@ -132,7 +132,7 @@ func (e *entry) lend(bid *mechanism.Bid, p *Progress) {
 }
 
 // pending returns the slots of tasks that could be claimed, by class. If the job has a final order to start, the
-// mechanism sees other numbers.
+// numbers differ from those that the mechanism sees.
 func (e *entry) pending() []int {
 	if e.Ordered != nil {
 		return e.rest.Pending
@@ -148,7 +148,7 @@ func (e *entry) running() []int {
 	return e.job.Running
 }
 
-// become sets the job's progress.
+// become sets the job's progress to p.
 func (e *entry) become(p Progress) {
 	e.changes, e.charged = int32(p.Changes), false
 	if e.rest != nothing || p.Ahead != nil || p.Suspended != nil || p.Ordered != nil || p.Budget != nil {

@@ -31,7 +31,7 @@ type Publisher struct {
 	pace      pace
 }
 
-// published is what agents know about a class.
+// published is the state of a class that agents know from the vectors.
 type published struct {
 	jobs    []agentmsg.JobWeight
 	sampled messages.Time // when the sample was drawn; 0: the vector has all jobs
@@ -52,8 +52,8 @@ func (p *Publisher) Continue(seq uint64) { p.seq, p.whole = seq, true }
 // Seq returns the number of the last vector.
 func (p *Publisher) Seq() uint64 { return p.seq }
 
-// Next returns the next vector: the changes since the last one, or the complete vector if that is not longer. If no
-// weight changed, there is a vector only with announce, to tell how much work there is.
+// Next returns the next vector: the changes since the last vector, or the complete vector if that is not longer. If no
+// weight has changed, Next returns a vector only if announce is true, to tell agents how much work there is.
 func (p *Publisher) Next(m *Market, now messages.Time, rng *rand.Rand, announce bool) (v agentmsg.Vector, ok bool) {
 	whole, changes := 0, 0
 	delta, same := p.header(m), make([]bool, len(p.classes))
@@ -142,9 +142,9 @@ func weight(share float64) float32 {
 	return float32(max(share, math.SmallestNonzeroFloat32*(1<<24)))
 }
 
-// rescale scales the new weights so that the jobs in both lists have the same sum as before. If some jobs only left,
-// the shares of the others grow in proportion. After scaling, their weights are unchanged, and agents keep what they
-// drew. Both lists are ordered by job.
+// rescale scales the new weights so that the jobs in both lists have the same sum as before. If the only change is that
+// some jobs left, the shares of the other jobs grow in proportion. After scaling, their weights are unchanged, and
+// agents keep the jobs that they have already drawn. Both lists are ordered by job.
 func rescale(is, was []agentmsg.JobWeight) {
 	now, before := 0.0, 0.0
 	for _, j := range is {
@@ -164,9 +164,9 @@ func rescale(is, was []agentmsg.JobWeight) {
 	}
 }
 
-// difference returns the changes between two lists: new and changed weights, and weight 0 for jobs without a
-// claimable task. same reports that jobs only left, or came back with their earlier weight. Both lists are ordered by
-// job.
+// difference returns the changes between two lists: new and changed weights, and weight 0 for jobs without a claimable
+// task. same reports whether the only changes are jobs that left, or that came back with their earlier weights. Both
+// lists are ordered by job.
 func (p *published) difference(m *Market, is []agentmsg.JobWeight) (out []agentmsg.JobWeight, same bool) {
 	const mostLeft = 4 * MostJobs
 	if p.left == nil || len(p.left) > mostLeft {
@@ -244,7 +244,7 @@ func (p *Publisher) Wake() messages.Time { return p.pace.wake() }
 //
 //   - when weights changed,
 //   - when there is more work for idle slots than agents were told,
-//   - and again at growing intervals, as long as idle slots and work for them remain.
+//   - and again at growing intervals, as long as there are idle slots and work for these slots.
 //
 // It limits the rate, so that sending vectors to all nodes takes only a part of the site's time.
 type pace struct {

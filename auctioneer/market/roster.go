@@ -46,7 +46,8 @@ type entry struct {
 	*rest         // may be shared with other jobs: call own before a change
 }
 
-// rest has the fields that a waiting job does not need, or only in a market that directs or plans.
+// rest has the fields that a waiting job does not need, or that it needs only in a market that directs claims or plans
+// with run times.
 type rest struct {
 	Ahead, Suspended, Ordered []int // the fields of [Progress]
 	Pending, Running          []int // the same, for a job with Ordered
@@ -60,7 +61,7 @@ type rest struct {
 	ordered                   bool          // the market has an order, so the suspended tasks that are not in front are stuck
 }
 
-// nothing is an empty rest. All jobs share it until own gives them their own.
+// nothing is an empty rest. All jobs share it until the method own gives a job its own rest.
 var nothing = new(rest)
 
 // own returns a rest that belongs only to this job and may be changed.
@@ -80,7 +81,7 @@ type account struct {
 	counted             int     // the job's part of roster.open
 }
 
-// numbers finds jobs by number. It is made for numbers that mostly follow one another.
+// numbers finds jobs by number. It is efficient if the numbers are mostly consecutive.
 type numbers struct {
 	parts map[messages.JobID]*part // the key is a job number divided by partJobs
 	order []*part                  // in the order of their numbers
@@ -226,14 +227,15 @@ func (s *roster) remove(now messages.Time, e *entry) {
 	}
 }
 
-// If the market has more than fewJobs jobs, up to one job in mostLeft may be gone without having been removed from
-// the list.
+// A job that has left the market can stay in the list for a while. If the list has more than fewJobs jobs, up to one in
+// mostLeft may be such a job.
 const (
 	fewJobs  = 4096
 	mostLeft = 64
 )
 
-// tidy removes jobs that are gone from the list. With some, it does so only if there are many.
+// tidy removes the jobs that are gone from the list. If some is true, a long list may keep some of them: tidy then
+// removes them only if they are more than one in mostLeft.
 func (s *roster) tidy(some bool) {
 	if n := len(s.jobs); s.left == 0 || some && n > fewJobs && s.left < n/mostLeft {
 		return
@@ -288,7 +290,7 @@ func (s *roster) enforce(now messages.Time, e *entry, share []float64) {
 	s.number.stale(e, 0)
 }
 
-// rescale sets the factors for the shares, by class; nil: all factors are 1.
+// rescale sets, for each class, the factor by which all shares are multiplied; nil: all factors are 1.
 func (s *roster) rescale(now messages.Time, scale []float64) {
 	s.advance(now)
 	for k := range s.scale {
@@ -298,7 +300,7 @@ func (s *roster) rescale(now messages.Time, scale []float64) {
 	}
 }
 
-// advance adds the scale, over the time until now, to areas.
+// advance adds to areas the integral of the factors (scale) over the time until now.
 func (s *roster) advance(now messages.Time) {
 	if s.areasAt < 0 {
 		s.areasAt = now
@@ -478,7 +480,7 @@ func (s *roster) Oldest() (first messages.Time) {
 	return first
 }
 
-// Shares returns a job's average shares by class until now; nil: the market does not have the job.
+// Shares returns a job's average share of each class until now; nil: the market does not have the job.
 func (s *roster) Shares(now messages.Time, id messages.JobID) []job.ClassShare {
 	e := s.number.get(id)
 	if e == nil {

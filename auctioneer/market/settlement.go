@@ -45,7 +45,8 @@ func (m *Market) Settlement(now messages.Time, b *book.Book, j *book.Job) *Settl
 	return s
 }
 
-// putOff asks the mechanism when it can compute the settlement, and reports whether that is later than now.
+// putOff asks the mechanism for the time at which it can compute the settlement, and reports whether this time is later
+// than now.
 func (s *Settlement) putOff(now messages.Time) bool {
 	if s.said {
 		return s.At > now
@@ -90,7 +91,7 @@ func (s *Settlement) Settle() *book.Settle {
 	return s.settle
 }
 
-// Dues are the settlements that must wait for their time.
+// Dues are the settlements that wait until their mechanism can compute them.
 type Dues struct{ waiting []*Settlement }
 
 // Settle settles a job at once if its price is known; nil: the settlement waits.

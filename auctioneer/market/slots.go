@@ -109,9 +109,9 @@ func (s *Slots) add(n *offer, sign int) {
 	}
 }
 
-// Windows returns two lists by class of a market. free is the time until which some node may run tasks: the latest
-// beginning of a next maintenance window. closings are the slots that windows will take away. Both are nil if no
-// node has a window.
+// Windows returns two lists by class of a market. free is the time until which at least one node may run tasks: each
+// node may run tasks until its next maintenance window begins, and free is the latest of these times. closings are the
+// slots that windows will take away. Both are nil if no node has a window.
 func (s *Slots) Windows(market int) (free []messages.Time, closings [][]mechanism.Closing) {
 	if s.windows == 0 {
 		return nil, nil

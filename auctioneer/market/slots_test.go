@@ -13,8 +13,8 @@ import (
 
 const second = messages.Duration(1e9)
 
-// TestGangsAreLateInTurn: a gang gathers for longer than its market allows. It must be given back, and again after a
-// while in case that was lost, but never when it is complete.
+// TestGangsAreLateInTurn: a gang gathers for longer than its market allows. The command that disbands it must be
+// returned, and again after a while in case the first one was lost, but never if the gang is complete.
 func TestGangsAreLateInTurn(t *testing.T) {
 	m := New(mechanism.Manner{}, market.Market{Name: "main", Classes: []messages.Name{"cpu"}, GangTimeout: 5 * second}, new(byBudget))
 	spec := &job.JobSpec{Stages: []job.Stage{{Gang: true}, {}, {Gang: true}}}
@@ -82,8 +82,7 @@ func TestSlotsFollowNodes(t *testing.T) {
 	}
 }
 
-// TestDuesWait checks that settlements whose price is known are made at once, and the others when their time has
-// come.
+// TestDuesWait checks that a settlement is made at once if its price is known, and otherwise when its time has come.
 func TestDuesWait(t *testing.T) {
 	settlement := func(id messages.JobID, at messages.Time) *Settlement {
 		return &Settlement{At: at, said: true, settle: &book.Settle{Job: id}}

@@ -8,13 +8,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A suspended task continues on its own node, so it waits for a slot of that node only. The front of a node is the
-// set of its suspended tasks that may get a slot there: as many as the node has free slots, with the best bids. The
-// others are stuck: their bids count like the bids of waiting tasks, but no task loses a slot for them, and no slot
-// is kept free for them. A decision looks only at nodes where something changed, so its cost depends on the changes,
-// not on the number of suspended tasks.
+// A suspended task continues on its own node, so it waits for a slot of that node only. The front of a node is the set
+// of its suspended tasks that may get a slot there: as many as the node has free slots, with the best bids. The other
+// suspended tasks are stuck: their bids count like the bids of waiting tasks, but no task loses a slot for a stuck
+// task, and no slot is kept free for it. A decision looks only at nodes where something changed, so its cost depends on
+// the changes, not on the number of suspended tasks.
 //
-// If the order of jobs can change without an event, no task is stuck, and the front is all suspended tasks of a node.
+// If the order of jobs can change over time although nothing happens, no task is stuck, and the front has all suspended
+// tasks of a node.
 
 // waiter is a suspended task on its node.
 type waiter struct {
@@ -33,8 +34,7 @@ type lot struct {
 // Visit tells the market that something has changed on a node. node is its position in the book.
 func (m *Market) Visit(b *book.Book, node uint32) { m.visit(b, node, false) }
 
-// visit does the work of [Market.Visit]. With anew, jobs of the node's suspended tasks may also
-// have changed.
+// visit does the work of [Market.Visit]. If anew is true, the jobs of the node's suspended tasks may also have changed.
 func (m *Market) visit(b *book.Book, node uint32, anew bool) {
 	n := b.Nodes()[node]
 	if !m.manner.Directs || n.Version == 0 { // no task was ever suspended there
@@ -81,8 +81,8 @@ func (w waiter) same(x waiter) bool {
 	return w.Attempt == x.Attempt && w.since == x.since && w.job == x.job
 }
 
-// turnAway removes a suspended task from the front of its node, because the node has no slot for it. It stays out of
-// the front until something changes on the node.
+// turnAway removes a suspended task from the front of its node, because the node has no slot for it. The task stays out
+// of the front until something changes on the node.
 func (m *Market) turnAway(e *entry, class int, c claim) {
 	l := m.lots[c.node]
 	l.front = slices.DeleteFunc(l.front, func(w waiter) bool { return w.Attempt == c.Attempt })
@@ -102,9 +102,8 @@ func (m *Market) read(l *lot, n *book.Node, node uint32) {
 	slices.SortFunc(l.waiting, func(x, y waiter) int { return cmp.Or(m.compare(x.job, y.job), longest(x.claim, y.claim)) })
 }
 
-// frontOf appends the front of a node's class: as many of the best suspended tasks as there are free
-// slots. If no slot is free, the front is the best suspended task, provided that it goes before a
-// task that runs there.
+// frontOf appends the front of a node's class: as many of the best suspended tasks as there are free slots. If no slot
+// is free, the front is the best suspended task, if its job comes before the job of a task that runs on the node.
 func (m *Market) frontOf(l *lot, n *book.Node, k int, front []waiter) []waiter {
 	room, first := n.Idle(m.classes[k]), true
 	for _, w := range l.waiting {

@@ -14,8 +14,8 @@ import (
 )
 
 // TestNodesKeepNoMoreThanTheirBound submits random bids and ends random tasks. No node may have more suspended tasks
-// than its bound. The tasks that are ended for that must have run for the shortest time, and the slots must still go
-// to the best bids.
+// than its bound. The tasks that are ended to keep the bound must be those that have run for the shortest time, and the
+// slots must still go to the best bids.
 func TestNodesKeepNoMoreThanTheirBound(t *testing.T) {
 	requeued := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -64,8 +64,9 @@ func (f *floor) checkSuspended(rt *rapid.T) {
 }
 
 // TestNoSlotIsIdleForSuspendedTasks submits random bids and ends random tasks. At rest, no slot may be free while a
-// task waits that could use it, and no task may be suspended where a lower bid runs. Once, a decision gave up after
-// four rounds with suspended tasks on full nodes, and left the slots free that were meant for them.
+// task waits that could use it, and no task may be suspended where a lower bid runs. In an earlier version, a decision
+// gave up after four rounds if suspended tasks were on full nodes, and left the slots idle that it had planned for
+// these tasks.
 func TestNoSlotIsIdleForSuspendedTasks(t *testing.T) {
 	full := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -140,7 +141,8 @@ func TestWhatRanLeastBeginsAgain(t *testing.T) {
 }
 
 // TestAJobTakenInAnewIsSeenAsItIs changes the bid of a job with suspended tasks. The mechanism must see the job once,
-// with its new bid. Once, the old bid came after the new one, so that the job waited behind lower bids.
+// with its new bid. In an earlier version, the mechanism saw the old bid after the new one, so that the job waited
+// behind lower bids.
 func TestAJobTakenInAnewIsSeenAsItIs(t *testing.T) {
 	m, err := Open(market.Market{Name: "spot", Mechanism: market.HighestBid, Classes: []messages.Name{"cpu"}})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// floor is a market without its shell: a book, the market, and nodes that claim whatever they may.
+// floor is a market without its shell: a book, the market, and nodes that claim as many tasks as they may.
 type floor struct {
 	*rapid.T
 	book  *book.Book
@@ -177,8 +177,8 @@ func (f *floor) claim() (any bool) {
 	return any
 }
 
-// claims returns the claims of a job with this halt that are not about to end, ordered by stage and index. This is
-// what a plan must read.
+// claims returns the claims of a job that have this halt and are not about to end, ordered by stage and index. A plan
+// must find the same claims.
 func claims(b *book.Book, j *book.Job, halt book.Halt) (out []claim) {
 	for i := range j.Stages {
 		for k := range j.Stages[i].Tasks {
@@ -191,7 +191,7 @@ func claims(b *book.Book, j *book.Job, halt book.Halt) (out []claim) {
 	return out
 }
 
-// read compares the claims that the market has read, most of which did not change, with claims that are read again.
+// read compares the claims as the market keeps them from decision to decision with the claims in the book.
 func (f *floor) read() {
 	p := &f.t.plan
 	p.begin(f.t, f.book, f.now)
@@ -216,8 +216,8 @@ func (f *floor) claims(halt book.Halt) (out []claim) {
 	return out
 }
 
-// check checks that a job which takes slots pays for them: from then on the price of a slot must be at least the bid
-// of any job that lost one.
+// check checks that a job which takes slots pays for them: from then on the price of a slot must be at least the bid of
+// each job that lost a slot.
 func (f *floor) check(lost []messages.Attempt) {
 	if len(lost) == 0 || f.width > 0 { // a job of several slots may take slots of better tasks than necessary, because it needs them together
 		return
@@ -237,8 +237,8 @@ func (f *floor) finish(c claim) {
 	f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: 1, Seq: f.seq[name], Finished: []agentmsg.Finished{{Attempt: c.Attempt}}}})
 }
 
-// TestNoThrash submits random bids and ends random tasks. After each event the market must come to rest. Slots may
-// change hands by suspension at most as often as slots were asked for. No job may be suspended more often than better
+// TestNoThrash submits random bids and ends random tasks. After each event the market must come to rest. The number of
+// suspensions may be at most the number of slots that jobs asked for. A job may not be suspended more often than better
 // bids asked for slots. A bid that takes a slot must pay at least the bid that it displaced.
 func TestNoThrash(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

@@ -72,8 +72,8 @@ func usage(j *book.Job) string {
 	return text
 }
 
-// Raise returns the transfers that raise a budget, as one linked set: the job's hold is freed, and
-// a new hold of the whole amount is made until expires.
+// Raise returns the transfers that raise a budget, as one linked set: the job's hold is freed, and a new hold of the
+// whole amount is made, which lasts until the time expires.
 func Raise(j *book.Job, expires messages.Time) (out []money.Transfer) {
 	hold, amount := j.RaisedTo()
 	if old := j.HoldID(); old != "" {
@@ -83,9 +83,9 @@ func Raise(j *book.Job, expires messages.Time) (out []money.Transfer) {
 		Member: j.Account, Expires: expires, Job: j.ID, Reason: "raised budget of " + j.Spec.Title() + " (market " + j.Spec.Market + ")"})
 }
 
-// Round returns the transfers for payments between jobs, as one linked set. It takes from each
-// payer's hold, which leaves a smaller hold until expires, and pays the receivers through the
-// site's account. Amounts that are paid later stay in that account.
+// Round returns the transfers for payments between jobs, as one linked set. It takes from each payer's hold, which
+// leaves a smaller hold until the time expires, and pays the receivers through the site's account. Amounts that are
+// paid later stay in the site's account.
 func Round(b *book.Book, e *book.Effect, expires messages.Time) (out []money.Transfer) {
 	due, gain := map[messages.JobID]messages.Credits{}, map[messages.JobID]messages.Credits{}
 	pays, gets := map[messages.JobID]string{}, map[messages.JobID]string{} // for each job: the reason of its first leg

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestTheReasonOfAChargeStays: an attempt ends after its job. The transfer must not change, because the bank may be
-// asked for it again. An attempt that ended before the job must be in the reason.
+// TestTheReasonOfAChargeStays: an attempt ends after its job. The transfer of the charge must not change, because the
+// leader may send it to the bank again. The reason must name an attempt that ended before the job.
 func TestTheReasonOfAChargeStays(t *testing.T) {
 	used := func(ended messages.Time) string {
 		j := &book.Job{Ended: 100, Why: "job 1", Spec: &job.JobSpec{Stages: []job.Stage{{Name: "s"}}}, Stages: []book.Stage{{Tasks: make([]book.Task, 1)}}}

@@ -9,7 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// MostForked is the maximum number of jobs in a market for which what-if questions are answered.
+// MostForked is the maximum number of jobs in a market. Above this number, what-if questions about the market are not
+// answered.
 const MostForked = 20_000
 
 // Fork is a copy of a market in which one job has another bid. A new instance of the mechanism decides on the same
@@ -58,7 +59,8 @@ func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) 
 	for k := range s.view.Classes {
 		f.view.Classes[k].Closings = s.view.Classes[k].Closings
 	}
-	// Allocated at once, because the leader waits. The lists of a Progress do not change, so they are shared.
+	// All bids are allocated at once to save time, because the leader waits. The lists of a Progress do not change, so
+	// the fork shares them.
 	bids := make([]mechanism.Bid, len(s.jobs))
 	f.jobs, f.view.Jobs = make([]*entry, 0, len(s.jobs)), make([]*mechanism.Job, 0, len(s.jobs))
 	for i, o := range s.jobs {

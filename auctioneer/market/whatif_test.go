@@ -44,8 +44,8 @@ func crowded(t interface{ Fatal(...any) }, config market.Market, jobs int, draw 
 	return m
 }
 
-// TestForkIsTheMarket checks that a fork decides with the present bid what the market decided, that a higher bid
-// never gets less, and that the market does not change.
+// TestForkIsTheMarket checks three rules. With the present bid, a fork makes the same decision as the market. A higher
+// bid never gets less. The market itself does not change.
 func TestForkIsTheMarket(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		config := market.Market{Name: "m", Classes: []messages.Name{"cpu"},

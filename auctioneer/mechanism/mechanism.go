@@ -84,9 +84,9 @@ type Job struct {
 	// Done is the number of tasks that are over, for mechanisms that plan the rest. It is 0 if the auctioneer does
 	// not give it.
 	Done int
-	// Complete: every task has ended once, so the job is complete for prices. A task that still runs is a repetition.
-	// Whole is what the job had used when it became complete. It is nil if the job is not complete, or if the use is
-	// not known.
+	// Complete is true if every task has ended once, so that the job is complete for prices. A task that still runs is
+	// a repetition. Whole has the amounts that the job had used when it became complete. It is nil if the job is not
+	// complete, or if the amounts are not known.
 	Complete bool
 	Whole    *Used
 }
@@ -160,7 +160,7 @@ type Tariff struct {
 	Length messages.Duration // with AtLevel: that job's length, if prices depend on length; otherwise 0
 }
 
-// Basis says from what a price is computed.
+// Basis says from which amount a price is computed.
 type Basis uint8
 
 // With AtLevel each job pays the rate. If the tariff has a length, the rate is multiplied by the job's own
@@ -169,7 +169,8 @@ const (
 	AtReserve Basis = iota // the market's reserve
 	OwnBid                 // the job's own bid
 	AtLevel                // the best bid among the waiting jobs
-	// Contention is not a price. Rate is the part of the slots that other jobs also want: one credit means all slots.
+	// Contention is not a price. The rate is the level of contention of the class (see proportional.Contention): one
+	// credit means the level 1.
 	Contention
 )
 
@@ -220,7 +221,7 @@ type Payment struct {
 	From, To messages.JobID
 	Amount   messages.Credits
 	Reason   string
-	// Now: the payment is made when the market decides on the job, not when the job is charged.
+	// Now is true if the payment is made when the market decides on the job, not when the job is charged.
 	Now bool
 }
 
@@ -261,7 +262,7 @@ type Lining interface {
 // Change is the difference between a decision and the decision before. Jobs that it does not list keep their weights,
 // within the mechanism's stated error.
 type Change struct {
-	// Whole: Jobs lists all of view.Jobs. Otherwise it lists some of them.
+	// Whole is true if Jobs lists all of view.Jobs. Otherwise Jobs lists some of them.
 	Whole bool
 	Jobs  []*Job
 	// Weights are by job, then by class. Multiplied by Scale they are shares as in Allocation. Scale also applies to
@@ -295,8 +296,8 @@ type Quoter interface {
 	// and must get the same seed each time; otherwise it could choose its draw. Quote does not
 	// change the mechanism.
 	Quote(view *View, bid *Bid, class []job.Valuation, seed uint64) (*Quote, error)
-	// Kept reports whether a job that has ended completed as its contract promised. known is false if this cannot be
-	// decided.
+	// Kept reports whether a job that has ended completed as its contract promised. known is false if it is not known
+	// whether the promise was kept.
 	Kept(job *Job, end End) (kept, known bool)
 }
 

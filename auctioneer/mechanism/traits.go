@@ -38,13 +38,13 @@ type Traits struct {
 	// Owes and Rule say in an offer how much a job will pay: Owes as an amount, Rule in words.
 	Owes Owes
 	Rule string
-	// Hourly: the price of a class is what a second on one slot costs any job, and follows the demand.
+	// Hourly is true if the price of a class is what a second on one slot costs any job, and follows the demand.
 	Hourly bool
-	// Capped: with the basis AtLevel no job pays more than its own bid.
+	// Capped is true if, with the basis AtLevel, no job pays more than its own bid.
 	Capped bool
-	// AtDeadline: a job is charged at its deadline. Keeps: outputs and logs are kept until then.
+	// AtDeadline is true if a job is charged at its deadline. Keeps is true if outputs and logs are kept until then.
 	AtDeadline, Keeps bool
-	// Reserves: the mechanism sells reservations, which the site lists in a timetable.
+	// Reserves is true if the mechanism sells reservations, which the site lists in a timetable.
 	Reserves bool
 }
 
@@ -70,48 +70,48 @@ type Disclosure uint8
 
 // The zero value shows nothing else.
 const (
-	// Secret: users see nothing else, because they can bid well without knowing the bids of others.
+	// Secret means that users see nothing else, because they can bid well without knowing the bids of others.
 	Secret Disclosure = iota
-	// Prices: users also see the price and the number of waiting tasks, unless these come from the bids of a single
-	// other account.
+	// Prices means that users also see the price and the number of waiting tasks, unless these come from the bids of a
+	// single other account.
 	Prices
-	// Queue: users also see which jobs wait and run, with their tasks and shares, and which job is next. No bid
-	// decides these.
+	// Queue means that users also see which jobs wait and run, with their tasks and shares, and which job is next. No
+	// bid decides these.
 	Queue
 )
 
 // Manner says how a market must call its mechanism, and what it must observe.
 type Manner struct {
-	// Attentive: the mechanism must decide whenever any number in the view has changed. Otherwise it decides only
-	// when the set of bidders or the number of slots has changed.
+	// Attentive is true if the mechanism must decide whenever any number in the view has changed. Otherwise it decides
+	// only when the set of bidders or the number of slots has changed.
 	Attentive bool
-	// Shares: weights are shares of slot time, and agents use them to choose jobs by themselves.
+	// Shares is true if weights are shares of slot time. Agents then use them to choose jobs by themselves.
 	Shares bool
-	// Directs: tasks may be claimed only if a directive orders it.
+	// Directs is true if tasks may be claimed only if a directive orders it.
 	Directs bool
-	// Commits: the decision that a job starts or will not run is final, and its price is settled
+	// Commits is true if the decision that a job starts or will not run is final. The price of the job is then settled
 	// at once.
 	Commits bool
-	// Gangs: the mechanism keeps the tasks of a gang together.
+	// Gangs is true if the mechanism keeps the tasks of a gang together.
 	Gangs bool
-	// Wide: a task may take several slots of a node.
+	// Wide is true if a task may take several slots of a node.
 	Wide bool
-	// Even: all tasks of a job take the same number of slots of a class.
+	// Even is true if all tasks of a job must take the same number of slots of a class.
 	Even bool
-	// Displaces: a job takes slots from jobs that come after it by Order. Then the market chooses the node for a task
-	// of several slots, and such tasks never gather slots on a node.
+	// Displaces is true if a job takes slots from jobs that come after it by Order. Then the market chooses the node
+	// for a task of several slots, and such tasks never gather slots on a node.
 	Displaces bool
-	// Spans: a job has its slots for exactly its declared length.
+	// Spans is true if a job has its slots for exactly its declared length.
 	Spans bool
-	// Stays: from its bid to its end, a job affects what other jobs owe. So it cannot be put on hold.
+	// Stays is true if a job affects what other jobs owe, from its bid to its end. Such a job cannot be put on hold.
 	Stays bool
 	// Raises says which terms of an accepted bid may be raised. No term may be lowered. Each
 	// mechanism's doc.go says why.
 	Raises Terms
-	// Plans: the mechanism plans with the likely run times of tasks.
+	// Plans is true if the mechanism plans with the likely run times of tasks.
 	Plans bool
-	// Order compares two jobs by which gets a slot first. It is set for mechanisms whose order never changes and that
-	// read [Job].Stuck; it is nil for the others.
+	// Order compares two jobs. The job that gets a slot first comes first. It is set for mechanisms whose order never
+	// changes and that read [Job].Stuck; it is nil for the others.
 	Order func(x, y *Job) int
 }
 

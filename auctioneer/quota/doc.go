@@ -3,11 +3,10 @@
 //
 // # Rate
 //
-// Each account has a token bucket, in the form of the generic cell rate algorithm: only one
-// instant is remembered for an account, and only while its bucket is not full. Amounts are
-// integers and times are arguments, so the same requests at the same times get the same
-// answers. A request above the limit is told when the next one will be accepted. Only the
-// leader has the buckets. A new leader begins with full ones, so an account gains at most one
+// Each account has a token bucket, in the form of the generic cell rate algorithm: only one instant is remembered for
+// an account, and only while its bucket is not full. Amounts are integers and times are arguments, so the same requests
+// at the same times get the same answers. The error for a request above the limit says when the next request will be
+// accepted. Only the leader has the buckets. A new leader begins with full buckets, so an account gains at most one
 // burst when the leader changes.
 //
 // A submission of a new job counts, and its dry run counts too. A repeated request with the key of an existing job
@@ -23,13 +22,13 @@
 //
 // A site may require a deposit in addition to the budget. It is an amount for each job, held with the budget and
 // returned when the job ends. The exception: the deposit is kept if the owner cancels the job within Window of its
-// submission, before any task was started. It pays for the harm of such a bid: the bid changed prices and shares, or
-// the places of other jobs in a timetable, for nothing.
+// submission, before any task was started. The deposit pays for the harm of such a bid: the bid needlessly changed
+// prices and shares, or the positions of other jobs in a timetable.
 //
-// The deposit does not depend on the bid, so it does not change the best bid. Let u(b, v) be an account's gain from
-// bid b with value v if it does not cancel, D the deposit, and q the probability that it will cancel in time for
-// reasons of its own. Its expected gain is (1−q)·u(b, v) − q·D, so the b that is best for u stays best. With a share
-// d of the bid in place of D, the gain would be (1−q)·u(b, v) − q·d·b, which is largest at a bid below the true
+// The deposit does not depend on the bid, so it does not change the best bid. Let u(b, v) be an account's gain from bid
+// b with value v if it does not cancel, D the deposit, and q the probability that it will cancel in time for reasons of
+// its own. Its expected gain is (1−q)·u(b, v) − q·D, so the bid b that maximises u stays the best bid. If the deposit
+// were instead a part d of the bid, the gain would be (1−q)·u(b, v) − q·d·b, which is largest at a bid below the true
 // value; and a flood of tiny bids would cost almost nothing. An account that does not cancel still never loses by
 // taking part (individual rationality). A job that is not admitted, is discarded, is lost with its nodes, or is
 // cancelled by an operator loses no deposit.

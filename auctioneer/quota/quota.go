@@ -92,12 +92,12 @@ type Buckets struct {
 	next int // number of accounts at which sweep runs next
 }
 
-// sweepFrom is the number of accounts at which accounts with full buckets are first removed. After that, it happens
-// each time when the number of remaining accounts has doubled.
+// sweepFrom is the number of accounts from which on accounts with full buckets are removed. After that, they are
+// removed each time when the number of remaining accounts has doubled.
 const sweepFrom = 1024
 
-// Take takes a token of an account at a time. If the account has none, it returns the time when it will have one. A
-// time before an earlier call's time counts as that earlier time.
+// Take takes a token of an account at the time now. If the account has no token, Take returns the time again at which
+// it will have one. If now is before the time of an earlier call, the time of the earlier call is used.
 func (b *Buckets) Take(r *Rules, now messages.Time, account messages.Name) (ok bool, again messages.Time) {
 	if r.PerSecond == 0 {
 		return true, 0

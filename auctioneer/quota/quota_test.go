@@ -14,7 +14,8 @@ import (
 
 const second = messages.Time(1_000_000)
 
-// TestBucket has expected values that were computed by hand, for two submissions a second and three at once.
+// TestBucket compares a bucket with values that were computed by hand, for two submissions a second and a burst of
+// three.
 func TestBucket(t *testing.T) {
 	r := Rules{PerSecond: 2, Burst: 3}
 	var b Buckets
@@ -43,7 +44,7 @@ func TestBucket(t *testing.T) {
 	}
 }
 
-// slow is the bucket as it is usually described: tokens arrive one by one.
+// slow is a token bucket as it is usually described: it counts its tokens, which it gets at a constant rate.
 type slow struct {
 	tokens, rate, burst float64
 	last                messages.Time
@@ -59,7 +60,7 @@ func (s *slow) take(now messages.Time) bool {
 	return true
 }
 
-// TestBucketAgainstDripping compares the bucket with slow for random requests. A refusal must name the first time at
+// TestBucketAgainstDripping compares the bucket with slow for random requests. A refusal must return the first time at
 // which a request is accepted. In any period, no more may be accepted than a burst plus what the rate allows.
 func TestBucketAgainstDripping(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

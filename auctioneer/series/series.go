@@ -51,8 +51,8 @@ func New(width int, steps ...Step) *Series {
 // Width returns the number of values in a sample.
 func (s *Series) Width() int { return s.width }
 
-// Add adds a sample. A sample that is earlier than the last step is added to the last step, because somebody may set
-// a clock back.
+// Add adds a sample. If somebody set the clock back, a sample can be earlier than the last step. It is then added to
+// the last step.
 func (s *Series) Add(at messages.Time, values []int64) {
 	for i := range s.rings {
 		s.rings[i].add(at, values[:s.width])
@@ -103,8 +103,8 @@ type Row struct {
 	Values []int64
 }
 
-// Since returns the rows from an instant until now. It uses the shortest steps that reach back to the instant, or
-// else the longest steps.
+// Since returns the rows from an instant until now. It uses the shortest steps that reach back to the instant. If no
+// steps reach back so far, it uses the longest steps.
 func (s *Series) Since(from, now messages.Time) (step messages.Duration, rows []Row) {
 	at := slices.IndexFunc(s.rings, func(r ring) bool { return now.Sub(from) <= r.Span() })
 	if at < 0 {
@@ -149,8 +149,9 @@ func (s *Series) Part(from messages.Time) []market.PastSteps {
 	return part
 }
 
-// Merge adds a part of the same series from another replica: steps later than its own, and the last step if the part
-// has more samples of it. It returns false if the part does not have the form of this series.
+// Merge adds a part of the same series from another replica: the steps that are later than its own last step, and the
+// last step itself if the part has more samples of it. It returns false if the part does not have the form of this
+// series.
 func (s *Series) Merge(part []market.PastSteps) bool {
 	if len(part) != len(s.rings) {
 		return false

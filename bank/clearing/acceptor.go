@@ -14,9 +14,9 @@ import (
 // not answered. The limit is for the peer, not for its users, because the peer chooses its users' names.
 const MaxVisits = 10_000
 
-// accepted is an authorisation of another site that this site may charge, has charged or gave up. It is kept until it
-// ends. Until then, another authorisation with its identifier is refused as ended. Its fields are exported for the
-// image only.
+// accepted is an authorisation of another site that this site may charge, has charged or gave up. The entry is kept
+// until the authorisation ends. Until then, a different authorisation with the same identifier is refused. Its fields
+// are exported for the image only.
 type accepted struct {
 	Owner string // the account that it binds, with its site: "west/alice"
 	Until messages.Time
@@ -81,8 +81,8 @@ func (ac *acceptor) accept(r *clearing.AcceptRequest) (*clearing.ClearingReply, 
 	return &clearing.ClearingReply{}, nil
 }
 
-// hosts returns a refusal if the issuer has too many authorisations that are open or have an unanswered charge. So
-// there is room to charge each accepted one.
+// hosts returns a refusal if the issuer has too many authorisations that are open or have an unanswered charge. This
+// limit keeps room to charge each accepted authorisation.
 func (ac *acceptor) hosts(p *peer) *Rejected {
 	if p.open+p.charges < MaxVisits {
 		return nil
@@ -90,8 +90,8 @@ func (ac *acceptor) hosts(p *peer) *Rejected {
 	return reject(Flood, messages.Exhausted, "%d authorisations of site %q are open, and %d charges wait for its bank to answer, together the most there may be: try again when some have ended", p.open, p.Name, p.charges)
 }
 
-// remembers returns a refusal if the issuer has too many authorisations in the register. Each peer has its own part
-// of the register, which others cannot fill.
+// remembers returns a refusal if the issuer has too many authorisations in the register. Each peer has its own part of
+// the register, which other peers cannot fill.
 func (ac *acceptor) remembers(p *peer) *Rejected {
 	if most := maxRegistered / max(8, len(ac.peers.byName)); p.remembered >= most {
 		return reject(Flood, messages.Exhausted, "%d authorisations of site %q are remembered, the most there may be: try again when some have ended", p.remembered, p.Name)
@@ -113,7 +113,7 @@ func (ac *acceptor) remember(a accepted) {
 }
 
 // timely returns a refusal for an authorisation that has ended, by this bank's clock or by the latest time that the
-// issuer signed. It also refuses one that was issued further in the future than clocks may differ.
+// issuer signed. It also refuses an authorisation whose time of issue is further in the future than clocks may differ.
 func (ac *acceptor) timely(p *peer, a *clearing.Authorisation) *Rejected {
 	now := max(ac.money.books.Now(), p.Heard)
 	if a.Ends() <= now {
@@ -208,8 +208,9 @@ func (ac *acceptor) capture(p *peer, a *accepted, r *clearing.ChargeRequest) (it
 	return it, err
 }
 
-// chargeID returns the identifier of the ledger's transfer for a charge. The ledger remembers it for ever. It is made
-// from the content of the charge, because a peer that was rebuilt or restored may use its own numbers again.
+// chargeID returns the identifier of the ledger's transfer for a charge. The ledger remembers this identifier for ever.
+// It is made from the content of the charge and not from the number, because a peer that was rebuilt or restored may
+// use the same numbers again.
 func (p *peer) chargeID(r *clearing.ChargeRequest) string {
 	sum := sha256.Sum256([]byte(fmt.Sprint(acceptedKey(r.Issuer, r.ID), "\x00", int64(r.Amount), "\x00", int64(p.Began), "\x00", p.Incarnation)))
 	return fmt.Sprintf("%scharge/%x", TransferPrefix, sum[:16])

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// Verbs of journal records that no request caused: a peer's receipt, a command that only sets the time, and what the
-// leading replica found.
+// Verbs of journal records that no request caused. The cause is a peer's receipt, a command that only sets the time, or
+// something that the leading replica found itself.
 const (
 	verbReceipt = "receipt"
 	verbPass    = "pass"

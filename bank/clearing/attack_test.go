@@ -66,8 +66,8 @@ func TestStatementsThatAreRefused(t *testing.T) {
 	west.refuse(Stale, messages.Expired, accepting(a))
 }
 
-// TestStatementEndsByTheClockThatIsAhead: an authorisation has ended by the issuer's clock, and the clock of the
-// other bank is behind. That bank must refuse it, as far as the issuer's messages told it the time.
+// TestStatementEndsByTheClockThatIsAhead: an authorisation has ended by the issuer's clock, and the clock of the other
+// bank is behind. That bank must refuse the authorisation if a message of the issuer has told it a time after the end.
 func TestStatementEndsByTheClockThatIsAhead(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -218,7 +218,7 @@ func TestMessagesThatAreRefused(t *testing.T) {
 	east.has("ada", 97, 0)
 }
 
-// forged returns a receipt that its bank changed and signed again.
+// forged returns a receipt that change altered and that its bank then signed again.
 func forged(by *side, r clearing.SignedReceipt, change func(*clearing.Receipt)) Command {
 	m := r.Receipt
 	m.Outcomes = slices.Clone(m.Outcomes)
@@ -259,7 +259,8 @@ func TestTotalsThatDoNotMatch(t *testing.T) {
 	}
 }
 
-// TestLostBooksAreNoticed checks that a bank which lost its answers, or its instructions, gets the reason Lost.
+// TestLostBooksAreNoticed: a bank has lost its answers or its instructions. Messages must then be refused with the
+// reason Lost.
 func TestLostBooksAreNoticed(t *testing.T) {
 	east, west := pair(t)
 	east.must(Command{By: "ada", Remit: &clearing.RemitRequest{Key: "a", Peer: "west", Payee: "ada", Amount: messages.Credit}})

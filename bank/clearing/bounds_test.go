@@ -9,7 +9,7 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// authoriseAs sets credits aside for another site, for a user whose name the site may invent.
+// authoriseAs returns a signed authorisation of this side for a user. The side may have invented the user's name.
 func (s *side) authoriseAs(user messages.Name, other *side, amount messages.Credits) clearing.SignedAuthorisation {
 	s.Helper()
 	signed, err := SignAuthorisation(s.keys, clearing.Authorisation{Issuer: s.name, Peer: other.name, ID: user + "/k", Account: user, Member: user,
@@ -20,8 +20,8 @@ func (s *side) authoriseAs(user messages.Name, other *side, amount messages.Cred
 	return signed
 }
 
-// TestASilentPeerStopsNobody: a peer runs thousands of jobs and answers nothing. Every charge must still have its
-// place, other peers must be able to settle, and authorisations must end.
+// TestASilentPeerStopsNobody: a peer runs thousands of jobs and answers nothing. There must be room in the outbox for
+// every charge, other peers must be able to settle, and authorisations must end.
 func TestASilentPeerStopsNobody(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
@@ -224,7 +224,8 @@ func TestAWrongCycleIsRefusedOrCorrected(t *testing.T) {
 	west.has(SettledAccount("east"), -30, 0)
 }
 
-// TestARepeatedPaymentIsNotRefused repeats a payment when there is no room for another one. It must not be refused.
+// TestARepeatedPaymentIsNotRefused repeats a payment when there is no room for a new one. The repeated payment must not
+// be refused.
 func TestARepeatedPaymentIsNotRefused(t *testing.T) {
 	east, west := pair(t)
 	pay := func(key string) Command {
@@ -244,8 +245,8 @@ func TestARepeatedPaymentIsNotRefused(t *testing.T) {
 	}
 }
 
-// TestAChargeIsRememberedAfterTheEnd repeats a charge after its authorisation has ended. It must get the first
-// answer.
+// TestAChargeIsRememberedAfterTheEnd repeats a charge after its authorisation has ended. The repeated charge must get
+// the first answer.
 func TestAChargeIsRememberedAfterTheEnd(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)

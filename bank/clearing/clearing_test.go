@@ -119,8 +119,8 @@ func TestReleaseAtTheEnd(t *testing.T) {
 	east.has("ada", 100, 0)
 }
 
-// TestAnAuthorisationAcceptedAsItEnds accepts an authorisation in its last instant. It must be released at its end
-// and cannot be charged afterwards: nothing may stay reserved at either site.
+// TestAnAuthorisationAcceptedAsItEnds accepts an authorisation in its last instant. It must be released at its end, and
+// a later charge must be refused. Nothing may stay reserved at either site.
 func TestAnAuthorisationAcceptedAsItEnds(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
@@ -158,8 +158,8 @@ func TestChargeAfterTheMarginIsTheForeignSitesLoss(t *testing.T) {
 	west.has(PeerAccount("east"), 0, 0)
 }
 
-// TestAnEndedJobIsChargedWithinADay: a site reports that a job ended. It must charge within a day, or the user's
-// credits are free. Only the service that asked for the authorisation may report this to the bank.
+// TestAnEndedJobIsChargedWithinADay: a site reports that a job ended. The site must charge within a day; otherwise the
+// user's credits are freed. Only the service that asked for the authorisation may report this to the bank.
 func TestAnEndedJobIsChargedWithinADay(t *testing.T) {
 	for _, late := range []messages.Time{0, 1} {
 		east, west := pair(t)
@@ -250,7 +250,8 @@ func TestRevoke(t *testing.T) {
 	}
 }
 
-// TestCreditLimit checks the limit of a peer's debt, with authorisations and charges on their way counted.
+// TestCreditLimit checks the limit of a peer's debt. Open authorisations, and charges without an answer, must count
+// towards the limit.
 func TestCreditLimit(t *testing.T) {
 	east, west := pair(t)
 	east.grant("bob", 100)

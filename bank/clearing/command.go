@@ -13,7 +13,8 @@ const (
 	form = 1
 )
 
-// Command is one change of the clearing. At most one of its pointers is set; a command with none only sets the time.
+// Command is one change of the clearing. At most one of its pointers is set; a command without a pointer only sets the
+// time.
 type Command struct {
 	At messages.Time // the leader's clock
 	By messages.Name // the caller who made the request

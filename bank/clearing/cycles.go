@@ -22,7 +22,7 @@ type cycle struct {
 }
 
 // cycle returns the entry of a cycle, and creates it if needed. If this site closed a cycle before it knew the peer,
-// this site has nothing to pay in it.
+// the peer gets nothing from this site in that cycle.
 func (p *peer) cycle(number, closed uint64) *cycle {
 	i := len(p.Cycles)
 	for i > 0 && p.Cycles[i-1].Number > number {
@@ -39,7 +39,7 @@ func (p *peer) cycle(number, closed uint64) *cycle {
 	return &p.Cycles[i]
 }
 
-// cycles closes the cycles of this site, and accepts the offers of peers that close theirs.
+// cycles closes the cycles of this site, and accepts the offers of peers that close their cycles.
 type cycles struct {
 	latest uint64 // number of the latest closed cycle
 	peers  *peers
@@ -72,8 +72,8 @@ func (cs *cycles) close(r *clearing.CloseRequest) (*clearing.Position, *Rejected
 	return cs.position(number)
 }
 
-// closable returns a refusal for a cycle after the next one of this site or of a peer: closing it would end every
-// cycle before it. The first cycle may have any number.
+// closable refuses a cycle that comes after the next cycle of this site and of all its peers, because closing it would
+// also end every cycle before it. The first cycle may have any number.
 func (cs *cycles) closable(number uint64) *Rejected {
 	next := cs.latest + 1
 	for _, p := range cs.peers.byName {
@@ -118,7 +118,8 @@ func (p *peer) reopenable(number, latest uint64) *Rejected {
 	return nil
 }
 
-// reopen removes this site's offers in cycles from a number on. Settlements by the peer stay.
+// reopen removes this site's offers in the cycle with the given number and in all later cycles. Settlements by the peer
+// stay.
 func (p *peer) reopen(number uint64) {
 	kept := p.Cycles[:0:0]
 	for _, c := range p.Cycles {

@@ -75,7 +75,7 @@ func acquainted(east, west *side) (_, _ *side) {
 	return east, west
 }
 
-// know makes another site a peer with this limit.
+// know makes another site a peer with the given limit.
 func (s *side) know(other *side, limit messages.Credits) {
 	s.Helper()
 	s.must(Command{Peer: &clearing.PeerRequest{Peer: other.name, Keys: []string{other.public()}, Limit: limit * messages.Credit}})
@@ -157,7 +157,7 @@ func charging(a clearing.SignedAuthorisation, credits messages.Credits) Command 
 	return Command{By: "$auctioneer", Charge: &clearing.ChargeRequest{Issuer: a.Authorisation.Issuer, ID: a.Authorisation.ID, Amount: credits * messages.Credit, Job: 7}}
 }
 
-// outgoing returns the message that a side sends to another now.
+// outgoing returns the message that this side now has for another side.
 func (s *side) outgoing(other *side) clearing.SignedInstructions {
 	s.Helper()
 	m, ok := s.state.Outgoing(other.name, s.at)

@@ -22,7 +22,7 @@ func (s *side) receipt(other *side) *clearing.SignedReceipt {
 }
 
 // TestWhatSaysNothingNewLeavesNoRecord: a peer signs messages that have no news or are refused. The journal must not
-// grow, and the bank must be able to tell before the message is in the log.
+// grow, and the bank must recognise such a message before it is in the log.
 func TestWhatSaysNothingNewLeavesNoRecord(t *testing.T) {
 	east, west := pair(t)
 	west.pay(east, "p", 2)

@@ -58,7 +58,8 @@ func (in *incoming) admit(p *peer, m *clearing.Instructions) *Rejected {
 }
 
 // Answered returns the receipt or refusal of screened instructions, if carrying them out would change nothing. Such
-// messages are repeated, or have no news, and need no place in the log. False: Apply must carry them out.
+// messages are repeated, or have no news, and need no place in the log. It returns false if Apply must carry out the
+// message.
 func (s *State) Answered(signed *clearing.SignedInstructions) (*clearing.Receipt, *Rejected, bool) {
 	m := &signed.Instructions
 	p := s.peers.byName[m.From]
@@ -102,7 +103,8 @@ func (s *State) Idle(m *clearing.Instructions, least messages.Credits) (idle []b
 // end returns the last number of a message plus one.
 func end(m *clearing.Instructions) uint64 { return m.First + uint64(len(m.List)) }
 
-// agrees returns a refusal if the sender's running total differs from this book's total at the same number.
+// agrees returns a refusal if the sender has outcomes that this book lacks, or if the sender's running total differs
+// from this book's total at the same number.
 func (p *peer) agrees(m *clearing.Instructions) *Rejected {
 	if m.Known.Number > p.In.Total.Number {
 		return p.disputes(reject(Lost, messages.Conflict, "bank %q has our outcome of number %d, and this book ends at %d: this bank lost what it had answered; restore it from a replica or a snapshot that has it",
@@ -117,7 +119,7 @@ func (p *peer) agrees(m *clearing.Instructions) *Rejected {
 }
 
 // follows returns a refusal for a message that skips numbers, repeats only numbers whose outcomes the sender has,
-// changes the content of a known number, or leaves too many outstanding.
+// changes the content of a known number, or leaves too many instructions without an answer.
 func (p *peer) follows(m *clearing.Instructions) *Rejected {
 	end := end(m)
 	known := max(p.Known, m.Known.Number)
@@ -129,7 +131,7 @@ func (p *peer) follows(m *clearing.Instructions) *Rejected {
 	case end > known+1+MaxOutstanding:
 		return reject(Flood, messages.Exhausted, "number %d is %d after the last one whose outcome is known: at most %d may be outstanding", end-1, end-1-known, MaxOutstanding)
 	}
-	// Compare repeated numbers too: the sender may have been restored to an older state.
+	// Compare also numbers that were answered before: the sender may have been restored to an older state.
 	for n := max(m.First, p.In.oldest()); n < end && n <= p.In.Total.Number; n++ {
 		if !p.sameNumber(n, &m.List[n-m.First]) {
 			return p.disputes(reject(Rewritten, messages.Conflict, "number %d had other content before: keep both as evidence", n))
@@ -138,8 +140,8 @@ func (p *peer) follows(m *clearing.Instructions) *Rejected {
 	return nil
 }
 
-// sameNumber reports whether an instruction equals the first one with its number. If its outcome was forgotten, the
-// line still has everything except the text of a refusal.
+// sameNumber reports whether an instruction equals the first one with its number. If the outcome was forgotten, the
+// line in the book still has everything except the text of a refusal.
 func (p *peer) sameNumber(n uint64, i *clearing.Instruction) bool {
 	before, _ := p.In.at(n - 1)
 	is, _ := p.In.at(n)
@@ -153,7 +155,7 @@ func (p *peer) sameNumber(n uint64, i *clearing.Instruction) bool {
 	return same(After(before, i, &moneymsg.TransferResult{Amount: l.Moved}), is)
 }
 
-// forget removes the outcomes up to known, which the sender has.
+// forget removes the outcomes of all numbers up to known. The sender has confirmed that it has these outcomes.
 func (p *peer) forget(known uint64) {
 	if known > p.Known {
 		p.Outcomes = append([]moneymsg.TransferResult(nil), p.Outcomes[known-p.Known:]...)

@@ -78,7 +78,8 @@ func (is *issuer) authorise(by messages.Name, rank ledger.Rank, r *clearing.Auth
 }
 
 // bounded returns a refusal if a member of a project has no limit that an owner set: the authorisation could bind the
-// project's credits for months. A service may ask, because its authorisations are for jobs and end with them.
+// project's credits for months. A service may ask for such a member, because the service's authorisations are for jobs
+// and end with the jobs.
 func (is *issuer) bounded(by messages.Name, rank ledger.Rank, a *clearing.Authorisation) *Rejected {
 	if rank != ledger.User || !messages.ValidName(by) || is.money.books.Owns(a.Member, a.Account) || is.money.books.Limited(a.Member, a.Account) {
 		return nil
@@ -118,7 +119,7 @@ func users(account messages.Name) *Rejected {
 }
 
 // revokes reports whether a caller may revoke an authorisation. That may be the account that asked for it, the member
-// that it is for, an owner of the account, or an operator.
+// for whom it was issued, an owner of the account, or an operator.
 func (is *issuer) revokes(by messages.Name, rank ledger.Rank, a *issued) bool {
 	return a.Member == by || strings.HasPrefix(a.ID, by+"/") || rank == ledger.Operator || is.money.books.Owns(by, a.Account)
 }
@@ -163,8 +164,8 @@ func (is *issuer) conclude(by messages.Name, a *issued) (*clearing.ClearingReply
 	return &clearing.ClearingReply{}, nil
 }
 
-// lapse removes an authorisation whose time is over. Normally the ledger frees its credits by itself; for an
-// authorisation that was concluded earlier, lapse frees them.
+// lapse removes an authorisation whose time is over. Normally the ledger frees the reserved credits by itself. For an
+// authorisation that was concluded earlier, lapse frees the credits.
 func (is *issuer) lapse(a *issued) {
 	if a.Frees() > is.money.books.Now() {
 		is.money.must(moneymsg.Transfer{Kind: moneymsg.Void, Pending: authorisationHold + a.ID,

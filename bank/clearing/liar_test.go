@@ -14,7 +14,7 @@ import (
 	moneymsg "github.com/candor-grid/candor/messages/money"
 )
 
-// The terms of the liar: so small that a few steps use them up.
+// The limits that the victim gives the liar. They are so small that a few steps use them up.
 const (
 	liarLimit messages.Credits = 3
 	liarShare messages.Credits = 2
@@ -85,7 +85,8 @@ func (v *victim) take(signed clearing.SignedInstructions) *clearing.Receipt {
 	return r
 }
 
-// says lets west send instructions under the next numbers, or under numbers before or after, with any running total.
+// says lets west send instructions to the victim. ahead is the distance of the first number from the number that the
+// victim expects; it may be negative. known is the running total that west claims.
 func (v *victim) says(ahead int, known clearing.RunningTotal, list ...clearing.Instruction) {
 	first := int(v.west().In.Total.Number) + 1 + ahead
 	if first < 1 {
@@ -126,7 +127,7 @@ func (v *victim) shows(id string, amount messages.Credits, purpose string) {
 	v.do(Command{By: "$auctioneer", Accept: &clearing.AcceptRequest{Purpose: purpose, Authorisation: signed}})
 }
 
-// move is one action of west, or one action at its victim.
+// move is one action of west, or one action at the victim.
 type move struct {
 	name string
 	do   func(*victim)
@@ -304,7 +305,7 @@ func try(v *victim, moves []move) error {
 	return nil
 }
 
-// exhaust tries every sequence of depth moves.
+// exhaust tries every sequence of moves whose length is depth. so is the beginning of the sequence.
 func exhaust(careless bool, from []move, depth int, so []move) error {
 	if len(so) == depth {
 		return try(newVictim(careless, false), so)
@@ -317,9 +318,9 @@ func exhaust(careless bool, from []move, depth int, so []move) error {
 	return nil
 }
 
-// TestALiarHasItsLimitAndShare: a peer may send anything that it can sign, in any order. It must have at most its
-// limit and its share. The test tries every sequence of three moves, and every sequence of four core moves; with
-// CANDOR_SEEDS, of five.
+// TestALiarHasItsLimitAndShare: a peer may send anything that it can sign, in any order. The peer must get at most its
+// limit and its share. The test tries every sequence of three moves, and every sequence of four core moves. With
+// CANDOR_SEEDS it tries every sequence of five core moves.
 func TestALiarHasItsLimitAndShare(t *testing.T) {
 	if err := exhaust(false, slices.Concat(core, lies), 3, nil); err != nil {
 		t.Error(err)
@@ -333,7 +334,7 @@ func TestALiarHasItsLimitAndShare(t *testing.T) {
 	}
 }
 
-// TestALiarOnLongWalks is the same with long random sequences.
+// TestALiarOnLongWalks makes the checks of TestALiarHasItsLimitAndShare with long random sequences of moves.
 func TestALiarOnLongWalks(t *testing.T) {
 	every := slices.Concat(core, core, lies)
 	for seed := range 10 * seeds(t) {

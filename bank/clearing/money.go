@@ -120,7 +120,7 @@ func (m *money) owed(account messages.Name) (owed, room messages.Credits) {
 }
 
 // once makes a hold with an identifier that a user chose. It reports whether this call made the hold, and not an
-// earlier one.
+// earlier call.
 func (m *money) once(by, account messages.Name, hold moneymsg.Transfer) (bool, *Rejected) {
 	before, _ := m.books.Brief(account) // an unknown account has nothing reserved, so the error does not matter
 	if _, err := m.move(by, hold); err != nil {

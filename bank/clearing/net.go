@@ -37,7 +37,8 @@ type netting struct {
 	sound []*clearing.Position // positions whose legs sum to their net
 }
 
-// add adds more to a sum, and reports false if the sum would overflow: a site may sign any amounts.
+// add adds an amount to a sum. It returns false if the sum would overflow, which can happen because a site may sign any
+// amounts.
 func (n *netting) add(sum *messages.Credits, more messages.Credits) (fits bool) {
 	all := *sum + more
 	if fits = (all > *sum) == (more > 0) && all > math.MinInt64; fits {
@@ -50,7 +51,7 @@ func (n *netting) fault(format string, args ...any) {
 	n.r.Faults = append(n.r.Faults, fmt.Sprintf(format, args...))
 }
 
-// enter checks one position alone.
+// enter checks one position, without comparing it with others.
 func (n *netting) enter(p *clearing.Position) {
 	var net messages.Credits
 	fits := true

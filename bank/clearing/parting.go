@@ -71,8 +71,8 @@ func (pt *partings) part(by messages.Name, r *clearing.PartRequest) (*clearing.P
 // authorised returns how many authorisations a peer may still charge.
 func (pt *partings) authorised(p *peer) int { return len(pt.issuer.issued.with[p.Name]) }
 
-// proceed advances agreed partings. When nothing is left between the two sites, it tells the peer. The sites have
-// parted when each has told the other; then neither sends anything.
+// proceed advances agreed partings. When nothing is left between the two sites, this site tells the peer. The sites
+// have parted when each has told the other. After that, neither of them sends anything.
 func (pt *partings) proceed() {
 	for p := pt.next(); p != nil; p = pt.next() {
 		if p.Leaving {
@@ -117,7 +117,7 @@ func (pt *partings) owes(p *peer) messages.Credits {
 }
 
 // abandon parts from a peer that does not agree or no longer exists. It writes off the peer's debt, never trusts the
-// peer's keys again, and frees the credits that users reserved for it. What this site owes the peer stays on its
+// peer's keys again, and frees the credits that users reserved for the peer. What this site owes the peer stays on its
 // SettledAccount, until an operator pays and withdraws it.
 func (pt *partings) abandon(p *peer, account messages.Name, r *clearing.PartRequest, reply *clearing.PartReply) *Rejected {
 	loss, settled := max(0, pt.owes(p)), pt.terms.settledAccount(p)

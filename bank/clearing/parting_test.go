@@ -81,8 +81,8 @@ func TestAnAgreedParting(t *testing.T) {
 	west.has("ada", 120, 0)
 }
 
-// TestALostAnswerToAParting loses the answer to a peer's last instruction. It must be answered again, even though
-// this site has parted.
+// TestALostAnswerToAParting loses the answer to a peer's last instruction. When the peer repeats the instruction, it
+// must get the answer again, even though this site has parted.
 func TestALostAnswerToAParting(t *testing.T) {
 	east, west := pair(t)
 	east.must(parting("west"))

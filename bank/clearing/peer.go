@@ -18,7 +18,8 @@ type peer struct {
 	outbox []item // instructions without an outcome, from number Out.Total.Number+1 on
 	counts        // counts of the outbox
 
-	// remembered is how many of the peer's authorisations this site remembers. open is how many of them are open.
+	// remembered is the number of the peer's authorisations that this site remembers. open is the number of these that
+	// are open.
 	remembered, open int
 }
 
@@ -119,8 +120,8 @@ const (
 	maxRetired  = 1024
 )
 
-// trusted returns the keys that a peer may sign with. If it has several keys and has signed with the last one, the
-// others are trusted only for turnsWithin after that.
+// trusted returns the keys that a peer may sign with. If the peer has several keys and has signed with the last one,
+// the other keys are trusted only for turnsWithin after that signature.
 func (p *peer) trusted(now messages.Time) []string {
 	if p.Turned != 0 && now > p.Turned.Add(turnsWithin) {
 		return p.Keys[len(p.Keys)-1:]
@@ -201,8 +202,8 @@ func (ps *peers) add(p *peer) {
 	ps.order = slices.Insert(ps.order, i, p.Name)
 }
 
-// room returns a refusal if too many instructions are outstanding. A charge or release always has a place: it is
-// reserved when the authorisation is accepted.
+// room returns a refusal if too many instructions are outstanding. There is always room for a charge or release: the
+// room is reserved when the authorisation is accepted.
 func (ps *peers) room(p *peer) *Rejected {
 	waiting := len(p.outbox) - p.charges
 	if waiting < MaxOutstanding {
@@ -211,8 +212,8 @@ func (ps *peers) room(p *peer) *Rejected {
 	return ordinary(messages.Errorf(messages.Exhausted, "%d instructions wait for the bank of %q to answer, the most there may be: try again later", waiting, p.Name))
 }
 
-// credible returns a refusal if the two banks disagree: the peer's debt must not grow then, nor what users here trust
-// it with.
+// credible returns a refusal if the two banks disagree. Then neither bank may take on new debts or authorisations of
+// the other.
 func (ps *peers) credible(p *peer) *Rejected {
 	if p.Dispute == "" {
 		return nil
@@ -229,12 +230,13 @@ func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
 	return nil
 }
 
-// heardEvery is the time after which a message without news again counts as a sign of life of the peer.
+// heardEvery is the least time between two recorded signs of life of a peer, if the second one is a message without
+// news.
 const heardEvery = messages.Duration(10 * 60e9)
 
-// hear records the time of the peer's clock. It records at most the time of this clock plus the allowed difference,
-// so that a clock that was once wrong does no lasting harm. hear ends a suspension, unless the message has no news
-// and the peer owes answers.
+// hear records the time of the peer's clock. It records at most the time of this clock plus the allowed difference, so
+// that a peer's clock that was once far ahead does no lasting harm. hear ends a suspension, unless the message has no
+// news and the peer owes answers.
 func (ps *peers) hear(p *peer, at messages.Time, news bool) {
 	if p.Standing == clearing.PeerSuspended && (news || len(p.outbox) == 0) {
 		p.Standing, p.Since = clearing.PeerOpen, ps.money.books.Now()

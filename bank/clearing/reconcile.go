@@ -78,7 +78,8 @@ func (s *State) LostHere(name, sender messages.Name, theirs []clearing.ClearingL
 	return 0
 }
 
-// end returns the last number that this bank knows: of the peer's instructions if theirs, and otherwise of its own.
+// end returns the last number that this bank knows: of the peer's instructions if theirs is true, and otherwise of its
+// own instructions.
 func (p *peer) end(theirs bool) uint64 {
 	if theirs {
 		return p.In.Total.Number

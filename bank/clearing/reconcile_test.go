@@ -193,7 +193,8 @@ func (s *side) backup() (restore func()) {
 	}
 }
 
-// lost returns how many numbers a side finds lost: by itself, and by the other side.
+// lost returns two counts of lost instructions of one sender, such as "2 0": how many this side lost, and how many the
+// other side lost.
 func (s *side) lost(other *side, sender messages.Name) string {
 	s.Helper()
 	ours, theirs := s.lines(other, sender), other.lines(s, sender)
@@ -208,8 +209,8 @@ func (s *side) lost(other *side, sender messages.Name) string {
 	return fmt.Sprint(s.state.LostHere(other.name, sender, theirs), max(certain, end)-end)
 }
 
-// TestARestoredBankLostNumbers restores a bank from an old backup. Both sides must say how many numbers it lost in
-// each direction, and it must not be able to use a number again.
+// TestARestoredBankLostNumbers restores a bank from an old backup. Both sides must find how many numbers the restored
+// bank lost in each direction. The restored bank must not be able to use a number again.
 func TestARestoredBankLostNumbers(t *testing.T) {
 	east, west := pair(t)
 	trade := func(n int, keys string) {

@@ -28,7 +28,8 @@ func (s *State) Uncompared(name messages.Name) bool {
 	return p != nil && s.peers.whole(p) != nil
 }
 
-// whole returns a refusal of anything that needs a new number, while this bank may have lost numbers of this peer.
+// whole returns a refusal of anything that needs a new number, while this bank, after a restore, may have lost numbers
+// that this peer has.
 func (ps *peers) whole(p *peer) *Rejected {
 	if p.Compared == ps.incarnation || p.Standing == clearing.PeerParted {
 		return nil
@@ -58,9 +59,9 @@ func (ps *peers) rise(p *peer, known uint64) {
 // incarnationFor returns the incarnation that this site signs for a peer.
 func (ps *peers) incarnationFor(p *peer) uint64 { return max(ps.incarnation, p.Above) }
 
-// renewed records the incarnation of a peer. It refuses a message that the peer signed before its restore, because
-// the peer no longer knows it. A dispute stays, because a restored peer and a liar look the same. It ends when the
-// peer continues from totals that the operator here confirmed.
+// renewed records the incarnation of a peer. It refuses a message that the peer signed before its restore, because the
+// peer no longer knows this message. A dispute stays, because a restored peer and a liar look the same. The dispute
+// ends when the peer continues from totals that the operator here confirmed.
 func (p *peer) renewed(m *clearing.Instructions) *Rejected {
 	if m.Incarnation < p.Incarnation {
 		return reject(Restored, messages.Expired, "it was signed before site %q was restored from a backup", p.Name)
@@ -72,8 +73,8 @@ func (p *peer) renewed(m *clearing.Instructions) *Rejected {
 	return nil
 }
 
-// Totals returns this bank's totals of its trade with a peer. If an operator confirmed totals and no number followed
-// them, these are returned.
+// Totals returns this bank's totals of its trade with a peer. If an operator confirmed totals and no instruction
+// followed since, Totals returns the confirmed totals.
 func (s *State) Totals(name messages.Name) (clearing.Totals, error) {
 	p, err := s.peers.find(name)
 	if err != nil {
@@ -230,8 +231,9 @@ func (rs *restored) correct(p *peer, amount messages.Credits) {
 	}
 }
 
-// goOn replaces this bank's totals by the peer's. Payments whose outcome was lost are voided, so their users get the
-// credits back. Every other waiting instruction is sent again under a new number; the peer carries it out only once.
+// goOn replaces this bank's totals by the peer's totals. Payments whose outcome was lost are voided, so their users get
+// the credits back. Every other waiting instruction is sent again under a new number; the peer carries it out only
+// once.
 func (rs *restored) goOn(p *peer, t *clearing.Totals) {
 	if t.Sent.Number > p.In.Total.Number {
 		p.In, p.Known, p.Outcomes = bookFrom(t.Sent), t.Sent.Number, nil

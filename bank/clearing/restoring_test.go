@@ -340,7 +340,7 @@ func (g *gamble) step(n int) {
 	}
 }
 
-// ask sends a side's message. It brings the answer back, or loses it.
+// ask sends a side's waiting message to the other side. If heard is true, the answer comes back; otherwise it is lost.
 func (g *gamble) ask(s, other *side, heard bool) {
 	m, sends := s.state.Outgoing(other.name, s.at)
 	if !sends {

@@ -154,7 +154,7 @@ func (b *bank) refund() {
 	}
 }
 
-// emit sends a message when everything that was applied before is on disk.
+// emit sends a message as soon as everything that was applied before it is on disk.
 func (b *bank) emit(p parcel) {
 	p.after = len(b.log)
 	b.waiting = append(b.waiting, p)
@@ -183,7 +183,8 @@ func (b *bank) released() []parcel {
 	return out
 }
 
-// crash loses the memory and the unsynced end of the log, except for its first kept entries, and restarts the bank.
+// crash loses the memory and the unsynced end of the log, except for as many entries as kept says, and restarts the
+// bank.
 func (b *bank) crash(kept int) error {
 	b.log = b.log[:min(len(b.log), b.synced+kept)]
 	b.synced = len(b.log)

@@ -16,8 +16,8 @@ type checker struct {
 	holds func(*world) error
 }
 
-// checkers are all checkers. The ledger's own tests cover the first one. Each of the others finds planted bugs alone;
-// TestRingFindsPlantedBugs checks this.
+// checkers are all checkers. The ledger's own tests cover the first one. Each of the other checkers finds planted bugs
+// without the rest; TestRingFindsPlantedBugs checks this.
 var checkers = []checker{
 	{"ledgers", each((*bank).checkLedger)},
 	{"holds", each((*bank).checkHolds)},
@@ -139,8 +139,8 @@ func (b *bank) checkAccounts() error {
 	return nil
 }
 
-// inFlight adds up what one bank carried out and the asking bank has not entered yet. It compares both books of each
-// direction, number by number.
+// inFlight adds up the instructions that one bank carried out and whose outcome the other bank has not entered yet. It
+// compares both books of each direction, number by number.
 func (w *world) inFlight() (sum messages.Credits, err error) {
 	for _, x := range w.banks {
 		for _, y := range w.banks {
@@ -181,7 +181,8 @@ func flight(x, y *bank) (sum messages.Credits, err error) {
 	return sum, nil
 }
 
-// observer sees every message. A bank must never contradict what it once said about a number, even after a crash.
+// observer sees every message. It finds a bank that contradicts what it said earlier about a number, even after a
+// crash.
 type observer struct {
 	asked map[string]clearing.Instruction
 	came  map[string]moneymsg.TransferResult
@@ -246,7 +247,8 @@ func (w *world) expected(b *bank, user messages.Name) messages.Credits {
 	return balance - w.remitted(b, user)
 }
 
-// remitted returns what a user paid to other sites. The user's ledger says to whom, and the observer how much.
+// remitted returns what a user paid to other sites. The user's ledger says to which sites, and the observer knows how
+// much was paid.
 func (w *world) remitted(b *bank, user messages.Name) (sum messages.Credits) {
 	for key, in := range w.seen.asked {
 		if in.Kind == clearing.InstructPay && strings.HasPrefix(key, b.site+">") && in.Reason == user {

@@ -13,7 +13,7 @@ import (
 // ringSeeds is the number of seeds of TestRing, from 1 on; CANDOR_SEEDS overrides it.
 const ringSeeds = 25
 
-// ringSteps is for how many steps the network loses messages.
+// ringSteps is the number of steps in which the network loses messages.
 const ringSteps = 400
 
 func seeds(t *testing.T) uint64 {
@@ -41,8 +41,8 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// TestRingFindsPlantedBugs checks that each planted bug is found soon, with the same seeds, by each of the checkers
-// named for it alone.
+// TestRingFindsPlantedBugs checks that each planted bug is found soon, with the seeds of TestRing. Each checker that
+// the test names for a bug must find it without the other checkers.
 func TestRingFindsPlantedBugs(t *testing.T) {
 	const within = 40
 	finders := map[string][]bug{
@@ -115,7 +115,7 @@ func (w *world) heal() error {
 	return w.checkEnd()
 }
 
-// settleDown exchanges messages without loss until nothing waits, and once more.
+// settleDown exchanges messages without loss until nothing waits for an answer, and then once more.
 func (w *world) settleDown() error {
 	for waits, rounds := true, 0; waits; rounds++ {
 		waits = w.waits()

@@ -135,7 +135,7 @@ func (w *world) pass() {
 	}
 }
 
-// send puts messages on the network. The observer sees all of them, and some are lost.
+// send puts messages on the network. The observer sees all messages, also those that are then lost.
 func (w *world) send(out []parcel) {
 	for _, p := range out {
 		w.seen.hear(&p)
@@ -187,7 +187,7 @@ func index(s messages.Name) int {
 	panic("no such site: " + s)
 }
 
-// retry makes a bank send again everything that another bank has not answered.
+// retry makes a bank send again some of the instructions that the other banks have not answered.
 func (w *world) retry(b *bank) {
 	for i := range w.banks {
 		if site(i) == b.site || w.IntN(2) == 0 {
@@ -274,7 +274,7 @@ func (w *world) charge(b *bank, c *Command) bool {
 	return false
 }
 
-// close closes a cycle at one bank. The others follow later.
+// close closes a cycle at one bank. The other banks close the cycle later.
 func (w *world) close(b *bank) {
 	if b.state.cycles.latest == w.cycle {
 		w.cycle++
@@ -302,7 +302,8 @@ func (w *world) operate(b *bank) {
 	b.asks(c)
 }
 
-// timeout does nothing at a correct bank, which waits.
+// timeout does nothing at a correct bank, which waits for ever. A bank with the bug refundTimeout refunds the
+// unanswered payments.
 func (w *world) timeout(b *bank) {
 	if b.bug == refundTimeout {
 		b.propose([]byte{markRefund})

@@ -19,7 +19,7 @@ type Books interface {
 	Proven() uint64
 	Asked(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (ledger.Rank, *messages.Error)
 	Finish(carriedOut bool)
-	// Hear tells the journal what a peer signed. It holds until Finish.
+	// Hear tells the journal what a peer signed. This counts as the cause of the next records, until Finish is called.
 	Hear(by messages.Name, verb string, statement []byte)
 	// Brief returns an account without its members and expiring grants, so its cost does not depend on their number.
 	Brief(name messages.Name) (moneymsg.AccountReply, error)

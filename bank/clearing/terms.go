@@ -142,7 +142,7 @@ func (t *terms) allot(account messages.Name, title string, credit messages.Credi
 	}
 }
 
-// settledAccount opens and returns the account for what a peer has settled.
+// settledAccount opens and returns the SettledAccount of a peer.
 func (t *terms) settledAccount(p *peer) messages.Name {
 	account := SettledAccount(p.Name)
 	if _, err := t.money.books.Brief(account); err != nil {

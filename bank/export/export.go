@@ -17,7 +17,7 @@ import (
 // formats are the names of the formats.
 var formats = []string{"hledger", "csv"}
 
-// Writer writes the lines of a journal. It must get all lines in order, starting with the first.
+// Writer writes the lines of a journal. The caller must write all lines in order, starting with the first.
 type Writer interface {
 	Line(l *ledger.Line) error
 	// Close writes the end of the format. It does not close the underlying writer.

@@ -104,7 +104,8 @@ func TestGolden(t *testing.T) {
 var postingLine = regexp.MustCompile(`(?m)^ +(\S+:\S+) +(-?[0-9.]+) CREDIT(?: = (-?[0-9.]+) CREDIT)?$`)
 
 // TestEveryTransactionBalances adds up the hledger file, with knowledge of its syntax only. Each transaction must sum
-// to zero, the running balances must equal the asserted ones, and the last ones must equal the ledger's.
+// to zero, the running balances must equal the asserted ones, and the last balances must equal the balances in the
+// ledger.
 func TestEveryTransactionBalances(t *testing.T) {
 	l, all := story(t)
 	balances, moved := map[string]messages.Credits{}, 0

@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Endorser is a signer whose key has been rotated. Another key, which the site's credentials name, signs that its key
-// is valid.
+// Endorser is a signer whose key has been rotated. Another key, which the site's credentials name, signs that the
+// signer's key is valid.
 type Endorser interface {
 	AccountKey() string
 	Endorse(key string) ([]byte, error)
@@ -82,9 +82,9 @@ type Checkpoints struct {
 	damaged []int // numbers of the damaged lines when the file was read
 }
 
-// ReadCheckpoints reads the checkpoints in a directory. It skips a checkpoint that a crash or a full disk cut off;
-// the next one follows it, perhaps on the same line. It also skips damaged lines. [Checkpoints.Damaged] reports them,
-// and the file keeps them until the next checkpoint.
+// ReadCheckpoints reads the checkpoints in a directory. It skips a checkpoint that a crash or a full disk cut off; the
+// next checkpoint follows the cut one, perhaps on the same line. It also skips damaged lines. [Checkpoints.Damaged]
+// reports them, and the file keeps them until the next checkpoint.
 func ReadCheckpoints(files Files) (*Checkpoints, error) {
 	c := &Checkpoints{files: files}
 	if files == nil {
@@ -111,8 +111,8 @@ func ReadCheckpoints(files Files) (*Checkpoints, error) {
 	return c, nil
 }
 
-// readCheckpoints reads the checkpoints on a line. whole is false if the line has anything
-// else, such as a checkpoint that was cut off before the next one.
+// readCheckpoints reads the checkpoints on a line. whole is false if the line also has anything else, for example the
+// beginning of a checkpoint that was cut off.
 func readCheckpoints(line []byte) (found []money.Checkpoint, whole bool) {
 	var one money.Checkpoint
 	if json.Unmarshal(line, &one) == nil {
@@ -146,8 +146,8 @@ func (c *Checkpoints) Last() (money.Checkpoint, bool) {
 	return c.list[len(c.list)-1], true
 }
 
-// Of the checkpoints in each blockRecords records, only the last is needed, because it covers the others. When
-// mostCovered others have collected, they are removed.
+// In each block of blockRecords records, only the last checkpoint is needed, because it covers the earlier ones. When
+// mostCovered checkpoints are no longer needed, they are removed.
 const (
 	blockRecords = 10_000
 	mostCovered  = 1000
@@ -180,8 +180,8 @@ func (c *Checkpoints) Add(one money.Checkpoint) error {
 	return nil
 }
 
-// save appends a checkpoint to the file. If a line of the file is incomplete, or there are too many, save writes
-// all checkpoints again.
+// save appends a checkpoint to the file. If a line of the file is incomplete, or there are too many checkpoints, save
+// writes all checkpoints again.
 func (c *Checkpoints) save(one money.Checkpoint) error {
 	if c.files == nil {
 		return nil
@@ -211,8 +211,8 @@ func (c *Checkpoints) save(one money.Checkpoint) error {
 	return c.files.Sync(CheckpointsFile)
 }
 
-// After returns up to most checkpoints with more than records records, and whether there are
-// more.
+// After returns the next checkpoints with more than the given number of records. It returns at most the number most of
+// them, and reports whether there are more.
 func (c *Checkpoints) After(records uint64, most int) ([]money.Checkpoint, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -28,7 +28,7 @@ func signed(t *testing.T, n int) (list []money.Checkpoint) {
 	return list
 }
 
-// keeps starts a replica on files, and checks that it has the wanted checkpoints.
+// keeps starts a replica that has these files, and checks that it reads the wanted checkpoints.
 func keeps(t *testing.T, what string, files Files, want ...uint64) *Checkpoints {
 	t.Helper()
 	c, err := ReadCheckpoints(files)
@@ -54,8 +54,8 @@ func add(t *testing.T, c *Checkpoints, one money.Checkpoint) {
 	}
 }
 
-// TestCutCheckpoints cuts the last line at every byte. Every later start must read all checkpoints except that one,
-// and the ones that are signed afterwards.
+// TestCutCheckpoints cuts the last line at every byte. Later starts must not read the cut checkpoint. They must read
+// the checkpoints before it, and those that are signed afterwards.
 func TestCutCheckpoints(t *testing.T) {
 	list := signed(t, 4)
 	files := NewVolatile()
@@ -77,8 +77,8 @@ func TestCutCheckpoints(t *testing.T) {
 	}
 }
 
-// TestJoinedCheckpoints reads a file of an earlier version, which wrote a checkpoint directly after one that was cut
-// off.
+// TestJoinedCheckpoints reads a file of an earlier version, which wrote a checkpoint on the same line as one that was
+// cut off. All complete checkpoints must be read. A line without a checkpoint must count as damage.
 func TestJoinedCheckpoints(t *testing.T) {
 	list := signed(t, 4)
 	files := NewVolatile()
@@ -104,7 +104,7 @@ func TestJoinedCheckpoints(t *testing.T) {
 	}
 }
 
-// full is files on a disk that has room for only half of an append.
+// full is a set of files on a disk that has room for only half of an append.
 type full struct {
 	*Volatile
 	full bool
@@ -177,8 +177,8 @@ func TestDamagedCheckpoints(t *testing.T) {
 	}
 }
 
-// TestCoveredCheckpointsGo: a checkpoint is signed each minute. When there are too many, only the last one of each
-// block must stay, in memory and in the file. The latest ones must always stay.
+// TestCoveredCheckpointsGo: a checkpoint is signed each minute. When there are too many, only the last checkpoint of
+// each block must stay, in memory and in the file. The latest checkpoints must always stay.
 func TestCoveredCheckpointsGo(t *testing.T) {
 	list := signed(t, 1)
 	files := NewVolatile()

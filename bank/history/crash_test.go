@@ -84,8 +84,9 @@ func (c careless) Commit() error {
 	return c.Volatile.Commit()
 }
 
-// TestSkippedSyncIsCaught: a snapshot does not sync the files that it depends on. The test above must fail then, and
-// the error must say what to do. The replica must never continue with less than was acknowledged.
+// TestSkippedSyncIsCaught: a snapshot does not sync the files that it depends on, as a planted bug. After some power
+// losses the replica must refuse to start, with an error that says what to do. So the replica cannot continue with less
+// than was acknowledged.
 func TestSkippedSyncIsCaught(t *testing.T) {
 	commands := script(60)
 	for _, bug := range []careless{{sync: true}, {commit: true}} {
@@ -107,8 +108,8 @@ func TestSkippedSyncIsCaught(t *testing.T) {
 	}
 }
 
-// TestReplicasHaveTheSameFiles checks that replicas write the same files, and that a replica has them too if it got
-// its history from another replica's snapshot and files.
+// TestReplicasHaveTheSameFiles checks that replicas write the same files, and that a replica has the same files too if
+// it got its history from another replica's snapshot and files.
 func TestReplicasHaveTheSameFiles(t *testing.T) {
 	commands := script(60)
 	first, second := whole(t, NewVolatile(), commands), whole(t, NewVolatile(), commands)
@@ -179,8 +180,8 @@ func TestFetchIsChecked(t *testing.T) {
 	}
 }
 
-// TestRefusalsUntilAFileIsFetched: a file is lost. A reader of its records must be told to ask again while other
-// replicas may have the file, and to repair it by hand if no replica can have it.
+// TestRefusalsUntilAFileIsFetched: a file is lost. While other replicas may have the file, a reader of its records must
+// get an error that says to ask again. If no replica can have the file, the error must say how to repair it by hand.
 func TestRefusalsUntilAFileIsFetched(t *testing.T) {
 	r := whole(t, NewVolatile(), script(60))
 	names, _ := r.files.List()

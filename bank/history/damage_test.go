@@ -12,8 +12,8 @@ import (
 )
 
 // TestDamagedFiles flips a bit in each byte of a file, zeroes bytes, and cuts the file at each position. A reader of
-// the whole file must report the damage. A ledger must either not start with the file, or give only right answers and
-// refuse the others.
+// the whole file must report the damage. A ledger must either not start with the file, or answer correctly and return
+// errors for what it cannot answer.
 func TestDamagedFiles(t *testing.T) {
 	files := NewVolatile()
 	r := whole(t, files, script(40))
@@ -123,7 +123,8 @@ func TestMissingFile(t *testing.T) {
 	}
 }
 
-// TestDirectory uses real files, and reads them as an outsider who has only the directory.
+// TestDirectory uses real files. A reader that has only the directory must be able to verify all records, and a ledger
+// must restore from the files.
 func TestDirectory(t *testing.T) {
 	files, err := Directory(t.TempDir())
 	if err != nil {

@@ -54,7 +54,7 @@ func (s *sealed) table() ([]byte, error) {
 }
 
 // otherwise returns why a file is not the expected one. It is damaged, or it has other records: a version of the
-// program with another segment size writes such files.
+// program that uses a different segment size writes such files.
 func (s *sealed) otherwise(f File, size int64) error {
 	whole := make([]byte, size)
 	if err := readFull(f, whole, 0); err != nil {
@@ -85,8 +85,8 @@ func (s *sealed) Record(place int) ([]byte, error) {
 func (s *sealed) record(place int) ([]byte, error) {
 	var record []byte
 	err := s.store.with(s.name, func(f File) error {
-		// The previous row has the beginning of the record. Before the first row is the head after
-		// the segment.
+		// The row of the previous record has the end of that record, where this record begins. Directly before the
+		// first row, the table has the head after the segment.
 		var rows [2 * ledger.TableRow]byte
 		if err := readFull(f, rows[:], s.rowAt(place-1)); err != nil {
 			return err

@@ -191,8 +191,8 @@ func (s *Store) retrieve(wanted *sealed) error {
 	return err
 }
 
-// Sync makes the data durable that was written since the last call. If another call is doing that for some files,
-// Sync waits until it has succeeded, or has failed and left these files to this call.
+// Sync makes the data durable that was written since the last call. If another call is doing that for some files, Sync
+// waits for that call. If that call fails, this call makes these files durable.
 func (s *Store) Sync() (bool, error) {
 	s.syncing <- struct{}{}
 	defer func() { <-s.syncing }()

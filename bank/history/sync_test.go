@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 )
 
-// slow is files whose syncs wait until the test lets them continue.
+// slow is a set of files whose syncs wait until the test lets them continue.
 type slow struct {
 	Files
 	gate chan struct{}

@@ -20,7 +20,7 @@ type Volatile struct {
 	ops     int
 }
 
-// content is the content of a file; a file may be renamed or removed.
+// content is the content of a file: what a reader gets now, and what was synced.
 type content struct{ now, synced []byte }
 
 // ErrPower is the error of every operation after the power is lost, until Restart.
@@ -55,7 +55,7 @@ const (
 	Kept             // all of them happen to stay
 )
 
-// Restart loses the power, if it was not lost before, and restores it.
+// Restart simulates a loss of power, if the power is not lost already, and then restores the power.
 func (v *Volatile) Restart(unsynced Fate) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

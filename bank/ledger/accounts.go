@@ -18,8 +18,8 @@ type accounts struct {
 	names    names                             // names of all accounts
 	balances messages.Credits                  // sum over all accounts except the issuer's, updated by each transfer
 
-	// Copies of the accounts for images, one for each page of order. A page is stale if one of its accounts changed
-	// after the page was copied.
+	// Copies of the accounts for images. Each page of the list order has one copy. A page is stale if one of its
+	// accounts changed after the page was copied.
 	copies  [][]account
 	stale   []bool
 	copying *sync.Mutex // protects copies and stale: several readers may take images at the same time
@@ -49,7 +49,7 @@ func (as *accounts) open(name messages.Name) *account {
 	return a
 }
 
-// find returns an account. If there is none, it returns a NotFound that says how to open it.
+// find returns an account. If there is no such account, it returns a NotFound error that says how to open one.
 func (as *accounts) find(name messages.Name) (*account, *messages.Error) {
 	if a := as.byName[name]; a != nil {
 		return a, nil

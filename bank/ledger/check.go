@@ -142,7 +142,7 @@ func checkChain(chain []money.Transfer) (int, *messages.Error) {
 	return 0, nil
 }
 
-// textual reports whether s is printable on one line and is not longer than most bytes.
+// textual reports whether s is printable on one line and has at most the number most of bytes.
 func textual(s string, most int) bool {
 	if len(s) > most {
 		return false

@@ -109,7 +109,7 @@ func (c *codec) next(n uint64) string {
 	return v
 }
 
-// bytes encodes or decodes bytes after their length.
+// bytes encodes or decodes a byte slice: its length and then its content.
 func (c *codec) bytes(v *[]byte) {
 	s := string(*v)
 	if c.text(&s); c.reads {

@@ -144,7 +144,8 @@ func (r *ProofReport) said(rec *record) (itself, following *uint64) {
 	return &r.Found, &r.Found
 }
 
-// begin counts the next record in itself, and the records that follow it in following.
+// begin adds the next record to the counter itself. The records that follow from it will be added to the counter
+// following.
 func (p *replay) begin(itself, following *uint64) {
 	*itself++
 	*following-- // because found also counts the record itself

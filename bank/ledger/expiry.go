@@ -71,7 +71,7 @@ func (e *expiry) sweepMoved() {
 }
 
 // sweep returns the free part of grants that have expired by a time to the issuer. A return never takes an account
-// below its limit: the rest waits.
+// below its limit: what cannot be returned yet waits.
 func (e *expiry) sweep(a *account, by messages.Time) {
 	defer e.lots.schedule(a, by)
 	for i := 0; i < len(a.lots) && a.lots[i].expires <= by; {

@@ -65,7 +65,7 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// FuzzRestore restores arbitrary bytes with a right digest, so that they look complete.
+// FuzzRestore restores arbitrary bytes, to which it adds the right digest, so that they look complete.
 func FuzzRestore(f *testing.F) {
 	l := New()
 	f.Add(body(f, l))
@@ -92,8 +92,8 @@ func body(t testing.TB, l *Ledger) []byte {
 	return out.Bytes()
 }
 
-// TestCommandsSurviveTheirEncoding encodes and decodes commands. Bytes that are one shorter or longer must not be a
-// command.
+// TestCommandsSurviveTheirEncoding encodes and decodes commands. If a byte is added to an encoded command or removed
+// from it, decoding must fail.
 func TestCommandsSurviveTheirEncoding(t *testing.T) {
 	for _, cmd := range someCommands() {
 		data := cmd.Encode()

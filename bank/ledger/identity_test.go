@@ -77,7 +77,7 @@ func TestChain(t *testing.T) {
 	b.grant("ada", 10)
 	b.grant("bob", 1)
 	b.grant("cyd", 1)
-	// Credits may pass through an account that has none.
+	// Credits may pass in one chain through an account that has no credits before.
 	r := b.send(linked(posted("1", "ada", "bob", 10), posted("2", "bob", "cyd", 11), held("3", "cyd", 12))...)
 	for i := range r {
 		if r[i].Error != nil {
@@ -154,8 +154,8 @@ func TestChainThatIsMalformed(t *testing.T) {
 	}
 }
 
-// TestChainInPart repeats some transfers of a chain together with new ones. The old ones must keep their results, and
-// the new ones must be refused.
+// TestChainInPart repeats some transfers of a chain together with new ones. The repeated transfers must get their first
+// results, and the new transfers must be refused.
 func TestChainInPart(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The state is written in chunks, each after its length, so that reading it takes little memory. An empty chunk ends
-// the state.
+// The state is written in chunks, so that reading it takes little memory. The length of a chunk comes before it. An
+// empty chunk ends the state.
 const (
 	accountsChunk = iota + 1
 	holdsChunk

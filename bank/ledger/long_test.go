@@ -95,8 +95,8 @@ func TestAnAccountIsNeverClosedToGrants(t *testing.T) {
 	}
 }
 
-// TestAGrantIsTheSameWheneverItIsSent: the duration of a grant counts from when it was made. The same request at a
-// later time must be the same grant; a request with another duration must not.
+// TestAGrantIsTheSameWheneverItIsSent: the duration of a grant counts from the first request. The same request at a
+// later time must count as the same grant; a request with another duration must not.
 func TestAGrantIsTheSameWheneverItIsSent(t *testing.T) {
 	b := newBed(t)
 	grant := func(lasts messages.Duration) *messages.Error {
@@ -134,8 +134,8 @@ func TestAGrantIsTheSameWheneverItIsSent(t *testing.T) {
 	}
 }
 
-// TestARepeatedCorrectionSaysWhatCanBeDone makes a correction twice. The second one must be refused, and it must be
-// possible to do what the error says.
+// TestARepeatedCorrectionSaysWhatCanBeDone corrects a transfer a second time, with another amount or reason. This must
+// be refused, and the action that the error names must work.
 func TestARepeatedCorrectionSaysWhatCanBeDone(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 50)

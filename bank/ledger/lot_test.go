@@ -26,7 +26,7 @@ func (b *bed) passes(to messages.Time) {
 	}
 }
 
-// lots returns what an account has of expiring grants, as "expires free/held".
+// lots returns the lots of an account as a text, each in the form "expires free/held".
 func (b *bed) lots(account messages.Name) string {
 	b.Helper()
 	a, err := b.Account(account)
@@ -117,8 +117,8 @@ func TestHoldLapsesAfterItsGrant(t *testing.T) {
 	}
 }
 
-// TestChainUsesWhatItFrees: a chain frees credits of an expired grant and holds them again. They must stay with the
-// account.
+// TestChainUsesWhatItFrees: a chain of transfers frees credits of an expired grant and holds these credits again. The
+// credits must stay with the account.
 func TestChainUsesWhatItFrees(t *testing.T) {
 	b := newBed(t)
 	b.expiring("g", "ada", 10, 2000)
@@ -153,8 +153,8 @@ func TestRefusedChainLeavesLotsAlone(t *testing.T) {
 	b.has("ada", 33, 13)
 }
 
-// TestPaidCreditsKeepTheirExpiry checks that credits that were paid on keep their expiry, and are returned from the
-// account that has them.
+// TestPaidCreditsKeepTheirExpiry: an account pays credits of an expiring grant to another account. The credits must
+// keep their expiry, and must be returned from the account that then has them.
 func TestPaidCreditsKeepTheirExpiry(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 5)

@@ -13,8 +13,8 @@ import (
 // MaxLots is the maximum number of expiring grants that an account has credits of.
 const MaxLots = 1000
 
-// lot is what an account has left of an expiring grant. The lots of an account are ordered by (expires, grant). They
-// are changed in place; a step that may be undone changes a copy.
+// lot is the part of an expiring grant that an account still has. The lots of an account are ordered by (expires,
+// grant). They are changed in place; a step that may be undone changes a copy.
 type lot struct {
 	grant   string // identifier of the transfer that granted it
 	expires messages.Time
@@ -152,9 +152,9 @@ func (ls *lots) note(a *account) {
 	}
 }
 
-// schedule queues an account under the first of its lots that expires after a time. It skips lots that expired
-// earlier: the rest of such a lot waits until the account has the credits, and note queues the account for sweepMoved
-// when it receives some.
+// schedule queues an account under the first of its lots that expires after a time. It skips lots that expired earlier:
+// the rest of such a lot waits until the account has the credits, and note queues the account for sweepMoved when it
+// receives credits.
 func (ls *lots) schedule(a *account, after messages.Time) {
 	next := messages.Time(0)
 	if i, _ := slices.BinarySearchFunc(a.lots, after, func(o lot, t messages.Time) int { return cmp.Or(cmp.Compare(o.expires, t), -1) }); i < len(a.lots) {

@@ -58,7 +58,7 @@ func (c *Command) movement() (t money.Transfer) {
 	return t
 }
 
-// keyed carries out a transfer once for each identifier. It returns the account show as it is afterwards.
+// keyed carries out a transfer once for each identifier. It returns the state of the account show afterwards.
 func (mg *management) keyed(by messages.Name, t *money.Transfer, show messages.Name, run func(messages.Name, *money.Transfer) *messages.Error) (money.AccountReply, *messages.Error) {
 	if mg.records.recorded(t.ID) != 0 {
 		return mg.accounts.reply(show, mg.records.recall(t).Error)
@@ -114,9 +114,9 @@ func (mg *management) issue(by messages.Name, t *money.Transfer) *messages.Error
 	return nil
 }
 
-// pay moves credits for an owner of the account. A request of another user leaves no record. If a user was an owner
-// when the request came first, the same request gets the same answer again. But the answer shows the account only if
-// the user may still see it.
+// pay moves credits for an owner of the account. A request of another user leaves no record. A repeated request gets
+// its first answer, even if the user is no longer an owner. But the answer shows the account only if the user may still
+// see it.
 func (mg *management) pay(c *Command) (money.AccountReply, *messages.Error) {
 	t := c.movement()
 	if _, err := mg.accounts.owned(c, t.Debit, "pay from it"); err != nil {
@@ -137,8 +137,8 @@ func (mg *management) withdraw(c *Command) (money.AccountReply, *messages.Error)
 	return mg.keyed(c.By, &t, t.Debit, mg.once)
 }
 
-// correct reverses a transfer. The correction's identifier is made from the transfer's, so there is at most one. A
-// refusal is not remembered: the same request may succeed when the account has enough credits.
+// correct reverses a transfer. The correction's identifier is made from the transfer's identifier, so a transfer has at
+// most one correction. A refusal is not remembered: the same request may succeed when the account has enough credits.
 func (mg *management) correct(by messages.Name, c *money.CorrectRequest) (money.CorrectReply, *messages.Error) {
 	rec, err := mg.records.correctable(c.Transfer)
 	if err != nil {

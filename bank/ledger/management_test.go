@@ -61,8 +61,8 @@ func heldBy(member messages.Name, t money.Transfer) money.Transfer {
 	return t
 }
 
-// TestMemberLimit checks the sum that counts against a member's limit: what it spent and holds. It also counts after
-// the member leaves and comes back.
+// TestMemberLimit checks the sum that counts against a member's limit: what it spent and holds. This sum must also
+// count after the member leaves and comes back.
 func TestMemberLimit(t *testing.T) {
 	b := climate(t)
 	b.do(heldBy("ada", held("a", "climate", 12)))
@@ -113,7 +113,8 @@ func TestRoles(t *testing.T) {
 	b.must(b.command(Command{Verb: Member, By: "ops", Member: money.MemberRequest{Account: "climate", Member: "ada", Remove: true}}))
 }
 
-// TestProject checks that a project is made once, is changed by another request, and is never a user's own account.
+// TestProject checks that repeating the request for a project changes nothing, that a request with other values changes
+// the project, and that a user's own account cannot become a project.
 func TestProject(t *testing.T) {
 	b := climate(t)
 	request := money.ProjectRequest{Account: "climate", Title: "Climate", Owners: []messages.Name{"dan"}}
@@ -273,8 +274,8 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// TestChainOnItsOwnHold: a chain resolves or extends a hold that it made itself, or whose job it tells. The result,
-// also after a restore, must be the same as by single transfers.
+// TestChainOnItsOwnHold: a chain makes a hold and then resolves it, extends it, or sets its job. The result, also after
+// a restore, must be the same as by single transfers.
 func TestChainOnItsOwnHold(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 100)
@@ -297,7 +298,8 @@ func TestChainOnItsOwnHold(t *testing.T) {
 	}
 }
 
-// TestMostGranted lists the accounts that were granted the most, without the site's own accounts.
+// TestMostGranted checks that MostGranted lists the accounts that were granted the most credits, and not the site's own
+// accounts.
 func TestMostGranted(t *testing.T) {
 	b := newBed(t)
 	for _, g := range []struct {

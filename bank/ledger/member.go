@@ -18,7 +18,8 @@ type member struct {
 	limit messages.Credits // upper bound of spent + held; 0: none
 	spent messages.Credits // sum posted from the member's holds, minus corrections
 	held  messages.Credits // reserved by the member's pending holds
-	// left: the member was removed. Its spent and held stay, and count again if it is added again.
+	// left is true after the member was removed. The sums spent and held stay, and count again if the member is added
+	// again.
 	left bool
 }
 
@@ -36,7 +37,7 @@ func (a *account) member(name messages.Name) *member {
 	return nil
 }
 
-// part returns the role of a name in an account, and whether it has one.
+// part returns the role that a name has in an account, and whether the name has one.
 func (a *account) part(name messages.Name) (money.Role, bool) {
 	if name == a.name {
 		return money.RoleSelf, true
@@ -58,7 +59,7 @@ func (a *account) has(name messages.Name) bool {
 	return m != nil && !m.left
 }
 
-// tally adds by, 1 or -1, to the numbers of members and owners, for member m.
+// tally adds member m to the numbers of members and owners if by is 1, and subtracts it if by is -1.
 func (a *account) tally(m *member, by int) {
 	if m.left {
 		return
@@ -111,7 +112,7 @@ func checkMember(m *money.MemberRequest) *messages.Error {
 	return nil
 }
 
-// use adds the amounts that a step holds and spends to the sums of its member; sign -1 undoes this.
+// use adds the amounts that a step holds and spends to the sums of the step's member. With sign -1 it subtracts them.
 func (s *step) use(sign messages.Credits) {
 	if s.member == "" {
 		return

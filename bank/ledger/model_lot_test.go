@@ -48,7 +48,7 @@ func (m *model) take(account messages.Name, amount messages.Credits) map[modelLo
 	return draws
 }
 
-// modelDue is a time at which a lot of an account may expire. Additional ones do no harm.
+// modelDue is a time at which a lot of an account may expire. Additional times do no harm.
 type modelDue struct {
 	at   messages.Time
 	name messages.Name
@@ -83,7 +83,7 @@ func (m *model) sweep(account messages.Name, by messages.Time) {
 	}
 }
 
-// sweepAll does this for all accounts.
+// sweepAll calls sweep for all accounts.
 func (m *model) sweepAll() {
 	for lot := range m.lots {
 		m.sweep(lot.account, m.now)

@@ -60,7 +60,7 @@ func (m *model) owns(by, account messages.Name) bool {
 	return by == account || p.in && p.role == money.RoleOwner
 }
 
-// managed returns why a command about an account must be refused.
+// managed returns the reason why a command about an account must be refused.
 func (m *model) managed(by messages.Name, rank Rank, account messages.Name) (messages.Kind, bool) {
 	if rank == User && (!m.isOpen(account) || !m.owns(by, account)) {
 		return messages.PermissionDenied, false
@@ -262,7 +262,7 @@ func (m *model) withdraw(by messages.Name, r money.WithdrawRequest) (messages.Ki
 	})
 }
 
-// correct reverses a transfer. The test tells it the hold of a charge, which has the accounts.
+// correct reverses a transfer. holds has the holds of all charges, because a hold has the accounts.
 func (m *model) correct(by messages.Name, r money.CorrectRequest, holds map[string]modelHold) (messages.Kind, bool) {
 	if err := checkCorrect(&r); err != nil {
 		return err.Kind, false

@@ -29,7 +29,7 @@ func TestNames(t *testing.T) {
 	})
 }
 
-// TestAccountsPages reads all accounts page by page.
+// TestAccountsPages reads all accounts page by page. Each account must appear once, in ascending order.
 func TestAccountsPages(t *testing.T) {
 	b := newBed(t)
 	rng := rand.New(rand.NewPCG(1, 1))

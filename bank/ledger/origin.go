@@ -17,8 +17,8 @@ const (
 	corrected               // by an operator: the reverse of an earlier transfer
 )
 
-// The prefixes of identifiers that the bank makes. The caller and its key follow, or the record's number, or the
-// corrected transfer. No caller may choose such an identifier.
+// The prefixes of identifiers that the bank makes. After the prefix comes the caller with its key, the record's number,
+// or the corrected transfer's identifier. No caller may choose such an identifier.
 const (
 	grantPrefix    = "$grant/"
 	payPrefix      = "$pay/"

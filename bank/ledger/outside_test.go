@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// outsider decodes a record by the page deploy/docs/books.md alone.
+// outsider decodes a record. It was written only from the page deploy/docs/books.md, not from the bank's code.
 type outsider struct {
 	b []byte
 	t testing.TB
@@ -42,7 +42,7 @@ func (o *outsider) text() string {
 	return v
 }
 
-// transfer returns the fields that a line also has.
+// transfer returns the transfer fields that a Line also has.
 func (o *outsider) transfer() (t money.Transfer) {
 	t.Kind = money.TransferKind(o.octet())
 	has := o.octet()

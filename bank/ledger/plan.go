@@ -14,7 +14,7 @@ type planner struct {
 	holds    *holds
 }
 
-// prepare plans a transfer that by asked for, and stores by in the step.
+// prepare plans a transfer that the caller by requested. If the transfer makes a hold, prepare stores by in the hold.
 func (p *planner) prepare(by messages.Name, t *money.Transfer) (step, *messages.Error) {
 	s, err := p.plan(t)
 	if err == nil && t.Kind == money.Hold {
@@ -253,8 +253,8 @@ func (p *planner) planCorrection(s step) (step, *messages.Error) {
 	return s, nil
 }
 
-// countAgain sets how a correction of a correction changes the spent sums. The first correction of a charge lowers
-// them, the correction of that one raises them, and so on.
+// countAgain sets how a correction of a correction changes the spent sums. The correction of a charge lowers the sums,
+// the correction of this correction raises them, and so on.
 func (p *planner) countAgain(s *step, rec *record) {
 	root, restores := *rec, false
 	for originOf(root.asked.ID) == corrected {

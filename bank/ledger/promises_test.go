@@ -30,7 +30,8 @@ func TestCorrectionOfACorrection(t *testing.T) {
 	b.balanced()
 }
 
-// TestCorrectionOfACorrectionForOneWhoLeft does the same for a member who left: it must count when she comes back.
+// TestCorrectionOfACorrectionForOneWhoLeft corrects a correction after the member left the project. When she comes
+// back, the charge must count as spent again.
 func TestCorrectionOfACorrectionForOneWhoLeft(t *testing.T) {
 	b := climate(t)
 	b.do(heldBy("ada", held("h", "climate", 20)))
@@ -47,7 +48,7 @@ func TestCorrectionOfACorrectionForOneWhoLeft(t *testing.T) {
 	}
 }
 
-// TestDelayedReturn: an account owes a part of an expired grant. It must be returned as soon as the account has
+// TestDelayedReturn: an account owes a part of an expired grant. That part must be returned as soon as the account has
 // credits from any source.
 func TestDelayedReturn(t *testing.T) {
 	credit := func(b *bed, c messages.Credits) {
@@ -144,7 +145,8 @@ func TestWhatMirrorsOtherSitesDoesNotExpire(t *testing.T) {
 	b.must(b.command(Command{Verb: Grant, By: "ops", Grant: g}))
 }
 
-// TestRanks checks that a command which its rank may not make is refused without a record, whoever proposed it.
+// TestRanks: a command asks for something that its maker's rank does not allow. It must be refused without a record,
+// whoever proposed it.
 func TestRanks(t *testing.T) {
 	b := climate(t)
 	before := b.Totals().Records
@@ -170,8 +172,8 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreKeptByTheirKind: the journal has no texts of refusals. Replicas of two versions that refuse the same
-// requests must have equal hashes.
+// TestRefusalsAreKeptByTheirKind: two versions of the program refuse the same requests with different texts. Their
+// replicas must have equal hashes, because the journal has only the kinds of refusals.
 func TestRefusalsAreKeptByTheirKind(t *testing.T) {
 	b := climate(t)
 	first := b.refuse(messages.Insufficient, posted("no", "eve", "climate", 1000))

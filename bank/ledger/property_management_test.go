@@ -34,7 +34,7 @@ func (g gen) caller() (messages.Name, Rank) {
 }
 
 // begin grants credits to the accounts, some with an expiry, and gives the project one member with a limit and one
-// without.
+// member without.
 func (p *pair) begin(t *rapid.T) {
 	g := newGen(t)
 	for i, name := range []messages.Name{"ada", "bob", "lab", "lab"} {
@@ -98,7 +98,7 @@ func (p *pair) correct(t *rapid.T) {
 	p.manage(t, g, Command{Verb: Correct, By: "ops", Correct: r}, func() (messages.Kind, bool) { return p.model.correct("ops", r, p.holds) })
 }
 
-// checkParts compares the members' sums of an account, and its expiring parts.
+// checkParts compares the members' sums of an account, and its expiring grants, with the model.
 func (p *pair) checkParts(t *rapid.T, a *money.AccountReply) {
 	m := p.model
 	title, project := m.project[a.Account]

@@ -84,7 +84,7 @@ func (g gen) amount() messages.Credits {
 	return messages.Credits(1 + g.IntN(20))
 }
 
-// id returns mostly a new identifier, and otherwise one in use.
+// id returns a new identifier in most cases, and otherwise one that is in use.
 func (g gen) id() string {
 	if g.odds(40) {
 		return []string{"", "$grant/ops/1", "line\nbreak"}[g.IntN(3)]
@@ -231,7 +231,7 @@ func (p *pair) transfer(g gen) money.Transfer {
 	return x
 }
 
-// pending returns mostly the identifier of a pending hold, and otherwise any identifier.
+// pending returns the identifier of a pending hold in most cases, and otherwise any identifier.
 func (p *pair) pending(g gen) string {
 	if g.odds(5) {
 		return p.last // perhaps a hold of the same chain
@@ -255,7 +255,7 @@ func sameRefusal(t *rapid.T, what string, got *messages.Error, kind messages.Kin
 	}
 }
 
-// check compares every account, and checks the invariants.
+// check compares every account and hold with the model, and checks that the books balance.
 func (p *pair) check(t *rapid.T) {
 	if len(p.ledger.Accounts()) != len(p.model.balance) || len(p.ledger.holds.byID) != len(p.model.pending) {
 		t.Fatalf("%d accounts and %d holds, the model has %d and %d",
@@ -284,7 +284,8 @@ func (p *pair) check(t *rapid.T) {
 
 func is(got messages.Credits, want *big.Int) bool { return want.Cmp(big.NewInt(int64(got))) == 0 }
 
-// checkStatements adds up the entries of each account.
+// checkStatements adds up the entries in the statement of each account. The sums must equal the balances in the
+// entries.
 func (p *pair) checkStatements(t *rapid.T) {
 	for _, a := range p.ledger.Accounts() {
 		s, err := p.ledger.Statement(money.StatementRequest{Account: a.Account, Limit: MaxPage})

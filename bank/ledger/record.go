@@ -57,7 +57,7 @@ type record struct {
 	digest digest                 // digest of signed, if it was computed already
 }
 
-// key returns the identifier that the index has the record under; "": none.
+// key returns the identifier under which the index has the record; "": the index does not have it.
 func (r *record) key() string {
 	switch r.what {
 	case done, refused:
@@ -92,7 +92,7 @@ func resolves(k money.TransferKind) bool {
 	return k == money.Post || k == money.Void || k == money.Extend
 }
 
-// ranked is a bit that is set in the first byte of every record.
+// ranked is a bit that is set in the first byte of every record. A record without it is malformed.
 const ranked = 0x80
 
 // record encodes or decodes a record in its canonical bytes.

@@ -23,8 +23,8 @@ func newRecords(s Store) *records {
 	return &records{journal: newJournal(s), known: newIndex()}
 }
 
-// write appends a record and returns its number. If debit and credit are not nil, the record becomes an entry in
-// their statements.
+// write appends a record and returns its number. If debit or credit is not nil, the record becomes an entry in that
+// account's statement.
 func (rs *records) write(r *record, debit, credit *account) uint64 {
 	if debit != nil {
 		r.debitLink = debit.trail.extend(rs.journal.count + 1)
@@ -87,7 +87,7 @@ func (rs *records) follow(s Sealed, sum *Sum) error {
 	return nil
 }
 
-// keyOf returns the hash that the index has a record under; 0: none.
+// keyOf returns the hash under which the index has a record; 0: the index does not have it.
 func (rs *records) keyOf(r *record) uint64 {
 	if key := r.key(); key != "" {
 		return rs.known.hash(key)
@@ -195,7 +195,7 @@ func (rs *records) correctable(id string) (record, *messages.Error) {
 	return rec, nil
 }
 
-// holder returns the member that a hold was made for; "": the account itself.
+// holder returns the member for whom a hold was made; "": it was made for the account itself.
 func (rs *records) holder(hold string, account messages.Name) messages.Name {
 	if rec := rs.record(rs.recorded(hold)); rec.asked.Member != account {
 		return rec.asked.Member

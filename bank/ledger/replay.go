@@ -90,7 +90,8 @@ func (p *replay) fault(number uint64, why error) error {
 	return fmt.Errorf("record %d %w", number, why)
 }
 
-// carryOut applies the command of the group. last is the number of the group's last record.
+// carryOut applies the command that wrote the records of the group; the group has the records of one command. last is
+// the number of the group's last record.
 func (p *replay) carryOut(last uint64) error {
 	number := last - uint64(len(p.group)) + 1
 	c, err := p.command()
@@ -162,7 +163,7 @@ func (p *replay) awaits() bool {
 // states reports whether a record is a statement or a request. Such a record changes no account itself.
 func (r *record) states() bool { return r.what == trusted || r.what == requested || r.what == said }
 
-// linked reports whether a record is about a transfer in a chain that is not the last one.
+// linked reports whether a record is about a transfer of a chain that another transfer of the chain follows.
 func (r *record) linked() bool { return (r.what == done || r.what == refused) && r.asked.Linked }
 
 // continues reports whether a record may belong to the command of the group.
@@ -275,8 +276,7 @@ func (p *replay) movement(c Command, rec *record) (Command, error) {
 	return c, nil
 }
 
-// askAgain writes the record of a request or statement again, without checking it. A witness checks the proofs from
-// the records alone.
+// askAgain writes the record of a request or statement again, without checking its proof.
 func (p *replay) askAgain(rec *record) {
 	p.ledger.records.rank = rec.rank
 	if rec.what != trusted {

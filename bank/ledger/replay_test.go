@@ -26,8 +26,8 @@ func environment(t *testing.T, name string, otherwise uint64) uint64 {
 }
 
 // TestReplay makes random histories, with chains, refusals, lapses, returns, corrections and projects. They must be
-// verified and restored. With a fault planted at the end, or one altered record, they must be refused. CANDOR_SEEDS
-// is the number of seeds, CANDOR_FIRST_SEED the first.
+// verified and restored. A history with a planted fault at its end, or with one altered record, must be refused.
+// CANDOR_SEEDS is the number of seeds, CANDOR_FIRST_SEED the first.
 func TestReplay(t *testing.T) {
 	first := environment(t, "CANDOR_FIRST_SEED", 1)
 	for seed := first; seed < first+environment(t, "CANDOR_SEEDS", 4); seed++ {
@@ -78,8 +78,8 @@ func replayOne(t *testing.T, seed uint64) {
 	}
 }
 
-// alterations are changes of a record that break a rule. They return false for records that cannot be altered in this
-// way.
+// alterations are changes of a record that break a rule. The function of an alteration returns false for a record that
+// it cannot alter.
 var alterations = []struct {
 	name  string
 	alter func(*record) bool
@@ -106,7 +106,7 @@ var alterations = []struct {
 	{"a setting of no account", func(r *record) bool { r.change.account = "nowhere"; return r.what == changed }},
 }
 
-// alter returns an altered record; nil: it cannot be altered in this way.
+// alter returns the altered bytes of a record; nil: how cannot alter this record.
 func alter(raw []byte, how func(*record) bool) []byte {
 	rec, _ := decodeRecord(raw)
 	if rec.asked.ID == "done" || !how(&rec) {

@@ -58,7 +58,7 @@ func (q *requests) rootless() *messages.Error {
 	return q.records.refusal()
 }
 
-// lower returns the rank that the leader gave, or an error if it is higher than the proven rank.
+// lower returns said, the rank that the leader gave, or an error if said is higher than is, the proven rank.
 func lower(said, is Rank) (Rank, *messages.Error) {
 	if is == said || is == Operator && said == User {
 		return said, nil

@@ -22,8 +22,8 @@ var errImage = errors.New("ledger: the image is damaged")
 func (l *Ledger) Restore(r io.Reader) error { return l.RestoreWith(r, nil) }
 
 // RestoreWith is Restore for a ledger whose root of trust is known. It derives every record, from the first one, from
-// signed requests. settles returns the Settler that is derived with the ledger. The image's state must equal the
-// derived state.
+// signed requests. settles returns the Settler whose state is derived together with the ledger. The image's state must
+// equal the derived state.
 func (l *Ledger) RestoreWith(r io.Reader, settles func(*Ledger) Settler) error {
 	in := &source{in: bufio.NewReaderSize(r, 1<<16), h: sha256.New()}
 	fresh := Open(l.records.journal.store)
@@ -202,7 +202,8 @@ func (d *loader) deriveSegment(files *retraced, again *replay) error {
 	})
 }
 
-// retraced is a store that already has its segments. A segment that is sealed must equal the stored one.
+// retraced is a store that already has the segments that a replay fills. A segment that the replay seals must equal the
+// stored one.
 type retraced struct {
 	Store
 	sums []Sum // sums of the segments that were read, and that the replay has not sealed yet
@@ -220,8 +221,8 @@ func (r *retraced) Seal(s *Segment) (Sealed, error) {
 	return r.Open(sum)
 }
 
-// history opens the segments in the store and reads the other records. It reports whether the image had all records;
-// then replaying them gave the state.
+// history opens the segments in the store and reads the other records. replayed reports whether the image had all
+// records. If so, the state comes from replaying them.
 func (d *loader) history(count uint64) (replayed bool, err error) {
 	segments, err := binary.ReadUvarint(d.in)
 	if err != nil {

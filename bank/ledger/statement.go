@@ -79,8 +79,8 @@ func (s *statement) page(q money.StatementRequest) (money.StatementReply, error)
 	return reply, s.explain(reply.Entries)
 }
 
-// newest returns the first entry of the page with the newest entries, which is never before first. It reports whether
-// there are older entries.
+// newest returns the first entry of the page with the newest entries. The page does not begin before the entry first.
+// newest also reports whether there are older entries.
 func (s *statement) newest(first *entry, q money.StatementRequest) (*entry, bool, error) {
 	name := s.account.name
 	end := s.account.trail.count
@@ -102,7 +102,8 @@ func past(q money.StatementRequest, e *entry) bool {
 	return q.To != 0 && e.at >= q.To || q.Before != 0 && e.number >= q.Before
 }
 
-// opening sets the balance at the beginning of the page: the balance after the entry number, if there is one.
+// opening sets the balance at the beginning of the page: the balance after the entry in record number. 0: no entry
+// comes before the page.
 func (s *statement) opening(number uint64, reply *money.StatementReply) error {
 	if number == 0 {
 		return nil
@@ -161,8 +162,8 @@ func (s *statement) oldest(late func(*entry) bool) (*entry, error) {
 	}
 }
 
-// step follows one of the two links of from, the longer one if possible, to an entry for which late is true; nil:
-// late is false for both.
+// step follows one of the two links of the entry from, the longer one if possible, to an entry for which late is true.
+// It returns nil if late is false for both.
 func (s *statement) step(from *entry, late func(*entry) bool) (*entry, error) {
 	at := from.linkOf(s.account.name)
 	for _, distance := range [2]uint64{at.jump, at.back} {
@@ -177,7 +178,7 @@ func (s *statement) step(from *entry, late func(*entry) bool) (*entry, error) {
 	return nil, nil
 }
 
-// run returns up to most entries, starting with first, oldest first.
+// run returns at most most entries, oldest first, starting with first.
 func (s *statement) run(first *entry, most int) ([]entry, error) {
 	from := first.linkOf(s.account.name).ordinal
 	to := min(from+uint64(most)-1, s.account.trail.count)
@@ -229,7 +230,7 @@ func (s *statement) explain(entries []money.Entry) error {
 	return nil
 }
 
-// about returns the hold that a record made or resolved; "": none.
+// about returns the identifier of the hold that a record made or resolved; "": the record is not about a hold.
 func (r *record) about() string {
 	switch {
 	case r.what == done && r.asked.Kind == money.Hold:

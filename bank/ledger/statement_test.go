@@ -75,7 +75,8 @@ func paged(t *testing.T) *bed {
 	return b
 }
 
-// TestStatementPages reads the whole history in pages of every size.
+// TestStatementPages reads the whole history in pages of different sizes. Each page must begin with the balance at the
+// end of the page before.
 func TestStatementPages(t *testing.T) {
 	b := paged(t)
 	for _, limit := range []int{0, 1, 7, 249, 250, 251, MaxPage} {

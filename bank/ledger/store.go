@@ -19,8 +19,8 @@ type Store interface {
 	Seal(s *Segment) (Sealed, error)
 	// Open returns a segment that this or another replica sealed. Its error says what the operator can do.
 	Open(s Sum) (Sealed, error)
-	// Sync makes sealed segments survive a power loss, and reports whether it could. If it could not, images must
-	// contain the records.
+	// Sync makes sealed segments survive a power loss, and reports whether they do. If they do not, images must contain
+	// the records.
 	Sync() (durable bool, err error)
 }
 

@@ -102,8 +102,8 @@ func (t *trust) readKeys(r *messages.SignedRequest) (messages.SiteKeys, *message
 	return k, err
 }
 
-// follows reports whether a succession contains all keys of the account that were valid after the first records
-// records.
+// follows reports whether a succession contains all keys of the account that were valid when the journal had the given
+// number of records.
 func (t *trust) follows(s []messages.Succession, records uint64) bool {
 	for i, a := range t.accounts {
 		if a.from <= records && (i >= len(s) || s[i].Key != a.key) {
@@ -113,8 +113,8 @@ func (t *trust) follows(s []messages.Succession, records uint64) bool {
 	return true
 }
 
-// Follows reports whether a succession contains all keys of the site's account that were valid after the first
-// records records.
+// Follows reports whether a succession contains all keys of the site's account that were valid when the journal had the
+// given number of records.
 func (l *Ledger) Follows(s []messages.Succession, records uint64) bool {
 	return l.requests.trust.follows(s, records)
 }
@@ -126,8 +126,8 @@ func (l *Ledger) Successors() (int, *ecdh.PrivateKey) {
 	return len(t.accounts), t.exchange()
 }
 
-// exchange returns the key that agrees the secrets of sessions now; nil: this replica does not
-// have it.
+// exchange returns the bank's key with which the secrets of new sessions are agreed; nil: this replica does not have
+// it.
 func (t *trust) exchange() *ecdh.PrivateKey {
 	n := len(t.accounts)
 	switch {
@@ -171,7 +171,7 @@ func (t *trust) learn(k *messages.SiteKeys) (fresh bool) {
 	return fresh
 }
 
-// maxKeys is the maximum of keys of roles, so it bounds how often they are rotated.
+// maxKeys is the maximum number of keys of roles that a site ever had. So it bounds how often keys can be rotated.
 const maxKeys = 10_000
 
 func (t *trust) role(key string) *roleKey {

@@ -16,7 +16,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// childEnv makes the test binary behave as candor. When it has read its configuration, it prints its own protection.
+// childEnv is an environment variable that makes the test binary behave as candor. After it has read its configuration,
+// the process prints how it is protected.
 const childEnv = "CANDOR_TEST_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -36,9 +37,10 @@ func TestMain(m *testing.M) {
 	main()
 }
 
-// TestCommandsAreProtectedBeforeTheyRead checks commands that read keys or credentials. Before they read anything, no
-// other process of the user may trace them, and they leave no core file. The command up, which starts tasks, protects
-// itself later; this shows that the test can see a difference.
+// TestCommandsAreProtectedBeforeTheyRead checks commands that read keys or credentials. Before such a command reads
+// anything, it must be impossible for other processes of the user to trace it, and it must leave no core file. The
+// command up, which starts tasks, protects itself later, so the test must find it unprotected. This shows that the test
+// can see a difference.
 func TestCommandsAreProtectedBeforeTheyRead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "site.yaml")
 	if err := unix.Mkfifo(file, 0o600); err != nil {

@@ -29,7 +29,7 @@ func TestAttackOfOrdinaryUser(t *testing.T) {
 	attack(t, upAs(t, ordinary))
 }
 
-// everything reports whether all attacks are tried. By default, only those are tried that a change of the code must
+// everything reports whether all attacks are tried. By default, only the attacks run that every change of the code must
 // pass.
 func everything() bool { return os.Getenv("CANDOR_ATTACKS") == "all" }
 
@@ -72,8 +72,9 @@ func TestAttackersStartInTasksAlone(t *testing.T) {
 	}
 }
 
-// TestAttackFindsOpenDoors is the control. Tasks run as the user of the site, and the attacker has an operator's
-// credentials. Both must have effects; otherwise the attempts show nothing.
+// TestAttackFindsOpenDoors is the control: it removes two protections. Tasks run as the user of the site, and the
+// attacker from outside has an operator's credentials. The attempts must then have effects, in tasks and from outside.
+// Otherwise the other tests show nothing.
 func TestAttackFindsOpenDoors(t *testing.T) {
 	t.Parallel()
 	s := up(t, "--tasks-as-me")

@@ -12,9 +12,10 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestAttackOfContainer attacks a site that has what deploy/container gives a container: its own processes, mounts,
-// IPC and host name, no control groups, and root with few capabilities. It has no new privileges, so tasks have no
-// namespaces. It does not run in the image, or behind the system call filter of a container runtime.
+// TestAttackOfContainer attacks a site that runs as in the container of deploy/container. The site has namespaces of
+// its own for processes, mounts, IPC and the host name. It has no control groups, and it runs as root with few
+// capabilities. Its processes can gain no privileges, so tasks have no namespaces. The site does not run in the image,
+// or behind the system call filter of a container runtime.
 func TestAttackOfContainer(t *testing.T) {
 	t.Parallel()
 	s := upContained(t)
@@ -28,7 +29,7 @@ func TestAttackOfContainer(t *testing.T) {
 	attack(t, s)
 }
 
-// upContained starts such a site with further arguments.
+// upContained starts the site of TestAttackOfContainer, with further arguments of "candor up".
 func upContained(t *testing.T, arguments ...string) *site {
 	t.Helper()
 	return upContainedIn(t, stateDir(t, nil), arguments...)
@@ -54,7 +55,8 @@ func upContainedIn(t *testing.T, state string, arguments ...string) *site {
 	return s
 }
 
-// inner returns the process of the site if another process started it, otherwise 0.
+// inner returns the ID of the site's process if a wrapper started it. It returns 0 without a wrapper, or if the process
+// does not exist yet.
 func (s *site) inner() int {
 	if s.wrapper == nil {
 		return 0

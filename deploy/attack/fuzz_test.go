@@ -25,11 +25,11 @@ import (
 // fuzzed is the number of requests that the fuzzer sends. CANDOR_REQUESTS sets another number.
 const fuzzed = 8000
 
-// atOnce is the number of requests of each caller that wait for their answers.
+// atOnce is how many requests each caller has open at the same time.
 const atOnce = 32
 
-// mostResident is the largest memory of a site's process that answers the fuzzer, in MiB. perMillion is added for the
-// jobs and records that a million requests leave.
+// mostResident is how much memory the site's process may have while the fuzzer runs, in MiB. perMillion is how much
+// more it may have for each million requests, in MiB, because requests leave jobs and records.
 const (
 	mostResident = 600
 	perMillion   = 1500
@@ -126,7 +126,7 @@ func (s *site) connected(name messages.Name, creds string) bus.Bus {
 	return b
 }
 
-// passable returns the verbs that the server lets pass for a caller, and that some service answers.
+// passable returns the verbs that the NATS server allows to a caller, and that some service answers.
 func (s *site) passable(f *fuzzer) (passed []schema.Verb) {
 	for _, v := range schema.Verbs() {
 		ctx, cancel := context.WithTimeout(s.Context(), patience)

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Programs for tasks that together use more than each may, or that leave something behind after their end.
+// Programs for tasks that use more together than one task may, or that leave something behind after their end.
 
 // passing is the socket through which a task passes something to another task of its account.
 const passing = "@candor-attack-passing"
@@ -33,8 +33,8 @@ func pass(fds ...int) error {
 	return err
 }
 
-// receive prints that it has begun. It calls f with the descriptors that each other task passes, after that task has
-// ended.
+// receive prints that it has begun. For each task that passes descriptors, it calls f with them after that task has
+// closed the connection.
 func receive(f func(fds []int)) {
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: passing, Net: "unix"})
 	if err != nil {
@@ -179,7 +179,8 @@ func fillBuffers(mib int, then func(fds []int)) {
 // opened are files that stay open.
 var opened []*os.File
 
-// multiply calls one as often as it can, at most a number of times, to make processes or threads.
+// multiply calls a function that makes a process or some threads. It stops when a call fails, or after the given number
+// of calls. Then multiply sleeps for a minute.
 func multiply(most int, one func() error) {
 	n := 0
 	for ; n < most && one() == nil; n++ {
@@ -188,7 +189,8 @@ func multiply(most int, one func() error) {
 	time.Sleep(time.Minute)
 }
 
-// threads starts a process that makes many threads. The Go runtime ends a process that may not make any more.
+// threads starts a process that makes 500 threads. The threads are in a separate process, because the Go runtime ends a
+// process that cannot make another thread.
 func threads() error {
 	c := exec.Command("/proc/self/exe")
 	c.Env = append(os.Environ(), holdEnv+"=thread500")

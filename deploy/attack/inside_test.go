@@ -43,12 +43,13 @@ type instructions struct {
 	NATS    string   // the address among them that is for users
 	Victim  string   // a word that only another account's job knows
 	Mark    string   // a variable in the environment; what the attack leaves behind is found by it
-	// Namespaces are the namespaces of the process that started the site. If a task of the control shares them,
-	// attempts that would harm the machine are left out.
+	// Namespaces are the namespaces of the process that started the site. In the control (TestAttackFindsOpenDoors), a
+	// task may share these namespaces. It then leaves out the attempts that would harm the machine.
 	Namespaces map[string]string
 }
 
-// check returns an error outside of a task of the site. There, the attempts would hit the machine.
+// check returns an error if this program does not run in a task of the attacked site. Its attempts would then hit the
+// machine.
 func (in *instructions) check() error {
 	if os.Getenv("CANDOR_TASK") == "" || in.State == "" || in.Pid == 0 || in.Namespaces["pid"] == "" || in.Namespaces["mnt"] == "" {
 		return fmt.Errorf("the attacker is started by a task of the attacked site, with instructions, not by hand")
@@ -166,7 +167,8 @@ func reads(paths ...string) func(*instructions) (string, error) {
 	}
 }
 
-// asksAlive sends the request that all tasks may send, for its own attempt and then for others.
+// asksAlive asks whether an attempt is alive. It asks about its own attempt, as every task may, and then about attempts
+// of others. It also tries to read the leases of other tasks.
 func asksAlive(in *instructions) (effect string, refusal error) {
 	value := os.Getenv(lease.Variable)
 	if err := lease.Alive(value, boottime.Now(), 0); err != nil {
@@ -190,7 +192,7 @@ func asksAlive(in *instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// walk calls look for each file below a path of each host's state.
+// walk calls look for each file below path in the state directory of each host.
 func (in *instructions) walk(path string, look fs.WalkDirFunc) (err error) {
 	for _, state := range in.States {
 		err = errors.Join(err, filepath.WalkDir(filepath.Join(state, path), look))
@@ -198,8 +200,8 @@ func (in *instructions) walk(path string, look fs.WalkDirFunc) (err error) {
 	return err
 }
 
-// writesState leaves files. The test sees from outside whether they are in the state, or in a file system that covers
-// it.
+// writesState writes files into directories of the site's state. A file system may cover the state in the task. So the
+// test looks from outside whether the files are in the state itself.
 func writesState(in *instructions) (effect string, refusal error) {
 	for _, state := range in.States {
 		for _, dir := range []string{"", "creds", "keys", "nodes", "bank"} {
@@ -240,7 +242,8 @@ func findsWord(in *instructions) (string, error) {
 	return finds(in.Victim, nodes...)
 }
 
-// findsShared only looks for names: whoever sees a name can read or guess more.
+// findsShared looks for the victim's word in the names of shared and temporary files. It does not read the files:
+// whoever sees a name can read or guess more.
 func findsShared(in *instructions) (effect string, refusal error) {
 	for _, dir := range []string{"/dev/shm", "/tmp", "/var/tmp"} {
 		entries, err := os.ReadDir(dir)
@@ -298,7 +301,8 @@ func findsInProcesses(in *instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// targets returns the processes to look into. Among processes of the machine, these are only the site's own.
+// targets returns the processes to attack. If the task sees the processes of the machine, these are only the site's
+// process and the task's parent.
 func (in *instructions) targets() []int {
 	if in.shares("pid") {
 		return []int{in.Pid, os.Getppid()}
@@ -360,7 +364,7 @@ func (intruder) Dial(to raft.ServerAddress, within time.Duration) (net.Conn, err
 	return net.DialTimeout("tcp", string(to), within)
 }
 
-// forgesEntries sends each port entries, as a leader of a high term would.
+// forgesEntries sends Raft log entries to each port, as a leader with a high term would.
 func forgesEntries(in *instructions) (effect string, refusal error) {
 	transport := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: intruder{}, MaxPool: 1, Timeout: time.Second, Logger: hclog.NewNullLogger(), MsgpackUseNewTimeFormat: true})

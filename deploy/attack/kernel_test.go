@@ -16,7 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attempts of a task against the machine's kernel, and against data of the machine or of others in the kernel.
+// Attempts of a task against the machine's kernel, and against data that the kernel keeps for the machine or for other
+// users.
 
 // clonesAnew makes a user namespace with clone3. A filter of system calls cannot see its flags.
 func clonesAnew(*instructions) (string, error) {
@@ -91,8 +92,8 @@ func makesSockets(*instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// reachesSockets connects to sockets of the site's processes that have no file, and to sockets of services that
-// control a machine: control groups, containers and desktops.
+// reachesSockets connects to Unix sockets of the site's processes, also to sockets without a file, and to sockets of
+// services that control a machine: control groups, containers and desktops.
 func reachesSockets(in *instructions) (effect string, refusal error) {
 	table, err := os.ReadFile("/proc/net/unix")
 	if err != nil {
@@ -150,7 +151,7 @@ func writesTerminals(*instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// seesQueues looks for System V objects and message queues of others.
+// seesQueues looks for System V objects and message queues of other users.
 func seesQueues(*instructions) (effect string, refusal error) {
 	for _, kind := range []string{"shm", "sem", "msg"} {
 		table, err := os.ReadFile("/proc/sysvipc/" + kind)

@@ -77,8 +77,8 @@ func (a *attacker) claimsByHeaders() (effect string, refusal error) {
 	return "", fmt.Errorf("%s", reply.Header.Get("Nats-Service-Error"))
 }
 
-// ownsProject is an owner of a project, who has more rights than a user. It tries to get an operator's rights, and to
-// control others.
+// ownsProject acts as an owner of a project, who has more rights than a user. It tries to get an operator's rights, and
+// to control other accounts.
 func (a *attacker) ownsProject() (string, error) {
 	project := messages.Name("team-" + string(a.name))
 	ask[money.AccountReply](a.site, "operator", messages.Bank, money.VerbProject, money.ProjectRequest{Account: project, Owners: []messages.Name{a.name}})

@@ -21,8 +21,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// The limits of the attacked site, and its configuration. It has one node, so that all tasks of an account are on the
-// same one.
+// The limits of the attacked site, and its configuration. The site has one node, so all tasks of an account run there.
 const (
 	mostMiB       = 64 // memory of a task
 	mostProcesses = 64
@@ -41,8 +40,8 @@ files: {quota_mib: 256}
 // bombEnv is the variable that makes this program, within a task, use more than it may.
 const bombEnv = "CANDOR_BOMB"
 
-// bombs are programs that use up what a machine has. Each prints how much it got beyond its limit. Most of them are
-// ended before they can print anything.
+// bombs are programs that use up what a machine has. Each prints how much it got beyond its limit. The node ends most
+// of them before they print anything.
 var bombs = []struct {
 	short      bool // also tried if not everything is tried
 	name, what string
@@ -113,7 +112,8 @@ func bomb(name string) {
 	}
 }
 
-// stays waits until the node ends the task because it uses too much.
+// stays gives the node 20 s to end the task because it uses too much. If the task still runs after that, stays returns
+// what the task got. With an error, the task did not get so much, and stays returns "" at once.
 func stays(err error) string {
 	if err != nil {
 		return ""
@@ -161,8 +161,8 @@ func usesMemory() string {
 	return fmt.Sprintf("%d MiB of memory", len(kept))
 }
 
-// fillsShared writes three quarters of a task's limit into shared memory. It reports if there is more than a task may
-// have: then earlier tasks have left data.
+// fillsShared writes three quarters of a task's limit into shared memory. If the shared memory then has more than a
+// task's limit, earlier tasks have left data there, and fillsShared returns the size.
 func fillsShared() string {
 	path := fmt.Sprintf("/dev/shm/%d", time.Now().UnixNano())
 	_ = fills(path, mostMiB*3/4)
@@ -176,7 +176,7 @@ func fillsShared() string {
 	return ""
 }
 
-// fillsCovers looks for file systems in memory that the task may write, except /dev/shm.
+// fillsCovers writes into each file system in memory except /dev/shm. It returns how much it could write.
 func fillsCovers() (got string) {
 	table, _ := os.ReadFile("/proc/self/mounts")
 	for _, row := range strings.Split(string(table), "\n") {
@@ -210,7 +210,7 @@ func writesFiles() string {
 	return stays(nil)
 }
 
-// hidesDeep makes many nested directories with long names, and writes there.
+// hidesDeep makes many nested directories with long names, and writes twice the disk limit into the deepest one.
 func hidesDeep() string {
 	for range 40 {
 		name := strings.Repeat("d", 250)
@@ -237,7 +237,8 @@ func holdsFiles() string {
 	return ""
 }
 
-// upLimited starts a site with limits as a user; nil: as the user of this process.
+// upLimited starts a site with the configuration limits, as the given user. If user is nil, it uses the user of this
+// process.
 func upLimited(t *testing.T, user *syscall.Credential) *site {
 	t.Helper()
 	file := filepath.Join(scratch, fmt.Sprintf("limits%d.yaml", time.Now().UnixNano()))
@@ -249,7 +250,7 @@ func upLimited(t *testing.T, user *syscall.Credential) *site {
 	return s
 }
 
-// usesTooMuch makes bob's tasks use more than they may. Meanwhile alice's tasks must run.
+// usesTooMuch makes bob's tasks use more than they may. After that, a job of alice must run.
 func usesTooMuch(t *testing.T, s *site) (attempts []attempt) {
 	t.Helper()
 	self, err := os.Executable()
@@ -298,7 +299,7 @@ func usesTooMuch(t *testing.T, s *site) (attempts []attempt) {
 	return append(attempts, s.asksTooMuch(), s.goesOn())
 }
 
-// asksTooMuch submits a job with more memory than the site gives.
+// asksTooMuch submits a job that asks for more memory than a task may have.
 func (s *site) asksTooMuch() attempt {
 	a := attempt{What: "a user asks for more memory than the site gives"}
 	script := filepath.Join(s.TempDir(), "asks.sh")
@@ -346,7 +347,8 @@ func TestAttackOnLimits(t *testing.T) {
 	attackLimits(t, upLimited(t, nil))
 }
 
-// TestAttackOnLimitsOfOrdinaryUser does the same on a site that a user without powers started.
+// TestAttackOnLimitsOfOrdinaryUser runs tasks that use more than they may, on a site that a user without powers
+// started.
 func TestAttackOnLimitsOfOrdinaryUser(t *testing.T) {
 	switch {
 	case os.Geteuid() != 0:

@@ -81,10 +81,12 @@ func mutated(t *testing.T, r *rand.Rand, request string) []byte {
 	return data
 }
 
-// oddBytes are bytes that begin lengths, numbers and nil in msgpack, or that are structure in JSON.
+// oddBytes are bytes that begin lengths, numbers and nil in msgpack, and bytes that have a meaning in the syntax of
+// JSON.
 var oddBytes = []byte("\x00\x7f\x80\x90\xa0\xc0\xc1\xc4\xc6\xca\xcb\xcf\xd3\xd9\xdb\xdc\xdd\xde\xdf\xff{}[]\",:0-9e")
 
-// words are values for fields, by a part of the field's name in lower case.
+// words are values for fields of type string. An entry is for fields whose name, in lower case, contains the entry's
+// part.
 var words = []struct {
 	part   string
 	values []string

@@ -19,8 +19,8 @@ nodes: [{name: node1, slots: {map: 3}}]
 tasks: {namespaces: allow}
 `
 
-// TestAttackWhereNamespacesAreAllowed attacks such a site from within a task. Only the attempts that the site allows
-// may have an effect.
+// TestAttackWhereNamespacesAreAllowed attacks a site where tasks may make namespaces, from within a task. Of all
+// attempts, only making namespaces may have an effect.
 func TestAttackWhereNamespacesAreAllowed(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")

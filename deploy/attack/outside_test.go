@@ -97,7 +97,7 @@ var outsideAttempts = []struct {
 	{"floods the site with requests", (*attacker).floods},
 }
 
-// call sends a request that must be refused. It returns the effect if it was not.
+// call sends a request that the site must refuse. effect says that the site answered it; "": it was refused.
 func (a *attacker) call(actor, verb string, as messages.Name, request any) (effect string, refusal error) {
 	ctx, cancel := context.WithTimeout(a.Context(), 5*time.Second)
 	defer cancel()
@@ -125,8 +125,8 @@ func all(attempts ...func() (string, error)) (effect string, refusal error) {
 	return "", refusal
 }
 
-// publishedWithout publishes plain messages. It returns the messages that the server let pass: all that it did not
-// report as refused.
+// publishedWithout publishes a plain message on each subject. effect lists the subjects for which the server reported
+// no refusal: there it let the message pass.
 func (a *attacker) publishedWithout(subjects []string, reply string) (effect string, refusal error) {
 	for _, subject := range subjects {
 		before := a.nc.LastError()
@@ -158,7 +158,7 @@ func (a *attacker) speaksAsOthers() (string, error) {
 	return a.publishedWithout(subjects, a.nc.NewInbox())
 }
 
-// asksAboveRank sends, under its own name, requests that are only for others.
+// asksAboveRank sends, under its own name, requests that only others may send.
 func (a *attacker) asksAboveRank() (string, error) {
 	type request struct {
 		actor, verb string
@@ -321,8 +321,8 @@ func (a *attacker) publishes() (string, error) {
 	return a.publishedWithout(a.forgeable(), "")
 }
 
-// reflects sends requests with reply subjects of others. A witness, who reads everything in the site's account,
-// reports where the answers went.
+// reflects sends requests whose reply subjects belong to others. A witness connection, which reads everything in the
+// site's account, reports where the answers went.
 func (a *attacker) reflects() (string, error) {
 	witness := a.conn("$bank", a.issued(identity.Service, "$bank"))
 	defer witness.Close()
@@ -338,7 +338,7 @@ func (a *attacker) reflects() (string, error) {
 	if err := witness.FlushTimeout(patience); err != nil {
 		return "", err
 	}
-	// An error names the field that it is about. So the field's name carries a word of the attacker.
+	// An error answer repeats the name of an unknown field. So the witness can recognise the answers by this name.
 	payload := fmt.Sprintf(`{"mark-of-%s":1}`, a.name)
 	for _, target := range forged {
 		for _, v := range []clearing.PeerVerb{{Actor: messages.Bank, Verb: messages.VerbAccount}, {Actor: messages.Auctioneer, Verb: messages.VerbJobs},
@@ -486,8 +486,9 @@ func (a *attacker) worksInState() (effect string, refusal error) {
 	return "", refusal
 }
 
-// worksInProcesses names directories through files that processes of the node have open. The cover of the state still
-// has the path "nodes" to the task's own files.
+// worksInProcesses runs jobs in directories that it names through a process, such as /proc/1/cwd. The script looks for
+// files of the site's state. It does not look for the directory "nodes": every task can see that, because the task's
+// own files are below it.
 func (a *attacker) worksInProcesses() (effect string, refusal error) {
 	paths := []string{"/proc/self/cwd", "/proc/self/root" + a.state, "/proc/1/cwd", "/proc/1/root" + a.state, fmt.Sprintf("/proc/%d/cwd", a.process.Pid), "/proc/thread-self/cwd"}
 	for fd := 3; fd < 12; fd++ {
@@ -506,7 +507,8 @@ func (a *attacker) worksInProcesses() (effect string, refusal error) {
 	return effect, refusal
 }
 
-// typesElsewhere puts control characters into all texts of a job, and checks what others see.
+// typesElsewhere puts control characters into all texts of jobs, and looks for them in the operator's commands and the
+// site's log.
 func (a *attacker) typesElsewhere() (effect string, refusal error) {
 	for _, odd := range []string{"x\x1b[2J\x1b]0;title\x07\r\u009b1m\u202ey", "x\x00y", "x\ny"} {
 		shown, err := a.submitsOdd(odd)
@@ -551,7 +553,8 @@ func (a *attacker) submitsOdd(odd string) (effect string, refusal error) {
 	return effect, refusal
 }
 
-// shown returns an error that names the control characters that a text would send to a terminal.
+// shown returns an effect that names the first control character that a text would send to a terminal; "": there is
+// none.
 func shown(what, text string) string {
 	for _, r := range text {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' || r == '\u202e' {
@@ -591,7 +594,8 @@ for log in ../0.out ../*.out; do rm -f $log; ln -s %[1]s/creds/operator.creds $l
 	return effect, fmt.Errorf("the job ended %v; %s %s %v", j.State, line(text), line(logs), refusal)
 }
 
-// fails runs a job that computes for a second and exits with 1, while tasks of alice wait.
+// fails runs a job that computes for a second and exits with 1, while tasks of alice wait. The attack has an effect if
+// this costs nothing.
 func (a *attacker) fails() (string, error) {
 	competes := job.SubmitRequest{Key: "competes",
 		Spec: job.JobSpec{Budget: messages.Credit, Stages: []job.Stage{{Name: "main", Tasks: 30, Script: "sleep 1"}}}}

@@ -88,8 +88,8 @@ type site struct {
 // hosts returns all hosts of the site.
 func (s *site) hosts() []*site { return append([]*site{s}, s.others...) }
 
-// stateDir makes a directory where services of the machine have theirs. If this user may not do that, it is in the
-// directory for temporary files.
+// stateDir makes a directory below /var/lib, where services have their state, and returns the path for a state
+// directory in it. If this user may not write to /var/lib, the path is in the directory for temporary files.
 func stateDir(t *testing.T, owner *syscall.Credential) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/lib", "candor-attack-")
@@ -118,7 +118,7 @@ const plain = `markets: [{name: main, mechanism: proportional, classes: [map, re
 nodes: [{name: node1, slots: {map: 4, reduce: 2}}, {name: node2, slots: {map: 4, reduce: 2}}]
 `
 
-// plainFile writes this configuration to a file that every user can read.
+// plainFile writes the configuration plain to a file that every user can read.
 func plainFile(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(scratch, "plain.yaml")
@@ -128,7 +128,7 @@ func plainFile(t *testing.T) string {
 	return file
 }
 
-// upAs starts a site as another user; nil: as the user of this process.
+// upAs starts a site as the given user. If user is nil, it uses the user of this process.
 func upAs(t *testing.T, user *syscall.Credential, arguments ...string) *site {
 	t.Helper()
 	return upIn(t, stateDir(t, user), user, arguments...)

@@ -21,9 +21,10 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// In these attempts, several tasks use more than one task may, or leave something behind after their end. Another account's
-// task must start at most a second later than before. Only while the replicas lack space may they refuse its submission. A
-// node limits what an account leaves by its room; without rooms, nothing limits it.
+// In these attempts, several tasks use more than one task may, or leave something behind after their end. Another
+// account's task must start at most a second later than before. The replicas may refuse the submission of this task
+// only while they lack space. What an account leaves on a node is limited by the account's room (package room). Without
+// rooms, nothing limits it.
 
 // The disk of the attacked site, in MiB.
 const (
@@ -33,7 +34,7 @@ const (
 	healedMiB   = 448 // with more free space, a node whose disk was almost full takes tasks again
 )
 
-// use is the least that the machine had left during an attempt.
+// use has the least free space of the disk, and the largest number of processes and threads, during an attempt.
 type use struct {
 	mu       sync.Mutex
 	free     int64 // free MiB of the disk of the replicas
@@ -42,7 +43,7 @@ type use struct {
 	stopped  sync.WaitGroup
 }
 
-// used starts to record what the site's disk and the machine have left.
+// used starts to record the free space of the site's disk and the number of processes on the machine.
 func (s *site) used() *use {
 	u := &use{free: math.MaxInt64, stop: make(chan struct{})}
 	u.stopped.Go(func() {
@@ -126,7 +127,8 @@ type sum struct {
 	needs []messages.Name // abilities of nodes that say that the site refuses it, and that the machine allows the attempt
 	// try makes the attempt with bob's tasks. It returns the jobs that still run.
 	try func(h *holder) []messages.JobID
-	// effect returns what the attack changed, apart from the starts of other tasks and the disk.
+	// effect returns a further effect of the attack; nil: there is none. Every attempt is also checked for late starts
+	// of other tasks and for a full disk.
 	effect func(h *holder, u *use) string
 }
 
@@ -226,7 +228,8 @@ func begin(names ...string) func(h *holder) []messages.JobID {
 	}
 }
 
-// fewProcesses checks that three tasks had at most a quarter of the machine's processes. An account may have no more.
+// fewProcesses checks that three tasks of one account had at most a quarter of the processes that the machine allows.
+// This is the limit of an account.
 func fewProcesses(h *holder, u *use) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -11,19 +11,21 @@ type attempt struct {
 	What    string // who tries what, in words
 	Effect  string // what it brought about; "" if it was refused
 	Refusal string // what refused it, as the attacker saw it
-	// Needs is the least containment of tasks, of [agent.Containment], with which the site promises that the
-	// attempt is refused; 0: always.
+	// Needs is the lowest level of containment ([agent.Containment]) at which the site promises to refuse the attempt;
+	// 0: at every level.
 	Needs int
 }
 
-// unprotected is a value of Needs for attempts that succeed on every site: no site has so much containment.
+// unprotected is a value of Needs for attempts that no site promises to refuse. It is above the highest level of
+// containment.
 const unprotected = 5
 
-// needsApart, as a value of Needs, means namespaces, whatever else the site has.
+// needsApart is a value of Needs for attempts that the site promises to refuse if tasks have namespaces, at any level
+// of containment.
 const needsApart = -1
 
-// report prints the table of attempts. It returns the attempts that had an effect, unless the site admits this effect.
-// If the machine does not let the site protect itself, its nodes say at the start and in "candor nodes" what tasks can
+// report prints the table of attempts. It returns the attempts that had an effect although the site promises to refuse
+// them at this level of containment. At a low level, the nodes say at their start and in "candor nodes" what tasks can
 // reach.
 func report(w io.Writer, attempts []attempt, containment int) (effects []attempt) {
 	for _, a := range attempts {

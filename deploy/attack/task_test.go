@@ -36,7 +36,7 @@ func (s *site) containment() int {
 	return agent.Containment(s.abilities())
 }
 
-// job waits until a job is in a state.
+// job waits until wanted is true for a job, and returns the job.
 func (s *site) job(of messages.Name, id messages.JobID, wanted func(job.JobDetail) bool) (j job.JobDetail) {
 	s.Helper()
 	await.Until(s.T, fmt.Sprintf("job %d goes on", id), func() bool {
@@ -46,8 +46,8 @@ func (s *site) job(of messages.Name, id messages.JobID, wanted func(job.JobDetai
 	return j
 }
 
-// victim starts a job of alice that has a secret word, in all places where a program may have one. It returns when
-// the task runs.
+// victim starts a job of alice that has a secret word in all places where a program may have one: files, output,
+// arguments and environment. It returns when the task runs.
 func (s *site) victim(word string) messages.JobID {
 	s.Helper()
 	script := fmt.Sprintf(`umask 0; for d in . /dev/shm /tmp /var/tmp; do echo %[1]s > $d/%[1]s; done; echo %[1]s; touch started
@@ -134,7 +134,8 @@ func fromInside(t *testing.T, s *site) (attempts []attempt) {
 	return attempts
 }
 
-// session listens on a socket as the session of the user who runs the site does, if this is an ordinary user.
+// session stands for the login session of the user who runs the site. It listens on the D-Bus socket of this user and
+// returns its path. It returns "" if the site runs as the user of this process, or if the socket cannot be made.
 func (s *site) session() string {
 	s.Helper()
 	if s.user == nil {

@@ -140,7 +140,7 @@ func (s *site) abusesToken() (string, error) {
 	return a.publishedWithout(subjects, "")
 }
 
-// isAnotherNode sends requests as node1 with the credentials of node96.
+// isAnotherNode sends requests under the names of another node, a user and a service, with the credentials of node96.
 func (s *site) isAnotherNode() (string, error) {
 	file, err := s.joins(s.token("node96", time.Hour))
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// In these attempts, tasks slow down the work that the node does for them. Nobody else may notice: another account's
-// task must start at most a second later than before.
+// In these attempts, tasks slow down the work that the node does for them. No other account may notice it: its tasks
+// must start at most a second later than without the attack.
 
 // heldUp is the longest time by which an attacker may delay the start of another account's task.
 const heldUp = time.Second
@@ -41,7 +41,7 @@ markets: [{name: main, mechanism: proportional, classes: [map]}]
 nodes: [{name: node1, slots: {map: 12}}]
 `
 
-// leased is a file on which a task has a lease, in its room.
+// leased is a file on which a task takes a file lease (F_SETLEASE) of the kernel. The task sees the file in its room.
 const leased = "/tmp/candor-attack-leased"
 
 // holds are programs of tasks that slow down the node. Each prints when it has begun.
@@ -133,7 +133,7 @@ var holds = map[string]func(){
 	},
 }
 
-// holdUp runs one of them.
+// holdUp runs the program with a name in holds.
 func holdUp(name string) {
 	if os.Getenv("CANDOR_TASK") == "" {
 		panic("is started by a task of the attacked site, not by hand")
@@ -173,7 +173,7 @@ func (s *site) cancels(job messages.JobID) {
 	_, _ = bus.Call[jobmsg.CancelReply](s.within(), s.client("bob"), messages.Subject(s.name, messages.Auctioneer, messages.VerbCancel, "bob"), jobmsg.CancelRequest{Job: job})
 }
 
-// forwards makes the node connect to a port that a task has printed.
+// forwards makes the node connect several times to the port that a task of bob has printed.
 func (s *site) forwards(job messages.JobID, said string) {
 	s.Helper()
 	at := s.forwarding("bob", job, said)
@@ -184,7 +184,8 @@ func (s *site) forwards(job messages.JobID, said string) {
 	}
 }
 
-// takesPort runs a task of bob that listens on the port that alice believes to be her own task's.
+// takesPort connects alice to a port of her own task. A task of bob, which has printed said, listens on this port of
+// the node. alice must not get a connection to bob's task.
 func (s *site) takesPort(said string) attempt {
 	s.Helper()
 	a := attempt{What: "a task has the connections to a port of another account's task"}
@@ -205,7 +206,7 @@ func (s *site) takesPort(said string) attempt {
 	return a
 }
 
-// forwarding runs candor port as an account, and returns the local address.
+// forwarding runs "candor port" as an account, for a job and the port in said. It returns the local address.
 func (s *site) forwarding(account messages.Name, job messages.JobID, said string) string {
 	s.Helper()
 	path, err := binary()
@@ -252,7 +253,7 @@ func fromHoldUps(t *testing.T, s *site) (attempts []attempt) {
 	return append(attempts, s.goesOn())
 }
 
-// holder slows down a site with bob's tasks. alice's tasks on the same site start at once without them.
+// holder slows down a site with bob's tasks. Without bob's tasks, alice's tasks on the same site start at once.
 type holder struct {
 	*site
 	alice  bus.Bus
@@ -290,7 +291,7 @@ func (h *holder) begin(name string, arguments ...string) (job messages.JobID, sa
 	return job, said[strings.Index(said, "begun"):]
 }
 
-// submits submits such a task.
+// submits submits a task of bob that runs a program of holds, and returns its job.
 func (h *holder) submits(name string, arguments ...string) (job messages.JobID) {
 	h.Helper()
 	out, err := h.candor("bob", append(append([]string{"submit", "--script", "--budget", "5", "--chdir", "-", "--input", h.self + "=attacker", "--attempts", "1", "--time", "60s",
@@ -330,8 +331,8 @@ func (h *holder) over(job messages.JobID) {
 	h.job("bob", job, func(j jobmsg.JobDetail) bool { return j.Running == 0 })
 }
 
-// starts measures how long short tasks of an account take, from the submission to the end of the job. Of several
-// measurements it returns the second longest, because the machine may be busy.
+// starts measures several times how long a short job of alice takes, from the submission to its end. It returns the
+// second longest time: the longest may only show that the machine was busy.
 func (s *site) starts(b bus.Bus) time.Duration {
 	s.Helper()
 	var all []time.Duration
@@ -342,8 +343,8 @@ func (s *site) starts(b bus.Bus) time.Duration {
 	return all[len(all)-2]
 }
 
-// startOne runs such a task of alice and returns its time. If the submission is refused for lack of space, it is
-// repeated.
+// startOne runs a short job of alice and returns how long it took. It repeats a submission that is refused for lack of
+// space.
 func (s *site) startOne(b bus.Bus) time.Duration {
 	s.Helper()
 	began := time.Now()
@@ -364,9 +365,10 @@ func (s *site) startOne(b bus.Bus) time.Duration {
 	return time.Since(began)
 }
 
-// forms are the sites that are attacked. By default: a site where accounts have their own users and rooms. make
-// attack adds four: one where tasks may make namespaces, one of a user without powers, one in a container, whose
-// tasks have users but no rooms, and one whose tasks run as its own user.
+// forms are the forms of a site that are attacked. By default, it is only "stock": each account has its own user and
+// its own room, which is a set of namespaces. "make attack" adds four forms: tasks may make namespaces; a user without
+// powers runs the site; the site is in a container, where accounts have users but no rooms; tasks run as the site's own
+// user.
 var forms = map[string]struct {
 	user  *syscall.Credential
 	start func(t *testing.T, state, config string) *site
@@ -380,7 +382,7 @@ var forms = map[string]struct {
 	}},
 }
 
-// eachForm attacks the site in each form.
+// eachForm calls attack once for each form of a site.
 func eachForm(t *testing.T, attack func(t *testing.T, start func(t *testing.T, state, tasks string) *site, user *syscall.Credential)) {
 	for name, form := range forms {
 		t.Run(name, func(t *testing.T) {

@@ -92,8 +92,8 @@ func TestSiteIsTold(t *testing.T) {
 	}
 }
 
-// TestAuditsAreShown checks that the reports in the directory are shown, without files that are no reports or too
-// large.
+// TestAuditsAreShown checks that the console shows the reports in the directory. It must leave out files that are no
+// reports or are too large.
 func TestAuditsAreShown(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"m.json": `{"seed":7}`, "bad.json": "{", "notes.txt": "{}", "large.json": `"` + strings.Repeat("x", mostAudit) + `"`} {
@@ -235,7 +235,7 @@ func compareWords(t *testing.T, kept string) {
 }
 
 // TestPricesOfTimeAreForAnHour checks the units of prices. A market with tariffs sells time: its price is drawn for a
-// slot-hour. A proportional market has only contention, and its price is an amount.
+// slot-hour. The prices of other markets, such as a proportional market, are amounts of credits.
 func TestPricesOfTimeAreForAnHour(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not here, which the words of the console need")

@@ -121,8 +121,8 @@ func (d *Depot) Close() error {
 	return d.service.Stop()
 }
 
-// whose returns the account whose files a caller may read: its own, or, for an operator, the
-// one in the request, which is logged.
+// whose returns the account whose files a request is about. This is the caller's own account, unless the request names
+// another one. Only operators may name another account, and this is logged.
 func (d *Depot) whose(caller, account messages.Name, what zap.Field) (messages.Name, error) {
 	if account == "" || account == caller {
 		return caller, nil
@@ -153,8 +153,9 @@ func (d *Depot) bucket(ctx context.Context, account messages.Name) (bus.Objects,
 // share one bucket, so that a site gets no more room by inventing names.
 func VisitorsOf(home messages.Name) messages.Name { return "@" + home }
 
-// bucketName returns the name of an account's bucket, such as "FILES_WEST_5_alice". The length of
-// the account's name makes it unique: site and account are joined by "_". Visitors have length 0.
+// bucketName returns the name of an account's bucket, such as "FILES_WEST_5_alice". The number is the length of the
+// account's name. It makes the bucket's name unique, although names of sites and accounts may contain "_". For
+// visitors, the number is 0.
 func bucketName(site, account messages.Name) string {
 	if home, visits := strings.CutPrefix(account, "@"); visits {
 		return fmt.Sprintf("FILES_%s_0_%s", strings.ToUpper(site), home)

@@ -84,7 +84,7 @@ func (s *site) receive(verb string, as messages.Name, attempt messages.Attempt, 
 	return b.String(), err
 }
 
-// bucket returns the bucket of an account. The depot does not notice it.
+// bucket returns the bucket of an account. The depot does not notice what a test does with it.
 func (s *site) bucket(account messages.Name) bus.Objects {
 	s.Helper()
 	o, err := s.net.Connect("$depot").Objects(s.within(), bucketName(s.name, account), bus.BucketConfig{MaxAge: time.Hour, MaxBytes: 1 << 30})
@@ -122,8 +122,8 @@ func TestFilesComeBack(t *testing.T) {
 	}
 }
 
-// TestOtherContentIsRefused sends content that does not match its digest. It must be refused, and the right content
-// can be sent afterwards.
+// TestOtherContentIsRefused sends content that does not match its digest. The depot must refuse it. Afterwards, the
+// depot must accept the right content.
 func TestOtherContentIsRefused(t *testing.T) {
 	s := newSite(t, Config{})
 	f, err := bus.Digest("file", strings.NewReader("true"))

@@ -5,7 +5,7 @@
 //
 // Each account has its own bucket in the site's JetStream, created when it is first needed:
 //
-//	<digest>                        that the file of this SHA-256 is there; its size
+//	<digest>                        says that the file with this SHA-256 is complete, and its size
 //	<digest>.<n>                    its nth piece, from 0, of job.PieceSize bytes
 //	outputs.<job>.<stage>.<task>    what the latest attempt of a task left
 //

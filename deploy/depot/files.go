@@ -54,8 +54,8 @@ func (d *Depot) put(ctx context.Context, account messages.Name, r jobmsg.PutRequ
 	return reply, err
 }
 
-// spoils reports whether a new piece differs from the stored piece of a complete file, which it
-// must not replace.
+// spoils reports whether a new piece differs from the stored piece of a complete file, and so must not replace that
+// piece.
 func spoils(ctx context.Context, b bus.Objects, r *jobmsg.PutRequest) bool {
 	if len(r.Data) == 0 {
 		return false

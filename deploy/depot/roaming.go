@@ -21,14 +21,14 @@ const (
 	peerCalls  = 16              // requests of one peer at once
 )
 
-// places counts the requests to each peer, or of each peer.
+// places counts the open requests to each peer, or the open requests from each peer.
 type places struct {
 	mu    sync.Mutex
 	taken map[messages.Name]int
 }
 
-// enter counts a request of or to a peer, if there are fewer than most. The caller calls leave when the request has
-// ended.
+// enter counts a new request to or from a peer. It returns an error if the largest number of such requests, most, is
+// open already. The caller calls leave when the request has ended.
 func (p *places) enter(peer messages.Name, most int) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -155,8 +155,7 @@ func (d *Depot) bring(ctx context.Context, v *jobmsg.Visit, size int64, r *jobms
 	return reply, nil
 }
 
-// atHome returns a task with its job's number at the home site; files of visiting jobs are
-// asked for by this number.
+// atHome returns a task with its job's number at the home site; requests for files of visiting jobs use this number.
 func (d *Depot) atHome(ctx context.Context, owner messages.Name, t messages.TaskRef) (messages.TaskRef, error) {
 	if messages.ValidName(owner) {
 		return t, nil

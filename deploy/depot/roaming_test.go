@@ -110,8 +110,8 @@ func TestAPeerReadsItsJobsFilesAlone(t *testing.T) {
 	}
 }
 
-// TestListsOfAPeerAreHeldToTheQuestion sends lists with bad names, impossible sizes and tasks that were not asked
-// for. None may reach a user. A bad name could leave a directory, or move a cursor.
+// TestListsOfAPeerAreHeldToTheQuestion sends lists with bad names, impossible sizes and tasks that were not in the
+// request. None may reach a user. A bad name could lead out of a directory, or move the cursor of a terminal.
 func TestListsOfAPeerAreHeldToTheQuestion(t *testing.T) {
 	digest := strings.Repeat("0", 64)
 	list := func(job messages.JobID, index, next uint32, f jobmsg.File) jobmsg.OutputsReply {
@@ -140,8 +140,8 @@ func TestListsOfAPeerAreHeldToTheQuestion(t *testing.T) {
 	}
 }
 
-// TestASilentPeerKeepsNobodyWaiting checks that requests that wait for a peer use only a few places, so that the
-// files of the site's own users are served.
+// TestASilentPeerKeepsNobodyWaiting checks that only a few of the depot's requests can wait for a peer at the same
+// time, so that it still serves the files of the site's own users.
 func TestASilentPeerKeepsNobodyWaiting(t *testing.T) {
 	west := newSite(t, Config{})
 	west.job = jobmsg.JobDetail{JobSummary: jobmsg.JobSummary{Job: 17, Account: "alice", Away: &jobmsg.Away{Site: "east"}}}

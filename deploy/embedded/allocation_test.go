@@ -153,7 +153,7 @@ srun sh -c 'exit $((SLURM_PROCID == 2 ? 4 : 0))'`)
 }
 
 // TestAnArrayOfAllocations runs arrays whose elements need several nodes. Each element must be an allocation of its
-// own. All commands must find it by the array's number with the index, and by its own number.
+// own. All commands must find the allocation by the array's number with the index, and by its own number.
 func TestAnArrayOfAllocations(t *testing.T) {
 	s := newSlurmSite(t)
 	s.env = append(s.env, "CANDOR_BUDGET=3")
@@ -238,8 +238,8 @@ srun -n 1 -o rank.%A.%a scontrol show job $SLURM_JOB_ID
 	await.Until(t, "the released element completes", func() bool { return states(held) == want })
 }
 
-// TestAnAllocationFromATerminal runs salloc and srun outside of a job. Each must get its own allocation, also on
-// several nodes. It must use the input and output of the local process, and pass on the exit code.
+// TestAnAllocationFromATerminal runs salloc and srun outside of a job. Each command must get its own allocation, also
+// on several nodes. The command must pass on the input, the output and the exit code.
 func TestAnAllocationFromATerminal(t *testing.T) {
 	s := newSlurmSite(t)
 	for _, one := range []struct {
@@ -269,8 +269,8 @@ func TestAnAllocationFromATerminal(t *testing.T) {
 	}
 }
 
-// TestScriptsOfSeveralRanks runs scripts with several ranks. They must use all processors of their node, give each rank its
-// own program, and copy files to their nodes.
+// TestScriptsOfSeveralRanks runs scripts with several ranks. The scripts must use all processors of their node, give
+// each rank its own program, and copy files to their nodes.
 func TestScriptsOfSeveralRanks(t *testing.T) {
 	s := newSlurmSite(t)
 	out, code := s.script("-N 1 -n 4", "nproc; seq 4 | xargs -P $SLURM_NTASKS -n 1 echo | wc -l; srun printenv OMP_NUM_THREADS | sort -u; scontrol show job $SLURM_JOB_ID | grep -o 'NumTasks=4 CPUs/Task=1'")
@@ -285,8 +285,8 @@ f=/tmp/candor.sbcast.$SLURM_JOB_ID; echo data > source; chmod 640 source; sbcast
 	}
 }
 
-// TestAnAllocationEnds cancels an allocation, and lets another one reach its time limit. No rank may remain on any node,
-// even if it ignores TERM.
+// TestAnAllocationEnds cancels an allocation, and lets another allocation reach its time limit. No rank may remain on a
+// node, even if the rank ignores TERM.
 func TestAnAllocationEnds(t *testing.T) {
 	s := newSlurmSite(t)
 	for name, end := range map[string]func(job string){
@@ -319,8 +319,9 @@ func TestAnAllocationEnds(t *testing.T) {
 	}
 }
 
-// launchRanks does what torchrun does, and is torchrun where PyTorch is installed: one process on each node, which
-// meet at a host name and a port, start some ranks each, and add up the ranks' numbers.
+// launchRanks is a program that runs torchrun if PyTorch is installed, and otherwise does the same. It runs as one
+// process on each node. The processes meet at a host name and a port, start some ranks each, and add up the ranks'
+// numbers.
 const launchRanks = `import os, re, socket, subprocess, sys, time
 said = dict(word[2:].split("=") for word in sys.argv[1:-1])
 try:
@@ -385,7 +386,8 @@ srun /usr/bin/python3 torchrun.py --nnodes=$SLURM_NNODES --nproc_per_node=2 --rd
 	}
 }
 
-// TestRunningStepsAreMeasured asks for the steps of a running job on two nodes.
+// TestRunningStepsAreMeasured runs a job with two steps on two nodes. sstat must list the steps with their tasks, nodes
+// and CPU time, until the job has ended.
 func TestRunningStepsAreMeasured(t *testing.T) {
 	s := newSlurmSite(t)
 	s.write("job.sh", "#!/bin/bash\n#SBATCH -N 2 -n 3 -t 5\nsrun --exact -n 2 -N 2 sh -c 'touch first; exec sleep 300' &\nuntil [ -e first ]; do sleep 0.1; done\nsrun --exact -n 1 sh -c 'while :; do :; done' &\nwait\n")

@@ -82,7 +82,8 @@ func TestAnyClientCanSubmit(t *testing.T) {
 	}
 }
 
-// TestAnyClientCanSpeakMsgpack sends msgpack arrays that were made without Candor's code.
+// TestAnyClientCanSpeakMsgpack sends a request as a msgpack array that was made without Candor's code. The answer must
+// be a msgpack array.
 func TestAnyClientCanSpeakMsgpack(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))

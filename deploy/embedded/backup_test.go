@@ -19,9 +19,9 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestBackupUnderLoad makes a backup while users submit and pay. It must have everything that was acknowledged
-// before. The restored site must continue: a repeated request from after the backup gives each job once, and is paid
-// once.
+// TestBackupUnderLoad makes a backup while users submit and pay. The backup must have everything that was acknowledged
+// before it began. The restored site must continue: when each submission is repeated, also from after the backup, each
+// job must exist once and be paid once.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

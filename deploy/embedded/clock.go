@@ -50,7 +50,7 @@ func (k *keptClock) sum() string {
 	return fmt.Sprintf("%08x", crc32.ChecksumIEEE(fmt.Appendf(nil, "%s %d", k.Boot, int64(k.Offset))))
 }
 
-// leastDrift is the smallest change of the offset for which it is written again.
+// leastDrift is the smallest change of the offset for which the file is written again.
 const leastDrift = siteclock.Bound / 5
 
 // keepClock continues with the clock that an earlier start has written into the state directory. It watches the

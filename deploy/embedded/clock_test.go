@@ -41,8 +41,8 @@ func (u user) runs(key string) jobmsg.JobDetail {
 	return job
 }
 
-// TestClockIsSetAndSetRight sets the clock of a site with one host wrong for a moment, by ten minutes or an hour in
-// either direction. Jobs must run and be settled meanwhile and afterwards.
+// TestClockIsSetAndSetRight uses a site with one host. It sets the clock of this host wrong for a moment, by ten
+// minutes or an hour in either direction. Jobs must run and be settled meanwhile and afterwards.
 func TestClockIsSetAndSetRight(t *testing.T) {
 	t.Parallel()
 	clock := new(settable)

@@ -36,8 +36,8 @@ func stopped(t *testing.T) Config {
 	return c
 }
 
-// TestOlderStateIsRefused starts a site with a state directory of an earlier version. It must be refused with a
-// sentence, and stay unchanged.
+// TestOlderStateIsRefused starts a site with a state directory of an earlier version. The start must be refused with a
+// sentence, and the directory must stay unchanged.
 func TestOlderStateIsRefused(t *testing.T) {
 	t.Parallel()
 	c := stopped(t)

@@ -66,8 +66,8 @@ func (s *share) connectAs(role identity.Role, name messages.Name) (bus.Bus, erro
 		c.Renew = s.renewing(role, name)
 	}
 	// A part in the server's process uses no socket, because a process may have thousands of agents. On a site of
-	// several hosts an agent needs a socket: with it, it can go to another host's server if this server does not
-	// reach the leader.
+	// several hosts, an agent needs a socket: a client with a socket can change to another host's server if this server
+	// does not reach the leader.
 	if s.server != nil && s.config.TLS == nil && (role != identity.Node || len(s.config.Hosts) < 2) {
 		c.InProcess = s.server
 	}

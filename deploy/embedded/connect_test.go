@@ -30,7 +30,7 @@ func (s *starved) InProcessConn() (net.Conn, error) {
 	return s.Server.InProcessConn()
 }
 
-// waiting returns a host's part of a site that has only its server.
+// waiting returns the part of a site in this process, without actors: only its server runs.
 func waiting(t *testing.T, o *server.Options) *share {
 	t.Helper()
 	o.Host, o.Port, o.NoSigs = "127.0.0.1", server.RANDOM_PORT, true
@@ -44,8 +44,8 @@ func waiting(t *testing.T, o *server.Options) *share {
 	return s
 }
 
-// TestAStartWaitsForItsServer connects a part of a site to a busy server of its own process. It must wait until the
-// server answers or ends, or the start is cancelled.
+// TestAStartWaitsForItsServer connects a part of a site to a busy server of its own process. The part must wait until
+// the server answers or ends, or the start is cancelled.
 func TestAStartWaitsForItsServer(t *testing.T) {
 	t.Parallel()
 	s := waiting(t, &server.Options{})

@@ -130,8 +130,8 @@ func (s *share) origins(t *tls.Config) (all []string, err error) {
 	return all, nil
 }
 
-// consoleNames returns the host names of the console: the names in the site's certificate. Without a certificate it
-// is the address, which is on loopback.
+// consoleNames returns the host names of the console: the names in the site's certificate. Without a certificate, the
+// only name is the address of the console, which is on loopback.
 func consoleNames(at net.Addr, t *tls.Config) (names []string, err error) {
 	ip := at.(*net.TCPAddr).IP
 	if !ip.IsUnspecified() {

@@ -100,7 +100,7 @@ func TestConsoleOverTLS(t *testing.T) {
 	if err != nil || u.Scheme != "https" || !strings.HasPrefix(s.Info().WebSocket, "wss://") {
 		t.Fatalf("the console is at %s, the listener at %s", s.Info().Console, s.Info().WebSocket)
 	}
-	// The names in the certificate do not all lead to this machine, so the client goes to its address.
+	// The names in the certificate do not all lead to this machine, so the client connects to 127.0.0.1.
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	r, err := client.Get("https://" + net.JoinHostPort("127.0.0.1", u.Port()) + "/site.json")
 	if err != nil {

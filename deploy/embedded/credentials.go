@@ -65,7 +65,7 @@ func RoleCredsFile(state string, role identity.Role, name messages.Name) string 
 	case identity.Node:
 		return CredsFile(state, filepath.Join("nodes", name))
 	case identity.Service:
-		// Without the '$', because NATS clients would read it as the beginning of a variable.
+		// The name of the file has no '$', because NATS clients would read it as the beginning of a variable.
 		return CredsFile(state, filepath.Join("services", strings.TrimPrefix(name, "$")))
 	case identity.Door:
 		return CredsFile(state, filepath.Join("doors", strings.TrimPrefix(name, "$"+messages.DoorPrefix)))

@@ -31,7 +31,7 @@ func startDepot(s *share) (*service, error) {
 }
 
 // loadDepot loads the files that candor restore left. On a site of several hosts the depot may not be able to store
-// files yet, so it already serves while they are loaded.
+// files yet, so the depot already serves while the files are loaded.
 func (s *share) loadDepot(c depot.Config) error {
 	dir := filepath.Join(s.config.State, messages.Depot)
 	if _, err := os.Stat(dir); err != nil {

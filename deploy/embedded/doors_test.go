@@ -139,8 +139,8 @@ func internal(t *testing.T, a *identity.Authority) *certificate.Internal {
 	return i
 }
 
-// burglars returns the TLS configurations with which somebody could try the port of an actor's replicas, by the keys
-// that they use.
+// burglars returns TLS configurations with which somebody could try the port of an actor's replicas. The key of the map
+// says whose key or certificate the configuration has.
 func burglars(t *testing.T, a *identity.Authority, actor string) map[string]*tls.Config {
 	t.Helper()
 	name := "host2." + certificate.Group(actor, "west")

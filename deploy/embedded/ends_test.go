@@ -36,7 +36,7 @@ type ending struct {
 	tells  string // sentence of the task; "": as of the job
 }
 
-// endings are all ways to end. Those of the same node run one after the other.
+// endings are all ways to end. Endings on the same node run one after the other.
 var endings = []ending{
 	{name: "exit code", submit: "-p main --attempts 1", do: "exit 7", reason: "TaskFailed", task: "ExitCode", said: "ended with exit code 7 on NODE"},
 	{name: "signal", submit: "-p main --attempts 1", do: "kill -SEGV $$", reason: "TaskFailed", task: "Signal", said: "ended by SIGSEGV on NODE"},
@@ -264,7 +264,8 @@ func (s *endsSite) awaitTask(job, reason string) {
 	})
 }
 
-// attempts returns the attempts of a job's tasks. It uses no command, because each command is a process.
+// attempts returns the attempts of a job's tasks. It sends a request and starts no command, because each command is a
+// process.
 func (s *endsSite) attempts(job string) []jobmsg.TaskStatus {
 	s.Helper()
 	id, err := strconv.ParseUint(job, 10, 64)

@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// fate is a job of alice in one trial, and what happened to it. Jobs of bob can take its slot.
+// fate is a job of alice in one trial, and what happened to it. Jobs of bob can take the job's slot.
 type fate struct {
 	*ensemble
 	users
@@ -34,8 +34,8 @@ type fate struct {
 
 type users struct{ alice, bob, operator user }
 
-// moments are the steps in the life of a task, in order. Each function brings a fate to this step, where it then
-// stays for some time.
+// moments are the steps in the life of a task, in order. Each function brings a fate to its step. The fate then stays
+// there for some time.
 var moments = []struct {
 	name  string
 	reach func(*fate)
@@ -64,8 +64,8 @@ var few = map[string][]string{
 type waste struct{ cells, runs, useful int }
 
 // TestKilledAtEveryStep kills each victim with kill -9 in each step of a task's life. No task may be lost or paid
-// twice, no process may remain, and the books must balance. By default it tries some pairs; with CANDOR_KILLS=all it
-// tries all. It reports the number of wasted runs.
+// twice, no process may remain, and the books must balance. By default the test tries some pairs of a victim and a
+// step; with CANDOR_KILLS=all it tries all pairs. It reports the number of wasted runs.
 func TestKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	e := newEnsemble(t)
@@ -102,8 +102,8 @@ func (e *ensemble) chosen(moment string) []string {
 	return few[moment]
 }
 
-// newFate waits until the site is complete, and finds the victim. It must do so first, because the leader cannot be
-// asked when processes are frozen.
+// newFate waits until the site is complete, and finds the victim. It finds the victim before the step, because nobody
+// can ask for the leader when processes are frozen.
 func (e *ensemble) newFate(t *testing.T, u users, moment, victim string) *fate {
 	whole := *e.cluster
 	whole.T = t
@@ -231,7 +231,7 @@ func (f *fate) reachEnded() {
 	await.Until(f, "the process has ended", func() bool { return f.count("alice", "ended") == 1 && len(f.left()) == 0 })
 }
 
-// reachFinished brings the fate to this step: one of two tasks has finished, and the book has it.
+// reachFinished brings the fate to this step: one of two tasks has finished, and the book has recorded this.
 func (f *fate) reachFinished() {
 	f.tasks = 2
 	f.reachRunning()
@@ -255,7 +255,7 @@ func (f *fate) reachCharged() {
 	await.Until(f, "the job is charged", func() bool { return f.alice.account().Spent > spent })
 }
 
-// left returns the processes of the fate's tasks that exist.
+// left returns the processes of the fate's tasks that still exist.
 func (f *fate) left() (pids []int) {
 	eachProcess(func(pid int, _ []string, environ string) {
 		if strings.Contains(environ, "CANDOR_JOB_NAME="+f.key+"\x00") && !zombie(pid) {
@@ -298,7 +298,8 @@ func (f *fate) outcome(w *waste) {
 	w.cells, w.runs, w.useful = w.cells+1, w.runs+runs, w.useful+useful
 }
 
-// paid checks that a user's spending is the sum of the charges. One of them is for this job, and within its budget.
+// paid checks that a user has spent the sum of the charges of all jobs, and has no holds. The charge for job j must be
+// at most its budget.
 func (f *fate) paid(u user, j jobmsg.JobDetail) {
 	f.Helper()
 	sum := messages.Credits(0)

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/machine"
 )
 
-// gpus records which GPUs of this process's nodes do not work. If this changes on a node, the node gets no new tasks. When
-// it is idle, its agent is started again with the GPUs that work.
+// gpus records which GPUs of this process's nodes do not work. If this changes on a node, the node gets no new tasks.
+// When the node is idle, its agent is started again with the GPUs that work.
 type gpus struct {
 	mu     sync.Mutex
 	broken map[messages.Name][]int // by node: the indices of GPUs that do not work, ascending
@@ -115,7 +115,7 @@ func (g *gpus) close() {
 	}
 }
 
-// renew stops new tasks on the changed nodes. It starts the agents of idle ones again.
+// renew stops new tasks on the changed nodes. It restarts the agents of the changed nodes that are idle.
 func (n *nodes) renew(changed []messages.Name, retired map[messages.Name]bool) {
 	for i := range n.here {
 		name, yes := n.here[i].Name, slices.Contains(changed, n.here[i].Name)
@@ -148,8 +148,8 @@ func (n *nodes) restart(name messages.Name) error {
 	return n.start1(name)
 }
 
-// working returns a node and its machine without the broken GPUs. works is false if the node would have nothing to sell;
-// then node and machine are unchanged, and the node must take no tasks.
+// working returns a node and its machine without the broken GPUs. works is false if the node would then have nothing to
+// sell. In this case, node and machine are unchanged, and the node must take no tasks.
 func (n *nodes) working(i int) (node Node, m machine.Machine, works bool) {
 	return n.without(i, n.gpus.starts(n.here[i].Name))
 }

@@ -31,8 +31,8 @@ import (
 // segment in advance.
 const segmentBytes = 16 << 20
 
-// localTimeout is how long a replica waits for a message of the leader if all replicas are in this process. They stop
-// together, so more frequent heartbeats would gain nothing. The first election takes this long.
+// localTimeout is how long a replica waits for a message of the leader if all replicas are in this process. These
+// replicas stop together, so more frequent heartbeats would gain nothing. The first election takes this long.
 const localTimeout = time.Second
 
 // replicated is a replica of the auctioneer or of the bank.
@@ -100,21 +100,22 @@ var bankKind = kind{
 	},
 }
 
-// How long a bank waits for an answer of a peer's bank, and the longest pause before it asks again. If the peer's
-// bank has no leader, the message is lost and is repeated after this pause. The times are short, so that the books
-// agree five seconds after a cut has ended.
+// How long a bank waits for an answer of a peer's bank, and the longest pause before it asks again. If the peer's bank
+// has no leader, the message is lost and is repeated after this pause. The times are short, so that the books of two
+// sites agree at most five seconds after a cut between them has ended.
 const (
 	peerAttempt = messages.Duration(2 * time.Second)
 	peerBackoff = messages.Duration(3 * time.Second)
 )
 
-// group has the replicas of one actor in this process: all of them, or on a site of several hosts the one of this
-// host.
+// group has the replicas of one actor that run in this process. On a site of several hosts, this is only this host's
+// replica; otherwise, these are all replicas.
 type group struct {
 	site *share
 	kind
 	all []string // IDs of every replica of the group
-	// hush raises the log level when the group stops. Its replicas then lose each other, which need not be logged.
+	// hush raises the log level when the group stops. The replicas then lose their connections to each other. This need
+	// not be logged.
 	hush  zap.AtomicLevel
 	local *mailbox.Local // connects the replicas if all of them are in this process
 
@@ -206,8 +207,8 @@ func (g *group) opener(id string, registry prometheus.Registerer) func(mailbox.M
 	}
 }
 
-// connect sets how a replica reaches the other replicas. If all are in this process and share its disk, it is in
-// memory. Otherwise it is at the configured addresses, with a certificate for this replica.
+// connect sets how a replica reaches the other replicas. If all replicas are in this process, they are connected in
+// memory. Otherwise they connect to the configured addresses, and each shows its own certificate.
 func (g *group) connect(c *mailbox.Config) (err error) {
 	if g.site.host == nil {
 		c.Local, c.SegmentBytes, c.Timeout = g.local, segmentBytes, localTimeout
@@ -269,7 +270,7 @@ func (s *share) provingKeys() bank.Keys {
 // them.
 type reread struct{ *identity.Authority }
 
-// RoleKeys implements [bank.Keys]. If the keys cannot be read, it returns those read last.
+// RoleKeys implements [bank.Keys]. If it cannot read the keys, it returns the keys that it read last.
 func (r reread) RoleKeys() []messages.RoleKey {
 	if changed, err := r.Changed(); err == nil && changed {
 		_ = r.Reload()

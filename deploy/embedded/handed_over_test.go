@@ -13,8 +13,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestResultsAreHandedOverAtTheDeadline declares a later deadline than the true one, which is cheaper. By default,
-// outputs and logs cannot be read before the declared deadline. With hand_over: end, they can be read at once.
+// TestResultsAreHandedOverAtTheDeadline submits a job with a later deadline than its owner needs, because a later
+// deadline is cheaper. By default, outputs and logs cannot be read before the declared deadline. With hand_over: end,
+// they can be read at once.
 func TestResultsAreHandedOverAtTheDeadline(t *testing.T) {
 	for _, handOver := range []string{"", market.HandOverEnd} {
 		t.Run("hand_over: "+handOver, func(t *testing.T) {

@@ -18,13 +18,13 @@ const (
 	// jetStreamEvery is the time between two checks whether JetStream runs.
 	jetStreamEvery = time.Second
 	// jetStreamRoom is the free space in bytes that JetStream needs to start again. The logs of the replicas need the
-	// same.
+	// same space.
 	jetStreamRoom = 256 << 20
 )
 
-// setMetaAside moves damaged cluster data of JetStream away if the server does not start because of it. This data
-// says, for example, which host has which stream; the other hosts have it too. The streams stay. It reports whether
-// it moved anything.
+// setMetaAside moves damaged cluster data of JetStream away if the server does not start because of it. This data says,
+// for example, which host has which stream; the other hosts have it too. The streams stay. aside is the new path of the
+// data; moved reports whether the data was moved.
 func setMetaAside(o *server.Options, failed error) (aside string, moved bool) {
 	why := failed.Error()
 	if o.Cluster.Name == "" || !strings.Contains(why, "Can't start JetStream") || strings.Contains(why, unix.ENOSPC.Error()) {

@@ -53,8 +53,9 @@ func TestJetStreamStartsAgainAfterAFullDisk(t *testing.T) {
 	}
 }
 
-// TestDepotTakesFilesAfterAFullDisk fills the disk of a site with one host. A stream whose write found no space
-// accepted nothing more. When there is room, it must accept files again without a restart.
+// TestDepotTakesFilesAfterAFullDisk fills the disk of a site with one host. Then a write to a stream finds no space.
+// When there is room, the stream must accept files again without a restart. Once, the stream accepted nothing more
+// after such a write.
 func TestDepotTakesFilesAfterAFullDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount a small disk")
@@ -108,8 +109,8 @@ func TestFreeSpaceIsNoLimitOfStreams(t *testing.T) {
 	}
 }
 
-// TestStreamsAreSynced checks that each message is synced to the disk. Without this, a power failure lost the files
-// that tasks had left in the last two minutes.
+// TestStreamsAreSynced checks that each message is synced to the disk. Once, without this, a power failure lost the
+// files that tasks had left in the last two minutes.
 func TestStreamsAreSynced(t *testing.T) {
 	t.Parallel()
 	s := start(t, small(t.TempDir()))

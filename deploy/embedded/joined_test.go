@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// TestSitesBecomePeersWhileTheyRun names a running site in the configuration of another one, and the reverse. They
+// TestSitesBecomePeersWhileTheyRun adds each of two running sites to the configuration of the other site. The sites
 // must become peers while their jobs run. Other changes of the configuration must wait for the next start.
 func TestSitesBecomePeersWhileTheyRun(t *testing.T) {
 	t.Parallel()

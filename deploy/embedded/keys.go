@@ -50,8 +50,8 @@ func (s *share) watchKeys(o *server.Options) {
 	}
 }
 
-// followPeers adds the new peers of a changed configuration, and tells the bank about them. It is called again while
-// it returns true: then the bank does not know them yet.
+// followPeers adds the new peers of a changed configuration, and tells the bank about them. It returns true if the bank
+// does not know them yet. The caller then calls it again.
 func (s *share) followPeers(o *server.Options, unknown bool) (bool, error) {
 	if s.options.Changed == nil {
 		return false, nil

@@ -179,8 +179,8 @@ type submission struct {
 	job messages.JobID
 }
 
-// load submits jobs, one after another, until stop is closed. It sends each acknowledged one to the channel. It
-// repeats unanswered requests with their key, as any client does.
+// load submits jobs, one after another, until stop is closed. It sends each acknowledged job to the channel. It repeats
+// unanswered requests with their key, as any client does.
 func (u user) load(stop <-chan struct{}, prefix string) <-chan submission {
 	acknowledged := make(chan submission)
 	ctx := within(u.T)

@@ -14,7 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// cancel cancels a job of the user. If an answer was lost, it repeats the request, and the job has ended.
+// cancel cancels a job of the user. bus.Call repeats a request whose answer was lost. So the answer may be that the job
+// has ended, because the first request cancelled it.
 func (u user) cancel(id messages.JobID) {
 	u.Helper()
 	_, err := bus.Call[jobmsg.CancelReply](within(u.T), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbCancel, u.name), jobmsg.CancelRequest{Job: id})
@@ -23,9 +24,10 @@ func (u user) cancel(id messages.JobID) {
 	}
 }
 
-// TestOverbiddingPaysWhatItDelays runs a short job whose delay costs 1 a second, before a long job that bids 2. The
-// short job bids 2.1. At pivot prices it must pay 2 for each second by which it starts earlier. At k-th prices it
-// pays only for its own short time, and the lie gains.
+// TestOverbiddingPaysWhatItDelays submits a short job while a long job runs on the only slot. The long job bids 2 a
+// second. A delay of the short job really costs 1 a second, but the short job bids 2.1 and gets the slot. At pivot
+// prices it must pay 2 for each second by which it starts earlier. At k-th prices it must pay only for its own short
+// time, so the lie gains.
 func TestOverbiddingPaysWhatItDelays(t *testing.T) {
 	for _, price := range []string{market.PricePivot, "kth"} {
 		t.Run(price, func(t *testing.T) {
@@ -53,8 +55,8 @@ func TestOverbiddingPaysWhatItDelays(t *testing.T) {
 			last := bob.final(long).Ended
 			j := alice.final(short)
 			own := cost(messages.Credit, slotTime(j)) // at the reserve price
-			// With a lower bid, it would have ended after the long job, at least two seconds after its arrival. This
-			// does not count the time in which processes start.
+			// With a lower bid, the short job would have started after the long job, at least two seconds after its own
+			// arrival. This does not count the time in which processes start.
 			if least := own + 2*messages.Credit; price == market.PricePivot && (j.Charged < least || j.Charged > own+2*cost(messages.Credit, last.Sub(j.Submitted))) {
 				t.Errorf("charged %v, of these %v at the reserve; the other job ended after %v: %s", j.Charged, own, last.Sub(j.Submitted).Std(), alice.why(short).Message)
 			}
@@ -65,9 +67,9 @@ func TestOverbiddingPaysWhatItDelays(t *testing.T) {
 	}
 }
 
-// TestLiesInAQueueOnALiveSite checks what a waiting job receives in a batch queue. It must not depend on the
-// announced value, and must be nothing if the owner cancels before the job's turn. Once the beliefs included the
-// job's own announcement, so that a large one gained.
+// TestLiesInAQueueOnALiveSite checks what a waiting job receives in a batch queue. The amount must not depend on the
+// announced value. It must be zero if the owner cancels before the job's turn. Once the beliefs included the job's own
+// announcement, so a job gained by a large announcement.
 func TestLiesInAQueueOnALiveSite(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -121,8 +123,8 @@ func TestLiesInAQueueOnALiveSite(t *testing.T) {
 	round("ghost", 1, true)
 }
 
-// TestFinishingLateByChoice runs a job under a contract. It gets a slot at once, and takes longer than declared,
-// until the contract is worth nothing. It must still owe its price. Once it owed nothing.
+// TestFinishingLateByChoice runs a job under a contract. It gets a slot at once, and takes longer than declared, until
+// the contract is worth nothing. The job must still owe its price. Once it owed nothing.
 func TestFinishingLateByChoice(t *testing.T) {
 	t.Parallel()
 	s := bazaar(t)
@@ -138,8 +140,8 @@ func TestFinishingLateByChoice(t *testing.T) {
 	erin.at(erin.job(d.job).Submitted.Add(6 * unit)) // when the contract is worth nothing any more
 	touch(t, filepath.Join(dir, "mine"))
 	j := erin.final(d.job)
-	// The job itself caused the time beyond its declared length of one second. Without this time, it would have had
-	// at least this worth.
+	// The job itself caused the time beyond its declared length of one second. Without this time, the job would have
+	// completed at due, and its contract would have had this worth.
 	due := max(d.contract.Completion, j.Ended.Add(unit-slotTime(j)))
 	worth := max(0, min(1, 1-(due.Sub(j.Submitted).Seconds()-hasty(1).Mu)/hasty(1).Delta))
 	if least := d.contract.Price.Float() * worth; j.Charged.Float() < least-1e-6 || j.State != jobmsg.Completed {

@@ -41,8 +41,8 @@ func stranger(t *testing.T, site *Site, creds []byte) *nats.Conn {
 	return conn
 }
 
-// seen has the messages that a client received who listens to everything, without replies and the server's own
-// messages. The sites' own messages may be among them.
+// seen has the messages that a client received while it listened to all subjects. The sites' own messages may be among
+// them.
 type seen struct {
 	mu  sync.Mutex
 	all map[message]bool

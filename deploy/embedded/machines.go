@@ -87,7 +87,8 @@ func resourcesOf(m *machine.Machine) *jobmsg.Resources {
 }
 
 // offers returns the node's slots, as configured or as many as its resources have room for. If the configuration has
-// neither, it returns each class that is sold by a unit, with an unknown number of slots.
+// neither slots nor resources, it returns one slot for each class that a market sells on this node by a unit, because
+// the true number is unknown.
 func (n *Node) offers(markets []market.Market) Slots {
 	switch {
 	case len(n.Slots) > 0:
@@ -98,12 +99,12 @@ func (n *Node) offers(markets []market.Market) Slots {
 	return n.sold(markets, func(jobmsg.Resources) int { return 1 })
 }
 
-// sells returns the number of slots that the node's resources have room for, in each class that a market sells there
-// by a unit.
+// sells returns the number of slots that the node's resources have room for, in each class that a market sells on this
+// node by a unit.
 func (n *Node) sells(markets []market.Market) Slots { return n.sold(markets, n.Resources.Holds) }
 
-// sold returns the node's slots in each class that a market sells there by a unit. holds returns the number of slots
-// for a unit.
+// sold returns the node's slots in each class that a market sells on this node by a unit. holds returns how many slots
+// of a unit the node has.
 func (n *Node) sold(markets []market.Market, holds func(unit jobmsg.Resources) int) (slots Slots) {
 	for i := range markets {
 		m := &markets[i]

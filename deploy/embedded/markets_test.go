@@ -223,8 +223,8 @@ func playDeadline(t *testing.T, s *Site) {
 	}
 }
 
-// playUnits runs the example once. It returns false if the machine was busy and a job came or ended in a wrong unit:
-// then it is another example.
+// playUnits runs the example once. It returns false if the machine was busy, so that a job came or ended in a wrong
+// unit. The known outcome then does not apply.
 func playUnits(t *testing.T, s *Site, users []user, key string) bool {
 	first := messages.TimeOf(time.Now())
 	users[0].at(first + messages.Time(unit/1000) - first%messages.Time(unit/1000) + messages.Time(unit/10_000)) // early in a unit
@@ -420,10 +420,10 @@ type dealt struct {
 	others   []messages.JobID
 }
 
-// dear lets Frank's jobs run one script, and Erin's job another, under one of the contracts in a menu. Frank's jobs
-// have later promised times, so there is room for Erin's job before them. They lose more by a delay than Erin's
-// poorer type, and less than her richer type. So the richer type is before them and the poorer one after them, and an
-// early completion has a price in every draw.
+// dear submits Frank's jobs, which run one script, and then Erin's job, which runs another script. For each job, the
+// last parameter chooses a contract from the menu. Frank's jobs have later promised times, so there is room for Erin's
+// job before them. They lose more by a delay than Erin's poorer type, and less than her richer type. So the richer type
+// is before them and the poorer one after them, and an early completion has a price in every draw.
 func dear(t *testing.T, s *Site, others, own string, which func(market.QuoteReply) market.QuotedContract) (d dealt) {
 	erin, frank := connect(t, s, "erin"), connect(t, s, "frank")
 	take := func(u user, key, script string, length messages.Duration, worth jobmsg.Valuation) (id messages.JobID) {
@@ -483,7 +483,7 @@ func hasty(worth float64) jobmsg.Valuation {
 
 var steady = jobmsg.Valuation{Class: jobmsg.Sigmoidal, Max: 20, Mu: 100, Delta: 300}
 
-// playMinimum submits a job when the slot is taken. It receives less than its minimum, and must owe nothing.
+// playMinimum submits a job when the slot is taken. The job receives less than its minimum, and must owe nothing.
 func playMinimum(t *testing.T, s *Site) {
 	carol, dir := connect(t, s, "carol"), t.TempDir()
 	file := filepath.Join(dir, "go")
@@ -503,7 +503,7 @@ func playMinimum(t *testing.T, s *Site) {
 }
 
 // playBackfill runs a job of one slot before a gang of two that waits for both slots, because the job ends before the
-// second slot is free. It must cost the posted price.
+// second slot is free. The job of one slot must cost the posted price.
 func playBackfill(t *testing.T, s *Site) {
 	frank, dir := connect(t, s, "frank"), t.TempDir()
 	hour := messages.Duration(time.Hour)
@@ -521,9 +521,9 @@ func playBackfill(t *testing.T, s *Site) {
 	}
 }
 
-// TestMarketsAreAppliedAndNodesDrained adds a market to a running site. Its name is one that people use, with a space
-// for example. Its first job waits for a job of another market, and a project with such a name pays for it. Then its
-// node is drained, and it must run again on another node.
+// TestMarketsAreAppliedAndNodesDrained adds a market to a running site. The names of the market, its class and a
+// project have capital letters and dots, such as GPU.q. The first job of the market waits for a job of another market,
+// and the project pays for it. Then the node of this first job is drained, and the job must run again on another node.
 func TestMarketsAreAppliedAndNodesDrained(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -22,7 +22,7 @@ type natsLog struct {
 	log     *zap.SugaredLogger
 	refused *prometheus.CounterVec // counts refused attempts of clients; nil: they are not counted
 	fatal   chan string            // why the server cannot continue; it holds at most one reason
-	quiet   time.Time              // until this time the cluster starts, and its warnings have the level debug
+	quiet   time.Time              // until this time the cluster starts, and its warnings have the level info
 
 	noSpace atomic.Bool // a write found the disk full, so its stream refuses more data
 
@@ -54,7 +54,8 @@ func (l *natsLog) admit(now time.Time) (ok bool, dropped int) {
 // always the first.
 var comingTogether = []string{"Error trying to connect to route", "Waiting for routing to be established", "JetStream has not established contact"}
 
-// settleWithin is how long such warnings have the level debug. If a problem remains, its warning comes again later.
+// settleWithin is how long, after the start of the server, such warnings are logged with the level info. If a problem
+// remains, its warning comes again later.
 const settleWithin = 30 * time.Second
 
 // settles reports whether a warning only belongs to the start of a cluster.

@@ -51,8 +51,8 @@ func TestPlainPagesOnLoopbackAreNoWarning(t *testing.T) {
 	}
 }
 
-// TestAStartWarnsOfNothing checks that the absence of other hosts is no warning while a site starts, and that it is
-// one if it remains.
+// TestAStartWarnsOfNothing checks that the absence of other hosts causes no warning while a site starts. If they are
+// absent later, there must be a warning.
 func TestAStartWarnsOfNothing(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	l := &natsLog{log: zap.New(core).Sugar(), quiet: time.Now().Add(time.Hour)}

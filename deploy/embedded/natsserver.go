@@ -148,8 +148,8 @@ func joinCluster(o *server.Options, c *Config, self *Host, authority *identity.A
 	}
 	// Until the loss of a host is noticed, requests are still sent to its services.
 	o.Cluster.PingInterval, o.Cluster.MaxPingsOut = routePing, routePings
-	// One connection for each pair of servers: with three servers, separate routes for the account
-	// cost more than they gain.
+	// Each pair of servers has only one connection. With three servers, a separate connection for the account costs
+	// more than it gains.
 	o.Cluster.PoolSize = -1
 	// The log names a host that cannot be reached twice a minute, instead of once an hour.
 	o.ConnectErrorReports = 30

@@ -52,7 +52,7 @@ func (o *operator) close() error {
 }
 
 // openAccounts opens the configured accounts. The key of each grant follows from the account's name. So the bank
-// carries it out once, even if the site starts many times and on several hosts at once.
+// carries out each grant once, even if the site starts many times and on several hosts at once.
 func (o *operator) openAccounts(ctx context.Context) error {
 	for _, a := range o.config.Accounts {
 		if a.Grant > 0 {
@@ -102,7 +102,8 @@ func bankStopped(err error) bool {
 	return err != nil && strings.Contains(err.Error(), money.BankStopped)
 }
 
-// open opens accounts and peers. If the bank has stopped, it can still be read, so the site starts without them.
+// open opens accounts and peers. If the bank has stopped, its books can still be read, so the site starts without
+// opening anything.
 func (o *operator) open(ctx context.Context) error {
 	err := errors.Join(o.openAccounts(ctx), o.openPeers(ctx))
 	if bankStopped(err) {

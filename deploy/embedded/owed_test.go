@@ -12,8 +12,8 @@ import (
 )
 
 // TestOwedForWhatWasHad uses the default rule: a job owes for the time in which it had a slot that others waited for.
-// It must be the same if the program exits with 0, exits with 1 when its results are there, or is cancelled then. On
-// an idle site, and while only jobs of its own account wait, it must owe nothing.
+// It must owe the same whether the program exits with 0, exits with 1 when its results are there, or is cancelled then.
+// On an idle site, and while only jobs of its own account wait, it must owe nothing.
 func TestOwedForWhatWasHad(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -54,8 +54,8 @@ func TestOwedForWhatWasHad(t *testing.T) {
 		if end.name == "is cancelled" {
 			request[jobmsg.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, jobmsg.CancelRequest{Job: id})
 		}
-		// A whole second of the slot, half of it contended, costs 20 credits. It is less if the site notices late
-		// that others wait. Times are in whole microseconds.
+		// A whole second of the slot, half of it contended, costs 20 credits. The charge is lower if the site notices
+		// late that others wait. Times are in whole microseconds.
 		if job := alice.final(id); job.Charged < 2*messages.Credit || job.Charged > budget/2+messages.Credit/1000 {
 			t.Errorf("a job that %s is charged %v", end.name, job.Charged)
 		}
@@ -109,8 +109,9 @@ func TestMinimumMakesNoJobFree(t *testing.T) {
 	alice.final(second)
 }
 
-// TestSlotTimeIsSoldAndNotStarts: two jobs of equal budgets have tasks of 0.2 s and of 2 s. Each receives about half of the
-// slot time, and pays as much for a second of it. When a share was of the tasks that start, the short tasks received a tenth.
+// TestSlotTimeIsSoldAndNotStarts runs two jobs of equal budgets, with tasks of 0.2 s and of 2 s. Each job must receive
+// about half of the slot time, and both must pay about the same for a second of it. Once, the market divided the starts
+// of tasks instead of slot time. Then the short tasks received a tenth of the time.
 func TestSlotTimeIsSoldAndNotStarts(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -54,8 +54,8 @@ func (t terms) merged(k clearing.PeerReply) []string {
 	return keys
 }
 
-// told has the peers as the site last sent them to its bank. It is a file in the state directory. If the
-// configuration changes, the site sends the changes. Changes that came by a command, or by a key that a peer
+// told has the terms of the peers that the site last sent to its bank. A file in the state directory stores it. The
+// site sends only terms that differ from told. So changes at the bank by a command, or by a new key that a peer
 // announced, stay.
 type told struct {
 	Peers   map[messages.Name]terms `json:"peers"`

@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestContractsAreQuotedByWhatWasSeen declares ten minutes for tasks that take a moment. Contracts must be for times
-// after ten minutes, until the site has seen some runs.
+// TestContractsAreQuotedByWhatWasSeen declares ten minutes for tasks that take a moment. Until the site has seen some
+// runs, contracts must promise what such long tasks need. After that, they must promise less than a minute.
 func TestContractsAreQuotedByWhatWasSeen(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// mostBehind is the largest number of committed entries that a replica may still have to apply and count as caught
-// up. In a busy group, there are always some.
+// mostBehind is how many committed entries a replica may not have applied yet, and still counts as caught up. In a busy
+// group, there are always some.
 const mostBehind = 1000
 
 // Ready returns an error that says why the parts in this process cannot serve; nil: they can. Each replica must know

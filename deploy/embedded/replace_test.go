@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestHostThatJoinsFoundsNothing adds a host to a site. It must join the groups of the other hosts, and found none of
-// its own, whatever is on its disk.
+// TestHostThatJoinsFoundsNothing adds a host to a site. This host must join the groups of the other hosts. It must not
+// found a group, whatever is on its disk.
 func TestHostThatJoinsFoundsNothing(t *testing.T) {
 	c := valid()
 	c.Hosts = three()

@@ -15,9 +15,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestARetryDoesNotUncompleteAJob runs a job that declares one unit too many and prints its result. Then it starts
-// again, by its exit code or by requeue, so that the next attempt is late. It must owe the critical value for what it
-// had. A job that only sleeps after its result must owe the same.
+// TestARetryDoesNotUncompleteAJob runs a job that prints its result and then starts again, because of its exit code or
+// by requeue. The next attempt comes too late for the deadline. The job must owe the critical value for the time that
+// it had. A job that only sleeps after its result must owe the same.
 func TestARetryDoesNotUncompleteAJob(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -224,8 +224,9 @@ func TestAContractOutlastsACut(t *testing.T) {
 	}
 }
 
-// TestVisitorsBidInAQueue lets jobs of another site bid in a batch queue. What they owe by its decisions must be in
-// their one charge, even if they are discarded or cancelled. The books of both sites must agree.
+// TestVisitorsBidInAQueue lets jobs of another site bid in a batch queue. Each of these jobs has one charge. It must
+// include what the job owes by the decisions of the queue, even if the job is discarded or cancelled. The books of both
+// sites must agree.
 func TestVisitorsBidInAQueue(t *testing.T) {
 	t.Parallel()
 	configs := firstLook(t, "west", "east")
@@ -246,8 +247,8 @@ func TestVisitorsBidInAQueue(t *testing.T) {
 	dear := alice.submitTo("dear", "east", queued("never", 90, 50)).Job
 	alice.await("it waits", func() bool { return alice.why(dear).Reason == "WaitingForTurn" })
 	touch(t, filepath.Join(dir, "go"))
-	// The queue believes that others lose 50 if the front job runs, and that the front job is worth 90. The delay of
-	// the other job prevents this.
+	// The queue believes that the job in front is worth 90, and that the others lose 50 if it runs. Here the job in
+	// front, poor, does not run, because the other job, dear, would lose more by the delay.
 	if j := alice.final(poor); j.State != jobmsg.Discarded || j.Charged != 50*messages.Credit {
 		t.Errorf("%+v", j.JobSummary)
 	}

@@ -81,8 +81,8 @@ func TestTasksHaveShapes(t *testing.T) {
 	closeSite(t, s)
 }
 
-// TestTasksWaitForLicences submits a job whose licences are in use. It must wait and say so, and run when they are
-// free.
+// TestTasksWaitForLicences submits a job whose licences are in use. The job must wait and say so. It must run when the
+// licences are free.
 func TestTasksWaitForLicences(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -129,8 +129,8 @@ func TestTasksWaitForLicences(t *testing.T) {
 	closeSite(t, s)
 }
 
-// TestAnAccountHasNoMoreAtOnceThanItsBound: a job above the bound waits although slots are idle, and says so; a job
-// that needs more at once than the bound is refused.
+// TestAnAccountHasNoMoreAtOnceThanItsBound submits a second job of an account that may have one slot at once. The job
+// must wait although slots are idle, and say why. When the first job has ended, it must run.
 func TestAnAccountHasNoMoreAtOnceThanItsBound(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -169,8 +169,9 @@ func TestAnAccountHasNoMoreAtOnceThanItsBound(t *testing.T) {
 	closeSite(t, s)
 }
 
-// TestTheSitesFilterChangesAndRefusesJobs: the user is told what was changed; a repeated request gets the first answer,
-// whatever the program says meanwhile; and where the program is broken no job is taken.
+// TestTheSitesFilterChangesAndRefusesJobs submits jobs at a site with a submit filter. The user must be told what the
+// filter changed or refused. A repeated request must get the first job, whatever the filter says now. Without the
+// filter's program, the site must take no job.
 func TestTheSitesFilterChangesAndRefusesJobs(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -217,8 +218,9 @@ func TestTheSitesFilterChangesAndRefusesJobs(t *testing.T) {
 	closeSite(t, s)
 }
 
-// TestPrologsAndEpilogsRunOnceForAJobOnANode: where a prolog fails, the node is put in quarantine with a sentence, and the
-// tasks run elsewhere, although they have one attempt.
+// TestPrologsAndEpilogsRunOnceForAJobOnANode runs a job of many tasks. On one node the prolog fails: this node must go
+// into quarantine with the reason. On the other node the prolog must run once, and all tasks must run there, although
+// each has only one attempt.
 func TestPrologsAndEpilogsRunOnceForAJobOnANode(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]Options{"own": {}, "executor": {Executor: executor.Self()}} {
@@ -257,7 +259,8 @@ func TestWideTasksRunInEveryMarketThatTakesThem(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
 	c.Replicas, c.Markets, c.Nodes = 1, nil, nil
-	// Contracts come first, before the site has seen run times: then it plans with the declared length.
+	// The market with contracts comes first, because the site plans with the declared length only until it has seen run
+	// times.
 	mechanisms := []messages.Name{market.ContractMenu, market.Karma, market.BatchQueue, market.Backfill, market.HighestBid, market.DeadlineBid}
 	worth := jobmsg.Valuation{Class: jobmsg.Sigmoidal, Max: 10, Mu: 600, Delta: 300}
 	for _, mechanism := range mechanisms {

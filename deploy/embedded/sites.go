@@ -113,8 +113,8 @@ func (s *Site) admit(other *Site, p Peer) error {
 // greetWithin is how long Greet waits at most. A bank that a peer did not know yet asks again within peerBackoff.
 const greetWithin = 5 * time.Second
 
-// Greet waits until each bank has an answer from the banks of the others, but at most greetWithin. Banks that start
-// later do not know the first bank at first.
+// Greet waits until each bank has an answer from the banks of the others, but at most greetWithin. At first, banks that
+// start later do not know the bank that started first.
 func (s Sites) Greet(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, greetWithin)
 	defer cancel()

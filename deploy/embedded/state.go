@@ -18,7 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// Info is the content of site.json in a running site's state directory. It tells the command line how to reach the site.
+// Info is the content of the file site.json in a running site's state directory. It tells the command line how to reach
+// the site.
 type Info struct {
 	Site           messages.Name `json:"site"`
 	Server         string        `json:"server"` // URL of the NATS server
@@ -142,7 +143,7 @@ func lockState(state string) (*os.File, error) {
 type shape struct {
 	Site     messages.Name `json:"site"`
 	Replicas []string      `json:"replicas"`
-	// Restored is the begin of the backup that the directory was made from; 0: it was not restored.
+	// Restored is the start time of the backup from which the directory was made; 0: the directory was not restored.
 	Restored messages.Time `json:"restored,omitempty"`
 	// Sum is a checksum of the other fields.
 	Sum string `json:"sum"`
@@ -156,8 +157,8 @@ func (s *shape) sum() string {
 // shapeFile is the name of the file with a shape.
 const shapeFile = "shape.json"
 
-// keepShape writes the shape of a new state directory. For an existing one, it refuses a configuration with another
-// shape.
+// keepShape writes the shape of a new state directory. If the directory has a shape already, keepShape refuses a
+// configuration with another shape.
 func keepShape(c *Config) error {
 	want := shape{Site: c.Site, Replicas: c.replicaIDs()}
 	path := filepath.Join(c.State, shapeFile)
@@ -183,8 +184,8 @@ func keepShape(c *Config) error {
 	return nil
 }
 
-// restoredFrom returns the begin of the backup that a state directory was made from, or 0 if it was not restored. An
-// unreadable file stops the start (see keepShape).
+// restoredFrom returns the start time of the backup from which a state directory was made, or 0 if the directory was
+// not restored. An unreadable file stops the start (see keepShape).
 func restoredFrom(state string) messages.Time {
 	var have shape
 	if text, err := os.ReadFile(filepath.Join(state, shapeFile)); err != nil || json.Unmarshal(text, &have) != nil {
@@ -202,11 +203,11 @@ func (s *shape) sameGroup(other *shape, hosts bool) bool {
 	return slices.ContainsFunc(s.Replicas, func(id string) bool { return slices.Contains(other.Replicas, id) })
 }
 
-// kept are the names of the files that a site has in its state directory, without the lock. The keys are among them,
-// so after a fresh start old credentials are refused.
+// kept are the names of the files that a site has in its state directory, without the lock. The keys are among them. So
+// after a start with Options.Fresh, old credentials are refused.
 var kept = []string{infoFile, runningFile, formatFile, shapeFile, toldFile, clockFile, "keys", "creds", "nats", messages.Auctioneer, messages.Bank, messages.Estimator, "nodes", usersFile, messages.Depot, backupSocket}
 
-// marks are the files that show that a directory is the state of a site. They are the first ones of kept.
+// marks are the files that show that a directory is the state of a site. They are the first four names in kept.
 var marks = kept[:4]
 
 // isState reports whether a directory is the state of a site.

@@ -91,8 +91,8 @@ func TestInfoIsRead(t *testing.T) {
 	}
 }
 
-// TestCredentialsAreReplacedWhenTheyMust checks that valid credentials are kept, so that a user's copy stays the
-// same. Those of another role or with old keys are replaced.
+// TestCredentialsAreReplacedWhenTheyMust checks that valid credentials are kept, so that a user's copy stays the same.
+// Credentials of another role or with old keys must be replaced.
 func TestCredentialsAreReplacedWhenTheyMust(t *testing.T) {
 	state := t.TempDir()
 	authority, err := identity.Create(filepath.Join(state, "keys"), "west")

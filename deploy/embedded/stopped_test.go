@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// TestSiteWithBooksBehindACheckpoint starts a site whose books have fewer entries than a signed checkpoint. It must
-// start, so that the books can be read, but move no credits.
+// TestSiteWithBooksBehindACheckpoint starts a site whose books have fewer entries than a signed checkpoint. The site
+// must start, so that the books can be read. It must move no credits.
 func TestSiteWithBooksBehindACheckpoint(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

@@ -87,8 +87,8 @@ func reaches(t *testing.T, s *Site, attacks map[string]string) string {
 	return reached.String()
 }
 
-// TestMemoryAboveTheMostIsRefused submits a job with too much memory. It must be refused with both numbers; a job
-// with less must be accepted.
+// TestMemoryAboveTheMostIsRefused submits a job with too much memory. The refusal must name the requested and the
+// allowed memory. A job with less memory must be accepted.
 func TestMemoryAboveTheMostIsRefused(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
@@ -138,8 +138,8 @@ func TestProcessesWithKeysLeaveNoDumps(t *testing.T) {
 	}
 }
 
-// TestTasksThatAreRefused checks that every configuration in which accounts can reach each other's tasks is refused,
-// unless it says so.
+// TestTasksThatAreRefused checks that wrong settings for tasks are refused, with an error that names the setting or the
+// fault.
 func TestTasksThatAreRefused(t *testing.T) {
 	for want, tasks := range map[string]Tasks{
 		"at least 256":   {User: "100000-100100"},

@@ -9,7 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// checkPeers requires that each peer is named once, has a way to connect, and has terms that the bank accepts.
+// checkPeers requires that each peer is named once and has terms that the bank accepts, and that one of the two sites
+// can connect to the other.
 func (c *Config) checkPeers(ps *Problems) {
 	if c.ListenLeaf != "" {
 		ps.address("listen_leaf", c.ListenLeaf, true)

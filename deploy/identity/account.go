@@ -18,7 +18,7 @@ import (
 const retiredFile = "account.json"
 
 // retiredAccount is what remains of an earlier key of the account: its signed statement that another key follows, and
-// the secret that checks marks from its time. The key itself was deleted.
+// the secret that checks the marks of transfers from its time. The key itself was deleted.
 type retiredAccount struct {
 	Key      string              `json:"key"`
 	Exchange []byte              `json:"exchange"`

@@ -122,7 +122,8 @@ func userKey(signer nkeys.KeyPair, role Role, n messages.Name, generation int) (
 	return fromSignature(signer, nkeys.PrefixByteUser, fmt.Sprintf("candor key of %s %s, number %d", role, n, generation))
 }
 
-// claim signs that a key belongs to a name until a time; the zero time means for ever. Tags say how the claim came about.
+// claim signs that a key belongs to a name until a time; the zero time means for ever. The tags say how the claim came
+// about.
 func (k *keys) claim(role Role, n messages.Name, key string, expires time.Time, tags ...string) (string, error) {
 	claims := jwt.NewUserClaims(key)
 	claims.Name = n
@@ -178,7 +179,7 @@ func userClaims(creds []byte) (*jwt.UserClaims, error) {
 	return claims, nil
 }
 
-// publicKey returns the public key of a pair that was read or made here, and so has one.
+// publicKey returns the public key of a pair. Every pair has one, because this package has read or made the pair.
 func publicKey(pair nkeys.KeyPair) string {
 	public, err := pair.PublicKey()
 	if err != nil {

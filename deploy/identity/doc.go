@@ -40,8 +40,8 @@
 //	                the ports between hosts ([Authority.Internal]) derive from it
 //	account.nk      speaks for the account CANDOR: endorses the bank's key and others
 //	account.json    after a rotation of account.nk: statements of earlier keys, not their seeds
-//	bank.nk         signs checkpoints and what goes to other sites' banks, once it was
-//	                rotated; before, the account's key does
+//	bank.nk         signs checkpoints and what goes to other sites' banks; the file exists
+//	                after the first rotation, until then account.nk signs them
 //	role-NAME.nk    signs the credentials of a role
 //	FILE.old        during a rotation, the earlier key; for bank and account, FILE.next is the next one
 //	revoked.json    which names and keys were revoked
@@ -68,9 +68,9 @@
 //
 // A peer of the site is a site of another owner. Each peer has its own account, to which its
 // servers connect as leaf nodes, with credentials that open nothing else
-// ([Authority.IssueLink]); the site's own credentials open no leaf node. Between that account
-// and CANDOR pass only the requests of [clearing.PeerVerbs], in the name of the asking site,
-// and their replies ([Authority.Tokens]). Two sites exchange their keys by an invitation and
+// ([Authority.IssueLink]); the site's own credentials open no leaf node. Only the requests of
+// [clearing.PeerVerbs], in the name of the asking site, and their replies can pass between that
+// account and CANDOR ([Authority.Tokens]). Two sites exchange their keys by an invitation and
 // its answer ([Letter]).
 //
 // The seeds are in one directory, and only their owner can read the files (0600). Claims are

@@ -33,8 +33,8 @@ func excepted(role Role, publishes bool, subject string) bool {
 }
 
 // TestNoClientReachesInternalSubjects compares all patterns of users, operators, nodes, peers and holders of tokens
-// with the subjects of JetStream, NATS, streams and other inboxes. No pattern may match one of them. A denied pattern
-// counts if it covers everything that the two have in common.
+// with the subjects of JetStream, NATS, streams and other inboxes. No pattern may match one of these subjects, unless a
+// denied pattern covers everything that the pattern and the subject have in common.
 func TestNoClientReachesInternalSubjects(t *testing.T) {
 	for role, n := range map[Role]string{User: "alice", Operator: "ops", Node: "n1", Peer: "$east", Joiner: "$join-x", Door: "$door-login1"} {
 		p := permissions(role, "west")

@@ -18,8 +18,9 @@ func authorityOf(t *testing.T, site messages.Name) *Authority {
 	return a
 }
 
-// TestLetters answers an invitation. Only the answer of its reader, to its writer, may be accepted; no other answer,
-// and none that was changed.
+// TestLetters answers an invitation. The site that wrote the invitation must accept the answer of the invited site. It
+// must refuse an answer that was changed, or that answers another invitation. Another site must not be able to answer
+// the invitation.
 func TestLetters(t *testing.T) {
 	west, east, north := authorityOf(t, "west"), authorityOf(t, "east"), authorityOf(t, "north")
 	urls := []string{"tls://hub.west.example:7422"}

@@ -95,13 +95,13 @@ func (k *keys) readRole(dir string, r Role) (err error) {
 	return err
 }
 
-// ofRole returns the keys that sign credentials of a role. During a rotation, the earlier key is before the present
-// one.
+// ofRole returns the keys that sign credentials of a role. During a rotation, the list has the earlier key before the
+// present one.
 func (k *keys) ofRole(r Role) []nkeys.KeyPair {
 	return slices.DeleteFunc([]nkeys.KeyPair{k.retired[r], k.signers[r]}, func(pair nkeys.KeyPair) bool { return pair == nil })
 }
 
-// readSpare reads a key that may be missing; nil if it is.
+// readSpare reads a key. It returns nil if the file is missing.
 func readSpare(dir, file string) (nkeys.KeyPair, error) {
 	pair, err := readKey(filepath.Join(dir, file), false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,8 +110,8 @@ func readSpare(dir, file string) (nkeys.KeyPair, error) {
 	return pair, err
 }
 
-// derive derives the key of a role without a file from a signature by the system account's key.
-// This signature never leaves the process.
+// derive derives the key of a role that has no key file. It uses a signature by the system account's key. This
+// signature never leaves the process.
 func (k *keys) derive(r Role) (nkeys.KeyPair, error) {
 	return fromSignature(k.system, nkeys.PrefixByteAccount, "candor key of the role "+string(r)+" of "+k.site)
 }

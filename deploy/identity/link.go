@@ -40,9 +40,9 @@ type Tokens struct {
 
 // Tokens signs the claims of the site's servers, with an account for each peer.
 //
-// A peer's servers connect as leaf nodes to their own account only. Between it and CANDOR pass
-// only the requests of [clearing.PeerVerbs], in the name of the asking site, and their replies.
-// No subscription or publication of the peer reaches further.
+// A peer's servers connect as leaf nodes, and only to the account for this peer. Only the requests of
+// [clearing.PeerVerbs], in the name of the asking site, and their replies can pass between this account and CANDOR. No
+// other subscription or publication of the peer leaves the account.
 func (a *Authority) Tokens(peers ...messages.Name) (Tokens, error) {
 	k := a.held.Load()
 	return k.tokens(k.operator, peers)
@@ -114,8 +114,8 @@ func (k *keys) claims(peers []messages.Name) ([]*jwt.AccountClaims, error) {
 	return all, nil
 }
 
-// linkClaims returns the claims of the account shared with a peer. It adds to own the permissions that let requests
-// pass between the two accounts.
+// linkClaims returns the claims of the account shared with a peer. It adds the permissions that let requests pass
+// between this account and CANDOR, also to own, the claims of CANDOR.
 func (k *keys) linkClaims(own *jwt.AccountClaims, peer messages.Name) (*jwt.AccountClaims, error) {
 	key, err := k.linkKey(peer)
 	if err != nil {

@@ -19,8 +19,8 @@ func decode(t *testing.T, token string) *jwt.AccountClaims {
 	return claims
 }
 
-// TestLinkAccountsShareNothing checks that the account of each peer passes only requests of the site to that peer,
-// and of that peer to the site. Nothing of another peer may pass.
+// TestLinkAccountsShareNothing checks that the account of each peer passes only requests of the site to that peer, and
+// requests of that peer to the site. Nothing of another peer may pass.
 func TestLinkAccountsShareNothing(t *testing.T) {
 	west := authorityOf(t, "west")
 	tokens, err := west.Tokens("east", "north")

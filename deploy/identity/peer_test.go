@@ -64,7 +64,7 @@ func TestPeersSpeakAsTheirSite(t *testing.T) {
 	}
 }
 
-// TestPeerKeyIsTheSites checks that every host derives the same key, and another site another key.
+// TestPeerKeyIsTheSites checks that every host derives the same key, and that another site derives another key.
 func TestPeerKeyIsTheSites(t *testing.T) {
 	a, dir := Made(t)
 	again, err := Open(dir)

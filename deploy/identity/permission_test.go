@@ -241,7 +241,7 @@ func TestSubscribePermissions(t *testing.T) {
 }
 
 // TestNodeRepliesOnlyWhereItWasAsked checks that an agent can answer requests for its logs only on the subjects for
-// such answers. It must not be able to answer where an allied user wants it.
+// such answers. It must not be able to answer on another reply subject, which a user who helps the agent could name.
 func TestNodeRepliesOnlyWhereItWasAsked(t *testing.T) {
 	s := newSite(t)
 	subject := messages.LogsSubject("west", "node1", "alice")

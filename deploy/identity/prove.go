@@ -11,8 +11,8 @@ import (
 // proving lists the roles whose credentials prove requests to the bank.
 var proving = []Role{User, Operator, Service}
 
-// RoleKeys returns the public keys that sign credentials with which a client proves its requests to the bank. During
-// a rotation, a role's earlier key is before the present one.
+// RoleKeys returns the public keys that sign credentials with which a client proves its requests to the bank. During a
+// rotation, the list has a role's earlier key before the present one.
 func (s signer) RoleKeys() []messages.RoleKey {
 	k := s.held.Load()
 	var list []messages.RoleKey

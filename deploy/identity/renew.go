@@ -27,8 +27,8 @@ const (
 // the first issue by an operator or the site. It also limits how long a thief can use them unnoticed.
 const mostLives = 4
 
-// since begins a tag of a claim: the time at which the first credentials were issued. lent begins a tag of a claim
-// that was lent: the name of the door, or "console".
+// since is the beginning of a tag in a claim. The time when the first credentials were issued follows. lent is the
+// beginning of a tag in a lent claim. The name of the door follows, or "console".
 const (
 	since = "since:"
 	lent  = "lent:"

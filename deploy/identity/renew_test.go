@@ -131,7 +131,8 @@ func TestRenewalsEnd(t *testing.T) {
 	}
 }
 
-// TestWhatADoorLendsIsNotRenewed: a door's claim ends within the hour, is of the user's own key, and cannot be made longer.
+// TestWhatADoorLendsIsNotRenewed checks the credentials that a door lends to a user. They must end within an hour and
+// be for the user's own key, and nobody may renew them.
 func TestWhatADoorLendsIsNotRenewed(t *testing.T) {
 	a := opened(t)
 	c, expires, err := a.Lend(User, "alice", "login1")

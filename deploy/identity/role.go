@@ -29,8 +29,8 @@ const (
 // roles are the roles with keys in files, in the order in which the files are created.
 var roles = []Role{User, Operator, Node, Service}
 
-// signed are all roles of credentials. Keys of the roles that are not in roles are derived
-// until they are rotated, so that sites without them need no new file.
+// signed are all roles of credentials. A role that is not in the list roles has a derived key until this key is
+// rotated. So a site that does not use the role needs no file for it.
 var signed = append(slices.Clone(roles), Peer, Joiner, Door)
 
 // name stands for the name in the credentials; the server replaces it in a template.
@@ -59,9 +59,9 @@ func permissions(role Role, site messages.Name) jwt.Permissions {
 }
 
 // servicePermissions lets an actor read everything, answer, send requests in its own name and in its site's name,
-// publish to agents, and use the site's streams. Subjects of answers have two or three tokens, because no pattern
-// matches only the inboxes. In other accounts' names, the depot asks about tasks, and the auctioneer reads output and
-// passes on the streams of visiting jobs.
+// publish to agents, and use the site's streams. An actor answers to inboxes, whose subjects have two or three tokens.
+// It may publish to all such subjects, because no pattern matches only the inboxes. In the names of other accounts, the
+// depot asks about tasks, and the auctioneer reads output and passes on the streams of visiting jobs.
 func servicePermissions(site messages.Name) jwt.Permissions {
 	publish := jwt.StringList{
 		"*.*", "*.*.*",
@@ -124,9 +124,9 @@ func nodePermissions(site messages.Name) jwt.Permissions {
 	}
 }
 
-// askerPermissions lets callers send the requests of the table of verbs that are theirs, and hear the replies, and nothing
-// else: services of another site the requests between sites, the holder of a join token the request for its node's
-// credentials, a door the request for a user's.
+// askerPermissions lets some callers send their requests in the table of verbs and hear the replies, and nothing else.
+// A service of another site may send the requests between sites. The holder of a join token may ask for its node's
+// credentials. A door may ask for a user's credentials.
 func askerPermissions(callers schema.Callers, site messages.Name) jwt.Permissions {
 	return jwt.Permissions{
 		Pub: jwt.Permission{Allow: asks(callers, site)},
@@ -134,9 +134,8 @@ func askerPermissions(callers schema.Callers, site messages.Name) jwt.Permission
 	}
 }
 
-// limits returns the limits of a connection of a role. Those of users, of holders of tokens and of doors
-// are bounded: a subscription takes memory on every server, and a message is copied for each
-// reader.
+// limits returns the limits of a connection of a role. Connections of users, operators, holders of tokens and doors are
+// bounded, because a subscription takes memory on every server, and a message is copied for each reader.
 func limits(role Role) jwt.NatsLimits {
 	switch role {
 	case User, Operator:
@@ -157,9 +156,10 @@ const (
 	joinerPayload = 4 << 10
 )
 
-// checkName returns an error for a name that the role cannot have. Names of services are "$"
-// and an actor, of peers' banks "$" and their site, of holders of tokens "$" and the token, of doors "$door-" and a
-// name. All others have names that users may choose. Examples: "$bank", "$west", "$door-login1", "alice".
+// checkName returns an error for a name that the role cannot have. The name of a service is "$" and an actor, such as
+// "$bank". The name of a peer's bank is "$" and the site, such as "$west". The name of a token's holder is "$" and the
+// identifier of the token. The name of a door is "$door-" and a name, such as "$door-login1". All other roles have
+// names that users may choose, such as "alice".
 func checkName(role Role, n messages.Name) error {
 	actor, isService := strings.CutPrefix(n, "$")
 	known := isService && slices.Contains([]string{messages.Auctioneer, messages.Bank, messages.Estimator, messages.Depot, messages.Admission, messages.Links}, actor)

@@ -42,8 +42,8 @@ func Rotatable() []string {
 
 // Rotate begins the rotation of a key. After that, there are two keys. For a role, the new key signs, and credentials
 // of both are valid. For the operator, the new key signs the accounts. For the bank and the account, the old key
-// continues to sign, and Rotate returns the new one. The operator must first make it known: the bank's to peers, the
-// account's to the site's hosts.
+// continues to sign, and Rotate returns the new one. Before [Authority.Finish], the operator must make the new key
+// known: the bank's key to peers, the account's key to the site's hosts.
 func (d *directory) Rotate(name string) (public string, err error) {
 	file, kind, err := rotating(name)
 	if err != nil {

@@ -111,7 +111,7 @@ func TestRotationOfARoleHasAnOverlap(t *testing.T) {
 	}
 }
 
-// TestRotationOfADerivedRole rotates the key of a role whose key is derived. It must then have a key file.
+// TestRotationOfADerivedRole rotates the key of a role whose key is derived. The role must then have a key file.
 func TestRotationOfADerivedRole(t *testing.T) {
 	s := newSite(t)
 	old := s.line(Peer, "$east")

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// trusted returns the operator's key with a public key. It may be the present or the earlier one.
+// trusted returns the operator's key for a public key. This is the present key or the earlier one.
 func (k *keys) trusted(public string) (nkeys.KeyPair, error) {
 	for _, pair := range []nkeys.KeyPair{k.operator, k.oldOperator} {
 		if pair != nil && publicKey(pair) == public {
@@ -50,13 +50,13 @@ func (k *keys) scope(role Role, key string) *jwt.UserScope {
 	scope.Role = string(role)
 	scope.Template.Permissions = permissions(role, k.site)
 	scope.Template.NatsLimits = limits(role)
-	// No leaf nodes: their port is only for the servers of peers.
+	// Leaf nodes are not allowed, because their port is only for the servers of peers.
 	scope.Template.AllowedConnectionTypes.Add(jwt.ConnectionTypeStandard, jwt.ConnectionTypeWebsocket, jwt.ConnectionTypeInProcess)
 	return scope
 }
 
 // Internal returns the authority of the ports between the site's hosts. It is derived from a
-// signature of the system account's key, which never leaves the process.
+// signature by the system account's key. This signature never leaves the process.
 func (a *Authority) Internal() (*certificate.Internal, error) {
 	signature, err := a.held.Load().system.Sign([]byte("candor certificates between the hosts of " + messages.Name(a.site)))
 	if err != nil {
@@ -66,8 +66,8 @@ func (a *Authority) Internal() (*certificate.Internal, error) {
 }
 
 // RouteSecret returns the secret with which the servers of the site's cluster prove that they
-// have its keys. It is derived from a signature of the system account's key, which never leaves
-// the process.
+// have the site's keys. It is derived from a signature by the system account's key. This signature
+// never leaves the process.
 func (a *Authority) RouteSecret() (string, error) {
 	signature, err := a.held.Load().system.Sign([]byte("candor cluster routes of " + messages.Name(a.site)))
 	if err != nil {

@@ -181,8 +181,8 @@ func (l *Links) trips(ctx context.Context) []clearing.PeerTrip {
 	return trips
 }
 
-// trip measures the time of one small request to a peer's bank. A refusal counts as an answer, because there may be
-// no cycle yet.
+// trip measures the time of one small request to a peer's bank. The request asks about a settlement cycle. There may be
+// none yet, so a refusal also counts as an answer.
 func (l *Links) trip(ctx context.Context, peer messages.Name) clearing.PeerTrip {
 	payload, err := wire.Marshal(&clearing.CycleRequest{}, wire.Msgpack)
 	if err != nil {

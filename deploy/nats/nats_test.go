@@ -55,8 +55,8 @@ func (p *place) write(file string, text []byte) {
 	}
 }
 
-// settle writes the configurations into the place. It replaces the usual directory by the place's, the ports by free
-// ones, and further texts.
+// settle writes the configurations into the place. It replaces the usual directories by the directory of the place, the
+// ports by free ports, and the further texts in replace.
 func (p *place) settle(replace []string, peers ...messages.Name) {
 	p.Helper()
 	accounts, err := Accounts(p.keys, peers...)
@@ -81,7 +81,7 @@ func (p *place) settle(replace []string, peers ...messages.Name) {
 	}
 }
 
-// certify gives each place a self-signed certificate. All places trust all of them.
+// certify gives each place a self-signed certificate. All places trust all these certificates.
 func certify(t *testing.T, places ...*place) {
 	t.Helper()
 	var all []byte
@@ -260,7 +260,7 @@ func link(t *testing.T) (west, east *place, hub, leaf *server.Server) {
 }
 
 // TestLeafs checks that the services of two owners' sites reach each other with the requests between sites. Nobody else
-// may use this way, and it may reach nothing else.
+// may send over the link, and no other request may pass.
 func TestLeafs(t *testing.T) {
 	west, east, hub, leaf := link(t)
 	atWest, atEast := west.connect(hub, identity.Service, "$bank"), east.connect(leaf, identity.Service, "$bank")

@@ -154,8 +154,8 @@ type patient struct {
 	made     time.Time
 }
 
-// freshFor is how long the copy can be used. Later, its task's lease and its job's hold have expired, and the answers
-// differ.
+// freshFor is how long the copy of the site's state can be used. After this time, the lease of the site's task and the
+// hold of its job have expired, and the answers differ.
 const freshFor = 30 * time.Minute
 
 // begin starts the site.
@@ -349,7 +349,7 @@ func named(text string, files []string) bool {
 
 var ofReplica = regexp.MustCompile(`^(auctioneer|bank)/\d+/`)
 
-// alike returns the same file of all replicas.
+// alike returns the paths of a file at all replicas.
 func (p *patient) alike(file string) (all []string) {
 	same := func(f string) string {
 		f = ofReplica.ReplaceAllString(f, "$1/*/")

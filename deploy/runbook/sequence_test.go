@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// patience is the longest wait for something that must happen, in turns. A turn is a run of the program and a tenth
-// of a second. So on a busy machine, the wait is longer.
+// patience is the longest wait for something that must happen, in turns. A turn takes at least a tenth of a second, and
+// runs the program once. So on a busy machine, the wait is longer.
 const patience = 400
 
-// turns calls done every turn until it returns true. It reports whether this happened within most turns.
+// turns calls done every turn until it returns true. It reports whether this happened in the given number of turns.
 func (o *operator) turns(most int, done func() bool) bool {
 	o.Helper()
 	every := time.NewTicker(100 * time.Millisecond)

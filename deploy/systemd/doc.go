@@ -15,7 +15,7 @@
 //	User=, CapabilityBoundingSet=     agents start tasks as other users, in namespaces of their own
 //	RestrictNamespaces=               the same; it would also refuse clone3, which starts tasks in control groups
 //	ProtectControlGroups=, Delegate=  agents bound what tasks use by control groups
-//	PrivateTmp=                       it would be emptied at a restart, over which tasks run on
+//	PrivateTmp=                       a restart would empty it, but tasks continue over a restart
 //	PrivateDevices=, DeviceAllow=     tasks use graphics cards and network adapters
 //	ProtectHome=, ProtectSystem=strict  tasks work in the homes and directories of their users
 //	PrivateUsers=                     tasks run as users of the machine

@@ -2,7 +2,7 @@ package density
 
 import "github.com/candor-grid/candor/messages"
 
-// Screen reports which samples the screening keeps, with the weights of accounts capped by influence.
+// Screen reports which samples the screening keeps, after capping the weight of each account at influence even shares.
 func Screen(d *Data, accounts []messages.Name, influence float64) (keep []bool, err error) {
 	if err := d.Check(); err != nil {
 		return nil, err

@@ -47,7 +47,7 @@ func Bandwidth(d *Data, r Rule) (*mat.SymDense, error) {
 	return r.of(c, n), nil
 }
 
-// of returns the rule's matrix for the covariance of n samples.
+// of returns the bandwidth matrix that the rule gives for n samples with covariance c.
 func (r Rule) of(c *mat.SymDense, n float64) *mat.SymDense {
 	l := float64(c.SymmetricDim())
 	f := math.Pow(n, -2/(l+4))
@@ -70,17 +70,17 @@ const (
 	// pivot is the part of a coordinate's variance that the coordinates before it do not explain. With a smaller one
 	// the matrix counts as singular.
 	leastPivot = 1e-10
-	// leastWidth is a part of a coordinate's scale. A smaller bandwidth counts as 0.
+	// leastWidth is a bandwidth as a part of a coordinate's scale. A smaller bandwidth counts as 0.
 	leastWidth = 1e-9
-	// floorWidth is the bandwidth, as a part of the scale, that replaces a bandwidth that counts as 0.
+	// floorWidth is also a part of the scale. A bandwidth that counts as 0 is replaced with it.
 	floorWidth = 1e-3
-	// shrink is the part by which the correlations of a singular matrix are reduced.
+	// shrink is the fraction of their size by which the correlations of a singular matrix are reduced.
 	shrink = 0.01
 )
 
-// Regular repairs a singular bandwidth matrix, and reports whether it had to. A coordinate without width gets 1/1000
-// of its scale, for example of the distance of its bounds. If the matrix is still singular, all correlations are
-// reduced by 1 %; then it is not singular. If scale is nil, a coordinate without width is an error.
+// Regular repairs a singular bandwidth matrix, and reports whether the matrix was singular. A coordinate without width
+// gets 1/1000 of its scale, for example of the distance of its bounds. If the matrix is still singular, Regular reduces
+// all correlations by 1 %, so that it is no longer singular. If scale is nil, a coordinate without width is an error.
 func Regular(h *mat.SymDense, scale []float64) (regular *mat.SymDense, mended bool, err error) {
 	l := h.SymmetricDim()
 	regular = mat.NewSymDense(l, nil)

@@ -25,8 +25,8 @@ func NewClass(c Config) (*Class, error) {
 	return k, k.build()
 }
 
-// Add adds the type that an account submitted, if it is within the template, and reports whether it is. Accounts
-// above Kernels/2, and the account "", count together as one account. O(Kernels·L).
+// Add adds the type that an account submitted, if it is within the template, and reports whether it is. If there are
+// more than Kernels/2 accounts, all later accounts, and the account "", count together as one account. O(Kernels·L).
 func (c *Class) Add(account messages.Name, x []float64) (within bool) {
 	if within = c.config.Bounds.Contains(x); within {
 		c.store.add(account, x)
@@ -38,7 +38,7 @@ func (c *Class) Add(account messages.Name, x []float64) (within bool) {
 const Refresh = 1.0 / 32
 
 // Estimate returns the density of the samples. It computes a new density if there are 1/32 more samples than in the
-// present one, in up to O(Kernels²·L). Otherwise it returns the present one.
+// present one, which takes up to O(Kernels²·L). Otherwise it returns the present density.
 func (c *Class) Estimate() (*Density, error) {
 	if c.store.Count-c.builtAt >= max(1, Refresh*c.builtAt) {
 		if err := c.build(); err != nil {

@@ -34,8 +34,8 @@ var lies = map[string]func(r *rand.Rand) []float64{
 	},
 }
 
-// poisoned lets 40 accounts submit types in n turns. If lie is not nil, two of them lie, and submit five times in
-// each turn. It returns the estimate with capping and screening, and without.
+// poisoned lets 40 accounts submit types in n turns. If lie is not nil, two of them lie, and submit five times in each
+// turn. It returns the estimate with capping and screening, and the estimate without them.
 func poisoned(t *testing.T, n int, lie func(*rand.Rand) []float64) (screened, raw *Density) {
 	t.Helper()
 	truth, r := truthful(t), rand.New(rand.NewPCG(5, 5))
@@ -61,9 +61,9 @@ func poisoned(t *testing.T, n int, lie func(*rand.Rand) []float64) (screened, ra
 	return must[*Density](t)(c.Estimate()), estimate(t, all, ScottFull)
 }
 
-// TestPoisoning: 5 % of the accounts lie, and submit a fifth of the types. Lies far from all honest types must not
-// move the estimate. Lies at the edge of the honest types may move it by at most three quarters of what they would
-// move it without the cap.
+// TestPoisoning: 5 % of the accounts lie, and submit a fifth of the types. Lies far from all honest types must not move
+// the estimate. Lies at the edge of the honest types may move it by at most three quarters of the distance by which
+// they move it without the cap.
 func TestPoisoning(t *testing.T) {
 	truth := truthful(t)
 	from := func(f *Density) float64 {
@@ -87,8 +87,8 @@ func TestPoisoning(t *testing.T) {
 	}
 }
 
-// TestMinoritiesStay: a second mode, far from the first, with a fifth of the accounts must lose only its outer
-// samples. A mode with a tenth must be screened out.
+// TestMinoritiesStay: a second mode, far from the first, with a fifth of the accounts must lose only its outer samples.
+// A mode with a tenth of the accounts must be screened out.
 func TestMinoritiesStay(t *testing.T) {
 	for minority, atLeast := range map[int]float64{30: 0.98, 20: 0.9, 10: 0} {
 		d, accounts := normal(1000, 2, 3), make([]messages.Name, 1000)
@@ -204,7 +204,7 @@ func TestClassBeginsWithThePrior(t *testing.T) {
 	}
 }
 
-// TestConstantClass adds the same type a thousand times. The density must be a narrow peak there.
+// TestConstantClass adds the same type a thousand times. The density must be a narrow peak at this type.
 func TestConstantClass(t *testing.T) {
 	for _, rule := range []Rule{"", SilvermanDiag} {
 		c := must[*Class](t)(NewClass(Config{Bounds: Bounds{Low: []float64{0, 0}, High: []float64{1, 1000}}, Rule: rule}))
@@ -222,7 +222,7 @@ func TestConstantClass(t *testing.T) {
 }
 
 // TestCompactFormIsBounded: with any accounts, the number of kernels must stay bounded, all samples must be counted,
-// and the estimate must be about as good as from as many samples as there are kernels.
+// and the estimate must be about as good as an estimate in which each kernel is one sample.
 func TestCompactFormIsBounded(t *testing.T) {
 	truth := must[*Density](t)(New(&Data{Dimensions: 2, Values: []float64{0, 0, 6, 3}}, mat.NewSymDense(2, []float64{1, 0.5, 0.5, 1})))
 	for _, accounts := range []int{1, 30, 3000} {
@@ -253,7 +253,7 @@ func TestCompactFormIsBounded(t *testing.T) {
 	}
 }
 
-// TestSnapshot: a restored class must continue like the one that was saved.
+// TestSnapshot: a restored class must continue like the class that was saved.
 func TestSnapshot(t *testing.T) {
 	config := Config{Bounds: Bounds{Low: []float64{-10, -10, -10}, High: []float64{10, 10, 10}}, Kernels: 64}
 	c := must[*Class](t)(NewClass(config))

@@ -169,7 +169,7 @@ func (f *Density) Log(x []float64) float64 {
 	return max(-math.MaxFloat64, f.peak+top+math.Log(sum))
 }
 
-// exponents sets e to ln w_k − |z−y_k|²/2 for len(e) kernels k, the first of them from.
+// exponents sets e to ln w_k − |z−y_k|²/2 for len(e) consecutive kernels k, which begin with the kernel from.
 func (f *Density) exponents(from int, z, e []float64) {
 	n := len(f.logs)
 	clear(e)

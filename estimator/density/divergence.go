@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Divergence estimates the Kullback-Leibler divergence of q from p: the mean of ln p(x) − ln q(x) over draws x from
-// p, in nats. It also returns the standard error. Up to this error the mean is at least 0. The same seed gives the
+// Divergence estimates the Kullback-Leibler divergence of q from p: the mean of ln p(x) − ln q(x) over draws x from p,
+// in nats. It also returns the standard error. Except for this error, the mean is at least 0. The same seed gives the
 // same draws.
 func Divergence(p, q *Density, draws int, seed uint64) (mean, standardError float64, err error) {
 	if p.dims != q.dims {

@@ -90,7 +90,8 @@ func TestReflect(t *testing.T) {
 	}
 }
 
-// TestDivergence compares with the known divergence of normal distributions: (m²+v−1−ln v)/2 of N(0, 1) from N(m, v).
+// TestDivergence compares estimated divergences with the known divergence of normal distributions: (m²+v−1−ln v)/2 of
+// N(0, 1) from N(m, v).
 func TestDivergence(t *testing.T) {
 	at := func(m, v float64) *Density {
 		return must[*Density](t)(New(&Data{Dimensions: 1, Values: []float64{m}}, mat.NewSymDense(1, []float64{v})))

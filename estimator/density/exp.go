@@ -5,8 +5,8 @@ import "math"
 const (
 	// expSteps is the number of steps into which a factor of two is divided.
 	expSteps = 64
-	// shifter rounds: when it is added to a number, the lowest bits of the sum are the number rounded to a whole
-	// number.
+	// shifter is a number for rounding. If it is added to a number x, the lowest bits of the sum are x rounded to a
+	// whole number.
 	shifter = 0x1.8p52
 	// stepHigh+stepLow is ln 2/64; whole multiples of stepHigh up to 2^20 are
 	// exact.

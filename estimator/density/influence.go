@@ -11,8 +11,8 @@ import (
 const DefaultInfluence = 2
 
 // capped returns weights such that no account has more than `multiple` (at least 1) even shares of their sum. owner
-// has the number of each sample's account. The samples of an account above this ceiling are all multiplied by one
-// factor. The others keep their weights.
+// has, for each sample, the number of its account. If an account is above this ceiling, the weights of all its samples
+// are multiplied by the same factor. Other samples keep their weights.
 func capped(owner []int, weights []float64, multiple float64) []float64 {
 	totals := make([]float64, slices.Max(append([]int{-1}, owner...))+1)
 	out := slices.Clone(weights)
@@ -28,7 +28,8 @@ func capped(owner []int, weights []float64, multiple float64) []float64 {
 	return out
 }
 
-// ceiling returns the largest c with c ≤ part·Σ min(total, c). part is `multiple` divided by the number of accounts.
+// ceiling returns the largest weight c that an account may have: the largest c with c ≤ part·Σ min(total, c), where
+// part is `multiple` divided by the number of accounts.
 func ceiling(totals []float64, multiple float64) float64 {
 	sorted := slices.DeleteFunc(slices.Clone(totals), func(t float64) bool { return t == 0 })
 	slices.SortFunc(sorted, func(a, b float64) int { return cmp.Compare(b, a) })

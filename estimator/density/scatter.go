@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// core is the part of the weight from which location and scatter are computed. Up to a quarter may be lies.
+	// core is the part of the weight from which location and scatter are computed. So up to a quarter of the weight may
+	// be lies.
 	core = 0.75
 	// coreSteps is the largest number of steps towards the core with the least scatter.
 	coreSteps = 20
@@ -21,10 +22,10 @@ const (
 	floorScatter = 0.01
 )
 
-// robust returns the samples whitened by a location and scatter that outliers do not influence: the mean and
-// covariance of the three quarters of the weight that lie closest together. They are scaled so that the median
-// distance is as in a normal distribution. It begins with medians and deviations from them. Each step takes the
-// samples that are nearest by the step before (fast minimum covariance determinant).
+// robust returns the samples whitened by a location and scatter that outliers do not influence: the mean and covariance
+// of the three quarters of the weight that lie closest together. They are scaled so that the median distance is as in a
+// normal distribution. The search begins with medians and deviations from the medians. Each step takes the samples that
+// are nearest by the location and scatter of the step before (fast minimum covariance determinant).
 func robust(d *Data, weights []float64) []float64 {
 	l, n := d.Dimensions, d.Len()
 	scale := make([]float64, l)
@@ -58,9 +59,9 @@ func robust(d *Data, weights []float64) []float64 {
 	return white
 }
 
-// spread returns the weighted median of coordinate j, and a robust standard deviation. This is computed from the
-// median absolute deviation. If more than half of the samples are equal, it is computed from the mean absolute
-// deviation. If all are equal, it is 0.
+// spread returns the weighted median of coordinate j, and a robust standard deviation. The deviation is computed from
+// the median absolute deviation. If more than half of the samples are equal, it is computed from the mean absolute
+// deviation. If all samples are equal, it is 0.
 func spread(d *Data, weights []float64, j int) (middle, deviation float64) {
 	x := make([]float64, d.Len())
 	for k := range x {
@@ -114,7 +115,7 @@ func nearest(distances, weights []float64) []int {
 	return members
 }
 
-// upTo returns the shortest first part of an order that has the part p of the weight.
+// upTo returns the shortest beginning of an order that has the fraction p of the weight.
 func upTo(order []int, weights []float64, p float64) []int {
 	total := 0.0
 	for _, w := range weights {
@@ -148,8 +149,8 @@ func whitenBy(d *Data, weights []float64, members []int, scale []float64) []floa
 	return white
 }
 
-// floored returns the Cholesky factor of a core's covariance. Each coordinate is made at least a hundredth of its
-// scale wide.
+// floored returns the Cholesky factor of a core's covariance. The standard deviation of each coordinate is made at
+// least a hundredth of its scale.
 func floored(c *mat.SymDense, scale []float64) []float64 {
 	for j, s := range scale {
 		c.SetSym(j, j, max(c.At(j, j), floorScatter*floorScatter*s*s))
@@ -160,7 +161,7 @@ func floored(c *mat.SymDense, scale []float64) []float64 {
 			return lower
 		}
 	}
-	// This happens only by rounding. Use the coordinates without their correlations.
+	// This happens only because of rounding. In this case, use the coordinates without their correlations.
 	lower := make([]float64, len(scale)*len(scale))
 	for j := range scale {
 		lower[j*len(scale)+j] = math.Sqrt(c.At(j, j))

@@ -10,19 +10,19 @@ const (
 	// Enough is the number of samples for a good estimate. With fewer, outliers cannot be recognised (Huang et al.,
 	// figure 7).
 	Enough = 50
-	// support is the part of the weight that must be near a sample; otherwise the sample is screened out. It
-	// is larger than the weight that a twentieth of the accounts can have, so that liars cannot support one
-	// another.
+	// support is the part of the weight that must be near a sample; otherwise the sample is screened out. It is larger
+	// than the weight that a twentieth of the accounts can have, so that liars who have a twentieth of the accounts
+	// cannot support one another.
 	support = 0.12
 	// falseAlarm is the part of normally distributed samples that is screened out.
 	falseAlarm = 0.001
 )
 
-// screen reports which samples to keep. weights are capped, and count is the number of samples that d stands for.
-// Below 50 samples it keeps all. Otherwise a sample stays if accounts with 12 % of the weight have samples near it:
-// within sqrt(χ²(0.999, L)) − 1.17 robust standard deviations of all samples. So it removes one in a thousand normal
-// samples. A separate group with less than 12 % of the weight is removed. A group with a fifth loses only its outer
-// samples. O(n²·L) in the worst case, usually about a fifth of that.
+// screen reports which samples to keep. weights are capped, and count is the number of samples that d stands for. Below
+// 50 samples it keeps all. Otherwise a sample stays if accounts with 12 % of the weight have samples near it: within
+// sqrt(χ²(0.999, L)) − 1.17 robust standard deviations of all samples. So screen removes one in a thousand samples of a
+// normal distribution. A separate group with less than 12 % of the weight is removed. A group with a fifth of the
+// weight loses only its outer samples. O(n²·L) in the worst case, usually about a fifth of that.
 func screen(d *Data, weights []float64, count float64) []bool {
 	keep := make([]bool, d.Len())
 	if count < Enough {
@@ -43,9 +43,10 @@ func screen(d *Data, weights []float64, count float64) []bool {
 	return keep
 }
 
-// reach returns how near samples must be to support a sample, in standard deviations. Take normal samples, and a sample
-// at the distance from their centre that only the part falseAlarm exceeds. In its direction, the part support of the
-// samples is more than 1.17 from the centre. So these are within the first distance less 1.17.
+// reach returns how near samples must be to support a sample, in standard deviations. Consider samples of a normal
+// distribution, and a sample x at a distance d from the centre that only the fraction falseAlarm of the samples
+// exceeds. In the direction of x, the fraction support of the samples is more than 1.17 from the centre. So these
+// samples are within d − 1.17 of x, in this direction.
 func reach(dimensions int) float64 {
 	chi := distuv.ChiSquared{K: float64(dimensions)}
 	return math.Sqrt(chi.Quantile(1-falseAlarm)) - distuv.UnitNormal.Quantile(1-support)

@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Group has the samples of one account, merged into kernels. These are the account's share of all kernels.
+// Group has the samples of one account, merged into kernels. These kernels are the account's share of all kernels.
 type Group struct {
 	Account messages.Name
 	Weights []float64 // by kernel: number of samples merged into it
@@ -14,9 +14,9 @@ type Group struct {
 	Turn    int       // index of the kernel that may be merged next
 }
 
-// store keeps a bounded number of kernels. Accounts share them evenly: when all are in use, the account with the most
-// gives up one. A merged kernel is placed at one of its samples, drawn by weight. So each sample has the same
-// probability to represent its neighbours, and the spread of the samples is kept.
+// store keeps a bounded number of kernels. Accounts share them evenly: when all kernels are in use, the account with
+// the most kernels gives up one. A merged kernel is placed at one of its samples, drawn by weight. So each sample has
+// the same probability to represent its neighbours, and the spread of the samples is kept.
 type store struct {
 	Snapshot
 	dims, kernels, accounts int
@@ -62,8 +62,8 @@ func (s *store) group(account messages.Name) *Group {
 	return &s.Groups[len(s.Groups)-1]
 }
 
-// most returns the group with the most kernels. It has at least two, because there are fewer
-// groups than kernels.
+// most returns the group with the most kernels. This group has at least two kernels, because there are fewer groups
+// than kernels.
 func (s *store) most() *Group {
 	at := 0
 	for i := range s.Groups {
@@ -114,8 +114,9 @@ func (g *Group) put(x []float64) {
 	g.Values = append(g.Values, x...)
 }
 
-// absorb adds a sample to a group without adding a kernel. It merges the sample into the nearest kernel. If it costs
-// less, it merges the next kernel into its nearest, and the sample takes its place.
+// absorb adds a sample to a group without adding a kernel. It merges the sample into the nearest kernel. If merging two
+// existing kernels costs less, it merges the next kernel into the kernel nearest to it, and the sample takes the free
+// place.
 func (g *Group) absorb(x []float64, s *store) {
 	into, cost := g.near(x, 1, -1, math.Inf(1), s.Widths)
 	i := g.next()
@@ -129,7 +130,7 @@ func (g *Group) absorb(x []float64, s *store) {
 	copy(g.value(i, s.dims), x)
 }
 
-// give removes a kernel: it merges the next one into its nearest.
+// give removes a kernel: it merges the next kernel into the kernel nearest to it.
 func (g *Group) give(s *store) {
 	i, last := g.next(), len(g.Weights)-1
 	j, _ := g.near(g.value(i, s.dims), g.Weights[i], i, math.Inf(1), s.Widths)
@@ -150,8 +151,8 @@ func (g *Group) next() int {
 func (g *Group) value(k, l int) []float64 { return g.Values[k*l : (k+1)*l : (k+1)*l] }
 
 // near returns the kernel, other than except, into which a kernel of weight w at x can be merged at the lowest cost.
-// The cost is the growth of the squared distances within the kernel (Ward). It returns −1 if none costs less than
-// limit.
+// The cost is the growth of the squared distances within the kernel (Ward). near returns −1 if every merge costs limit
+// or more.
 func (g *Group) near(x []float64, w float64, except int, limit float64, widths []float64) (at int, cost float64) {
 	var scale [MaxDimensions]float64
 	l := len(x)

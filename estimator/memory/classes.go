@@ -41,7 +41,7 @@ func densityConfig(p *job.Profile) density.Config {
 }
 
 // learnType adds the valuation that a job declared as a sample to a class: the first class of the same shape whose
-// bounds contain it. If there is none, the first class of its shape counts it as outside.
+// bounds contain it. If no class contains it, the first class of the same shape counts it as outside.
 func (m *Memory) learnType(o *job.Observation) {
 	var near *class
 	for _, c := range m.classes {
@@ -134,8 +134,8 @@ func moments(values []float64, l int) (mean, deviation []float64) {
 	return mean, deviation
 }
 
-// Samples prepares draws from a class. The returned function makes them. It does not use the memory, so it needs no
-// lock.
+// Samples prepares draws from a class. The returned function makes the draws. It does not use the Memory, so the caller
+// needs no lock while it runs.
 func (m *Memory) Samples(r *market.SamplesRequest) (draw func() (market.SamplesReply, error), err error) {
 	if err := r.Validate(); err != nil {
 		return nil, err

@@ -37,7 +37,8 @@ func (m *Memory) Estimate(account messages.Name, spec *job.JobSpec) (reply marke
 	return m.play(account, spec, draws, reply)
 }
 
-// worth returns the utility function that the job declares, or otherwise the one that it would get.
+// worth returns the utility function that the job declares, or else the utility function that it would get by default
+// or from earlier runs.
 func (m *Memory) worth(account messages.Name, spec *job.JobSpec) (r market.UtilityReply, declared bool, err error) {
 	if spec.Utility != nil {
 		return market.UtilityReply{Utility: *spec.Utility}, true, nil
@@ -140,7 +141,7 @@ func (d *stageDraws) span(r *rand.Rand) float64 {
 	return min(runtime.Largest, max(task, task*d.tasks/slots))
 }
 
-// leastSlots is the least average number of slots of a stage: one slot for a hundredth of the time.
+// leastSlots is the least average number of slots of a stage: that is, one slot for a hundredth of the time.
 const leastSlots = 0.01
 
 // ordered sorts the stages so that each comes after the stages that it waits for. ok is false if this is impossible.

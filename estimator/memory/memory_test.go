@@ -57,8 +57,8 @@ func (m *Memory) see(tb testing.TB, o jobmsg.Observation) {
 	}
 }
 
-// observed returns the observation of a job with 60 s of maps and then 10 s of reduces. It got random shares of 10
-// slots each.
+// observed returns the observation of a job with 60 s of maps and then 10 s of reduces. The job got random shares of 10
+// slots of each class.
 func observed(r *rand.Rand, job messages.JobID, account messages.Name) jobmsg.Observation {
 	maps, reduces := 0.25+0.25*r.Float64(), 0.25+0.25*r.Float64()
 	begin := at(float64(job) * 100)
@@ -127,8 +127,8 @@ func TestNothingSeen(t *testing.T) {
 	}
 }
 
-// TestWhatIsLearned observes fifty runs of one user. They must be learned for this user, and nothing for another
-// user.
+// TestWhatIsLearned observes fifty runs of one user. The answers for this user must follow from the runs. Nothing must
+// be learned for another user.
 func TestWhatIsLearned(t *testing.T) {
 	m, r := remember(t), rand.New(rand.NewPCG(1, 1))
 	for job := messages.JobID(1); job <= 50; job++ {
@@ -220,7 +220,7 @@ func TestRepeatedAndOutOfOrder(t *testing.T) {
 	}
 }
 
-// odd draws numbers that break careless code.
+// odd draws numbers that often cause errors in arithmetic.
 var odd = rapid.SampledFrom([]float64{0, 1, 0.5, -1, 1e-300, 1e300, math.MaxFloat64, math.NaN(), math.Inf(1), math.Inf(-1)})
 
 // TestOddNumbersComeToNothing: with any numbers in an observation, no answer may be NaN or infinite.
@@ -288,7 +288,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestSnapshot: a restored memory must answer and learn like the one that was saved.
+// TestSnapshot: a restored memory must answer and learn like the memory that was saved.
 func TestSnapshot(t *testing.T) {
 	m, r := remember(t), rand.New(rand.NewPCG(5, 5))
 	for job := messages.JobID(1); job <= 200; job++ {
@@ -307,7 +307,7 @@ func TestSnapshot(t *testing.T) {
 		t.Errorf("%d jobs of %d kinds, want %d of %d", n.Observed(), n.Kinds(), m.Observed(), m.Kinds())
 	}
 	a, b := m.ask(t, "user1"), n.ask(t, "user1")
-	// A snapshot does not keep how far an estimate moved from the one before.
+	// A snapshot does not keep how far an estimate moved from the estimate before.
 	if cut := func(s string) string { return s[:strings.Index(s, "Moved:")] }; cut(a) != cut(b) {
 		t.Errorf("restored\n%s\nwant\n%s", b, a)
 	}
@@ -382,7 +382,7 @@ func BenchmarkUtility(b *testing.B) {
 }
 
 // TestLiarsMoveTheirOwnWeightsOnly: two of forty accounts run the same job as the others, five times as often, with
-// shares and run times that mislead. The weights of the others must be exactly the same as without them.
+// shares and run times that mislead. The weights of the others must be exactly the same as without these two accounts.
 func TestLiarsMoveTheirOwnWeightsOnly(t *testing.T) {
 	honest, lied := remember(t), remember(t)
 	r, job := rand.New(rand.NewPCG(9, 9)), messages.JobID(0)

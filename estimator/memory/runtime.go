@@ -24,8 +24,8 @@ const (
 	slotGrain = 0.5 // in slots
 )
 
-// learn learns from a completed job. The predictors refuse numbers out of range, which are
-// ignored.
+// learn learns from a completed job. The predictors refuse numbers that are out of range, and learn ignores these
+// errors.
 func (p *paces) learn(o *job.Observation) {
 	if o.State != job.Completed {
 		return
@@ -69,8 +69,8 @@ func waiting(account messages.Name, job string, market messages.Name, stages int
 	return &runtime.Job{User: account, Group: job, Command: market, Size: int64(stages)}
 }
 
-// slots returns the description of a stage for predicting its slots. They depend only on the market, the class and
-// the number of tasks, which is their limit.
+// slots returns the description of a stage for predicting its slots. The number of slots depends only on the market,
+// the class and the number of tasks. It is at most the number of tasks.
 func slots(account, market, class messages.Name, tasks int) *runtime.Job {
 	return &runtime.Job{User: account, Group: market, Command: class, Size: int64(tasks), Limit: float64(tasks)}
 }

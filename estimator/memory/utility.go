@@ -71,8 +71,8 @@ func Run(o *job.Observation) (classes []messages.Name, shares []float64, worth f
 	return classes, shares, work / response, work > 0
 }
 
-// shareOf returns the job's share of a class while it had tasks pending there. It is 1 if it never had for long
-// enough to be recorded.
+// shareOf returns the job's share of a class while it had tasks pending there. The share is 1 if the job never had
+// pending tasks there for long enough to be recorded.
 func shareOf(shares []job.ClassShare, class messages.Name) (share float64, known bool) {
 	for _, s := range shares {
 		switch {
@@ -117,7 +117,7 @@ func defaultReply(classes []messages.Name, weights []float64) market.UtilityRepl
 	return market.UtilityReply{Utility: job.Utility{Form: job.Linear, Weights: named(classes, weights)}, Default: 1}
 }
 
-// answer scales the weights of an estimate so that their sum is their number, as in the default.
+// answer scales the weights of an estimate so that their sum is the number of classes, as in the default.
 func answer(classes []messages.Name, e *utility.Estimate) market.UtilityReply {
 	weights := slices.Clone(e.Weights)
 	largest, sum := slices.Max(weights), 0.0
@@ -139,7 +139,7 @@ func answer(classes []messages.Name, e *utility.Estimate) market.UtilityReply {
 	return r
 }
 
-// errorsOf returns the standard errors by class, in the unit of the weights. It returns none if one of them
+// errorsOf returns the standard errors by class, in the unit of the weights. It returns no errors if one of them
 // overflows, for example because the job had almost no share of a class.
 func errorsOf(classes []messages.Name, errors []float64, scale float64) job.Weights {
 	if errors == nil {

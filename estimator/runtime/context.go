@@ -64,7 +64,7 @@ func (c *context) drop(owner uint64) bool {
 	return false
 }
 
-// weight returns Σ fade^k over the runs, and Σ fade^2k. k counts from the latest run.
+// weight returns the sums of fade^k and of fade^(2k) over the runs. k counts from the latest run.
 func (c *context) weight() (sum, squares float64) {
 	w := 1.0
 	for range c.runs {
@@ -78,8 +78,8 @@ func (c *context) weight() (sum, squares float64) {
 // atom is a run time and its probability.
 type atom struct{ value, part float64 }
 
-// atoms appends the run times to out, multiplied by scale and bounded by most. The sum of their probabilities is
-// total.
+// atoms appends the run times to out, multiplied by scale and bounded by most. The probabilities of the appended run
+// times sum to total.
 func (c *context) atoms(out []atom, total, scale, most float64) []atom {
 	sum, _ := c.weight()
 	w := total / sum
@@ -93,7 +93,7 @@ func (c *context) atoms(out []atom, total, scale, most float64) []atom {
 	return out
 }
 
-// middle returns the median over the runs of their middle values. O(mostRuns²), no allocation.
+// middle returns the median of the runs, where each run counts with its middle value. O(mostRuns²), no allocation.
 func (c *context) middle() float64 {
 	var sorted [mostRuns]atom
 	n, total, w := 0, 0.0, 1.0

@@ -12,8 +12,8 @@ import (
 // does not change.
 type Distribution struct {
 	atoms []atom // probabilities sum to 1
-	// Runs is the effective number of runs of equal weight (Kish), on average over the levels. It is at most 9,
-	// because old runs count less.
+	// Runs is the effective number of runs of equal weight (Kish), on average over the levels of similarity. It is at
+	// most 9, because old runs count less.
 	Runs   float64
 	Source string // the level from which most of the estimate comes
 }
@@ -79,8 +79,7 @@ func (d *Distribution) Samples(n int) []float64 {
 func (d *Distribution) Divergence() float64 { return 1.92 / max(1, d.Runs) }
 
 // Robust returns the smallest time that is enough with a probability of at least part, in (0, 1), under every
-// distribution p with D(p‖this) ≤ delta. Such distributions have the same times as this one, with other
-// probabilities.
+// distribution p with D(p‖this) ≤ delta. Such distributions have the same times as d, with other probabilities.
 func (d *Distribution) Robust(part, delta float64) (float64, error) {
 	if !(part > 0 && part < 1) {
 		return 0, messages.Errorf(messages.Invalid, "part: must be above 0 and below 1, is %g", part)
@@ -92,8 +91,7 @@ func (d *Distribution) Robust(part, delta float64) (float64, error) {
 }
 
 // needed returns the smallest q such that every distribution within delta gives at least probability part to an event
-// of probability q. It is the q ≥ part with part·ln(part/q) + (1−part)·ln((1−part)/(1−q)) = delta, and is found by
-// bisection.
+// of probability q. needed finds by bisection the q ≥ part with part·ln(part/q) + (1−part)·ln((1−part)/(1−q)) = delta.
 func needed(part, delta float64) float64 {
 	if delta == 0 {
 		return part

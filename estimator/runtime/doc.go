@@ -1,13 +1,13 @@
-// Package runtime estimates how long a job runs. The estimate is a distribution, from observed
-// similar jobs and from the user's own limit.
+// Package runtime estimates how long a job runs. The estimate is a distribution, from observed similar jobs and from
+// the user's own limit.
 //
 // # Model
 //
-// There are eleven levels of similarity. The narrowest has the runs of the same command by the same user with the
-// same size and limit. Wider levels have all runs of the user, as times or as parts of their limits. The widest has
-// the runs of all users. In each level, a context is a set of similar jobs, for example all jobs of alice with the
-// command sort. It keeps the 24 runs that ended last. In a context of one user, each run counts 0.8 times as much as
-// the next one. In a context of all users, there is one run of each user, and all count the same.
+// There are eleven levels of similarity. The narrowest has the runs of the same command by the same user with the same
+// size and limit. Wider levels have all runs of the user, as times or as parts of their limits. The widest has the runs
+// of all users. In each level, a context is a set of similar jobs, for example all jobs of alice with the command sort.
+// It keeps the 24 runs that ended last. In a context of one user, each run counts 0.8 times as much as the next later
+// run. In a context of all users, there is one run of each user, and all runs count the same.
 //
 // The estimate is a mixture of the job's contexts. Their weights are learned. When a job has ended, the median of each
 // context is compared with its run time. If a level's median was wrong by a factor of e^loss, on average over the
@@ -20,45 +20,42 @@
 //   - Distribution.Robust is the quantile under the worst distribution within a Kullback-Leibler ball around the
 //     estimate. Distribution.Divergence is the default radius of the ball: it is larger if there are fewer runs.
 //
-// The user's limit bounds every answer, and is itself a possible run time. Its probability is 1/16 after one run,
-// and each further run divides it by 4. So after one run the robust estimate is the limit. Without any run the
-// answer is the limit.
+// The user's limit bounds every answer, and is itself a possible run time. Its probability is 1/16 after one run, and
+// each further run divides it by 4. So after one run the robust estimate is the limit. Without any run the answer is
+// the limit.
 //
 // # Shapes and units
 //
-// Times are in seconds, from 0 to 1e12; only the end of a run is in microseconds. Any other
-// quantity that is not negative can be estimated too: the grain is a difference too small to
-// matter, in its unit.
+// Times are in seconds, from 0 to 1e12; only the end of a run is in microseconds. Any other quantity that is not
+// negative can be estimated too: the grain is a difference too small to matter, in its unit.
 //
 // # Guarantees
 //
 // Estimates use only earlier observations. If runs that ended at different times are observed in another order, a
 // user's contexts are the same, but the trust in the levels changes slightly. A context of all users has one run of
-// each user, so a user with many runs does not decide what others are told. (TestNobodyDecidesForOthers: two of
-// forty accounts lie as far as they can, a hundred times in a row. The median and the 90 % quantile that a newcomer
-// is told do not change. If each run counted, both would be the lie.) Everything else that a user is told comes from
-// runs of the same user. Robust is the quantile at δ = 0, never falls as δ grows, and never exceeds the largest time
-// of the distribution. No answer is NaN.
+// each user, so a user with many runs does not decide what others are told. (TestNobodyDecidesForOthers: two of forty
+// accounts lie as far as they can, a hundred times in a row. The median and the 90 % quantile that a newcomer is told
+// do not change. If each run counted, both would be the lie.) Everything else that a user is told comes from runs of
+// the same user. Robust is the quantile at δ = 0, never falls as δ grows, and never exceeds the largest time of the
+// distribution. No answer is NaN.
 //
 // # Errors
 //
-// Run times and limits that are negative, not numbers or too large are refused as Invalid, and
-// nothing changes. Estimate returns nil if nothing is known: no run was observed, and the job
-// has no limit.
+// Run times and limits that are negative, not numbers or too large are refused as Invalid, and nothing changes.
+// Estimate returns nil if nothing is known: no run was observed, and the job has no limit.
 //
 // # Cost
 //
-// On one core of a 2020s server Observe takes 13 µs, and Estimate at most 100 µs, when all
-// contexts of a job are full. A context takes up to 2 kB. 50,000 are kept; the least recently
-// used is removed first.
+// On one core of a 2020s server Observe takes 13 µs, and Estimate at most 100 µs, when all contexts of a job are full.
+// A context takes up to 2 kB. 50,000 are kept; the least recently used is removed first.
 //
 // # Evidence
 //
-// TestTraces, go test -run Traces -traces DIR -v with DIR a directory of logs of the Parallel Workloads Archive:
-// each job is estimated when it is submitted, from jobs that had ended by then. "Ours" is the median. "Last two" is
-// the mean of the user's last two ended jobs, up to the limit. Errors are means over all jobs that have a limit: in
-// seconds, and relative to the run time or a minute, whichever is longer. "Enough" is the part of the jobs that ran
-// no longer than the robust demand for 0.9; run times are cut at the limits.
+// TestTraces, go test -run Traces -traces DIR -v with DIR a directory of logs of the Parallel Workloads Archive: each
+// job is estimated when it is submitted, from jobs that had ended by then. "Ours" is the median. "Last two" is the mean
+// of the user's last two ended jobs, up to the limit. Errors are means over all jobs that have a limit: in seconds, and
+// relative to the run time or a minute, whichever is longer. "Enough" is the part of the jobs that ran no longer than
+// the robust demand for 0.9; run times are cut at the limits.
 //
 //	                         absolute error, s           relative error
 //	log              jobs    limit last two   ours    limit last two   ours  enough
@@ -76,11 +73,9 @@
 //
 // # Source
 //
-// D. Tsafrir, Y. Etsion, D. G. Feitelson, "Backfilling using system-generated
-// predictions rather than user runtime estimates", for the mean of the last two.
-// The mixture by exponential weights comes from prediction with expert advice.
-// The worst distribution in a ball comes from Z. Huang et al., "RUSH: A robust
-// scheduler to manage uncertain completion-times in shared clouds"; the radius is
-// from A. Owen, "Empirical likelihood ratio confidence intervals for a single
-// functional".
+// D. Tsafrir, Y. Etsion, D. G. Feitelson, "Backfilling using system-generated predictions rather than user runtime
+// estimates", for the mean of the last two. The mixture by exponential weights comes from prediction with expert
+// advice. The worst distribution in a ball comes from Z. Huang et al., "RUSH: A robust scheduler to manage uncertain
+// completion-times in shared clouds"; the radius is from A. Owen, "Empirical likelihood ratio confidence intervals for
+// a single functional".
 package runtime

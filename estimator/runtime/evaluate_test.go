@@ -24,8 +24,8 @@ type Score struct {
 	Relative float64
 }
 
-// Evaluation compares three estimates of the run time. All are made when a job is submitted, from jobs that had ended
-// by then.
+// Evaluation compares three estimates of the run time. All three are made when a job is submitted, from jobs that had
+// ended by then.
 type Evaluation struct {
 	Jobs    int
 	Request Score // the error of the user's own limit

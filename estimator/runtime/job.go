@@ -55,7 +55,7 @@ type key struct {
 // level is one definition of "similar jobs".
 type level struct {
 	user, group, command, size, limit bool
-	// If ratio is set, run times are remembered as parts of the limit.
+	// If ratio is true, run times are stored as fractions of the limit.
 	ratio bool
 	label string
 }
@@ -75,8 +75,8 @@ var levels = [...]level{
 	{label: "everybody's runs"},
 }
 
-// key returns the key of the job's context in a level. It returns false if the job has none, for example because the
-// level needs a limit and the job has no limit.
+// key returns the key of the job's context in a level. It returns false if the job has no context in the level, for
+// example because the level needs a limit and the job has no limit.
 func (l *level) key(i int, j *Job) (key, bool) {
 	k := key{Level: uint8(i)}
 	if (l.limit || l.ratio) && j.Limit == 0 {

@@ -54,7 +54,7 @@ func (p *Predictor) Observe(j *Job, ended int64, runtimes []float64) error {
 	return nil
 }
 
-// judge updates the trust in each level by the error of its guess. truth is the run time.
+// judge updates the trust in each level by the error of the level's guess. truth is the actual run time.
 func (p *Predictor) judge(j *Job, truth float64) {
 	user := p.trust.Touch(j.User, func() *trust { return &trust{} })
 	for i := range levels {
@@ -88,7 +88,7 @@ func (p *Predictor) context(i int, j *Job) (c *context, scale, most float64) {
 }
 
 // thin reduces the weight of a context with few runs: with n runs it has n/(n+thin) of the weight that it would have
-// with many.
+// with many runs.
 const thin = 0.5
 
 // Estimate returns the distribution of a job's run time, from everything observed. It returns nil if nothing is
@@ -123,8 +123,8 @@ type mixture struct {
 }
 
 // mostCounted is the largest number of runs that a context counts as. It is (1+own)/(1−own), the effective number of
-// runs of a context of one user, in which older runs count less. More runs of many users say no more about the next
-// one.
+// runs of a context of one user, in which older runs count less. More runs, even of many users, do not tell more about
+// the next run.
 const mostCounted = (1 + own) / (1 - own)
 
 // add adds a context and returns its part of the mixture.

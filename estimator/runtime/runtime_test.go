@@ -104,9 +104,9 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestNobodyDecidesForOthers: two of forty accounts run a common command five times as often as the others, at last a
-// hundred times in a row, with false run times. A newcomer must be told what the honest accounts need. A user with
-// own runs must be told the same as before. If each run counted, a newcomer would be told the lie.
+// TestNobodyDecidesForOthers: forty accounts run the same command. Two of them run it five times as often as the
+// others, with false run times. The last hundred runs are all false. A newcomer must be told what the honest accounts
+// need. A user with own runs must be told the same as before. If each run counted, a newcomer would be told the lie.
 func TestNobodyDecidesForOthers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fade float64 // fade of the contexts that users share
@@ -231,7 +231,7 @@ func random(r *rand.Rand) (Job, []float64) {
 	return j, runtimes
 }
 
-// TestSnapshot: a restored predictor must answer and learn like the one that was saved.
+// TestSnapshot: a restored predictor must answer and learn like the predictor that was saved.
 func TestSnapshot(t *testing.T) {
 	p, r := New(tenSeconds), rand.New(rand.NewPCG(1, 1))
 	for k := range int64(2000) {

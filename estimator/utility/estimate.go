@@ -10,8 +10,8 @@ import (
 // Estimate says what a kind of job is worth.
 type Estimate struct {
 	Fit *Fit // the fit of the runs, without the default
-	// Weights are m weights, at least 0, and one is positive. They are the fit, moved towards the default; the better
-	// the runs determine them, the less they are moved. Only their ratios matter.
+	// Weights are m weights, at least 0, and one is positive. They are the fitted weights, moved towards the default.
+	// The better the runs determine a weight, the less it is moved. Only their ratios matter.
 	Weights []float64
 	// Default is the part of Weights that comes from the default and not from the runs, in [0, 1]. It is 1 without
 	// runs, and near 0 with many.
@@ -124,9 +124,9 @@ func (g *Regression) noise(f *Fit) float64 {
 	return math.Sqrt((f.RSS + assumed) / (freedom + 1))
 }
 
-// shrink adds an equation w_j = prior_j for each weight to the equations of the runs. It is weighted by noise divided
-// by spread. shrink then solves for w ≥ 0. It also returns the part of the answer that comes from the prior: the
-// precision of the prior divided by the total precision, averaged over directions.
+// shrink adds an equation w_j = prior_j for each weight to the equations of the runs. The equation has the weight noise
+// divided by spread. shrink then solves for w ≥ 0. It also returns the part of the answer that comes from the prior:
+// the precision of the prior divided by the total precision, averaged over directions.
 func (g *Regression) shrink(prior []float64, noise, largest float64) (w []float64, part float64, err error) {
 	m := g.m
 	r, z := append([]float64{}, g.r...), append([]float64{}, g.z...)

@@ -18,7 +18,7 @@ func nonnegative(r, z []float64) (w []float64, ok bool) {
 		}
 		s.use = append(s.use, enter)
 		if !s.descend() || s.w[enter] <= 0 {
-			// The new column gains nothing but rounding: remove it again.
+			// The new column reduces the residual only by rounding, so remove it again.
 			s.use = slices.DeleteFunc(s.use, func(j int) bool { return j == enter })
 			s.w[enter] = 0
 			barred[enter] = true
@@ -38,7 +38,7 @@ type activeSet struct {
 	tolerance []float64 // by column: gradient below which it counts as 0
 }
 
-// tolerance returns, for each column, how much of its gradient may be rounding.
+// tolerance returns, for each column, the largest part of its gradient that can come from rounding.
 func tolerance(r, z []float64) []float64 {
 	m, length := len(z), 0.0
 	for _, v := range z {
@@ -55,7 +55,7 @@ func tolerance(r, z []float64) []float64 {
 }
 
 // steepest returns the unused column along which the residual falls most, relative to the column's length. It returns
-// −1 if the residual falls along none.
+// −1 if the residual falls along no unused column.
 func (s *activeSet) steepest(barred []bool) int {
 	left := slices.Clone(s.z)
 	for i := range left {

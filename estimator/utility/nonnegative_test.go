@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// triangular draws a triangular system. Sometimes columns are dependent, or one is zero.
+// triangular draws a triangular system. Sometimes its columns are linearly dependent, or one column is zero.
 func triangular(r *rand.Rand, m int) (matrix, z []float64) {
 	matrix, z = make([]float64, m*m), make([]float64, m)
 	row := make([]float64, m)

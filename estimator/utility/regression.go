@@ -43,8 +43,9 @@ func New(form Form, m int, halfLife messages.Duration) (*Regression, error) {
 // Runs returns the number of observed runs, faded or not.
 func (g *Regression) Runs() int { return g.runs }
 
-// Observe adds a run. ended is when it ended, average its average job resource (m shares in [0, 1], positive for the
-// log form). Runs may come in any order. After an error nothing has changed. O(m²), no allocation.
+// Observe adds a run. ended is the time at which the run ended. average is the average job resource of the run (m
+// shares in [0, 1], positive for the log form). Runs may come in any order. After an error nothing has changed. O(m²),
+// no allocation.
 func (g *Regression) Observe(ended messages.Time, average []float64, utility float64) error {
 	if len(average) != g.m {
 		return messages.Errorf(messages.Invalid, "average: must be one share for each of %d resources, there are %d", g.m, len(average))
@@ -68,7 +69,7 @@ func (g *Regression) fade(ended messages.Time) float64 {
 	if g.halfLife == 0 {
 		return 1
 	}
-	// Computed in float64, because the difference of two times may overflow an integer.
+	// This is computed in float64, because the difference of two times may overflow an integer.
 	lives := (float64(ended) - float64(g.latest)) / float64(g.halfLife)
 	if lives <= 0 {
 		return math.Exp2(lives)

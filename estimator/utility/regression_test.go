@@ -197,8 +197,8 @@ func TestUnexplainedWithoutRank(t *testing.T) {
 	}
 }
 
-// TestHalfLife: the nature of a job changes. A run one half-life ago must count half. A run 10,000 half-lives ago
-// must count nothing, and cause no error.
+// TestHalfLife: the weights of a job change. A run one half-life ago must count half. A run 10,000 half-lives ago must
+// count nothing, and cause no error.
 func TestHalfLife(t *testing.T) {
 	const hour = messages.Duration(3600e6)
 	runs := []run{{messages.Time(hour), []float64{1}, 0}, {messages.Time(2 * hour), []float64{1}, 3}}
@@ -212,8 +212,9 @@ func TestHalfLife(t *testing.T) {
 	}
 }
 
-// TestFigure11 repeats figure 11 of Ding et al.: for user 3, map slots are worth 6 times as much as reduce slots. Of
-// 20 estimates from 5 runs most must be between 5 and 9, and their variance must fall with more runs.
+// TestFigure11 repeats figure 11 of Ding et al.: for user 3, map slots are worth 6 times as much as reduce slots. Most
+// of 20 estimates of this ratio from 5 runs must be between 5 and 9. With more runs, the variance of the estimates must
+// fall.
 func TestFigure11(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 1))
 	ratios := func(k, repetitions int) (values []float64, variance float64) {

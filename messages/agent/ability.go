@@ -23,7 +23,7 @@ const (
 	// idle. Abilities that begin with "build-" and "tasks-" identify the build and the configuration that are in use.
 	AbilityOutdated = "outdated"
 	// AbilityFull, AbilityStalled and AbilityGPUs say that the node takes no tasks: because its disk is almost full,
-	// because its executor does not answer, or because its working GPUs are no longer the ones that it sells.
+	// because its executor does not answer, or because its working GPUs are not the GPUs that it offers.
 	AbilityFull    = "disk-full"
 	AbilityStalled = "executor-stalled"
 	AbilityGPUs    = "gpus-changed"

@@ -23,8 +23,8 @@ type RegisterRequest struct {
 	Labels []messages.Name `json:"labels,omitempty"`
 	// MostSuspended is how many suspended tasks the node keeps; 0: four for each slot.
 	MostSuspended int `json:"most_suspended,omitempty"`
-	// Leaving says that the agent ends and that nothing runs on the node any more. Such a request ends the session,
-	// and begins none.
+	// Leaving is true if the agent ends and nothing runs on the node any more. Such a request ends the session, and
+	// begins none.
 	Leaving bool `json:"leaving,omitempty"`
 	// Level is the level of the agent's release; see [messages.Level].
 	Level int `json:"level,omitempty"`
@@ -40,8 +40,8 @@ const MaxSuspended = 1 << 20
 type NodeMarket struct {
 	Name    messages.Name   `json:"name"`
 	Classes []messages.Name `json:"classes"`
-	// Ordered says that tasks run in the order that the mechanism sets. Otherwise weights are shares of slot time,
-	// and tasks may be granted ahead.
+	// Ordered is true if tasks run in the order that the mechanism sets. Otherwise weights are shares of slot time, and
+	// tasks may be granted ahead.
 	Ordered bool `json:"ordered,omitempty"`
 }
 
@@ -56,13 +56,13 @@ type RegisterReply struct {
 	Level   int                `json:"level,omitempty"` // level of the auctioneer's release
 }
 
-// Exchange is an agent's request to the leader. It reports ended tasks, claims new ones, and renews the lease.
+// Exchange is an agent's request to the leader. It reports ended tasks, claims new tasks, and renews the lease.
 type Exchange struct {
 	Session  uint64     `json:"session"`
 	Seq      uint64     `json:"seq"`
 	Finished []Finished `json:"finished"`
 	Claims   []Claim    `json:"claims"`
-	// Sent is the time of sending on the agent's clock, also when it is sent again: see [Successor].
+	// Sent is when the request was sent, by the agent's clock. A repeated request has a new time: see [Successor].
 	Sent messages.Time `json:"sent,omitempty"`
 }
 
@@ -88,9 +88,9 @@ type Finished struct {
 	MaxRSS   int64             `json:"max_rss"`        // bytes
 	Detail   string            `json:"detail"`         // why it could not start, or why it was ended
 	Lost     int64             `json:"lost,omitempty"` // bytes of its output that were not kept
-	// Next is the attempt that got its slot before this report; nil: none.
+	// Next is the attempt that got the slot of the ended attempt before this report; nil: none.
 	Next *Successor `json:"next,omitempty"`
-	// MemoryKilled says that the attempt ended by itself, after its memory limit had ended one of its processes.
+	// MemoryKilled is true if the attempt ended by itself, after its memory limit had ended one of its processes.
 	MemoryKilled bool `json:"memory_killed,omitempty"`
 }
 
@@ -144,23 +144,23 @@ func (o *Outcome) UnmarshalText(b []byte) error {
 	return messages.ReadName(o, "outcome", outcomeNames, b)
 }
 
-// ExchangeReply answers an exchange. If it has fewer grants than the claimed slots, there is no work for the others:
-// the agent waits for the next vector.
+// ExchangeReply answers an exchange. If it has no grant for some of the claimed slots, there is no work for them: the
+// agent waits for the next vector.
 type ExchangeReply struct {
 	Seq      uint64             `json:"seq"`
 	Grants   []Grant            `json:"grants"`
 	Programs []Program          `json:"programs"` // one for each stage of the granted tasks; see [SharedEnv]
 	Stop     []messages.Attempt `json:"stop"`     // attempts of this node to end now
-	// Suspended lists all attempts of this node that must not run until a later list leaves them out. Running ones
-	// are suspended, and others wait. All attempts that are not listed may run. Version grows with every change. An
-	// agent ignores a lower version than the one that it has obeyed.
+	// Suspended lists all attempts of this node that must not run until a later list leaves them out. A running attempt
+	// is suspended, and an attempt that has not started waits. All attempts that are not listed may run. Version grows
+	// with every change. An agent ignores a lower version than the one that it has obeyed.
 	Suspended []messages.Attempt `json:"held,omitempty"`
 	Version   uint64             `json:"version,omitempty"`
 	// Markets are the markets that the node serves now, if they have changed since it registered; nil: no change. A
 	// market without classes does not count.
 	Markets []NodeMarket `json:"markets,omitempty"`
-	// Last says for each attempt in Stop what the last line of its output says after the time, such as "DUE TO BUDGET
-	// *** …"; "": it gets no such line.
+	// Last has one text for each attempt in Stop, such as "DUE TO BUDGET *** …". The text follows the time in the last
+	// line of the attempt's output; "": the output gets no such line.
 	Last []string `json:"last,omitempty"`
 }
 
@@ -170,15 +170,16 @@ type Grant struct {
 	Array   int64            `json:"array"` // the task's array index
 	// Position is 1 + the position of the task that this task repeats; 0: it does not repeat one.
 	Position uint32 `json:"position,omitempty"`
-	// Ahead says that the attempt has no slot yet. It starts on the next free slot, or is given back as stopped.
+	// Ahead is true if the attempt has no slot yet. It starts on the next free slot, or is given back as stopped.
 	Ahead bool `json:"ahead,omitempty"`
 	// Nodes lists the nodes of the task's allocation in the order of the tasks, separated by commas. Steps has the
-	// address and the token with which the task may start processes there. The agent adds both.
+	// address and the token with which the task may start processes on these nodes. The agent adds both.
 	Nodes string `json:"nodes,omitempty"`
 	Steps string `json:"steps,omitempty"`
 }
 
-// Place returns the task's position in its stage. If it repeats a task, it returns that task's position.
+// Place returns the task's position in its stage. For a task that repeats a task of an earlier job, it returns the
+// position of the repeated task.
 func (g *Grant) Place() uint32 {
 	if g.Position > 0 {
 		return g.Position - 1
@@ -223,9 +224,9 @@ type Program struct {
 	OOM job.OOM `json:"oom,omitempty"`
 }
 
-// SharedEnv is the stage number of a program that only carries the job's environment. The Env of each other program
-// of the job is added to it, and replaces equal names. So an answer carries the environment of a job only once. Only
-// agents with the ability AbilitySharedEnv get such programs.
+// SharedEnv is the stage number of a program that only carries the job's environment. An agent adds the Env of each
+// other program of the job to this environment; for a name in both, the Env of the program counts. So an answer
+// carries the environment of a job only once. Only agents with the ability AbilitySharedEnv get such programs.
 const SharedEnv = math.MaxUint32
 
 // ShareEnv gives each program its whole environment.
@@ -246,8 +247,8 @@ func ShareEnv(programs []Program) {
 	}
 }
 
-// Directive tells an agent at once which attempts to end and to suspend. If it is lost, the reply to the agent's next
-// exchange says the same.
+// Directive tells an agent at once which attempts the agent must end and suspend. If the directive is lost, the reply
+// to the agent's next exchange says the same.
 type Directive struct {
 	Term uint64             `json:"term"`
 	Stop []messages.Attempt `json:"stop"`
@@ -268,10 +269,10 @@ type Warning struct {
 	Signal  job.EarlySignal  `json:"signal"`
 }
 
-// Vector is a market's allocation for agents: for each class, the weight of each job with pending work. It may be
-// lost. An agent accepts a vector only if (Term, Seq) is higher than before. If Base is not 0, the vector has only
-// the changes since the vector of the same term with Seq = Base. An agent that lacks that vector asks for the
-// complete one (verb "vector").
+// Vector is a market's allocation for agents: for each class, the weight of each job with pending work. A vector may
+// be lost. An agent accepts a vector only if (Term, Seq) is higher than before. If Base is not 0, the vector has only
+// the changes since the vector of the same term with Seq = Base. An agent that lacks that vector asks for the complete
+// one (verb "vector").
 type Vector struct {
 	Market  messages.Name `json:"market"`
 	Term    uint64        `json:"term"`

@@ -58,7 +58,7 @@ type StreamRequest struct {
 	SignalRest   bool   `json:"signal_rest,omitempty"`  // only to ranks that srun has started
 	Rows         int    `json:"rows,omitempty"`         // the new size of the terminal
 	Columns      int    `json:"columns,omitempty"`
-	// Close says that the client no longer needs the stream. The process that Begin started is then ended.
+	// Close is true if the client no longer needs the stream. The process that Begin started is then ended.
 	Close bool `json:"close,omitempty"`
 }
 
@@ -69,7 +69,7 @@ type StreamReply struct {
 	OutputAt  int64  `json:"output_at"` // position of the first byte of Output
 	Errors    []byte `json:"errors,omitempty"`
 	ErrorsAt  int64  `json:"errors_at"`
-	// Ended says that the process has ended, and that nothing follows Output and Errors.
+	// Ended is true if the process has ended, and nothing follows Output and Errors.
 	Ended    bool `json:"ended,omitempty"`
 	ExitCode int  `json:"exit_code"`
 }

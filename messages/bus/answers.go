@@ -8,9 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// How long the first attempt of a request waits: as recent answers took, within bounds, or firstAttempt before the
-// first answer. So a request to a leader that died soon goes to the next leader, and a slow site does not get more
-// requests.
+// These are the bounds for how long the first attempt of a request waits. It waits as long as recent answers took, or
+// firstAttempt before the first answer. So a request to a leader that died soon goes to the next leader, and a slow
+// site does not get more requests.
 const (
 	leastAttempt = 500 * time.Millisecond
 	firstAttempt = time.Second
@@ -20,7 +20,7 @@ const (
 // trips (RFC 6298).
 type answerTime struct{ mean, deviation time.Duration }
 
-// after returns the answer time with one more answer in it.
+// after returns the mean and the deviation after one more answer.
 func (a answerTime) after(took time.Duration) answerTime {
 	if a == (answerTime{}) {
 		return answerTime{took, took / 2}
@@ -72,7 +72,8 @@ func (a *answers) note(subject string, took time.Duration) {
 	a.byVerb[verb] = a.byVerb[verb].after(took)
 }
 
-// patient is a request whose answer may take as long as Waits returns, because the service itself waits for others.
+// patient is a request whose answer may take as long as Waits returns, because the service itself waits for answers of
+// other actors.
 type patient interface{ Waits() messages.Duration }
 
 // firstPatience returns how long the first attempt of a request waits, and whether the request

@@ -46,7 +46,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	b.Run("bus/memory", func(b *testing.B) { benchBus(b, func() (Bus, error) { return n.Connect("alice"), nil }) })
 }
 
-// benchBoth measures a request alone, for its latency, and 64 at the same time, for the throughput.
+// benchBoth measures one request at a time, for its latency, and 64 requests at the same time, for the throughput.
 func benchBoth(b *testing.B, request func() error) {
 	b.Run("latency", func(b *testing.B) {
 		before := processorTime()

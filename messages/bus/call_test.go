@@ -103,8 +103,8 @@ func (f *forgetful) call(t *testing.T) {
 	}
 }
 
-// TestRefusalsDoNotMakeCallWaitLonger first refuses requests, as a site without a leader does, and then loses one.
-// The next attempt must come as soon as it does without the refusals.
+// TestRefusalsDoNotMakeCallWaitLonger first refuses requests, as a site without a leader does, and then loses one
+// request. The next attempt must come as early as without the refusals.
 func TestRefusalsDoNotMakeCallWaitLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &forgetful{refused: 12, lost: 1}
@@ -115,8 +115,8 @@ func TestRefusalsDoNotMakeCallWaitLonger(t *testing.T) {
 	})
 }
 
-// TestCallWaitsLongerForWhoDoesNotAnswer checks that the waits for a site that does not answer become longer, up to a
-// bound.
+// TestCallWaitsLongerForWhoDoesNotAnswer checks that a call waits longer and longer, up to a bound, if a site does not
+// answer.
 func TestCallWaitsLongerForWhoDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &forgetful{lost: 8}
@@ -190,7 +190,7 @@ func TestCallHearsALateAnswer(t *testing.T) {
 	})
 }
 
-// refusing is a bus that refuses every request; its refusal of the first one is late.
+// refusing is a bus that refuses every request. It sends its refusal of the first request late.
 type refusing struct {
 	Bus
 	first error
@@ -205,8 +205,9 @@ func (f *refusing) Request(context.Context, string, []byte) ([]byte, error) {
 	return nil, messages.Errorf(messages.Exhausted, "full")
 }
 
-// TestCallHearsALateRefusal refuses all attempts of a call, the first one after later ones were sent. The call must
-// end with the refusal. If the late answer says that the outcome is unknown, the call must return Unknown.
+// TestCallHearsALateRefusal refuses all attempts of a call. The refusal of the first attempt arrives after later
+// attempts were sent. The call must end with the refusal. If the late answer says that the outcome is unknown, the call
+// must return Unknown.
 func TestCallHearsALateRefusal(t *testing.T) {
 	for _, first := range []error{messages.Errorf(messages.Exhausted, "full"), messages.Errorf(messages.Unknown, "lost"), connectionLost()} {
 		synctest.Test(t, func(t *testing.T) {
@@ -224,7 +225,8 @@ func TestCallHearsALateRefusal(t *testing.T) {
 	}
 }
 
-// moody is a bus that answers the attempts with a list of errors, one after the other, and repeats the last one.
+// moody is a bus that answers the attempts with the errors of a list, one after the other. It repeats the last error of
+// the list.
 type moody struct {
 	Bus
 	errs  []error

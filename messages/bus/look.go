@@ -21,15 +21,16 @@ const (
 	lookFor = time.Second
 	// lookAgain is the pause between two checks.
 	lookAgain = 250 * time.Millisecond
-	// leaveJitter spreads over time when connections leave a server that they lose at the same moment.
+	// leaveJitter is the maximum random delay before a connection leaves a server. So connections that lose a server at
+	// the same moment leave it at different times.
 	leaveJitter = 500 * time.Millisecond
 	// leavingEnds is how long a server that was left is counted in leaving.
 	leavingEnds = time.Minute
 )
 
-// leaves is how long a server may fail to reach a service before the connection leaves it. The time doubles with each
-// server that was left: if no server reaches the service, for example because nobody leads, moving on does not help.
-// A site that loses a host has a new leader before the first wait ends.
+// leaves is how long a server may fail to reach a service before the connection leaves the server. The time doubles
+// with each server that was left: if no server reaches the service, for example because nobody leads, moving on does
+// not help. A site that loses a host has a new leader before the first wait ends.
 var leaves = backoff.Backoff{First: 2 * time.Second, Last: time.Minute}
 
 // leaving counts the servers that were left in a row because the service did not answer.
@@ -52,10 +53,10 @@ func (l *leaving) leave(now time.Time) { l.times, l.last = l.times+1, now }
 // at once, even while it is busy.
 const hereHeader = "Candor-Here"
 
-// look checks, after a request without an answer, whether the server still answers and whether
-// it reaches the service. If the connection was silently cut, look gives it up at once, not
-// only after several pings. If the server cannot reach the service's host, the connection goes
-// to another server, because servers do not forward requests for each other.
+// look checks, after a request without an answer, whether the server still answers and whether it reaches the service.
+// If the connection was silently cut, look gives the connection up at once, and does not wait for several pings. If the
+// server cannot reach the service's host, the connection goes to another server, because servers do not forward
+// requests for each other.
 func (b *natsBus) look(subject string) {
 	if !b.remote || !b.looking.CompareAndSwap(false, true) {
 		return
@@ -79,8 +80,8 @@ func (b *natsBus) look(subject string) {
 	}
 }
 
-// serverAnswers reports whether the server sends any bytes. If it does, it is only slow, and leaving it would lose
-// its answers.
+// serverAnswers reports whether the server sends any bytes. A server that sends bytes is only slow, and leaving it
+// would lose its answers.
 func (b *natsBus) serverAnswers() bool {
 	for b.conn.IsConnected() {
 		before := b.received.Load()

@@ -82,8 +82,8 @@ func (s *sluggish) serve(conn net.Conn, slow bool) {
 	}
 }
 
-// TestSlowServerIsNotCutOff uses a server that answers no ping for seconds. If it sends bytes, the client must keep
-// the connection, and with it the answers under way. If it sends nothing, the client must leave it.
+// TestSlowServerIsNotCutOff uses a server that answers no ping for seconds. If the server sends bytes, the client must
+// keep the connection, and with it the answers under way. If the server sends nothing, the client must leave it.
 func TestSlowServerIsNotCutOff(t *testing.T) {
 	for name, test := range map[string]struct {
 		server      *sluggish

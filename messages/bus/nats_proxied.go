@@ -18,13 +18,13 @@ type proxied struct {
 	waiting map[string]chan *nats.Msg // by reply subject: the channel for the answer
 }
 
-// statusHeader is noResponders if the server says that nobody serves a subject.
+// The header statusHeader has the value noResponders if the server says that nobody serves a subject.
 const (
 	statusHeader = "Status"
 	noResponders = "503"
 )
 
-// ask sends a request, and waits for its answer, which arrives under a prefix.
+// ask sends a request and waits for its answer. The answer arrives at a subject that begins with prefix.
 func (p *proxied) ask(ctx context.Context, conn *nats.Conn, out *nats.Msg, prefix string) (*nats.Msg, error) {
 	answer := make(chan *nats.Msg, 1)
 	if err := p.expect(conn, out, prefix, answer); err != nil {
@@ -49,7 +49,7 @@ func (p *proxied) ask(ctx context.Context, conn *nats.Conn, out *nats.Msg, prefi
 	}
 }
 
-// expect gives a request a reply subject, and remembers that answer gets the reply.
+// expect gives a request a reply subject that begins with prefix. The reply then goes to the channel answer.
 func (p *proxied) expect(conn *nats.Conn, out *nats.Msg, prefix string, answer chan *nats.Msg) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,15 +13,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// dedupeWindow is how long a stream remembers the ids of its messages; maxStreamBytes is its
-// maximum size on disk, above which the oldest messages are dropped.
+// dedupeWindow is how long a stream remembers the ids of its messages; maxStreamBytes is the stream's maximum size on
+// disk. Above it the oldest messages are dropped.
 const (
 	dedupeWindow   = 2 * time.Minute
 	maxStreamBytes = 256 << 20
 )
 
-// A reader asks for messages for pullExpiry at a time. If two heartbeats are missing, it assumes that its consumer is
-// lost, for example because a server restarted, and makes a new one.
+// A reader asks for messages for pullExpiry at a time. If two heartbeats are missing, the reader assumes that its
+// consumer on the server is lost, for example because a server restarted, and makes a new one.
 const (
 	pullExpiry    = 10 * time.Second
 	pullHeartbeat = time.Second

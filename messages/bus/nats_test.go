@@ -277,7 +277,8 @@ func TestConnectionOutlivesTheServer(t *testing.T) {
 	}
 }
 
-// TestAStreamIsOpenedOnce checks that the server is asked for a stream only once, until the stream fails.
+// TestAStreamIsOpenedOnce checks that a client asks the server for a stream only once. It must ask again only after the
+// stream has failed.
 func TestAStreamIsOpenedOnce(t *testing.T) {
 	server := startServer(t, func(o *natsserver.Options) { o.StoreDir = t.TempDir() })
 	b := natsGrid(server, false)(t, "$auctioneer")
@@ -385,8 +386,8 @@ func TestMetricsCountWhatGoesWrong(t *testing.T) {
 	}
 }
 
-// TestRefusedAnswersEndNoRequests gives a client two reports of its server. A refused answer must end no request. If
-// the connection may not listen to its inbox, all requests must end.
+// TestRefusedAnswersEndNoRequests gives a client two error reports of its server. The report that an answer was refused
+// must end no request. The report that the connection may not listen to its inbox must end all requests.
 func TestRefusedAnswersEndNoRequests(t *testing.T) {
 	var w watch
 	ctx, end := w.begin(t.Context(), "v.alice")

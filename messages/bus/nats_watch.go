@@ -21,7 +21,7 @@ type watched struct {
 }
 
 // begin starts to watch a request. It returns a context that is cancelled if the request on subject will not get an
-// answer; its cause is then a *messages.Error. The function stops the watching.
+// answer; its cause is then a *messages.Error. The returned function stops the watching.
 func (w *watch) begin(ctx context.Context, subject string) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r := &watched{watchKey(subject), cancel}

@@ -24,8 +24,8 @@ type Identity struct {
 	mu       sync.Mutex
 	sessions map[messages.Name]*session // open sessions, by site
 
-	// ahead is how far a bank's time is ahead of the clock, by site, according to its last refusal. A bank's time
-	// never goes back, so it can be ahead of all clocks for days.
+	// ahead is how far a bank's time is ahead of the clock, by site, according to the bank's last refusal. A bank's
+	// time never goes back, so it can be ahead of all clocks for days.
 	ahead sync.Map
 }
 

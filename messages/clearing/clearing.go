@@ -92,12 +92,12 @@ func (s *SignedAuthorisation) Validate() error { return s.Authorisation.Validate
 
 // AcceptRequest lets the bank of a site accept another site's authorisation for a purpose. The service chooses the
 // purpose, for example a job's key. Repeating the request with the same purpose returns the same answer. With another
-// purpose it is refused, so that nobody can run two jobs on one authorisation.
+// purpose the request is refused, so that nobody can run two jobs on one authorisation.
 type AcceptRequest struct {
 	Purpose       string              `json:"purpose"`
 	Authorisation SignedAuthorisation `json:"authorisation"`
-	// Firm means that work is done for the authorisation from now on. The bank does not give it up if the issuer
-	// asks. Only a charge ends it, perhaps of 0.
+	// Firm means that work is done for the authorisation from now on. The bank does not give the authorisation up if the
+	// issuer asks. Only a charge ends it; the charge may be 0.
 	Firm bool `json:"firm,omitempty"`
 }
 
@@ -141,8 +141,8 @@ func (r *AuthoriseRequest) Validate() error {
 // free.
 type RevokeRequest struct {
 	ID string `json:"id"`
-	// Ended is set by the service that made the authorisation when the other site has said that the job has ended.
-	// Then the bank does not ask that site. The site can still charge within ChargeWithin; after that the credits are
+	// Ended is set by the service that made the authorisation when the other site has said that the job has ended. Then
+	// the bank does not ask the other site. That site can still charge within ChargeWithin; after that the credits are
 	// free.
 	Ended bool `json:"ended,omitempty"`
 }
@@ -153,8 +153,8 @@ const ChargeWithin = messages.Duration(24 * 3600_000_000_000)
 // Validate checks the fields of the request.
 func (r *RevokeRequest) Validate() error { return checkIdentifier(r.ID) }
 
-// RemitRequest moves credits to an account of another site. They are set aside until that site's bank has answered.
-// If it refuses, they are free again.
+// RemitRequest moves credits to an account of another site. They are set aside until that site's bank has answered. If
+// that bank refuses, the credits are free again.
 type RemitRequest struct {
 	Key     string           `json:"key"`
 	Account messages.Name    `json:"account,omitempty"` // default: the caller's own
@@ -206,8 +206,8 @@ type PeerRequest struct {
 	// Share is a part of the reserve: the most that the peer may owe by settlements that are not paid yet outside the
 	// ledgers. Default: no change; for a new peer the limit.
 	Share *messages.Credits `json:"share,omitempty"`
-	// Retire says that keys which the request leaves out are never trusted again. Without Retire, a request that
-	// leaves a key out is refused.
+	// If Retire is true, keys that the request leaves out are never trusted again. Without Retire, a request that leaves
+	// a key out is refused.
 	Retire bool `json:"retire,omitempty"`
 }
 
@@ -254,8 +254,8 @@ type PeerReply struct {
 	Since       messages.Time    `json:"since,omitempty"`   // when the standing began; 0: from the beginning
 	Lost        messages.Credits `json:"lost,omitempty"`    // debts of the peer that were written off
 	Leaving     bool             `json:"leaving,omitempty"` // the peer has settled everything, and is parting
-	// Restored says that this site was restored from a backup, and does not know yet whether its books with the peer
-	// are complete. Incarnation is when the peer was last restored; 0: never.
+	// Restored is true if this site was restored from a backup, and does not know yet whether its books with the peer are
+	// complete. Incarnation is when the peer was last restored; 0: never.
 	Restored    bool   `json:"restored,omitempty"`
 	Incarnation uint64 `json:"incarnation,omitempty"`
 }

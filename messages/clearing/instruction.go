@@ -30,7 +30,7 @@ func (k *InstructionKind) UnmarshalText(b []byte) error {
 	return messages.ReadName(k, "instruction kind", instructionNames, b)
 }
 
-// Instruction is a request from one bank to another. The instructions from one bank to another are numbered.
+// Instruction is a numbered request from one bank to another. The numbers count the requests in this direction.
 type Instruction struct {
 	Kind    InstructionKind  `json:"kind"`
 	ID      string           `json:"id,omitempty"`      // charge, revoke: the authorisation's; pay: the payer, as account/caller/key

@@ -34,9 +34,9 @@ func (s *PeerStanding) UnmarshalText(b []byte) error {
 	return messages.ReadName(s, "standing", standingNames, b)
 }
 
-// PartRequest parts from a peer. Without a loss, both sites must agree: they settle, and part when nothing is owed
-// any more. With a loss, it is one-sided and takes effect at once. The loss must be exactly what the peer owes; it is
-// written off.
+// PartRequest parts from a peer. Without a loss, both sites must agree: they settle, and part when nothing is owed any
+// more. With a loss, the parting is one-sided and takes effect at once. The loss must be exactly what the peer owes;
+// the bank writes this amount off.
 type PartRequest struct {
 	Peer    messages.Name     `json:"peer"`
 	Loss    *messages.Credits `json:"loss,omitempty"`

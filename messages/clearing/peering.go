@@ -31,7 +31,7 @@ type ReconcileReply struct {
 	Theirs SignedTotals `json:"theirs"`
 	// Adoption is the change that adopting Theirs would make; nil: this bank lost nothing.
 	Adoption *Adoption `json:"adoption,omitempty"`
-	// Waits says that this site was restored, and will trade with the peer only when nothing is missing.
+	// Waits is true if this site was restored, and will trade with the peer only when nothing is missing.
 	Waits bool `json:"waits,omitempty"`
 }
 

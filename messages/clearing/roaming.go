@@ -186,8 +186,8 @@ type PeerJobsReply struct {
 	More  bool             `json:"more"`
 }
 
-// OutputRequest reads a piece of the output of a remote job's task, or passes a client's request on to a stream
-// there. The attempt has the job's number at its home site.
+// OutputRequest reads a piece of the output of a remote job's task, or passes a client's request on to a stream of the
+// task. The attempt has the job's number at its home site.
 type OutputRequest struct {
 	Node   messages.Name        `json:"node"`
 	Logs   agent.LogsRequest    `json:"logs"`

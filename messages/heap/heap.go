@@ -38,14 +38,14 @@ func (o *Order[T]) Remove(h *[]T, at int) T {
 // Fix moves the value at an index to its right place after the value has changed.
 func (o *Order[T]) Fix(h []T, at int) { o.place(h, at, h[at]) }
 
-// place moves a value from the free index at to its right place.
+// place puts v at its right place. Only the index at is free; place moves other values as needed.
 func (o *Order[T]) place(h []T, at int, v T) {
 	if !o.up(h, at, v) {
 		o.down(h, at, v)
 	}
 }
 
-// up moves a value from the free index at up to its right place, and reports whether it moved.
+// up puts v at its right place in the tree, at the free index or above it, and reports whether it is above.
 func (o *Order[T]) up(h []T, at int, v T) bool {
 	from := at
 	for parent := (at - 1) / 2; at > 0 && o.Before(v, h[parent]); parent = (at - 1) / 2 {
@@ -56,7 +56,7 @@ func (o *Order[T]) up(h []T, at int, v T) bool {
 	return at < from
 }
 
-// down moves a value from the free index at down to its right place.
+// down puts v at its right place in the tree, at the free index or below it.
 func (o *Order[T]) down(h []T, at int, v T) {
 	for child := 2*at + 1; child < len(h); child = 2*at + 1 {
 		if child+1 < len(h) && o.Before(h[child+1], h[child]) {

@@ -63,7 +63,7 @@ func (a Array) Indices(yield func(int64) bool) {
 	}
 }
 
-// Positions returns the positions in a of some of its indices. The indices must ascend.
+// Positions returns the positions that the given indices have in the array. The indices must ascend.
 func (a Array) Positions(indices Array) (out Array, err error) {
 	at, position, wanted := int64(0), int64(0), []int64{}
 	for index := range indices.Indices {
@@ -132,7 +132,7 @@ func (a Array) overlaps() bool {
 	return false
 }
 
-// set returns an array with each index of a once, in ascending order.
+// set returns an array that has each index once, in ascending order.
 func (a Array) set() (out Array) {
 	for _, index := range slices.Compact(slices.Sorted(a.Indices)) {
 		out = out.With(index)

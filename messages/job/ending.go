@@ -55,7 +55,7 @@ type Ending struct {
 	Node     messages.Name
 }
 
-// mute are the reasons for which the node's sentence is not shown, with a text for each.
+// mute has the reasons for which the node's sentence is not shown, and the text that is shown instead.
 var mute = map[EndReason]string{
 	EndNodeLost:   "was lost with %s, which fell silent",
 	EndAgentLost:  "was lost when the agent of %s restarted",
@@ -135,8 +135,8 @@ func Tamed(err error) error {
 	return &messages.Error{Kind: said.Kind, Op: Printable(said.Op, 200), Message: Printable(said.Message, MaxForeignText)}
 }
 
-// Printable makes a text safe for one line on a terminal, and cuts it to at most some bytes. Invalid bytes, and
-// characters that move the cursor, become dots.
+// Printable makes a text safe for one line on a terminal, and cuts it if it is too long: most is the limit in bytes.
+// Invalid bytes, and characters that move the cursor, become dots.
 func Printable(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {

@@ -46,7 +46,7 @@ type File struct {
 	Name   string `json:"name"`   // its path in the working directory, with "/" between directories
 	Size   int64  `json:"size"`   // bytes
 	Digest string `json:"digest"` // SHA-256 of the content, in lower-case hexadecimal digits
-	// Executable says that tasks may execute the file.
+	// Executable is true if tasks may execute the file.
 	Executable bool `json:"executable,omitempty"`
 }
 

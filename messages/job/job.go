@@ -45,7 +45,7 @@ type JobSpec struct {
 	Value  messages.Credits  `json:"value,omitempty"`  // credits for the completion of the job
 	Delay  messages.Credits  `json:"delay,omitempty"`  // cost of a second of waiting
 	Length messages.Duration `json:"length,omitempty"` // run time of the job; where slots are sold one by one, of a task
-	// Deadline is when the job must have completed. After it, the job is not worth Value.
+	// Deadline is when the job must have completed. A job that completes later is not worth Value.
 	Deadline messages.Time `json:"deadline,omitempty"`
 	// Valuation is the worth of a completion at any time; for contracts.
 	Valuation *Valuation `json:"valuation,omitempty"`
@@ -56,17 +56,17 @@ type JobSpec struct {
 	AfterOK     []messages.JobID `json:"after_ok,omitempty"`     // have completed
 	AfterFailed []messages.JobID `json:"after_failed,omitempty"` // have ended, and have not completed
 	AfterStart  []messages.JobID `json:"after_start,omitempty"`  // have started a task, or ended
-	// AfterAny: it is enough if one of these jobs has done what its list says. If none of them can do so any more,
+	// AfterAny: it is enough if one of these jobs has done what its list says. If none of these jobs can do it any more,
 	// the job ends without a start.
 	AfterAny bool `json:"after_any,omitempty"`
 	// StartDelay is how long the first task waits after the starts of the jobs in AfterStart.
 	StartDelay messages.Duration `json:"start_delay,omitempty"`
-	// AfterEach is an array job with the same array. Each task starts when the task with the same index has completed
-	// there, and is cancelled if that task did not complete. 0: none.
+	// AfterEach is an array job with the same array. Each task starts when the task of that job with the same index has
+	// completed, and is cancelled if that task did not complete. 0: none.
 	AfterEach messages.JobID `json:"after_each,omitempty"`
-	// Hold: the job gets no tasks until its owner, or an operator, releases it.
+	// Hold keeps the job without tasks until its owner, or an operator, releases it.
 	Hold bool `json:"hold,omitempty"`
-	// RerunOf is an earlier job. This job runs its tasks again that did not end well. 0: none.
+	// RerunOf is an earlier job. This job runs again those tasks of the earlier job which did not end well. 0: none.
 	RerunOf messages.JobID `json:"rerun_of,omitempty"`
 
 	// Labels and Comment are for people. They do not change how the job runs.
@@ -115,7 +115,7 @@ type Stage struct {
 	Name  messages.Name `json:"name"`
 	Class messages.Name `json:"class,omitempty"` // default: the market's first class
 	Tasks int           `json:"tasks,omitempty"` // default: the number of Array's indices, or 1
-	// After names the stages that must finish before this one starts: every task of them.
+	// After names the stages that must finish before this one starts. A stage has finished when all its tasks have.
 	After   []messages.Name `json:"after,omitempty"`
 	Command []string        `json:"command,omitempty"`
 	// Script is written to a file. The interpreter in its first line runs it; without one, /bin/sh does.
@@ -130,9 +130,9 @@ type Stage struct {
 	MaxRunning int `json:"max_running,omitempty"`
 	// Gang makes all tasks of the stage start together, on as many slots. If there are not enough slots, none starts.
 	Gang bool `json:"gang,omitempty"`
-	// Allocation makes the tasks start together, each on a different node. The first one runs the
-	// command, and starts the processes of the others as steps. The other tasks hold their slots
-	// until the first has ended.
+	// Allocation makes the tasks start together, each on a different node. The first task runs the command, and starts
+	// processes on the nodes of the other tasks as steps. The other tasks only hold their slots until the first task has
+	// ended.
 	Allocation bool `json:"allocation,omitempty"`
 	// Memory is the memory of each task in bytes, a limit where the node can enforce it. -1: all memory of a node. 0:
 	// the memory of the class's unit times the width of the task, or the node's default.
@@ -167,8 +167,8 @@ type Stage struct {
 	OnFailure OnFailure `json:"on_failure,omitempty"`
 	// Repeats says which tasks of an earlier job's stage these tasks repeat; nil: none.
 	Repeats *Repeats `json:"repeats,omitempty"`
-	// Interactive streams the input and output of the one task, or of an allocation's first, to and from the job's
-	// owner; nil: the task has no input, and its output is a log.
+	// Interactive streams the input and output of the stage's only task, or of the first task of an allocation, to and
+	// from the job's owner; nil: the task has no input, and its output is a log.
 	Interactive *Interactive `json:"interactive,omitempty"`
 	// Signal is sent to each task before its time limit, and before its job has spent its budget; nil: none.
 	Signal *EarlySignal `json:"signal,omitempty"`
@@ -200,15 +200,15 @@ type EarlySignal struct {
 	Rest   bool              `json:"rest,omitempty"`  // only to ranks that srun has started
 }
 
-// Repeats are tasks of an earlier job that run again. Each task finds in its environment the position that it had
-// there, and the number of tasks there.
+// Repeats are tasks of an earlier job that run again. Each task finds in its environment its position in the earlier
+// job's stage, and the number of tasks of that stage.
 type Repeats struct {
 	Tasks     int   `json:"tasks"`     // number of tasks of the earlier stage
 	Positions Array `json:"positions"` // position of each task in the earlier stage
 }
 
-// Narrow makes a stage, which has all tasks of an earlier job's stage, repeat only the tasks at some positions. These
-// tasks get the same indices and positions as before.
+// Narrow reduces a copy of an earlier job's stage to the tasks at the given positions. all is the number of tasks of
+// that stage. The tasks keep the indices and positions that they had there.
 func (s *Stage) Narrow(positions []uint32, all int) error {
 	repeats := &Repeats{Tasks: all}
 	if s.Repeats != nil {
@@ -233,7 +233,8 @@ func (s *Stage) Narrow(positions []uint32, all int) error {
 // OnFailure is what happens to the other tasks of a job when one task fails.
 type OnFailure string
 
-// What a failed task does to the others. In both cases, a stage that waits for the failed task's stage does not run.
+// What a failed task does to the other tasks. In both cases, a stage that waits for the failed task's stage does not
+// run.
 const (
 	Stop OnFailure = "stop"     // the job ends
 	GoOn OnFailure = "continue" // the others go on; after them the job ends as failed

@@ -100,8 +100,8 @@ func (l Labels) validate(path string) error {
 // labelsMark separates a reason from the labels that follow it.
 const labelsMark = "; labels "
 
-// Labelled returns the reason of a job's charge followed by the job's labels, in at most some bytes. If that is too
-// long, it cuts the end of the reason, not a label.
+// Labelled returns the reason of a job's charge followed by the job's labels. If the result is too long, Labelled cuts
+// the end of the reason, not a label. most is the limit in bytes.
 func (l Labels) Labelled(reason string, most int) string {
 	if len(l) == 0 {
 		return messages.Clip(reason, most)

@@ -62,7 +62,7 @@ func (l Licenses) Validate(path string) error {
 	return nil
 }
 
-// LicenseStatus is how many licences of one name a site has, and how many its tasks have.
+// LicenseStatus has the number of licences of one name that a site has, and the number that its tasks have.
 type LicenseStatus struct {
 	Name  messages.Name `json:"name"`
 	Total int           `json:"total"`

@@ -31,7 +31,7 @@ func CommandID(s *Stage) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// StageShape is the data of a stage that its run times are estimated from.
+// StageShape is the data of a stage from which the stage's run times are estimated.
 type StageShape struct {
 	Name      messages.Name     `json:"name"`
 	Command   string            `json:"command,omitempty"` // from CommandID
@@ -39,7 +39,7 @@ type StageShape struct {
 	TimeLimit messages.Duration `json:"time_limit,omitempty"`
 }
 
-// Shape returns the data of the stage that its run times are estimated from.
+// Shape returns the data of the stage from which its run times are estimated.
 func (s *Stage) Shape() StageShape {
 	return StageShape{Name: s.Name, Command: CommandID(s), Tasks: s.TaskCount(), TimeLimit: s.TimeLimit}
 }

@@ -281,7 +281,7 @@ type JobSummary struct {
 	// Failed is how many tasks failed in all their attempts before the job ended.
 	Failed int    `json:"failed,omitempty"`
 	Labels Labels `json:"labels,omitempty"`
-	// Used is for a job that has ended: what it used of each class of slots.
+	// Used lists what the job used of each class of slots. It is set when the job has ended.
 	Used []ClassUse `json:"used,omitempty"`
 	// Message says why the job ended, if it did not end well.
 	Message string `json:"message,omitempty"`
@@ -292,7 +292,7 @@ type JobSummary struct {
 	// first stage asks for, or all nodes of an allocation together; 0: it asks for none.
 	Nodes int `json:"nodes,omitempty"`
 	CPUs  int `json:"cpus,omitempty"`
-	// Numbered says that each element of the array has a job number of its own: the job's number plus the element's
+	// Numbered is true if each element of the array has a job number of its own: the job's number plus the element's
 	// position.
 	Numbered bool `json:"numbered,omitempty"`
 }
@@ -314,7 +314,7 @@ type JobDetail struct {
 	Shares []ClassShare  `json:"shares"`
 	// Notices are the notifications about the job.
 	Notices []NoticeStatus `json:"notices,omitempty"`
-	// Kept says that the site does not show the outputs and logs until the job is settled.
+	// Kept is true if the site does not show the outputs and logs until the job is settled.
 	Kept bool `json:"kept,omitempty"`
 }
 
@@ -390,7 +390,7 @@ type TasksRequest struct {
 type TasksReply struct {
 	Account messages.Name `json:"account"`
 	Tasks   []TaskStatus  `json:"tasks"`
-	// More says that there are more tasks. In a list of one stage they begin at Next.
+	// More is true if there are more tasks. In a list of one stage they begin at Next.
 	More bool   `json:"more"`
 	Next uint32 `json:"next,omitempty"`
 	// Unstarted is the number of tasks in the requested stages that no node has claimed yet.

@@ -94,7 +94,7 @@ func (r Resources) Holds(unit Resources) int {
 	return int(units)
 }
 
-// Of returns the unit with 0 in place of each kind of resource that is 0 in has.
+// Of returns the unit, but with 0 for each kind of resource that is 0 in the parameter has.
 func (unit Resources) Of(has *Resources) Resources {
 	if has.CPUs == 0 {
 		unit.CPUs = 0
@@ -111,13 +111,13 @@ func (unit Resources) Of(has *Resources) Resources {
 	return unit
 }
 
-// Less returns the resources minus others. A number is negative if there was too little.
+// Less subtracts other resources and returns the rest. A number is negative if there was too little.
 func (r Resources) Less(some Resources) Resources {
 	r.CPUs, r.Memory, r.GPUs, r.Disk = r.CPUs-some.CPUs, r.Memory-some.Memory, r.GPUs-some.GPUs, r.Disk-some.Disk
 	return r
 }
 
-// Times returns the resources of some units together.
+// Times returns the resources of a number of units together.
 func (unit Resources) Times(slots int) Resources {
 	return Resources{CPUs: unit.CPUs * slots, Memory: unit.Memory * int64(slots), GPUs: unit.GPUs * slots, GPUType: unit.GPUType, Disk: unit.Disk * int64(slots)}
 }

@@ -77,7 +77,7 @@ func (s *JobSpec) WaitFor(w *Conditions) {
 	s.AfterJobs, s.AfterOK, s.AfterFailed, s.AfterStart, s.AfterAny, s.StartDelay = w.AfterJobs, w.AfterOK, w.AfterFailed, w.AfterStart, w.AfterAny, w.StartDelay
 }
 
-// WaitsAs reports whether two jobs have the same conditions of their starts.
+// WaitsAs reports whether both jobs have the same conditions for their starts.
 func (s *JobSpec) WaitsAs(o *JobSpec) bool {
 	return slices.Equal(s.AfterJobs, o.AfterJobs) && slices.Equal(s.AfterOK, o.AfterOK) && slices.Equal(s.AfterFailed, o.AfterFailed) &&
 		slices.Equal(s.AfterStart, o.AfterStart) && s.AfterAny == o.AfterAny && s.StartDelay == o.StartDelay

@@ -17,7 +17,7 @@ const (
 	MaxRanges  = 4096 // ranges of an array
 )
 
-// Validate returns an error for the first fault of a submission that shows without knowing the site, like
+// Validate returns an error for the first fault of a submission that can be seen without knowing the site, like
 // [JobSpec.Validate].
 func (r *SubmitRequest) Validate() error {
 	if r.Key == "" {
@@ -26,8 +26,9 @@ func (r *SubmitRequest) Validate() error {
 	return cmp.Or(messages.CheckLine("key", r.Key, messages.MaxKey), messages.CheckName("site", r.Site), r.Spec.Validate())
 }
 
-// Validate returns an error for the first fault of a job that shows without knowing the site. The error's kind is
-// Invalid or TooLarge, and its message begins with the field's path. It takes at most the time to read the job once.
+// Validate returns an error for the first fault of a job that can be seen without knowing the site. The error's kind
+// is Invalid or TooLarge, and its message begins with the field's path. It takes at most the time to read the job
+// once.
 func (s *JobSpec) Validate() error {
 	return messages.FirstOf(
 		func() error { return messages.CheckLine("name", s.Name, MaxTextField) },

@@ -55,7 +55,8 @@ func BenchmarkProposeRaft3(b *testing.B) {
 	}
 }
 
-// proposeParallel measures parallel proposals. It also reports how many commands shared a log entry.
+// proposeParallel measures proposals by many callers at the same time. It also reports how many commands shared a log
+// entry.
 func proposeParallel(b *testing.B, m Mailbox, perCore int) {
 	before := m.Status()
 	command := make([]byte, 100)

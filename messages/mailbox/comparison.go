@@ -19,14 +19,14 @@ import (
 	"github.com/candor-grid/candor/messages/beat"
 )
 
-// Replicas compare their states through the log. From time to time the leader proposes a mark. Each replica then
-// takes an image of its state at the mark's index, hashes it in another goroutine, and reports the hash to the
-// leader. The leader proposes all reported hashes as a judgement. If a replica's hash differs from the hash of a
-// majority at the same index, the replica stops, and starts again with a state from its peers, whatever builds they
-// run. A mark is due after 1,024 entries, and when a replica has written or restored a snapshot.
+// Replicas compare their states through the log. From time to time the leader proposes a mark. Each replica then takes
+// an image of its state at the mark's index, hashes it in another goroutine, and reports the hash to the leader. The
+// leader proposes all reported hashes as a judgement. If a replica's hash differs from the hash of a majority at the
+// same index, the replica stops, and starts again with a state from its peers. This also happens if the replicas run
+// different builds. A mark is due after 1,024 entries, and when a replica has written or restored a snapshot.
 //
-// An image costs as much as a snapshot. The leader measures the cost of its own images and
-// spends at most one hundredth of its time on them.
+// An image costs as much as a snapshot. The leader measures the cost of its own images and spends at most one hundredth
+// of its time on them.
 
 // mark is the hash of a replica's state after the log entry with an index.
 type mark struct {
@@ -65,8 +65,8 @@ type hasher struct {
 	own  []mark        // the replica's latest hashes
 }
 
-// start hashes an image of a machine in another goroutine, and calls done with the hash. It does nothing while
-// another image is being hashed. So a replica that replays its log does not hash at every mark.
+// start hashes an image of a machine in another goroutine, and calls done with the hash. It does nothing while an
+// earlier image is being hashed. So a replica that replays its log does not hash at every mark.
 func (h *hasher) start(index uint64, capture func() Image, done func(*mark, error)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -202,7 +202,7 @@ type comparer struct {
 	applier    *applier
 }
 
-// compare proposes a mark, later the judgement on it, and then the next mark.
+// compare proposes a mark, waits, proposes the judgement on this mark, and then proposes the next mark.
 func (c *comparer) compare() {
 	every := min(marksEvery, c.config.Timeout)
 	var pending uint64 // index of a mark without a judgement

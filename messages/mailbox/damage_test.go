@@ -102,8 +102,8 @@ func demote(m *replicated, id string) error {
 	return nil
 }
 
-// TestVoteThatWasTakenAwayComesBack has a replica without a vote that does not know why: its disk failed before it
-// stored the reason, or the leader ended before it gave the vote back. The replica must get its vote again.
+// TestVoteThatWasTakenAwayComesBack: a replica has no vote and does not know why, because its disk failed before it
+// stored the reason, or because the leader ended before it gave the vote back. The replica must get its vote again.
 func TestVoteThatWasTakenAwayComesBack(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -153,8 +153,8 @@ func TestFlippedEntryIsNotServed(t *testing.T) {
 	glob(t, g.dirs[victim], "damaged-*")
 }
 
-// TestDamagedReplicaOfTwo damages one of two replicas. Nobody may lead, because the other one alone is no majority,
-// and the damaged one must tell the operator.
+// TestDamagedReplicaOfTwo damages one of two replicas. Nobody may lead, because the other replica alone is no majority.
+// The damaged replica must tell the operator.
 func TestDamagedReplicaOfTwo(t *testing.T) {
 	t.Parallel()
 	seen, logs := observer.New(zap.ErrorLevel)
@@ -312,9 +312,9 @@ var losses = []struct {
 	}},
 }
 
-// TestReplicaThatLostItsLogDoesNotVote has commands that two of three replicas acknowledged. One of the two loses its
-// log, and the other is down. The third, which lacks the commands, must not be elected. When the other is back, all
-// three must get the commands.
+// TestReplicaThatLostItsLogDoesNotVote: two of three replicas acknowledged commands. Then one of these two loses its
+// log, and the other is down. The third replica, which lacks the commands, must not be elected. When the replica that
+// was down is back, all three must get the commands.
 func TestReplicaThatLostItsLogDoesNotVote(t *testing.T) {
 	t.Parallel()
 	for _, loss := range losses {
@@ -377,7 +377,8 @@ func TestReplicaThatLostItsLogDoesNotVote(t *testing.T) {
 	}
 }
 
-// TestAllReplicasAreDamaged takes the votes of all replicas away. Each must say what the operator has to do.
+// TestAllReplicasAreDamaged damages the logs of all replicas, so that none has a vote. Each replica must log what the
+// operator has to do.
 func TestAllReplicasAreDamaged(t *testing.T) {
 	t.Parallel()
 	core, logged := observer.New(zap.ErrorLevel)
@@ -395,8 +396,8 @@ func TestAllReplicasAreDamaged(t *testing.T) {
 	eventually(t, "each says so", func() bool { return logged.FilterMessageSnippet("no replica leads").Len() >= len(g.ids) })
 }
 
-// heardOf makes a stopped replica know that entries up to an index were committed without it, as if it had got a
-// heartbeat but not the entries.
+// heardOf changes the files of a stopped replica as if it had got a heartbeat but not the entries. Then the replica
+// knows that entries up to an index were committed without it.
 func heardOf(t *testing.T, dir string, index uint64) {
 	t.Helper()
 	p, err := openPromises(dir)
@@ -482,8 +483,8 @@ func TestUnreadableSnapshot(t *testing.T) {
 	})
 }
 
-// refuse gives a stopped replica later snapshots that are intact but that the machine refuses. Only two snapshots are
-// kept.
+// refuse gives a stopped replica a number of later snapshots, which are intact but which the machine refuses. The
+// replica keeps only its last two snapshots.
 func refuse(t *testing.T, dir string, later int) {
 	t.Helper()
 	files, err := raft.NewFileSnapshotStoreWithLogger(dir, retainedSnapshots, newRaftLog(zap.NewNop()))
@@ -511,8 +512,8 @@ func refuse(t *testing.T, dir string, later int) {
 	}
 }
 
-// TestRefusedSnapshot makes the machine refuse the latest snapshots. The replica must continue from the latest one
-// that it accepts, or, if there is none, from its peers.
+// TestRefusedSnapshot makes the machine refuse the latest snapshots. The replica must continue from the latest snapshot
+// that the machine accepts. If there is none, it must get the state from its peers.
 func TestRefusedSnapshot(t *testing.T) {
 	t.Parallel()
 	begin := func(t *testing.T, n int) (*group, string, <-chan error) {
@@ -670,8 +671,8 @@ func TestJudgement(t *testing.T) {
 	}
 }
 
-// TestEntriesWithoutSealsAreRead opens a directory of the previous release, which has no promises and no seals in its
-// log.
+// TestEntriesWithoutSealsAreRead opens a directory of an earlier release, which has no promises and no seals in its
+// log. The replica must have all commands, and accept new ones.
 func TestEntriesWithoutSealsAreRead(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, func(c *Config) { c.SegmentBytes = 64 << 10 })
@@ -775,7 +776,7 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// tallied is the state of a tally.
+// tallied is the state of a machine of type tally.
 type tallied struct{ total, hash uint64 }
 
 // copied returns a group with copies of another group's directories.

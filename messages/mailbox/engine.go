@@ -36,7 +36,7 @@ func (e *engine) orClosed(err error) error {
 	}
 }
 
-// transferOut hands leadership to another replica, if one can take it. It waits at most two election timeouts.
+// transferOut hands leadership to another replica, if one can take it. transferOut waits at most two election timeouts.
 func (e *engine) transferOut() {
 	if e.raft.State() != raft.Leader || len(e.voters()) == 1 {
 		return

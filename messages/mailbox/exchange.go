@@ -14,10 +14,10 @@ import (
 )
 
 // exchangeProtocol is the TLS protocol name of connections on which replicas ask about each other's logs. Raft's
-// connections have another one.
+// connections have a different protocol name.
 const exchangeProtocol = "candor-replicas"
 
-// mostTold bounds the bytes of a question or an answer.
+// mostTold is the maximum size of a question or an answer, in bytes.
 const mostTold = 64 << 10
 
 // askFor bounds the time of a question. A handshake takes long on a busy machine.

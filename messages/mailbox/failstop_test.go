@@ -70,8 +70,9 @@ func TestUnreadableCommandIsRefusedBeforeTheLog(t *testing.T) {
 	}
 }
 
-// TestReplicaOfAnOlderBuildEnds runs two replicas with later rules and one without. That one must end at the first
-// entry that it cannot read, at each start, and keep its files. With the newer build it must work like the others.
+// TestReplicaOfAnOlderBuildEnds runs two replicas of a build with later rules, and one of an older build. The older one
+// must end at the first entry that it cannot read, at each start, and keep its files. After it starts with the newer
+// build, it must work like the others.
 func TestReplicaOfAnOlderBuildEnds(t *testing.T) {
 	t.Parallel()
 	g, why := stopping(t, steady)

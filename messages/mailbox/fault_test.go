@@ -220,9 +220,9 @@ func TestFullDiskIsWaitedOut(t *testing.T) {
 	}
 }
 
-// TestFullDiskAfterACutIsWaitedOut has a follower that has cut entries which another leader's entries replace, and no
-// room for the new ones. It must write them as soon as there is room. Raft itself would wait for the cut entries for
-// ever.
+// TestFullDiskAfterACutIsWaitedOut: a follower has cut entries from the end of its log, because another leader's
+// entries replace them. The disk has no room for the new entries. The follower must wait, and write them as soon as
+// there is room. With an error, Raft would wait for the cut entries for ever.
 func TestFullDiskAfterACutIsWaitedOut(t *testing.T) {
 	t.Parallel()
 	c := newGroup(t, 1, nil).configWithDefaults()
@@ -276,8 +276,8 @@ func TestFullDiskAfterACutIsWaitedOut(t *testing.T) {
 }
 
 // TestAcknowledgedEntriesAreNotCutAfterAStart starts a replica that has applied nothing yet; its disk says which
-// entries were acknowledged. Whatever a leader sends, none of these may be cut from the end of the log, and the
-// replica must stop. Later entries may be cut.
+// entries were acknowledged. If a leader's entries would replace one of these, the entry must not be cut from the log,
+// and the replica must stop. Later entries may be cut.
 func TestAcknowledgedEntriesAreNotCutAfterAStart(t *testing.T) {
 	t.Parallel()
 	c := newGroup(t, 1, nil).configWithDefaults()
@@ -347,8 +347,8 @@ func TestLowSpaceRefusesProposals(t *testing.T) {
 	}
 }
 
-// TestWritesHaveTheSpaceLookedAt checks that writes make the guard measure the free space: not after each write, but
-// before the next measurement of an idle replica.
+// TestWritesHaveTheSpaceLookedAt checks that a write makes the guard measure the free space if the last measurement is
+// old, and that not every write does.
 func TestWritesHaveTheSpaceLookedAt(t *testing.T) {
 	c := &Config{Dir: t.TempDir(), Log: zap.NewNop()}
 	c.faults.free = func(string) (uint64, error) { return 1, nil }
@@ -417,7 +417,7 @@ func TestRefusedWriteWaitsForRoom(t *testing.T) {
 	}
 }
 
-// TestTryForRoomLeavesNothing runs the real tryRoom on a disk with room, and checks that no file is left.
+// TestTryForRoomLeavesNothing calls the real tryRoom on a disk with room. No file may be left.
 func TestTryForRoomLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := tryRoom(dir, 1<<20); err != nil {

@@ -41,8 +41,9 @@ type gate struct {
 	// It is emptied when a tenure begins.
 	catching sync.Map
 	exchange *exchange
-	// introduced has, for each replica, the latest term in which it knows that this leader has every entry that was
-	// acknowledged there. answered has the latest term in which it answered at all, or could not be reached.
+	// introduced has, for each replica, the latest term in which that replica knows that this leader has every entry
+	// that it acknowledged. answered has, for each replica, the latest term in which it answered at all, or could not
+	// be reached.
 	introduced, answered sync.Map
 }
 
@@ -112,8 +113,8 @@ func (g *gate) report() standingReport {
 	return q
 }
 
-// end returns the index and term of the last entry in this replica's log. Raft's own index may be lower than the
-// written one.
+// end returns the index and term of the last entry in this replica's log. The last index that Raft returns may be lower
+// than the index of the last written entry.
 func (g *gate) end() (index, term uint64) {
 	index, term = g.log.end()
 	return max(index, g.raft.LastIndex()), term
@@ -260,7 +261,7 @@ func (g *gate) notice(id string) leaderNotice {
 	return l
 }
 
-// RequestVote asks for a vote. First it asks whether the replica knows this disk.
+// RequestVote asks for a vote. First it asks whether that replica knows this replica's disk.
 func (g *gate) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.RequestVoteRequest, p *raft.RequestVoteResponse) error {
 	if err := g.mayAsk(id, to, q.LastLogIndex); err != nil {
 		return err
@@ -276,8 +277,8 @@ func (g *gate) RequestPreVote(id raft.ServerID, to raft.ServerAddress, q *raft.R
 	return g.below.RequestPreVote(id, to, q, p)
 }
 
-// mayAsk returns an error if this replica, whose log ends at last, may not ask another one for its vote. On a loaded
-// machine Raft can ask before NewRaft has returned; then the standing is not known yet.
+// mayAsk returns an error if this replica, whose log ends at last, may not ask another replica for its vote. On a
+// loaded machine Raft can ask before NewRaft has returned; then the standing is not known yet.
 func (g *gate) mayAsk(id raft.ServerID, to raft.ServerAddress, last uint64) error {
 	if !g.open.Load() {
 		return errNotRunning

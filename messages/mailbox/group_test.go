@@ -25,7 +25,7 @@ import (
 )
 
 // tally is a machine that counts how often each command was applied, and keeps a hash over all commands in order. The
-// result of a command is its place.
+// result of a command has the type place.
 type tally struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -80,7 +80,7 @@ func (t *tally) Apply(index uint64, commands [][]byte) ([]any, error) {
 	return results, nil
 }
 
-// place is the result of a command: the command, and how many commands there were up to it.
+// place is the result of a command: the command, and its position in the order of all applied commands, from 1.
 type place struct {
 	command string
 	at      uint64
@@ -184,7 +184,7 @@ func newGroup(t testing.TB, n int, adjust func(*Config)) *group {
 // some seconds.
 func steady(c *Config) { c.Timeout = 6 * time.Second }
 
-// impatient makes replicas that start from now on give up a silent leader soon.
+// impatient sets a short timeout for replicas that start from now on, so that they soon replace a silent leader.
 func (g *group) impatient() {
 	before := g.adjust
 	g.adjust = func(c *Config) {
@@ -350,8 +350,8 @@ func (g *group) agree(atLeast uint64) uint64 {
 	return hash
 }
 
-// handOver makes a leader give its leadership away. A transfer that fails, for example under load, is tried again.
-// One that timed out may have worked all the same.
+// handOver makes a leader give its leadership away. A transfer that fails, for example under load, is tried again. A
+// transfer that timed out may have succeeded all the same.
 func (g *group) handOver(transfer func() raft.Future) {
 	g.t.Helper()
 	eventually(g.t, "leadership handed over", func() bool {
@@ -360,7 +360,7 @@ func (g *group) handOver(transfer func() raft.Future) {
 	})
 }
 
-// another waits for a leader other than old.
+// another waits for a leader that is not the old one.
 func (g *group) another(old *replicated) *replicated {
 	g.t.Helper()
 	var found *replicated

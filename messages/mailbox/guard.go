@@ -65,7 +65,7 @@ func (g *guard) begin(name string) (end func()) {
 	}
 }
 
-// overdue returns an error if a write has been under way for longer than the duration most.
+// overdue returns an error if a write has been under way for longer than the given duration.
 func (g *guard) overdue(now time.Time, most time.Duration) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -276,8 +276,8 @@ func (s *guardedStable) Set(key, value []byte) error {
 	})
 }
 
-// SetUint64 writes a number to the store and to the promises, and syncs both. The term of a vote is promised together
-// with its candidate, which Raft writes next.
+// SetUint64 writes a number to the store and to the promises, and syncs both. The term of a vote becomes part of the
+// promises together with the candidate, which Raft writes next.
 func (s *guardedStable) SetUint64(key []byte, value uint64) error {
 	return s.guarded(func() error { return s.StableStore.SetUint64(key, value) }, func(r *record) {
 		switch string(key) {

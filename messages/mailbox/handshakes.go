@@ -14,7 +14,8 @@ import (
 const (
 	handshakeTimeout = 5 * time.Second
 	// maxHandshakes bounds the connections that have not proved yet who they are, and maxHandshakesFrom those of one
-	// address. A replica's handshake takes milliseconds. So if there are too many, the oldest is not a replica's.
+	// address. A replica's handshake takes milliseconds. So if there are too many, the oldest connection does not
+	// belong to a replica.
 	maxHandshakes     = 64
 	maxHandshakesFrom = 16
 )
@@ -26,8 +27,9 @@ func handshake(c *tls.Conn, within time.Duration) error {
 	return c.HandshakeContext(ctx)
 }
 
-// handshakes has the connections whose handshake is under way. If a new connection makes them too many, the oldest of
-// its address, or of all, is closed. So connections that send nothing cannot keep a replica out.
+// handshakes has the connections whose handshake is under way. If a new connection makes them too many, the oldest
+// connection from the same address is closed, or the oldest of all. So connections that send nothing cannot keep a
+// replica out.
 type handshakes struct {
 	mu   sync.Mutex
 	open []net.Conn // oldest first

@@ -18,8 +18,8 @@ type healer struct {
 	gate       *gate
 }
 
-// heal removes the vote of each doubtful replica, waits until it has caught up, and returns the
-// vote. It does the same for a replica without a vote whose disk no longer knows why.
+// heal removes the vote of each doubtful replica, waits until it has caught up, and returns the vote. It also brings up
+// to date, and returns the vote of, a replica that lost its vote and whose disk no longer has the reason.
 func (h *healer) heal() {
 	tick := time.NewTicker(h.config.Timeout)
 	defer tick.Stop()
@@ -79,8 +79,8 @@ func (h *healer) tellAlone(silence time.Duration) bool {
 }
 
 // readmit does the next step to give a replica its vote again, according to its latest report. First it removes the
-// vote by an entry that the other replicas commit. This proves that no later leader was elected with a vote that the
-// replica has forgotten.
+// vote by an entry that the other replicas commit. When this entry is committed, no later leader can have been elected
+// with a vote that the replica has forgotten.
 func (h *healer) readmit(id string, q standingReport) error {
 	all, err := h.members.Members()
 	if err != nil {

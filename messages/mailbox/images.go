@@ -53,8 +53,8 @@ func (t *transport) needed() (index uint64) {
 	return index
 }
 
-// sighting is what a replica's answers show: when the latest one arrived, and the last entry of its log then. It also
-// has the latest request that the replica accepted, as its term and mark.
+// sighting is what a replica's answers show: when the latest answer arrived, and the last entry of the replica's log at
+// that time. It also has the latest request that the replica accepted, as its term and mark.
 type sighting struct {
 	at         time.Time
 	last       uint64

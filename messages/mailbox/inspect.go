@@ -24,8 +24,8 @@ var (
 	keyPromises  = []byte("candor-promises")
 )
 
-// acceptFile is the name of a file that an operator makes in a replica's directory. At its next start the replica
-// then accepts its files as complete, once.
+// acceptFile is the name of a file that an operator makes in a replica's directory. At its next start the replica then
+// accepts its files as complete. It does so only once.
 const acceptFile = "accept"
 
 // inspect opens the files of a directory, compares them, and checks that the replica has all that it promised. If
@@ -126,8 +126,8 @@ func (d *disk) openFiles(c *Config) error {
 	return nil
 }
 
-// broken makes a damage of an error whose cause is the content of a file, and not the system. A segment that exists
-// but is not in the list of segments means that the list is lost.
+// broken returns a *damage if the cause of an error is the content of a file, and otherwise the error itself. A segment
+// that exists but is not in the list of segments means that the list is lost.
 func broken(err error) error {
 	if no, ok := errors.AsType[syscall.Errno](err); ok && no != syscall.ENOENT && no != syscall.EEXIST || isConfig(err) {
 		return err
@@ -379,7 +379,7 @@ func (d *disk) putAside(c *Config, names ...string) (string, error) {
 }
 
 // begin starts again with an empty directory, after the state was moved aside. The disk gets a new name, so that the
-// peers know that it is another one. The promised votes are kept.
+// peers know that it is not the old disk. The promised votes are kept.
 func (d *disk) begin(c *Config, why error) error {
 	r := record{}
 	if d.promises != nil {

@@ -46,8 +46,8 @@ func (g *gate) introduce(id raft.ServerID, to raft.ServerAddress, term uint64) e
 	return nil
 }
 
-// knows asks a replica whether both belong to one group and whether it knows this replica's disk. This replica does
-// so before it asks for a vote.
+// knows asks another replica whether both belong to one group, and whether that replica knows this replica's disk. This
+// replica calls it before it asks for a vote.
 func (g *gate) knows(id raft.ServerID, to raft.ServerAddress) error {
 	last, _ := g.end()
 	mine := g.standing.tellsLog(last)
@@ -91,9 +91,9 @@ func (g *gate) meets(from string, q hello) (a hello) {
 	return a
 }
 
-// tell runs on every replica. A leader tells all other replicas what it knows of the disks, and collects their
-// reports. A replica that does not lead asks the others, less often, what it would ask before an election, so that
-// the connections are open by then.
+// tell runs on every replica. A leader tells all other replicas what it knows of the disks, and collects their reports.
+// A replica that does not lead asks the others, less often, what it would ask before an election. So its connections
+// are already open when an election begins.
 func (g *gate) tell() {
 	var busy sync.Map // replicas that are being told, by ID
 	for tick := 0; ; tick++ {
@@ -125,7 +125,7 @@ func (g *gate) tell() {
 // tellEvery is the time between two calls of tell by a leader.
 const tellEvery = 500 * time.Millisecond
 
-// askEvery: a replica that does not lead asks every askEvery·tellEvery.
+// askEvery: a replica that does not lead asks the others once in askEvery·tellEvery.
 const askEvery = 4
 
 // tellOne tells one replica, to which this leader has introduced itself.

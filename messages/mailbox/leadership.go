@@ -86,12 +86,12 @@ func (l *leadership) announce(change Leadership) {
 	l.config.Log.Info("leadership", zap.Bool("leads", change.Leads), zap.Uint64("term", change.Term))
 }
 
-// barrierRetry is the pause before another try if Raft cannot take a barrier, because it is handing leadership over.
-// That may fail.
+// barrierRetry is the pause before another try if Raft cannot take a barrier, because it is handing leadership over. If
+// the transfer fails, this replica still leads and needs the barrier.
 const barrierRetry = 20 * time.Millisecond
 
-// A new leader begins to serve when each other replica has answered it or cannot be reached, at the latest after
-// mostSilence. One of them may have acknowledged entries that are missing here.
+// A new leader begins to serve when each other replica has answered it or cannot be reached. It waits at most
+// mostSilence. The reason: one of these replicas may have acknowledged entries that this leader lacks.
 const (
 	mostSilence = 300 * time.Millisecond
 	heardEvery  = 2 * time.Millisecond

@@ -42,8 +42,8 @@ type levels struct {
 // agreed returns the level that the replicas agreed on.
 func (v *levels) agreed() int { return max(1, int(v.applier.level.Load())) }
 
-// lowest returns the lowest level of all replicas' releases. silent are the replicas that have not said theirs within
-// lately; lower are the replicas whose level is lower than wanted.
+// lowest returns the lowest level of all replicas' releases. silent are the replicas that have not told their level
+// within the time lately; lower are the replicas whose level is lower than wanted.
 func (v *levels) lowest(wanted int) (level int, silent, lower []string) {
 	level = v.config.limits.level
 	for _, s := range v.servers() {
@@ -90,9 +90,9 @@ func (v *levels) begin(o *tenure) bool {
 	return true
 }
 
-// watch raises the level while this replica leads, after all replicas could work with a higher one for raiseAfter.
-// On each replica it writes a snapshot after the level was raised. So the release after the next one, which cannot
-// work with entries of the lower level, can start with the files.
+// watch raises the level while this replica leads, after all replicas could work with a higher level for raiseAfter. On
+// each replica it writes a snapshot after the level was raised. So the release after the next one, which cannot work
+// with entries of the lower level, can start with the files.
 func (v *levels) watch() {
 	var since time.Time // when all replicas could first work with a higher level; zero: they cannot
 	every := min(v.config.limits.raiseAfter, time.Second)

@@ -36,7 +36,8 @@ func (l *levelled) upgrade(id string, level int) {
 	l.start(id)
 }
 
-// refuses starts a stopped replica with a release of a level. The start or the replica must end with a sentence.
+// refuses starts a stopped replica with a release of a level. The start or the running replica must end with an error
+// that contains the sentence.
 func (l *levelled) refuses(id string, level int, sentence string) {
 	l.t.Helper()
 	l.stop(id)
@@ -70,7 +71,7 @@ func (l *levelled) agreed(level int) {
 	})
 }
 
-// refused proposes a command that needs a level. The leader must refuse it with a sentence.
+// refused proposes a command that needs a level. The leader must refuse it with an error that contains the sentence.
 func (l *levelled) refused(command, sentence string) {
 	l.t.Helper()
 	before := l.leader().raft.LastIndex()
@@ -84,8 +85,8 @@ func (l *levelled) refused(command, sentence string) {
 }
 
 // TestAGroupIsUpgradedReplicaByReplica upgrades a group from level 1 to level 2 and goes back before the last replica
-// was upgraded. Commands that need level 2 must be refused until all replicas can carry them out. After that, neither
-// the first release nor one of level 4 can join; one of level 3 can.
+// was upgraded. Commands that need level 2 must be refused until all replicas can carry them out. After that, a replica
+// with the first release or with a release of level 4 cannot join, and a replica with a release of level 3 can.
 func TestAGroupIsUpgradedReplicaByReplica(t *testing.T) {
 	t.Parallel()
 	l := newLevelled(t, 1, 50*time.Millisecond)
@@ -117,7 +118,8 @@ func TestAGroupIsUpgradedReplicaByReplica(t *testing.T) {
 	l.agreed(2)
 }
 
-// TestAnOperatorRaisesTheLevel raises the level at once. It is refused until all replicas run the new release.
+// TestAnOperatorRaisesTheLevel: an operator asks for the new level at once. This must be refused while a replica runs
+// the earlier release or does not answer. Then it must succeed.
 func TestAnOperatorRaisesTheLevel(t *testing.T) {
 	t.Parallel()
 	l := newLevelled(t, 1, time.Hour)
@@ -156,8 +158,8 @@ func TestAnOperatorRaisesTheLevel(t *testing.T) {
 	l.agreed(2)
 }
 
-// TestANewGroupBeginsWithItsRelease starts new groups of later releases. A group begins with the lowest level of the
-// replicas that answer.
+// TestANewGroupBeginsWithItsRelease starts new groups of later releases. A group must begin with the lowest level of
+// its replicas.
 func TestANewGroupBeginsWithItsRelease(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

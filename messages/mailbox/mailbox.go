@@ -6,17 +6,17 @@ import (
 	"io"
 )
 
-// Machine is the replicated state of an actor. The mailbox calls its methods one at a time. If others read the
-// machine too, it must protect itself.
+// Machine is the replicated state of an actor. The mailbox calls its methods one at a time. If other goroutines read
+// the machine at the same time, the machine must use a lock.
 type Machine interface {
 	// Check returns the level that a replica needs to carry out a command, or an error if Apply could not read the
 	// command. Propose calls it in the goroutines of its callers. No command reaches the log that Apply could not
 	// read, or that needs a higher level than the one that the replicas agreed on: see [messages.Level].
 	Check(command []byte) (level int, err error)
 	// Apply carries out the commands of one log entry in order, and returns a result for each; a refused command also
-	// gets a result, which says so. Apply is deterministic. It must not change the bytes of the commands. If it keeps
-	// a command, the whole entry stays in memory. An error means that this build cannot read a command, or does not
-	// know its rules. It ends the replica, since other replicas may have carried the command out.
+	// gets a result, which says so. Apply is deterministic. It must not change the bytes of the commands. If it keeps a
+	// command, the whole entry stays in memory. An error means that this build cannot read a command, or does not know
+	// its rules. Such an error ends the replica, since other replicas may have carried out the command.
 	Apply(index uint64, commands [][]byte) ([]any, error)
 	// Capture returns an image of the state, which later Applies do not change. It is called
 	// between Applies and must be quick; the image is written on another goroutine.
@@ -59,9 +59,9 @@ type Mailbox interface {
 	// the read and the verification.) Concurrent calls share rounds. After an error nothing may
 	// be concluded: ErrNotLeader, ErrClosed, or the context's.
 	Verify(ctx context.Context) error
-	// Leadership reports each change: that leadership was gained (after the barrier of a new term was applied here),
-	// or lost. The channel keeps only the latest change, for one receiver. So two gains, with different terms, may
-	// follow one another. The channel is never closed.
+	// Leadership reports each change: that leadership was gained (after the barrier of a new term was applied here), or
+	// lost. The channel keeps only the latest change, for one receiver. So the receiver may read two gains in a row,
+	// with different terms. The channel is never closed.
 	Leadership() <-chan Leadership
 	// Status describes the group as this replica sees it.
 	Status() Status

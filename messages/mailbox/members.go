@@ -28,8 +28,7 @@ type Member struct {
 // lately is the time for which an answer of a replica counts as recent.
 const lately = 2 * time.Second
 
-// members changes the group while it works. It works at the leader only; elsewhere it returns
-// ErrNotLeader.
+// members changes the group while it works. Its methods work at the leader only; elsewhere they return ErrNotLeader.
 type members struct {
 	*engine
 	leadership *leadership
@@ -71,8 +70,8 @@ func (m *members) Members() ([]Member, error) {
 
 // Add adds a replica to the group, and gives it a vote when it has all that was committed when Add was called. The
 // replica must run, with an empty Dir and without Bootstrap. address is the address where it serves the group, for
-// replicas whose Config does not have it; "": all have it. If ctx ends before the replica has caught up, the leader
-// gives it the vote later (see healer), and another Add waits for that.
+// replicas whose Config does not have it; "": all replicas have it. If ctx ends before the replica has caught up, the
+// leader gives it the vote later (see healer), and another Add waits for that.
 func (m *members) Add(ctx context.Context, id, address string) error {
 	all, err := m.Members()
 	if err != nil {
@@ -100,7 +99,7 @@ func (m *members) Add(ctx context.Context, id, address string) error {
 // lookEvery is the time between two checks of a replica that is catching up.
 const lookEvery = 20 * time.Millisecond
 
-// caughtUp waits until a replica's log has an entry.
+// caughtUp waits until a replica's log has the entry at an index.
 func (m *members) caughtUp(ctx context.Context, id string, index uint64) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()

@@ -31,7 +31,7 @@ func (g *group) startNew(id string) (address string) {
 	return g.addresses[id]
 }
 
-// led calls do with the present leader, and again if leadership changes meanwhile.
+// led calls do with the present leader. If leadership changes meanwhile, it calls do again with the new leader.
 func (g *group) led(do func(*replicated) error) error {
 	g.t.Helper()
 	for {
@@ -120,7 +120,8 @@ func TestReplaceADeadReplica(t *testing.T) {
 		t.Error("the new replica got the log, and no snapshot")
 	}
 
-	// It now replaces another replica, and replicas that start again must find it.
+	// The new replica now also counts in place of a second replica that stops, and replicas that start again must find
+	// it.
 	other := g.leader().config.ID
 	if other == "r4" {
 		other = g.follower().config.ID
@@ -132,8 +133,8 @@ func TestReplaceADeadReplica(t *testing.T) {
 	g.agree(45)
 }
 
-// TestGroupKeepsItsMajority checks that a change is refused if it would leave the group without an answering
-// majority, whatever is asked. A change that weakens the group must be refused unless it is forced.
+// TestGroupKeepsItsMajority checks that a change which would leave the group without an answering majority is always
+// refused. A change that only weakens the group must be refused unless it is forced.
 func TestGroupKeepsItsMajority(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) { c.Timeout = 2 * time.Second })

@@ -86,7 +86,7 @@ func (m *Memory) ProposeInOrder(ctx context.Context, commands [][]byte) (results
 	return results, errs
 }
 
-// arrive applies the commands of LoseForNow.
+// arrive applies the commands that were held back because of LoseForNow.
 func (m *Memory) arrive() {
 	for _, c := range m.late {
 		_, _ = m.apply(c)
@@ -94,7 +94,7 @@ func (m *Memory) arrive() {
 	m.late = nil
 }
 
-// Decided applies the commands of LoseForNow; see [Mailbox].
+// Decided applies the commands that were held back because of LoseForNow; see [Mailbox].
 func (m *Memory) Decided(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -46,7 +46,8 @@ func (p *pipeline) Close() error {
 	return p.AppendPipeline.Close()
 }
 
-// pass passes answers on. Raft also counts a failed answer, and an answer of a later term, as a refusal.
+// pass passes answers on to Raft. After a failed answer, or an answer of a later term, it closes the pipeline below,
+// because Raft counts both as refusals.
 func (p *pipeline) pass() {
 	for {
 		select {

@@ -35,8 +35,8 @@ func (g *group) begin(id string, index, term uint64) {
 }
 
 // TestLogsThatBeginAfterTheSnapshot restores a group, so that each replica has a snapshot and no entry. If the first
-// leader wrote an entry that the next leader lacks, the next leader must be able to replace it. The snapshot shows
-// that both agree on everything before it.
+// leader wrote an entry that the next leader lacks, the next leader must be able to replace this entry. The snapshot
+// shows that the two agree on everything before the entry.
 func TestLogsThatBeginAfterTheSnapshot(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)

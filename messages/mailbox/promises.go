@@ -214,7 +214,8 @@ func (p *promises) promised() uint64 {
 	return p.end.index
 }
 
-// mend compares the file with what was last written. If a copy differs, it writes both again, and returns true.
+// mend compares the file with what was last written. If one of the two slots differs, mend writes both again and
+// returns true.
 func (p *promises) mend() (mended bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -228,7 +229,8 @@ func (p *promises) mend() (mended bool, err error) {
 	return true, errors.Join(err, p.file.Sync())
 }
 
-// written reports whether two slots hold what was last written and what was written before.
+// written reports whether two slots have the right content: one has what was last written, and the other has what was
+// written before that.
 func (p *promises) written(kind int, slots []byte, size int) bool {
 	for i := range min(2, p.seqs[kind]) {
 		seq := p.seqs[kind] - i
@@ -298,8 +300,8 @@ func (p *promises) close() error {
 	return errors.Join(p.flush(), p.file.Close())
 }
 
-// begin makes a new replica whole because it votes. It gives its vote only to candidates of a group that is
-// beginning. If the first leader is lost before anybody has heard it, the next election needs the votes of such
+// begin makes a new replica whole because it votes. It gives its vote only to candidates of a group that is beginning.
+// If the first leader is lost before another replica has heard from it, the next election needs the votes of such
 // replicas for a log that is no longer empty.
 func (r *record) begin() {
 	if r.Standing == standingNew {
@@ -321,7 +323,7 @@ func (r *record) known(id string) (d diskOf, has bool) {
 }
 
 // learn adds what another replica says about a disk, and reports whether anything was new. It ignores news about an
-// earlier disk. The floor of a disk never falls.
+// earlier disk. The floor of a disk, the highest committed index that it was known to have, never falls.
 func (r *record) learn(d diskOf) bool {
 	mine, has := r.known(d.ID)
 	if has && d.Version < mine.Version {

@@ -22,8 +22,9 @@ const (
 // company is the context key for how long commands may wait; see [Patiently].
 type company struct{}
 
-// Patiently returns a context for patient commands: they may wait, at most for within, for a command that is not
-// patient, and share its log entry. An entry costs each replica about the same, however many commands it has.
+// Patiently returns a context for patient commands: a patient command may wait, at most for the time within, until it
+// can share the log entry of a command that is not patient. An entry costs each replica about the same, however many
+// commands it has.
 func Patiently(ctx context.Context, within time.Duration) context.Context {
 	return context.WithValue(ctx, company{}, within)
 }
@@ -204,7 +205,8 @@ func (p *proposer) ProposeInOrder(ctx context.Context, commands [][]byte) (resul
 	return results, errs
 }
 
-// Decided implements Mailbox. Batches get their results in the order in which they began.
+// Decided implements Mailbox. Batches get their results in the order in which they were begun, so waiting for the last
+// one is enough.
 func (p *proposer) Decided(ctx context.Context) error {
 	p.queue.mu.Lock()
 	newest, closed := p.queue.newest, p.queue.closed

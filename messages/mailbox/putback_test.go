@@ -24,13 +24,13 @@ type copies struct {
 
 const atFirst, later = 5, 20 // numbers of commands at the two moments
 
-// quick makes a group elect soon, and use small files.
+// quick sets a short timeout, so that a group elects soon, and a small size of files.
 func quick(c *Config) {
 	c.Timeout, c.SegmentBytes = 200*time.Millisecond, 64<<10
 }
 
-// twoMoments makes the copies. There is an election between the two moments, so the older copies may give the votes
-// of its term again.
+// twoMoments makes the copies. There is an election between the two moments, so a replica with an older copy may vote a
+// second time in the term of that election.
 func twoMoments(t *testing.T) (c copies) {
 	g := newGroup(t, 3, quick)
 	root := t.TempDir()
@@ -113,8 +113,8 @@ func (g *group) leads() (found *replicated) {
 	return found
 }
 
-// stuck reports whether no majority can elect a leader: too few replicas are whole, and too few are new, to begin a
-// group.
+// stuck reports whether the running replicas cannot elect a leader: fewer than two of them are whole, and fewer than
+// two are new, so no group can begin.
 func (g *group) stuck() bool {
 	count := map[string]int{}
 	for _, box := range g.running() {
@@ -217,8 +217,8 @@ func TestTheGoodReplicaBySeeds(t *testing.T) {
 	}
 }
 
-// elects reports whether two of the running replicas can elect one another. They can if both came back with a log, or
-// neither.
+// elects reports whether two of the running replicas can elect one another: both came back with a log, or both came
+// back with an empty disk.
 func elects(g *group, states map[string]string) bool {
 	logs, fresh := 0, 0
 	for id := range g.running() {
@@ -266,7 +266,8 @@ func TestAForkThatWentOn(t *testing.T) {
 		}
 		g.stop(g.ids...)
 		c.keeps(g, "r3")
-		// The runbook says: empty the other two; the third and one of them are a majority.
+		// The runbook says: empty the directories of the other two replicas. Then the third replica and one of the
+		// others are a majority.
 		for _, id := range g.ids[:2] {
 			if err := os.Rename(g.dirs[id], filepath.Join(t.TempDir(), id)); err != nil {
 				t.Fatal(err)

@@ -153,13 +153,14 @@ func raftSettings(c *Config) *raft.Config {
 	r.LocalID = raft.ServerID(c.ID)
 	r.Logger = newRaftLog(c.Log)
 	r.HeartbeatTimeout, r.ElectionTimeout, r.LeaderLeaseTimeout = c.Timeout, c.Timeout, c.Timeout
-	// Nobody waits until a follower applies, and each of these messages wakes both processes.
+	// No caller waits for a follower to apply entries, and each of these messages wakes both processes. So they are
+	// sent seldom.
 	r.CommitTimeout = min(c.Timeout, time.Second)
 	r.SnapshotInterval = snapshotEvery
 	r.SnapshotThreshold = snapshotEntries
 	r.TrailingLogs = c.TrailingEntries
 	r.NoLegacyTelemetry = true
-	// Unbuffered. So Raft answers every entry that it accepts, even when it stops.
+	// With false, the channel is unbuffered. So Raft answers every entry that it accepts, even when it stops.
 	r.BatchApplyCh = false
 	return r
 }
@@ -206,9 +207,9 @@ const (
 	snapshotShare   = 10               // entries must have taken this many times as long as the last snapshot took to write
 )
 
-// compact writes a snapshot when the log has grown by SnapshotBytes. It also does so when the log's entries took
-// snapshotSpent to apply, and snapshotShare times as long as the last snapshot took to write: a start would take as
-// long. Raft itself writes a snapshot after snapshotEntries entries.
+// compact writes a snapshot when the log has grown by SnapshotBytes. It also writes one when the entries took long to
+// apply, because a start would take as long: at least snapshotSpent, and at least snapshotShare times as long as the
+// last snapshot took to write. Raft itself writes a snapshot after snapshotEntries entries.
 func (m *replicated) compact() {
 	var took time.Duration // how long the last snapshot took to write
 	for {

@@ -57,8 +57,8 @@ func checkResults(t *testing.T, g *group, callers, each int) {
 	wg.Wait()
 }
 
-// TestPatientCommandsShareAnEntry checks that a patient command shares the entry of the next command, or gets an
-// entry of its own when its time is over.
+// TestPatientCommandsShareAnEntry checks that a patient command shares the entry of the next command, or gets an entry
+// of its own after its waiting time.
 func TestPatientCommandsShareAnEntry(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, nil)
@@ -97,8 +97,8 @@ func TestPatientCommandsShareAnEntry(t *testing.T) {
 	}
 }
 
-// TestCommandsInOrder proposes several commands together. They must be applied in their order, and a refused one must
-// not prevent the others.
+// TestCommandsInOrder proposes several commands together. They must be applied in their order, and a refused command
+// must not prevent the other commands.
 func TestCommandsInOrder(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, steady)
@@ -215,7 +215,7 @@ func TestStateSurvivesRestart(t *testing.T) {
 }
 
 // TestSnapshotReachesWhoLagged cuts the log while a replica is stopped, so that the replica needs a snapshot to catch
-// up.
+// up. It must get the state from the snapshot, without applying most of the commands.
 func TestSnapshotReachesWhoLagged(t *testing.T) {
 	t.Parallel()
 	// Whole segments of the log are removed. So they are small, and the commands large.
@@ -262,7 +262,8 @@ func TestSnapshotReachesWhoLagged(t *testing.T) {
 }
 
 // TestALongRestoreIsAwaited: a replica that lagged needs longer to restore an image than its leader waits for other
-// answers. Meanwhile the leader writes newer snapshots. It must send one image, and keep the entries that follow it.
+// answers. Meanwhile the leader writes newer snapshots. The leader must send the image only once, and keep the entries
+// that follow it.
 func TestALongRestoreIsAwaited(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) { c.TrailingEntries, c.SegmentBytes = 1, 64<<10 })
@@ -541,7 +542,7 @@ func TestNoLeadershipBeforeTheBarrier(t *testing.T) {
 	}
 }
 
-// drain receives changes of leadership until one is as wanted.
+// drain receives changes of leadership until wanted returns true for one.
 func drain(t *testing.T, ch <-chan Leadership, wanted func(Leadership) bool) Leadership {
 	t.Helper()
 	deadline := time.After(patience)
@@ -557,7 +558,7 @@ func drain(t *testing.T, ch <-chan Leadership, wanted func(Leadership) bool) Lea
 	}
 }
 
-// TestPlannedStopLeavesLittleToCarryOut stops a replica in order. At its next start it must restore a snapshot, and
+// TestPlannedStopLeavesLittleToCarryOut closes a replica. At its next start the replica must restore a snapshot, and
 // apply no entry again.
 func TestPlannedStopLeavesLittleToCarryOut(t *testing.T) {
 	t.Parallel()

@@ -21,8 +21,8 @@ type reign struct {
 	Sum         string // checksum of entry First
 }
 
-// mostReigns is how many elections a replica may be behind its leader, so that the two can still find out that their
-// logs are the same.
+// mostReigns is how many elections a replica may be behind its leader, if the two must still be able to find out that
+// their logs are the same.
 const mostReigns = 64
 
 // origin is the latest restore from a backup in a log's history; zero: there was none. The first entry after the
@@ -39,8 +39,8 @@ func (o origin) same(other origin) bool {
 	return o == other || o.From == other.From && (o.Sum == "" || other.Sum == "")
 }
 
-// of returns the origin as it is if only entries up to settled are committed. It leaves out a first entry above
-// settled, because another entry may be committed in its place.
+// of returns the origin as it is if only entries up to settled are committed. It leaves out the restore's first entry
+// if that entry is above settled, because another entry may be committed in its place.
 func (o origin) of(settled uint64) origin {
 	if settled < o.First {
 		o.First, o.Sum = 0, ""
@@ -48,9 +48,9 @@ func (o origin) of(settled uint64) origin {
 	return o
 }
 
-// apart reports whether a replica must stay out of the leader's group, because only one of the two was restored from
-// a backup. If the leader has the older log, the replica is not apart: then it is the leader that lacks entries which
-// were acknowledged since the restore.
+// apart reports whether a replica must stay out of the leader's group, because only one of the two, the replica or the
+// group, was restored from a backup. If the leader has the older log, the replica is not apart: then it is the leader
+// that lacks entries which were acknowledged since the restore.
 func (o origin) apart(leader origin) bool {
 	return !o.same(leader) && (o.From != 0 && o.Sum == "" || o.At < leader.At)
 }
@@ -101,7 +101,7 @@ func reignAt(all []reign, index uint64) (r reign, known bool) {
 	return r, known
 }
 
-// reigns adds a reign. It first removes reigns that began at the new one's first entry or later.
+// reigns adds a reign. It first removes the reigns that began at the first entry of the new reign or later.
 func (r *record) reigns(one reign) {
 	r.cut(one.First)
 	r.Reigns = append(r.Reigns, one)
@@ -274,8 +274,8 @@ func (s *standing) sameLog(leader string, q hello, settled, end uint64) (same bo
 		s.id, settled, leader, q.Last)
 }
 
-// refuted is called when a replica says that this leader lacks acknowledged entries. Neither of the two takes part
-// any more, so that no majority continues from either log. An operator must say which log is right.
+// refuted is called when a replica says that this leader lacks acknowledged entries. Then neither this replica nor the
+// other takes part any more, so that no majority continues from either log. An operator must say which log is right.
 func (s *standing) refuted(why string) {
 	if r := s.promises.now(); r.Standing == standingDoubtful {
 		return

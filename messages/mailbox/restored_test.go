@@ -45,7 +45,7 @@ func (g *group) restore(b backup, ids ...string) {
 	}
 }
 
-// proposeAll proposes n commands that begin with what, and waits until they are acknowledged.
+// proposeAll proposes n commands whose texts begin with the parameter what, and waits until they are acknowledged.
 func (g *group) proposeAll(what string, n int) {
 	for i := range n {
 		g.propose(what + " " + strconv.Itoa(i))
@@ -131,7 +131,8 @@ func TestRestoredTwice(t *testing.T) {
 	g.proposeAll("third", 1)
 }
 
-// TestOneHostRestoredByMistake restores one of three hosts. It must stay out, and the others must continue.
+// TestOneHostRestoredByMistake restores one of three hosts. That host must stay out of the group, and the other two
+// must continue.
 func TestOneHostRestoredByMistake(t *testing.T) {
 	t.Parallel()
 	g, b := saved(t)
@@ -172,7 +173,8 @@ func TestPutBackToBeforeARestore(t *testing.T) {
 	}
 }
 
-// TestFirstEntryAfterARestoreThatWasNotCommitted replaces the uncommitted entry of the first leader after a restore.
+// TestFirstEntryAfterARestoreThatWasNotCommitted: after a restore, the first leader wrote an entry that was not
+// committed. The others continue without it. When that replica comes back, all must agree.
 func TestFirstEntryAfterARestoreThatWasNotCommitted(t *testing.T) {
 	t.Parallel()
 	g, b := saved(t)

@@ -136,11 +136,10 @@ func (s *scrubber) moveDamaged() (moved bool, err error) {
 	return true, s.disk.snapshots.moveAside(s.config, bad, cause, "put damaged snapshots aside, and write a new one")
 }
 
-// checkLog checks the votes, and the log up to the last applied entry; the state in memory
-// already has these entries. If the log is damaged and the group can lose this replica, the
-// replica stops; its next start copies everything from the others. Otherwise, if it is alone in
-// its group or all run in this process, it writes a snapshot, from which its next start
-// continues.
+// checkLog checks the votes, and the log up to the last applied entry; the state in memory already has these entries.
+// If the log is damaged and the group can lose this replica, the replica stops; its next start copies everything from
+// the others. Otherwise, if this replica is alone in its group, or if all replicas run in this process, it writes a
+// snapshot, from which its next start continues.
 func (s *scrubber) checkLog() error {
 	err := s.readLog()
 	if err == nil || errors.Is(err, errGone) {

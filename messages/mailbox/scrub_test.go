@@ -18,8 +18,8 @@ func often(c *Config) {
 	c.SegmentBytes, c.limits.scrubEvery, c.limits.scrubPause = 64<<10, 20*time.Millisecond, time.Millisecond
 }
 
-// rot changes a byte of a file of a running replica: where the text stands, or, for "", in the middle. mend puts the
-// byte back.
+// rot changes a byte of a file of a running replica. The byte is where the given text begins, or in the middle of the
+// file if the text is "". mend puts the byte back.
 func rot(t *testing.T, path, text string) (mend func()) {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -46,8 +46,9 @@ func rot(t *testing.T, path, text string) (mend func()) {
 	return func() { write(content[at]) }
 }
 
-// TestLogThatRotsIsHealed changes an entry in the log file of a running replica, which nobody reads any more. The
-// replica must stop by itself; a leader must hand over before. The next start must get the log of the other replicas.
+// TestLogThatRotsIsHealed changes an entry in the log file of a running replica. Nobody reads this entry any more. The
+// replica must still find the damage and stop; a leader must first hand leadership over. The next start must get the
+// log of the other replicas.
 func TestLogThatRotsIsHealed(t *testing.T) {
 	t.Parallel()
 	for _, leads := range []bool{false, true} {
@@ -94,8 +95,8 @@ func TestLogThatRotsIsHealed(t *testing.T) {
 	}
 }
 
-// TestLogThatRotsAlone changes the log of a replica without peers. Its memory is right, so it must go on, say what is
-// wrong and what to do, and write a snapshot from which its next start gets everything.
+// TestLogThatRotsAlone changes the log of a replica without peers. The state in its memory is right. So the replica
+// must continue, log what is wrong and what to do, and write a snapshot from which its next start gets everything.
 func TestLogThatRotsAlone(t *testing.T) {
 	t.Parallel()
 	logs, seen := observer.New(zap.ErrorLevel)

@@ -47,9 +47,10 @@ func (s *sealedLog) GetLog(index uint64, l *raft.Log) error {
 	select {} // meanwhile the process ends, or the replica is cut off from its group
 }
 
-// precedes sets the term of the entry before the log if a snapshot ends with that entry. A leader with different
-// entries asks for this entry, and could not replace the entries here without an answer. Raft never sends such an
-// entry: a leader that lacks it sends its snapshot.
+// precedes handles a request for the entry just before the log, which is the last entry of a snapshot. It sets the
+// entry's term and returns true. A leader with different entries asks for this entry, and without an answer it could
+// not replace the entries here. The content does not matter, because Raft never sends such an entry: a leader sends its
+// snapshot instead.
 func (s *sealedLog) precedes(index uint64, l *raft.Log) bool {
 	end, term := s.restored()
 	first, err := s.LogStore.FirstIndex()

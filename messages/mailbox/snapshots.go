@@ -147,7 +147,7 @@ func (s *sealedSnapshots) unreadable() (damaged []string, usable *raft.SnapshotM
 	return damaged, usable, cause
 }
 
-// moveAside moves unreadable snapshots into a directory of their own. what is the text of the log line.
+// moveAside moves unreadable snapshots into a directory of their own. It logs the text what.
 func (s *sealedSnapshots) moveAside(c *Config, names []string, cause error, what string) error {
 	c.Log.Error(what, zap.Strings("snapshots", names), zap.Error(cause))
 	aside, err := asideDir(c)
@@ -207,8 +207,8 @@ func (m *replicated) refusedSnapshot(why error) {
 // refusedDir is the directory for the latest refused snapshots, in a replica's directory.
 const refusedDir = "damaged-snapshots"
 
-// putAside moves refused snapshots into refusedDir, and replaces earlier ones there: a leader sends a snapshot again
-// and again.
+// putAside moves refused snapshots into refusedDir, and replaces earlier refused snapshots there, because a leader
+// sends a snapshot again and again.
 func (s *sealedSnapshots) putAside(c *Config, refused []*raft.SnapshotMeta, why error) error {
 	aside := filepath.Join(c.Dir, refusedDir)
 	err := errors.Join(os.RemoveAll(aside), os.Mkdir(aside, 0o700))

@@ -94,8 +94,7 @@ func (s *standing) doubts() error {
 	return fmt.Errorf("mailbox: replica %s takes no part until its peers have brought it up to date: %s", s.id, r.Why)
 }
 
-// doubt makes this replica doubtful. It keeps its log, which may be too short but has no wrong
-// entries.
+// doubt makes this replica doubtful. The replica keeps its log, which may be too short but has no wrong entries.
 func (s *standing) doubt(why string) {
 	if s.keep(func(r *record) { r.Disk, r.Standing, r.Why = newDisk(), standingDoubtful, why }) {
 		s.log.Error("this replica neither votes nor leads until its peers have brought it up to date", zap.String("why", why))
@@ -103,8 +102,8 @@ func (s *standing) doubt(why string) {
 }
 
 // mayFollow returns an error if this replica may not accept a message of the leader of a term. It may not accept
-// entries or a snapshot before the leader has shown that it has every entry acknowledged here. If it is doubtful, it
-// may accept no message before the leader has removed its vote.
+// entries or a snapshot before the leader has shown that it has every entry acknowledged here. If the replica is
+// doubtful, it may accept no message before the leader has removed its vote.
 func (s *standing) mayFollow(term uint64, heartbeat bool) error {
 	if err := s.stays(); err != nil {
 		return err
@@ -202,7 +201,7 @@ func (s *standing) noteLeader(l leaderNotice, term, last uint64) bool {
 	return true
 }
 
-// become makes this replica whole. The group knows its disk as version.
+// become records that this replica is whole, and the version of its disk that the group knows.
 func (s *standing) become(version uint64) {
 	r := s.promises.now()
 	if r.Standing == standingWhole && r.Version == version {
@@ -270,7 +269,7 @@ func (s *standing) noteReport(id string, q standingReport, term, committed uint6
 	}
 }
 
-// noteLevel records the level in the report of a replica to which this leader has introduced itself.
+// noteLevel records the level in the report of a replica to which this leader has introduced itself (see introduce).
 func (s *standing) noteLevel(id string, q standingReport) {
 	s.mu.Lock()
 	s.levels[id] = toldReport{q, time.Now()}
@@ -292,7 +291,8 @@ func (s *standing) noteAck(id string, index uint64) {
 	s.mu.Unlock()
 }
 
-// noteFloors records how many committed entries each disk has. The leader's own disk has them all.
+// noteFloors records the floor of each disk: the highest committed index that the disk is known to have. The leader's
+// own disk has all committed entries.
 func (s *standing) noteFloors(committed uint64) {
 	s.mu.Lock()
 	floors := maps.Clone(s.acked)
@@ -357,7 +357,7 @@ func (s *standing) since(told map[string]toldReport, lately time.Duration) map[s
 	return all
 }
 
-// trust records that a replica has its vote again.
+// trust records that a replica has its vote again, so it no longer counts as doubtful.
 func (s *standing) trust(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

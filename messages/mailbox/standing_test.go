@@ -41,8 +41,8 @@ func TestLateDoubtTakesNoVote(t *testing.T) {
 	}
 }
 
-// TestFloorsNeverFall checks that the known floor of a disk never becomes lower, whoever leads and whatever other
-// replicas remember.
+// TestFloorsNeverFall checks that the floor of a disk, the highest committed index that it is known to have, never
+// becomes lower, whoever leads and whatever other replicas remember.
 func TestFloorsNeverFall(t *testing.T) {
 	p, err := createPromises(t.TempDir(), record{Disk: "mine", Standing: standingWhole})
 	if err != nil {
@@ -67,8 +67,8 @@ func TestFloorsNeverFall(t *testing.T) {
 	}
 }
 
-// TestOlderCopyOfADoubtfulReplica starts a copy of a disk that was made while the replica was doubtful. Since then
-// the group has accepted the disk.
+// TestOlderCopyOfADoubtfulReplica starts an older copy of a disk. The copy was made while the replica was doubtful, and
+// since then the group has accepted the disk. The copy lacks entries, so the replica must still be doubtful.
 func TestOlderCopyOfADoubtfulReplica(t *testing.T) {
 	p, err := createPromises(t.TempDir(), record{Disk: "taken in", Standing: standingDoubtful, Why: "its log is damaged"})
 	if err != nil {
@@ -84,7 +84,7 @@ func TestOlderCopyOfADoubtfulReplica(t *testing.T) {
 }
 
 // TestAcknowledgedEntriesAreRemembered checks that, as soon as a command is answered, the others know which entries
-// each disk acknowledged, including the leader's. They must not learn it only with the next heartbeat.
+// each disk acknowledged, including the leader's. They must know this before the next heartbeat.
 func TestAcknowledgedEntriesAreRemembered(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) { c.Timeout = 10 * time.Second })
@@ -108,7 +108,8 @@ func TestAcknowledgedEntriesAreRemembered(t *testing.T) {
 	}
 }
 
-// TestOlderCopyOfALeader loses a leader, and starts an older copy of its directory.
+// TestOlderCopyOfALeader stops a leader and starts an older copy of its directory. The replica must notice what it
+// lacks, get it from the others, and only then have its vote.
 func TestOlderCopyOfALeader(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) { c.SegmentBytes = 64 << 10 })
@@ -148,9 +149,9 @@ func TestOlderCopyOfALeader(t *testing.T) {
 	g.agree(21)
 }
 
-// TestAGroupThatBeganAnewIsNotFollowed takes the disks of two of three replicas, which begin a new group. The
-// third must not lose any data to it, whether the new group's log goes back to its beginning or only to a snapshot,
-// and an operator must be told.
+// TestAGroupThatBeganAnewIsNotFollowed removes the disks of two of three replicas, which then begin a new group. The
+// third replica must not lose any data to the new group, whether the new group's log goes back to its beginning or only
+// to a snapshot, and an operator must be told.
 func TestAGroupThatBeganAnewIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	for _, trailing := range []uint64{1000, 1} {
@@ -226,9 +227,9 @@ func (u *unheard) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress)
 	return u.below.AppendEntriesPipeline(id, to)
 }
 
-// TestFirstLeaderWithoutAnAnswer makes the first leader of a group lose leadership when one of the other two has its
-// first entry, and the leader does not know that. The group must elect again: the two that heard no leader have voted, so they
-// do not count as replicas that lost their disks.
+// TestFirstLeaderWithoutAnAnswer makes the first leader of a group lose leadership at a moment when one of the other
+// two replicas has its first entry, and the leader does not know this. The group must elect again. The replicas that
+// heard no leader have voted, so they do not count as replicas that lost their disks.
 func TestFirstLeaderWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	var on atomic.Bool
@@ -258,8 +259,8 @@ func TestFirstLeaderWithoutAnAnswer(t *testing.T) {
 	g.agree(1)
 }
 
-// TestAnHonestLeaderIsNoStranger checks that a leader does not count as lacking entries only because this replica
-// does not know its reigns, or because a message arrived late.
+// TestAnHonestLeaderIsNoStranger checks that a leader does not count as lacking entries only because this replica does
+// not know the leader's reigns, or because a message arrived late.
 func TestAnHonestLeaderIsNoStranger(t *testing.T) {
 	t.Parallel()
 	all := []reign{{1, 1, ""}, {2, 2, "a"}, {3, 40, "b"}}

@@ -24,10 +24,11 @@ type stream struct {
 	refusedTotal atomic.Uint64
 	closed       chan struct{}
 
-	// member reports whether a replica is in Raft's group; replicas that were added later are. nil until Raft runs.
+	// member reports whether a replica is in Raft's group. This includes replicas that were added later. It is nil
+	// until Raft runs.
 	member atomic.Pointer[func(id string) bool]
-	// asked serves a connection on which another replica asks questions, in a goroutine of its own; nil until Raft
-	// runs.
+	// asked serves, in a goroutine of its own, a connection on which another replica asks questions. It is nil until
+	// Raft runs.
 	asked atomic.Pointer[func(from string, c net.Conn)]
 
 	mu    sync.Mutex
@@ -153,7 +154,8 @@ func (s *stream) dial(to raft.ServerAddress, timeout time.Duration, own bool) (n
 	return s.track(c, "")
 }
 
-// alive finds within 15 s that a peer is cut off, also while this replica waits for its answer.
+// alive is the keep-alive setting of connections. With it a replica finds within 15 s that a peer is cut off, even
+// while it waits for the peer's answer.
 var alive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 5}
 
 // dialSecure connects over the network to the address that the configuration has for the ID, or else to the address

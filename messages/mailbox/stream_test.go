@@ -127,8 +127,8 @@ func (s *stream) known() int {
 	return len(s.conns)
 }
 
-// TestRefusedConnectionsAreForgotten checks that refused connections, as of a port scanner, are removed from the
-// list.
+// TestRefusedConnectionsAreForgotten checks that refused connections, for example of a port scanner, are removed from
+// the list.
 func TestRefusedConnectionsAreForgotten(t *testing.T) {
 	t.Parallel()
 	s, a := openSecure(t)
@@ -276,8 +276,8 @@ func cutsEveryConnection(t *testing.T, g *group) {
 	}
 }
 
-// TestReplicaRunsOnceInAProcess starts a second replica with the same ID. It must be refused until the first has
-// left.
+// TestReplicaRunsOnceInAProcess starts a second replica with the same ID. It must be refused until the first replica
+// has stopped.
 func TestReplicaRunsOnceInAProcess(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// round is one verification of leadership. All callers that came before it began share it.
+// round is one verification of leadership. It is shared by all callers that came before it began.
 type round struct {
 	done chan struct{}
 	err  error
@@ -85,7 +85,7 @@ func (v *verifier) Verify(ctx context.Context) error {
 	}
 }
 
-// verify runs the rounds, one at a time. Calls during a round share the next one.
+// verify runs the rounds, one at a time. Calls that arrive during a round share the next round.
 func (v *verifier) verify() {
 	for {
 		select {
@@ -102,8 +102,8 @@ func (v *verifier) verify() {
 }
 
 // verifyOnce reads by Raft's read index: it records the commit index, waits for answers of a majority, and then waits
-// until all entries up to that index are applied here. Committed is not enough: a follower that led before may have
-// shown more than this leader has applied.
+// until all entries up to that index are applied here. To know the commit index is not enough: a replica that led
+// before may have answered from entries that this leader has not applied yet.
 func (v *verifier) verifyOnce() error {
 	o := v.leadership.current.Load()
 	if o == nil {
@@ -120,7 +120,7 @@ func (v *verifier) verifyOnce() error {
 }
 
 // confirmed reports whether a majority has answered, in this leader's term, requests that were sent after the mark.
-// Raft's own verification also counts answers to earlier requests. Such a request may be older than the election of
+// Raft's own verification also counts answers to earlier requests. An earlier request may be older than the election of
 // another leader.
 func (v *verifier) confirmed(term, mark uint64) bool {
 	voters, votes := v.voters(), 1

@@ -48,7 +48,7 @@ func TestVerifyFailsWithoutMajority(t *testing.T) {
 	if err := leader.stream.Close(); err != nil { // cuts the leader off
 		t.Fatal(err)
 	}
-	// At first it still believes that it leads, because it has not been without answers for long enough.
+	// At first the old leader still believes that it leads, because it has not been without answers for long enough.
 	if err := leader.Verify(context.Background()); !errors.Is(err, ErrNotLeader) {
 		t.Errorf("verify while cut off: %v", err)
 	}

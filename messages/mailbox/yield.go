@@ -56,7 +56,7 @@ func (y *yielder) yield() {
 	}
 }
 
-// handOver hands leadership to another replica. why is what is wrong with this one.
+// handOver hands leadership to another replica. why says what is wrong with this replica.
 func (y *yielder) handOver(why error) {
 	if why == nil || y.hangs() != nil {
 		return

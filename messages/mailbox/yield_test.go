@@ -11,9 +11,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// TestFullDiskHandsOver fills the disk of a leader. It must hand over to a replica with room, and not lead again
-// while others can. Commands must be refused only when no disk has room. With room again, they must be accepted,
-// whoever leads.
+// TestFullDiskHandsOver fills the disk of a leader. It must hand over to a replica with room, and must not lead again
+// while another replica has room. Commands must be refused only when no disk has room. With room again, they must be
+// accepted, whoever leads.
 func TestFullDiskHandsOver(t *testing.T) {
 	t.Parallel()
 	free := map[string]*atomic.Uint64{}

@@ -57,7 +57,8 @@ type ClassHistory struct {
 	Pending []int         `json:"pending"` // waiting tasks
 }
 
-// VerbPast asks the leader of the auctioneer for new parts of the histories. So each replica keeps them.
+// VerbPast asks the auctioneer's leader for new parts of the histories. The other replicas use it to keep the
+// histories too.
 const VerbPast = "past" // PastRequest → PastReply; replicas of the auctioneer
 
 // PastRequest asks for the parts of the histories after an instant.

@@ -116,7 +116,7 @@ type MemberRequest struct {
 	Remove  bool          `json:"remove,omitempty"`
 
 	Role *Role `json:"role,omitempty"`
-	// Limit bounds what the member has ever spent from the project, plus what it holds there now; 0: no bound.
+	// Limit bounds what the member has ever spent from the project, plus what it holds in the project now; 0: no bound.
 	Limit *messages.Credits `json:"limit,omitempty"`
 }
 

@@ -22,8 +22,8 @@ import (
 // mostOutput bounds the standard output of a program, in bytes.
 const mostOutput = 4 << 20
 
-// Run runs a program until it ends or ctx ends, with input on its standard input. It returns the standard output. An
-// error is the end of a sentence that begins with the program: "ended with exit status 3".
+// Run runs a program until it ends or ctx ends, with input on its standard input. It returns the standard output. The
+// text of an error continues a sentence that begins with the name of the program: "ended with exit status 3".
 func Run(ctx context.Context, path string, env []string, input []byte) ([]byte, error) {
 	began := time.Now()
 	c := exec.CommandContext(ctx, path)

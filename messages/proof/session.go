@@ -51,8 +51,8 @@ func Agree(site messages.Name, own *ecdh.PrivateKey, other, session, bank []byte
 // NewMarker returns the marker for a session's secret.
 func NewMarker(secret []byte) *Marker { return &Marker{mac: hmac.New(sha256.New, secret)} }
 
-// Bytes returns the mark of an encoded transfer. In a chain it also covers the mark before, so that each transfer
-// proves the ones before it. before is nil for the first transfer.
+// Bytes returns the mark of an encoded transfer. In a chain, a mark also covers the mark before it, so that the mark of
+// a transfer also proves the earlier transfers. before is nil for the first transfer.
 func (m *Marker) Bytes(before *Mark, transfer []byte) (mark Mark) {
 	m.mac.Reset()
 	if before != nil {

@@ -121,8 +121,8 @@ func TestOneHostHasPatience(t *testing.T) {
 	}
 }
 
-// TestWrongClockAtTheStart starts a host with a wrong clock. It must have the right time as soon as it has the
-// readings of the others.
+// TestWrongClockAtTheStart starts a host with a wrong clock. The host must have the right time as soon as it has the
+// readings of the other hosts.
 func TestWrongClockAtTheStart(t *testing.T) {
 	b := newBench(3)
 	b.set[2] = hour
@@ -138,8 +138,9 @@ func TestWrongClockAtTheStart(t *testing.T) {
 	}
 }
 
-// TestUncomparedClockLeadsNoState starts a host with a wrong clock, which leads before it has the readings of the
-// others. It must not move the time of the state ahead. A host that nobody answers is believed after a while.
+// TestUncomparedClockLeadsNoState starts a host with a wrong clock. The host leads before it has the readings of the
+// other hosts. Then it must not move the time of the state ahead. If nobody answers the host, its clock must be
+// believed after a while.
 func TestUncomparedClockLeadsNoState(t *testing.T) {
 	b := newBench(3)
 	b.set[0] = hour
@@ -166,7 +167,7 @@ func TestUncomparedClockLeadsNoState(t *testing.T) {
 }
 
 // TestANewStateWaitsForTheTime starts a new state on a host with a wrong clock. Its leader must wait until the host has
-// compared its clock. A state that has a time does not wait.
+// compared its clock. The leader of a state that has a time must not wait.
 func TestANewStateWaitsForTheTime(t *testing.T) {
 	b := newBench(3)
 	b.set[0] = hour
@@ -187,7 +188,7 @@ func TestANewStateWaitsForTheTime(t *testing.T) {
 }
 
 // TestAClockIsSetBetweenTwoStarts sets a clock between two starts of a host. The host must treat this as if the clock
-// had been set while it ran, and the time of the state must say how far it leapt.
+// had been set while it ran, and the time of the state must report how far it was moved in one step.
 func TestAClockIsSetBetweenTwoStarts(t *testing.T) {
 	for hosts, wait := range map[int]messages.Duration{1: Patience, 3: 2 * second} {
 		b := newBench(hosts)
@@ -310,9 +311,9 @@ func TestALeapIsSaid(t *testing.T) {
 	}
 }
 
-// TestALeapAfterAStartIsSaid starts a site after an outage, with a leader that does not know the time. Clients must
-// not pay for the outage, whether this leader learns the time or another one takes over that knows it. A log that is
-// read again, a slow disk, or a host that was cut off must not count as a leap.
+// TestALeapAfterAStartIsSaid starts a site after an outage, with a leader that does not know the time. Clients must not
+// pay for the outage, either if this leader learns the time or if another leader that knows the time takes over. A log
+// that is read again, a slow disk, or a host that was cut off must not count as a leap.
 func TestALeapAfterAStartIsSaid(t *testing.T) {
 	const outage = 10 * minute
 	mono, known := minute, false

@@ -126,8 +126,9 @@ func (h *Host) believe(own, now messages.Duration) {
 }
 
 // median returns the median of the offsets of this host and of the hosts that it heard lately. If this host's own
-// offset agrees with the median, it returns its own. heard is the number of offsets. The last result says whether a
-// majority of all hosts, and more than one host, agree. Readings of others are late by their delay on the network.
+// offset agrees with the median, median returns the own offset instead. heard is the number of offsets. The last result
+// says whether a majority of all hosts, and more than one host, agree. Readings of others are late by their delay on
+// the network.
 func (h *Host) median(own, now messages.Duration) (median messages.Duration, heard int, sure bool) {
 	all := []messages.Duration{own}
 	for _, r := range h.heard {

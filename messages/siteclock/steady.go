@@ -23,7 +23,8 @@ type Steady struct {
 	mu      sync.Mutex
 	reached messages.Time     // latest committed time
 	at      messages.Duration // when it was committed, by the monotonic clock
-	// monotonic time when it was committed
+	// A leap is measured from even, the time of the site when the monotonic clock showed evenAt. 0: no leap can be
+	// measured.
 	even    messages.Time
 	evenAt  messages.Duration
 	carried bool // even was set by a leader that did not know the time
@@ -73,8 +74,8 @@ func (s *Steady) Stamp() (now messages.Time, leap messages.Duration, carried boo
 	return now, leap, carried
 }
 
-// Reached takes the latest time in the applied commands. leapt says that one of them reports a leap. carried says
-// that the last one only continues an earlier time.
+// Reached takes the latest time in the applied commands. leapt says that one of the commands reports a leap. carried
+// says that the last command only continues an earlier time.
 func (s *Steady) Reached(t messages.Time, leapt, carried bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

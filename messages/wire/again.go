@@ -2,8 +2,8 @@ package wire
 
 import "reflect"
 
-// Decoder decodes msgpack payloads, one after the other, into the same memory. It is for a reader that looks at each
-// of a million records for a moment. Its zero value is ready.
+// Decoder decodes msgpack payloads, one after the other, into the same memory. It is for a reader of very many records
+// that needs each record only for a moment. Its zero value is ready.
 type Decoder struct {
 	parts map[reflect.Type]*parts
 }
@@ -25,7 +25,7 @@ func (d *Decoder) Decode(data []byte, v any) error {
 	return err
 }
 
-// next returns a value of a type that the present payload does not use yet.
+// next returns a value of a type from the decoder's memory. The present payload does not use this value yet.
 func (d *Decoder) next(t reflect.Type) reflect.Value {
 	p := d.parts[t]
 	if p == nil {

@@ -109,7 +109,7 @@ func UnmarshalLevel(data []byte, f Format, v any) (level int, err error) {
 	return unmarshal(data, f, v, &reader{})
 }
 
-// UnmarshalReply is Unmarshal for replies and for what is published. It detects the format, and passes over fields
+// UnmarshalReply is Unmarshal for replies and for published messages. It detects the format, and passes over fields
 // that this release does not know: the sender may already be of the next release.
 func UnmarshalReply(data []byte, v any) error {
 	_, err := unmarshal(data, Detect(data, ""), v, &reader{lenient: true})

@@ -140,7 +140,8 @@ func (r *jsonReader) value(v reflect.Value) error {
 	return jsonMisfit(r.Decode(v.Addr().Interface()))
 }
 
-// written reads a value of a document that is not a struct or a list, or a pointer to any value.
+// written reads a value of a document: a text, a number or a boolean, or a pointer, which may also point to a struct or
+// a list.
 func (r *jsonReader) written(v reflect.Value) error {
 	first, err := r.Token()
 	if err != nil || first == nil && v.Kind() == reflect.Pointer {
@@ -341,8 +342,7 @@ func jsonSort(t json.Token) string {
 	return "a number"
 }
 
-// jsonMisfit turns an error of encoding/json, or of a type's own decoding,
-// into a misfit.
+// jsonMisfit turns an error of encoding/json, or of a type's own decoding method, into a misfit.
 func jsonMisfit(err error) error {
 	var m *misfit
 	var e *messages.Error

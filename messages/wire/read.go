@@ -89,7 +89,7 @@ func (r *reader) spend(bytes int) error {
 	return nil
 }
 
-// head reads the first byte and the count of a value of a class.
+// head reads the first byte of a value of the class want, and the count that follows from it.
 func (r *reader) head(want class) (count int, ok bool) {
 	c := codes[r.data[r.at]]
 	if c.class != want {

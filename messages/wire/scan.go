@@ -8,7 +8,7 @@ import (
 // maxDepth bounds how deep arrays may nest in a payload. Our types need less than ten levels.
 const maxDepth = 32
 
-// class is the kind of value that begins with a byte.
+// class is a kind of value. The first byte of a value determines its class.
 type class uint8
 
 const (
@@ -19,7 +19,7 @@ const (
 	table                // a count of width bytes and twice that number of values follow
 )
 
-// code describes a first byte. If width is 0, the byte itself contains the count.
+// code describes what the first byte of a value means. If width is 0, the byte itself contains the count.
 type code struct {
 	class class
 	width uint8
@@ -106,7 +106,7 @@ func scan(data []byte) error {
 	}
 }
 
-// counted returns the count in a first byte, or in the bytes after it.
+// counted returns the count of a value. The count is in the first byte, or in the bytes after it.
 func (c *code) counted(after []byte) int {
 	count := int(c.count)
 	for _, b := range after[:c.width] {

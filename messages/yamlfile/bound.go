@@ -10,8 +10,8 @@ import (
 )
 
 // Bounds of a text. No file that people write reaches them. For each value the YAML library keeps the keys that lead
-// to it. So its memory grows with the product of the number of values, the depth and the length of keys. It decodes
-// an alias again at each place that uses it.
+// to it. So the memory that it needs grows with the product of the number of values, the depth and the length of keys.
+// It decodes an alias again at each place where the text uses the alias.
 const (
 	maxBytes     = 8 << 20
 	maxTokens    = 300_000

@@ -68,7 +68,7 @@ type job struct {
 	why    error // why the prolog failed at that time
 }
 
-// Open returns the hooks of a node; nil if there are no programs. They end with life.
+// Open returns the hooks of a node; nil if there are no programs. The hooks stop when the context life ends.
 func Open(life context.Context, c Config) (*Hooks, error) {
 	if c.Prolog == "" && c.Epilog == "" {
 		return nil, nil
@@ -204,7 +204,7 @@ func (h *Hooks) Leave(id messages.JobID) {
 	}
 }
 
-// over runs the epilog of a job if it has had no task for some time.
+// over runs the epilog of a job, unless the job has got a new task meanwhile.
 func (h *Hooks) over(j *job) {
 	if j.take(h.life) != nil {
 		return
@@ -266,7 +266,8 @@ func (h *Hooks) run(ctx context.Context, what, path string, env []string) error 
 
 func (h *Hooks) note(id messages.JobID) string { return filepath.Join(h.c.Dir, id.String()) }
 
-// env returns the variables of a job. It has no CANDOR_SITE: the runner ends what it finds with the variables of a task.
+// env returns the variables of a job. CANDOR_SITE is not one of them: the runner ends processes that have the
+// variables of a task.
 func (h *Hooks) env(p *agent.Program) []string {
 	job, payer := p.Job.String(), cmp.Or(p.Payer, p.Account)
 	name := strings.ReplaceAll(p.JobName, "\x00", "")

@@ -62,8 +62,8 @@ func (s *site) says(want string) {
 
 func job1() *agent.Program { return &agent.Program{Job: 1, Account: "alice", Payer: "physics"} }
 
-// TestAJobHasOnePrologAndOneEpilog starts several tasks of a job. All must wait for one prolog, and one epilog must
-// run after the last of them. A later task must get both again.
+// TestAJobHasOnePrologAndOneEpilog starts several tasks of a job. All tasks must wait for one prolog, and one epilog
+// must run after the last of them. For a later task, a prolog and an epilog must run again.
 func TestAJobHasOnePrologAndOneEpilog(t *testing.T) {
 	s := newSite(t)
 	s.program("prolog", "sleep 0.1")

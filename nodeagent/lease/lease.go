@@ -59,7 +59,7 @@ func read(path string) (who string, until time.Duration, err error) {
 	return "", 0, messages.Errorf(messages.Unavailable, "%s cannot be read", path)
 }
 
-// Alive returns nil if the attempt that a value of [Variable] names is current now, and stays current for the
+// Alive returns nil if value, a value of [Variable], names an attempt that is current now and stays current for the
 // duration yet unless somebody stops it. The error has kind Fenced if the attempt is not current, and Unavailable if
 // this is unknown. now is the machine's time since boot.
 func Alive(value string, now, yet time.Duration) error {

@@ -23,8 +23,8 @@ func patient(t *testing.T) context.Context {
 	return ctx
 }
 
-// TestATokenOpensOneAttempt checks that a token proves one attempt of one node: it fails for another attempt, and at
-// another node's socket.
+// TestATokenOpensOneAttempt checks that a token proves one attempt of one node. The token must be refused for another
+// attempt, and at the socket of another node.
 func TestATokenOpensOneAttempt(t *testing.T) {
 	dir := t.TempDir()
 	key, err := Open(dir)

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// tellRarely: tasks are told a new end of the lease only if it is later by 1/tellRarely of the lease. On a node with
-// short tasks each exchange renews the lease.
+// tellRarely bounds how often tasks are told the end of the lease: only when it has become later by 1/tellRarely of
+// the lease. A node with short tasks renews the lease with each exchange, which is far more often.
 const tellRarely = 16
 
 // TellAnew reports whether tasks must be told the end of a lease again. told is the end that they know, and until is
@@ -31,7 +31,8 @@ func (p *Processes) Keep(until time.Duration) {
 	}
 }
 
-// tellFirst opens the file that tells the task how long it is current, lets the task's user read it, and writes it.
+// tellFirst opens the file that tells the task how long the task is current. It lets the task's user read the file,
+// and writes the end of the lease.
 func (t *process) tellFirst(as *syscall.Credential) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

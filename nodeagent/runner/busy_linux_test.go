@@ -46,8 +46,8 @@ func busy(t *testing.T) {
 	}
 }
 
-// followFree watches a disk. The function that it returns returns the least free space so far, in bytes; a missing
-// inode counts like missing bytes.
+// followFree watches a disk. The returned function least tells the least free space so far, in bytes. Free inodes
+// count as free bytes.
 func followFree(dir string) (least func() int64) {
 	stop, found := make(chan struct{}), make(chan int64)
 	go func() {

@@ -19,9 +19,9 @@ import (
 // UserSelf is the choice of a site that runs its tasks as its own user.
 const UserSelf = "self"
 
-// Contain sets the fields that separate tasks from the site and from one another, as well as this machine and the
-// rights of this process allow. choice is a value of [Config.User], empty for the best possible, or [UserSelf] for no
-// separation. executors says whether a separate process starts the tasks.
+// Contain sets the fields that separate tasks from the site and from one another. It chooses the best separation that
+// this machine and the rights of this process allow. choice is a value of [Config.User], empty for the best possible,
+// or [UserSelf] for no separation. executors says whether a separate process starts the tasks.
 func (c *Config) Contain(choice string, executors bool) error {
 	c.Hide = withoutLinks(c.Hide) // before a task can change a link
 	switch {
@@ -57,8 +57,8 @@ func (c *Config) containAsRoot(choice string) error {
 	return nil
 }
 
-// containMapped separates tasks as well as an ordinary user can: in a user namespace with subordinate users, else in
-// one with this user only, else not at all.
+// containMapped chooses the best separation that an ordinary user can have: in a user namespace with subordinate
+// users, else in one with this user only, else none.
 func (c *Config) containMapped() error {
 	if numbers, _, err := SubordinateUsers(); err == nil && mapsUsers(MappedRange) {
 		c.Mapped, c.User = MappedRange, numbers.String()

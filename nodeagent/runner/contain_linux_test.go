@@ -20,8 +20,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/room"
 )
 
-// TestMain makes the test binary hold a room when a runner under test starts it for that, and makes it the attacker
-// when a task runs it.
+// TestMain makes the test binary the holder of a room when a runner starts it as one, and the attacker when a task
+// runs it.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "inside" {
 		if err := room.Inside(os.Args[2:]); err != nil {
@@ -448,8 +448,8 @@ func TestMissingInterpreterOfAScriptIsNamed(t *testing.T) {
 	}
 }
 
-// TestNumberIsAnothersNow runs two jobs of different accounts with the same number in one run of the node. The second
-// job must not see files of the first.
+// TestNumberIsAnothersNow runs two jobs of different accounts, which have the same job number, in one run of the node.
+// The second job must not see files of the first.
 func TestNumberIsAnothersNow(t *testing.T) {
 	b := strangers(t, nil)
 	b.start(of("ann", 6, sh("true"))).wait() // stage 0, for which start would choose a new number
@@ -527,7 +527,7 @@ func TestTheWayToTheStateStays(t *testing.T) {
 }
 
 // TestALinkHidesTheState hides the state by a path with a link. A task that names the directory to which the link
-// leads must find nothing, and must not be able to run there.
+// leads must find nothing, and must not be able to run in it.
 func TestALinkHidesTheState(t *testing.T) {
 	b, state := openState(t, func(c *runner.Config, state string) {
 		link := filepath.Join(t.TempDir(), "link")

@@ -20,16 +20,16 @@ type measuring struct {
 	unread   bool      // the last measurement did not see everything
 	bytes    int64     // bytes in its own directory, as last measured
 	shared   int64     // bytes in its shared temporary directories, as last measured
-	// How much bytes and shared had grown at the last survey.
+	// How much the fields bytes and shared had grown at the last survey, in bytes.
 	grew, sharedGrew int64
 }
 
-// measureShare: measuring a task takes at most 1/measureShare of a processor's time.
+// measureShare bounds the cost of measuring a task: it takes at most 1/measureShare of a processor's time.
 const measureShare = 5
 
-// restAfter returns how long a task is not measured after a measurement. took is its duration, used
-// its processor time. A measurement that had to wait for the disk or a processor does not delay the
-// next one longer than it took: a task could fill the disk in that time.
+// restAfter returns the pause until the next measurement of a task. took is the duration of the last measurement, and
+// used is its processor time. If the measurement had to wait for the disk or a processor, the pause is no longer than
+// took: a task could fill the disk in that time.
 func restAfter(took, used time.Duration) time.Duration { return max(took, (measureShare-1)*used) }
 
 // threadTime returns the processor time of this thread.
@@ -89,7 +89,8 @@ func (t *process) measure(dir string, processes []int) {
 	}
 }
 
-// usage measures what the task keeps, as long as goOn reports true. temporary measures its room.
+// usage measures what the task keeps on the disk. It stops early when goOn returns false. The function temporary
+// measures the temporary directories of the task's room.
 func (t *process) usage(dir string, processes []int, goOn func() bool, temporary func() tree.Usage) (own, shared tree.Usage) {
 	meter := tree.NewMeter(t.runner.config.DirLimit, goOn)
 	switch {

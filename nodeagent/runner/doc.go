@@ -40,12 +40,13 @@
 // # How a task ends
 //
 // At its time limit, or when it is stopped, every process of its session gets SIGTERM, and SIGKILL when the grace is
-// over. Before SIGTERM, a line about the time limit, or the line that Process.Say set, is added to the file to which the
-// task's first process writes its errors; the end waits at most a second for that. When the first process of a task exits, the rest of the task is killed. Where the machine has control groups,
-// this is everything in its cell (see package cell). Elsewhere it is the process group, and then, in a room or in an
-// executor without rooms, the processes that left the session: they are found by the task's variables in their
-// environment. A process that hides these variables ends with the last task of its room, or else of the executor. If
-// a runner is killed, the next runner first ends the processes that were left.
+// over. Before SIGTERM, a line about the time limit, or the line that Process.Say set, is added to the file to which
+// the task's first process writes its errors; the end waits at most three seconds for that. When the first process of
+// a task exits, the rest of the task is killed. Where the machine has control groups, this is everything in its cell
+// (see package cell). Elsewhere it is the process group, and then, in a room or in an executor without rooms, the
+// processes that left the session: they are found by the task's variables in their environment. A process that hides
+// these variables ends with the last task of its room, or else of the executor. If a runner is killed, the next runner
+// first ends the processes that were left.
 //
 // # Limits and suspension
 //

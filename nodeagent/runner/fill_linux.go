@@ -14,10 +14,10 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// A task can make 200,000 empty files a second, which count as 3 GB. To measure which task fills the disk takes
-// longer than to fill the rest of it, above all while the processors are busy. So when the disk is almost full, all
-// tasks are suspended first. Nobody writes while the runner measures which tasks use the most space. It ends these
-// tasks, and resumes the others.
+// A task can make 200,000 empty files a second, which count as 3 GB. To measure which task fills the disk can take
+// longer than the task needs to fill it, above all while the processors are busy. So when the disk is almost full, all
+// tasks are suspended first. Nobody writes while the runner measures which tasks use the most space. The runner ends
+// these tasks, and resumes the other tasks.
 
 // brakeFor bounds how long all tasks are suspended for a survey. After that the runner decides with the measurements
 // that it has.
@@ -34,9 +34,9 @@ func (p *Processes) speed(free int64, now time.Time) float64 {
 	return min(max(float64(fell)/float64(passed), 0), fastest)
 }
 
-// stopFilling ends the tasks that use the most space if the disk is almost full, or would be before they could be
-// suspended. If less is free than after the last suspension, it first suspends all tasks until they are measured. The
-// caller holds p.following.
+// stopFilling ends the tasks that use the most space if the disk is almost full, or if it would be full before the
+// tasks could be suspended. If less is free than after the last suspension, it first suspends all tasks until they are
+// measured. The caller holds p.following.
 func (p *Processes) stopFilling(free int64, now time.Time) {
 	written := int64(p.speed(free, now) * float64(lateBy))
 	if free-written >= leastFree(p.config.KeepFree) {
@@ -60,8 +60,8 @@ func (p *Processes) stopFilling(free int64, now time.Time) {
 	}
 }
 
-// endFillers measures the suspended tasks, ends the tasks that keep the most, and resumes the others. fast says that the disk
-// would be full before the tasks could be suspended again.
+// endFillers measures the suspended tasks, ends the tasks that keep the most, and resumes the others. fast is true if
+// the disk would be full before the tasks could be suspended again.
 func (p *Processes) endFillers(fast bool) {
 	defer p.tasks.Done()
 	p.survey(time.Now().Add(brakeFor))
@@ -89,8 +89,8 @@ func (p *Processes) brake(yes bool) {
 	}
 }
 
-// brake suspends or resumes the task, and reports whether refreeze must be called. The freezer of control groups may have to
-// wait for others who use it, so a signal stops the first processes until then.
+// brake suspends or resumes the task, and reports whether refreeze must be called. refreeze may have to wait for other
+// users of the control groups' freezer. So brake already stops the first process group with a signal.
 func (t *process) brake(yes bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -131,7 +131,7 @@ func (p *Processes) survey(until time.Time) {
 	walks.Wait()
 }
 
-// surveyed records the disk space of a task. whole says that all of it was measured. If something cannot be read, the
+// surveyed records the disk space of a task. whole is true if all of it was measured. If something cannot be read, the
 // task counts as using too much.
 func (t *process) surveyed(own, shared tree.Usage, whole bool) {
 	t.mu.Lock()
@@ -148,7 +148,7 @@ func (t *process) surveyed(own, shared tree.Usage, whole bool) {
 	t.measuring.grew, t.measuring.sharedGrew = t.measuring.bytes-before.bytes, t.measuring.shared-before.shared
 }
 
-// filler is a task that uses much disk space, or the tasks that share such temporary directories.
+// filler is a task that uses much disk space, or all tasks of one room whose temporary directories use much.
 type filler struct {
 	tasks []*process
 	room  *room.Room // room with the temporary directories; nil: the files are in a task's own directory

@@ -6,9 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The reserve of a node's disk is for the site's replicas, whose books are on the same disk; they refuse commands if
-// less than 256 MiB are free. If less than the reserve is free, a node removes files of ended tasks. Below three
-// quarters of the reserve it claims no tasks. Below five eighths it ends the tasks that use the most space.
+// The reserve of a node's disk is for the site's replicas, whose books are on the same disk; the replicas refuse
+// commands if less than 256 MiB are free. If less than the reserve is free, a node removes files of ended tasks. Below
+// three quarters of the reserve the node claims no tasks. Below five eighths it ends the tasks that use the most
+// space.
 const (
 	leastReserve = 512 << 20
 	mostReserve  = 8 << 30
@@ -30,7 +31,7 @@ const (
 	soonest = 10 * time.Millisecond
 )
 
-// Soon returns for how long more than some bytes will certainly stay free on the disk of a directory. The result is
+// Soon returns for how long the disk of a directory will certainly have more than the given bytes free. The result is
 // between soonest and most.
 func Soon(dir string, bytes int64, most time.Duration) time.Duration {
 	return min(max(time.Duration((freeBytes(dir)-bytes)/fastest), soonest), most)

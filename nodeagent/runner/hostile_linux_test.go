@@ -60,7 +60,8 @@ func TestMemoryHogIsReported(t *testing.T) {
 }
 
 // TestKilledProcessOfATaskThatEndsWell runs a script that ends with 0 although the memory limit killed one of its
-// processes.
+// processes. The report must tell of the killed process. If the stage asks to fail then (oom: fail), the task must
+// fail.
 func TestKilledProcessOfATaskThatEndsWell(t *testing.T) {
 	b := newBench(t, nil)
 	if !b.can(agent.AbilityMemory) {
@@ -157,8 +158,9 @@ func TestEscapeeEndsWithItsTask(t *testing.T) {
 	ends(t, pidOf(t, b.read(s, false)))
 }
 
-// TestEscapeeEndsWithItsRoom checks the same without control groups, in a room. A process that is known by its
-// environment must end with its task, and one that hides it with the last task of the room.
+// TestEscapeeEndsWithItsRoom lets processes leave their session in a room without control groups. A process that has
+// its task's environment must end with its task. A process that hides the environment must end with the last task of
+// the room.
 func TestEscapeeEndsWithItsRoom(t *testing.T) {
 	b := strangers(t, func(c *runner.Config) { c.NoCells = true })
 	other := b.start(sh("exec sleep 1000"))
@@ -192,8 +194,8 @@ func isGone(t *testing.T, argument string) {
 	})
 }
 
-// TestLinksInPlaceOfOutputAreNotFollowed runs a task as the node's user that puts links to another file in place of
-// its output and its directory. The node must not read or write that file.
+// TestLinksInPlaceOfOutputAreNotFollowed runs a task as the node's user. The task puts links to another file in place
+// of its output and its directory. The node must not read or write that file.
 func TestLinksInPlaceOfOutputAreNotFollowed(t *testing.T) {
 	outside := t.TempDir()
 	secret := filepath.Join(outside, "secret")
@@ -279,7 +281,8 @@ func TestSuperUserIsRefused(t *testing.T) {
 	}
 }
 
-// TestHoldAndResume suspends and resumes a task a thousand times. The task counts, and must not count anything twice.
+// TestHoldAndResume suspends and resumes a task a thousand times. The task prints the numbers from 1 to 30,000. Each
+// must be in its output once.
 func TestHoldAndResume(t *testing.T) {
 	for _, l := range []cell.Limits{{}, {Pids: 100}} {
 		holdsAndResumes(t, l)

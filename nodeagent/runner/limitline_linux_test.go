@@ -81,7 +81,8 @@ func TestLastLineOfATimeLimit(t *testing.T) {
 	}
 }
 
-// TestLastLineOfAStop ends tasks with words and without. Only a task that is not killed at once, and has words, says them.
+// TestLastLineOfAStop ends tasks with words for the last line and without. A task must have the words in its output if
+// it is not killed at once, and no last line otherwise.
 func TestLastLineOfAStop(t *testing.T) {
 	for _, one := range []struct {
 		last  string

@@ -102,7 +102,8 @@ func passOn(fds ...int) error {
 	return err
 }
 
-// fillBuffers sends bytes through connections from which nobody reads, at most so many, and returns their ends.
+// fillBuffers sends this number of bytes through connections from which nobody reads, and returns both ends of each
+// connection. most bounds the number of connections.
 func fillBuffers(bytes, most int) (fds []int, err error) {
 	listener, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -153,7 +154,7 @@ func attackerDir(t *testing.T) string {
 	return dir
 }
 
-// leave runs one of these programs in a task of ann, and reports whether it succeeded. The task also leaves a
+// leave runs one of the programs in leaving in a task of ann, and reports whether it succeeded. The task also leaves a
 // process. So no other task gets its cell, which still counts the memory.
 func (b *bench) leave(dir, what string) bool {
 	s := b.start(of("ann", 7, agent.Program{Dir: dir, Command: []string{"sh", "-c", "sleep 1000 >/dev/null 2>&1 & exec " + dir + "/attack delay " + what}}))

@@ -98,7 +98,7 @@ func (t *process) begin() {
 	}
 }
 
-// prepare makes everything that the process needs and starts it. If it cannot, it returns why.
+// prepare makes everything that the process needs, and starts the process. If that fails, it returns the reason.
 func (t *process) prepare(p *program.Program) (why string) {
 	t.tellFirst(p.As)
 	dir, err := t.workingDir(p)
@@ -247,8 +247,8 @@ func (t *process) workingDir(p *program.Program) (string, error) {
 	return t.files.WorkingDir(p.As)
 }
 
-// openFiles opens the files of the task's process: its stream, or an empty input and its output files. Only the
-// process should keep theirs open.
+// openFiles opens the files of the task's process: its stream, or an empty input and its output files. theirs are the
+// files that the caller must close after the start, because only the process should keep them open.
 func (t *process) openFiles(p *program.Program) (files []uintptr, theirs []*os.File, err error) {
 	defer close(t.opened)
 	if t.task.interactive() != nil {
@@ -316,7 +316,8 @@ func (t *process) env(p *program.Program, dir string) []string {
 	return append(p.Env(&t.task.Grant, t.files.Alive(), dir), t.has.Variables(t.runner.cells.Holds(cell.Devices))...)
 }
 
-// limits returns the limits of the node, replaced by those of the stage where it sets its own.
+// limits returns the limits of the task. The memory limit is the one of the stage, else of the class, else of the
+// node, and at most MostMemory of the class. A task with a part of the machine gets its processors and devices.
 func (t *process) limits() cell.Limits {
 	c, p := &t.runner.config, t.task.Program
 	l := c.Limits
@@ -351,8 +352,9 @@ func (t *process) arm() bool {
 	return true
 }
 
-// begun records the child, sets its time limit, and ends it if it was stopped in the meantime. It
-// runs on a confined thread inside the task's room, which sees no files and processes of the node.
+// begun records the child and sets the time limit of the task. If the task was stopped in the meantime, it ends the
+// child. It runs on a confined thread inside the task's room, from which the files and processes of the node cannot be
+// seen.
 func (t *process) begun(p *program.Program, dir string, c launch.Child) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -409,7 +411,7 @@ func (t *process) Say(last string) {
 	t.last = last
 }
 
-// end ends the task for a reason. The first reason counts, and the earliest kill.
+// end ends the task for a reason. If it is called several times, the first reason and the earliest kill count.
 func (t *process) end(why agent.Outcome, grace time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -104,7 +104,8 @@ func NewProcesses(c Config) (*Processes, error) {
 	}
 	p.notes = session.OpenHandles(p.config.Dir, "CANDOR_SITE="+c.Site, "CANDOR_NODE="+c.Node)
 	if p.config.Apart {
-		// Unless Private is set, tasks also run on a machine without namespaces: its abilities tell.
+		// Unless Private is set, tasks also run on a machine without namespaces. The node's abilities tell whether it has
+		// them.
 		if p.rooms, err = p.config.openRooms(p.store); err != nil {
 			err = messages.Errorf(messages.Unavailable, "tasks cannot have namespaces of their own here: %s", messages.Detail(err))
 			if p.needsRooms() {
@@ -155,7 +156,7 @@ func (p *Processes) storeConfig() store.Config {
 		Runs: p.runs, Closing: p.closing}
 }
 
-// programs says how the programs of tasks are made. The state directory exists.
+// programs returns the configuration with which the programs of tasks are made. The state directory must exist.
 func (c *Config) programs() program.Config {
 	made := program.Config{Site: c.Site, Node: c.Node, User: c.User, Memory: c.Machine.Memory, Proxy: c.Proxy, NoExec: NoExec(c.Dir)}
 	if among, is := users.Parse(c.User); is {
@@ -169,15 +170,15 @@ func (c *Config) openRooms(s *store.Store) (*room.Rooms, error) {
 	return room.Open(room.Config{Dir: c.Dir, Private: c.Private, Hide: c.Hide, Inside: c.Inside, Namespaces: c.Namespaces, Shared: c.shared()}, s.Discard)
 }
 
-// NoExec reports whether files in a state directory cannot be executed. Scripts of jobs run all the same, as
-// arguments of their interpreters, but programs in the tasks' directories do not.
+// NoExec reports whether files in a state directory cannot be executed. Scripts of jobs run in this case too, as
+// arguments of their interpreters, but programs in the tasks' directories cannot run.
 func NoExec(dir string) bool {
 	var at unix.Statfs_t
 	return unix.Statfs(dir, &at) == nil && at.Flags&unix.MS_NOEXEC != 0
 }
 
 // letThrough allows the users of tasks to pass through the directories above their own, but not to list them. Without
-// namespaces, tasks can reach their directories only so.
+// namespaces, tasks have no other way to their directories.
 func (c *Config) letThrough() error {
 	for _, dir := range c.Hide {
 		info, err := os.Stat(dir)

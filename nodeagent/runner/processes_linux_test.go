@@ -396,8 +396,8 @@ func TestLeftoverGroupIsKilled(t *testing.T) {
 	ends(t, pidOf(t, b.read(s, false)))
 }
 
-// A shell with job control gives each job a process group of its own, in the
-// same session.
+// TestStopReachesOtherGroups stops a task whose shell has job control: the shell gives each of its jobs a process
+// group of its own, in the same session. The processes of these groups must end too.
 func TestStopReachesOtherGroups(t *testing.T) {
 	b := newBench(t, nil)
 	s := b.start(sh("set -m; sleep 600 & echo $!; wait"))
@@ -462,7 +462,7 @@ func TestOutputIsCutInTheMiddle(t *testing.T) {
 }
 
 // TestOutputIsFollowedAcrossTheCut reads an output while it is cut. The reader must get each byte or be told that it
-// is lost, and another runner must read the same from the file.
+// is lost, and a new runner must read the same bytes from the file.
 func TestOutputIsFollowedAcrossTheCut(t *testing.T) {
 	b := newBench(t, func(c *runner.Config) { c.OutputLimit, c.CheckEvery = 64<<10, 5*time.Millisecond })
 	s := b.start(sh("i=0; while [ $i -lt 60000 ]; do i=$((i+1)); echo line $i; done"))

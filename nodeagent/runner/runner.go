@@ -46,7 +46,8 @@ type Process interface {
 	// without a grace. Stop returns at once. It may be called again; the earliest kill counts. Stopping an ended task
 	// does nothing.
 	Stop(grace time.Duration)
-	// Say sets what the last line of the task's output says after the time, if Stop then ends the task.
+	// Say sets the words that follow the time in the last line of the task's output. That line is written only if Stop
+	// ends the task.
 	Say(last string)
 	// Suspend suspends or resumes the task. The time limit of a suspended task does not run. A task
 	// that is being stopped is not suspended.
@@ -80,8 +81,8 @@ func NoOutput(job messages.JobID) error {
 	return messages.Errorf(messages.NotFound, "job %v: this node has no output that you may read: the job never ran here, or its output was removed to make room for later ones", job)
 }
 
-// Lasting is a [Real] whose tasks outlive the agent, and can start without it. It kills them when the lease ends,
-// unless Keep is called again.
+// Lasting is a [Real] whose tasks outlive the agent, and can start without the agent. It kills the tasks when the
+// lease ends, unless Keep is called again.
 type Lasting interface {
 	Real
 	// Adopt takes over the running tasks. done is called when one of them ends, perhaps before Adopt returns. Adopt
@@ -89,13 +90,13 @@ type Lasting interface {
 	Adopt(done func(agent.Finished)) []Adopted
 	// Detach leaves the tasks to the next agent.
 	Detach() error
-	// Notify calls f now and after each change, and says whether tasks can be started. It makes one call at a time.
-	// Notify may be called once.
+	// Notify calls f now and after each change. able is true if tasks can be started. Notify makes one call at a time,
+	// and may itself be called only once.
 	Notify(f func(able bool))
 	// Follow makes a task wait for the slot of another task of its class. When a task without files ends, the waiting
-	// task starts on its slot. The runner then calls turned instead of done of the ended task, with the report of
-	// that end, and with the time of the change in the time of package boottime. If the report is lost, it is empty.
-	// Do not call Follow with a task that has files. Follow returns false if the runner cannot do this now.
+	// task starts on its slot. The runner then calls turned instead of done of the ended task, with the report of that
+	// end, and with the time of the change in the time of package boottime. If the report was lost, turned gets an empty
+	// report. Do not call Follow with a task that has files. Follow returns false if the runner cannot do this now.
 	Follow(task Task, done func(agent.Finished), turned func(ended agent.Finished, at time.Duration)) (Follower, bool)
 }
 

@@ -51,7 +51,8 @@ func (f *follower) write(text string, end bool) {
 	}
 }
 
-// read reads until the output contains a text, or to the end for "". It returns the exit code.
+// read reads until the output contains the given text. If the text is "", it reads to the end. It returns the exit
+// code.
 func (f *follower) read(until string) (code int) {
 	f.b.t.Helper()
 	for range 100_000 {
@@ -228,8 +229,8 @@ func TestSignalBeforeTheLimit(t *testing.T) {
 	})
 }
 
-// TestSignalOfAStop checks that a task also gets this signal when the node stops it, as when its slot goes to another
-// job.
+// TestSignalOfAStop checks that a task also gets its early signal when the node stops the task, for example because
+// the slot goes to another job.
 func TestSignalOfAStop(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(agent.Program{Script: "trap '' TERM\ntrap 'exit 9' USR2\necho ready >&2\nwhile :; do sleep 0.01; done\n", Interactive: &job.Interactive{},
@@ -244,8 +245,8 @@ func TestSignalOfAStop(t *testing.T) {
 	}
 }
 
-// TestSignalOfTheRanks sends a signal that is meant for the ranks of srun. Neither the script nor a program that it
-// starts itself must get it: in Slurm, too, only the steps get such signals.
+// TestSignalOfTheRanks sends a signal that is meant for the ranks of srun. Neither the script nor a program that the
+// script starts itself may get the signal: in Slurm, too, only the steps get such signals.
 func TestSignalOfTheRanks(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(interactive("trap 'exit 9' USR2\nsleep 600 &\n"+

@@ -82,7 +82,7 @@ func (t *process) send(w *jobmsg.EarlySignal) error {
 	return nil
 }
 
-// inside returns a function that calls others in the task's room; nil: the task has no room.
+// inside returns a function that calls other functions inside the task's room; nil: the task has no room.
 func (t *process) inside() func(func() error) error {
 	if t.room == nil {
 		return nil
@@ -221,8 +221,8 @@ func (w taskStream) exec(b *agent.StreamBegin) error {
 	return nil
 }
 
-// join keeps the task's cell and room while l starts a process in them. If the task ends, it kills l and waits for
-// it.
+// join keeps the task's cell and room while the launch l starts a process in them. If the task ends meanwhile, its end
+// kills that process and waits for it.
 func (t *process) join(l *launch.Launch) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

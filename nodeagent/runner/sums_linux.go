@@ -55,8 +55,8 @@ func (p *Processes) sum() (rest time.Duration) {
 	return max(sumEvery*p.config.CheckEvery, time.Since(began), (sumShare-1)*(threadTime()-used))
 }
 
-// followSpace reads the free space of the disk until the runner is closed, as often as tasks could have used it up.
-// It has a thread of its own, which gets a processor even while others compute.
+// followSpace reads the free space of the disk until the runner is closed, as often as tasks could have used it up. It
+// has a thread of its own, which gets a processor even while other threads compute.
 func (p *Processes) followSpace() {
 	defer p.tasks.Done()
 	runtime.LockOSThread() // never unlocked: the thread ends with this function
@@ -82,9 +82,9 @@ func hurry() {
 	}
 }
 
-// lookAtSpace reads the free space once. Below the reserve it frees space if there is less than after its last
-// action; on a disk that others keep full, that is rare. It returns the pause before the next look. goOn is false if
-// the runner is closed.
+// lookAtSpace reads the free space once. If less than the reserve is free, it measures the tasks and starts to free
+// space. It does so at most every actAgain, unless the free space has fallen by half of leastEnded since the last
+// time. It returns the pause before the next look. goOn is false if the runner is closed.
 func (p *Processes) lookAtSpace() (wait time.Duration, goOn bool) {
 	p.following.Lock()
 	defer p.following.Unlock()
@@ -163,7 +163,7 @@ func (p *Processes) closing() bool {
 	return p.closed
 }
 
-// Confirm says that the outputs of an ended attempt are stored: its files may be removed.
+// Confirm records that the outputs of an ended attempt are stored. Its files may then be removed.
 func (p *Processes) Confirm(a messages.Attempt) { p.store.LetGo(a) }
 
 // Hold keeps the files of an ended attempt until Confirm.

@@ -36,7 +36,7 @@ func (b *bench) keptOf(account string) (sum int64) {
 // passed is the socket through which a task passes its open log and directory to another task of its account.
 const passed = "/tmp/passed"
 
-// give passes them on, and leaves the files in place.
+// give passes the log and the directory of this task to another task, and leaves the files in place.
 func give() error {
 	dir, err := unix.Open(".", unix.O_RDONLY, 0)
 	if err != nil {
@@ -53,7 +53,7 @@ func give() error {
 	return err
 }
 
-// take receives them, and writes to them after the task that gave them has ended.
+// take receives the log and the directory of another task, and writes to them after that task has ended.
 func take() error {
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: passed, Net: "unix"})
 	if err != nil {

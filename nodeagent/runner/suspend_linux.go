@@ -123,7 +123,8 @@ type limit struct {
 	timer *time.Timer // nil while it is paused
 }
 
-// run starts or continues the timer. over is called when the time is up; nil: the earlier function is.
+// run starts or continues the timer. It calls the function over when the time is up, or the function of an earlier
+// call if over is nil.
 func (l *limit) run(over func()) {
 	if over != nil {
 		l.over = over

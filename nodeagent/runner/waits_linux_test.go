@@ -177,7 +177,7 @@ func within(t *testing.T, what string, do func()) {
 }
 
 // TestAStartHoldsNoFileOfTheNode delays the execution of a program. The waiting child must have only its three files:
-// when this process ends, no child may keep its locks and sockets.
+// when this process ends, no child may still hold the locks and sockets of this process.
 func TestAStartHoldsNoFileOfTheNode(t *testing.T) {
 	b := strangers(t, nil)
 	dir, err := os.MkdirTemp("/var/tmp", "candor")
@@ -245,9 +245,9 @@ func TestTasksIgnoreNoSignal(t *testing.T) {
 	}
 }
 
-// TestNobodysEndWaitsForAStart runs without control groups and rooms. There this process ends the orphans of tasks,
-// and must tell them from the children that it starts. A delayed start of another account must neither delay the end
-// of a task nor save an orphan.
+// TestNobodysEndWaitsForAStart runs without control groups and rooms. In this case this process ends the orphans of
+// tasks, and must tell them from the children that it starts. A delayed start of another account must neither delay
+// the end of a task nor save an orphan.
 func TestNobodysEndWaitsForAStart(t *testing.T) {
 	const mark = "CANDOR_TEST_ADOPTS"
 	if os.Geteuid() != 0 {

@@ -3,20 +3,20 @@
 //
 // # Model
 //
-// A [Sampler] holds pairs of a job and a weight. [Sampler.Sample] maps a
-// number u, uniform in [0, 1), to job i with probability w_i / Σ w.
+// A [Sampler] holds pairs of a job and a weight. [Sampler.Sample] maps a number u, uniform in [0, 1), to job i with
+// probability w_i / Σ w.
 //
-// A [Stride] holds the same pairs. It draws so that jobs receive slot time in proportion to their weights, and not
-// starts of tasks (after C. Waldspurger and W. Weihl, Stride scheduling, MIT, 1995). A job's pass is the slot time
-// that it received, divided by its weight. Virtual time is the slot time that all jobs with a weight received
-// together, divided by the sum of their weights. A job is ahead of its share by (pass − virtual time) times its
-// weight, in slot time. A job is drawn in proportion to
+// A [Stride] holds the same pairs. It draws so that the slot time of each job is in proportion to its weight. The
+// number of tasks that a job starts need not be (after C. Waldspurger and W. Weihl, Stride scheduling, MIT, 1995). A
+// job's pass is the slot time that it received, divided by its weight. Virtual time is the slot time that all jobs
+// with a weight received together, divided by the sum of their weights. A job is ahead of its share by (pass − virtual
+// time) times its weight, in slot time. A job is drawn in proportion to
 //
 //	w / τ · max(0, 1 − ahead / 10 τ̄)
 //
 // where w is its weight and τ is the mean length of its last 16 tasks here. τ̄ is the harmonic mean of all jobs' τ,
-// weighted by w. Because a task may take long, ahead is measured at the middle of the job's next task. If all jobs
-// are far ahead, the job that is least ahead is drawn.
+// weighted by w. Because a task may take long, ahead is measured at the middle of the job's next task. If all jobs are
+// far ahead, the job that is least ahead is drawn.
 //
 //   - A job pays for a task's usual length when it claims the task, and for more as soon as the task takes longer. So
 //     a long task counts while it runs, and many slots that draw at the same time do not all draw the job that is
@@ -40,9 +40,9 @@
 // A Stride draws in O(n), 16 µs with 1,000 jobs.
 //
 // With n jobs in a Sampler, a draw, a change of weight, a removal and the arrival of a job with the highest number so
-// far cost O(log n) each, plus a scan of one group of at most 32 jobs. Jobs with lower numbers that arrive in one
-// call are merged in one O(n) pass (some microseconds for thousands of jobs). A job takes 12 bytes, and half a byte
-// of sums.
+// far cost O(log n) each, plus a scan of one group of at most 32 jobs. Jobs with lower numbers that arrive in one call
+// are merged in one O(n) pass (some microseconds for thousands of jobs). A job takes 12 bytes, and half a byte of
+// sums.
 //
 // # Rounding
 //

@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Weight returns the weight of a job, 0 if it is not there.
+// Weight returns the weight of a job, or 0 if the sampler does not have the job.
 func (s *Sampler) Weight(job messages.JobID) float32 {
 	at, found := slices.BinarySearch(s.jobs, job)
 	if !found {

@@ -202,8 +202,8 @@ func (s *Sampler) compact() {
 	s.rebuild()
 }
 
-// resize makes room for n jobs, and frees far too large slices. append may have reserved more room in one of the two
-// slices than in the other.
+// resize makes room for n jobs, and frees slices that are far too large. It checks the room of both slices, because
+// append may have reserved more in one of them.
 func (s *Sampler) resize(n int) {
 	if min(cap(s.jobs), cap(s.weights)) >= n && cap(s.jobs) <= 4*n+group {
 		s.jobs, s.weights = s.jobs[:n], s.weights[:n]

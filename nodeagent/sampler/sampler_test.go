@@ -166,8 +166,8 @@ func chiSquared(t *testing.T, s *sampler.Sampler, want scan, r *rand.Rand) {
 	}
 }
 
-// TestFarApartWeights adds and removes a huge weight among tiny ones. Sums that are changed by differences would keep
-// its rounding error for ever.
+// TestFarApartWeights adds and removes a huge weight among tiny ones. The draws must not have a rounding error after
+// the huge weight has left. Sums that are changed by differences would keep it for ever.
 func TestFarApartWeights(t *testing.T) {
 	var s sampler.Sampler
 	if err := s.Replace(randomJobs(rand.New(rand.NewPCG(7, 7)), 500, 2)); err != nil {

@@ -311,8 +311,8 @@ func (s *Stride) Owe(job messages.JobID, by time.Duration) {
 	}
 }
 
-// End says that a task of a job has ended. charged is the time that the job was charged for the task. took is how
-// long it ran; less than 0: it did not run.
+// End ends a task of a job. charged is the time that the job was charged for the task. took is how long the task ran,
+// or below 0 if it did not run.
 func (s *Stride) End(job messages.JobID, charged, took time.Duration) {
 	s.Owe(job, max(0, took)-charged)
 	k := s.find(job)

@@ -137,7 +137,7 @@ func TestSlotTimeIsShared(t *testing.T) {
 	}
 }
 
-// TestEqualTasksAreSampled gives all tasks the same length. Each job must get its part of the starts, on nodes that
+// TestEqualTasksAreSampled gives all tasks the same length. Each job must get its share of the starts, on nodes that
 // start many tasks, and over many nodes that start a few each.
 func TestEqualTasksAreSampled(t *testing.T) {
 	for _, w := range [][]agent.JobWeight{weights(1, 1), weights(9, 1), weights(1, 2, 3, 4, 5, 85), randomJobs(rand.New(rand.NewPCG(9, 9)), 40, 1)} {
@@ -186,8 +186,8 @@ func TestUnknownLengthsAreDrawnAsSampled(t *testing.T) {
 	}
 }
 
-// TestJobsThatWereAwayAreNotOwed lets a job go away and come back. It must not catch up on the time when it was away,
-// and its lead from before must still count.
+// TestJobsThatWereAwayAreNotOwed lets a job go away and come back. The job must not catch up on the time when it was
+// away. If it was ahead before, this must still count.
 func TestJobsThatWereAwayAreNotOwed(t *testing.T) {
 	n := newNode(t, 1, 4, weights(1, 1), each(time.Second, 10*time.Second))
 	run := func(d time.Duration) (part float64) {
@@ -213,8 +213,8 @@ func TestJobsThatWereAwayAreNotOwed(t *testing.T) {
 	}
 }
 
-// TestALongTaskCountsWhileItRuns gives a job with half of the weight a task that keeps one of two slots for ever. The
-// job must not get the other slot.
+// TestALongTaskCountsWhileItRuns gives a job half of all weight. One task of the job keeps one of two slots for ever.
+// In the other slot, the job may start only a few tasks.
 func TestALongTaskCountsWhileItRuns(t *testing.T) {
 	lengths := []time.Duration{time.Second, 10_000 * time.Second}
 	n := newNode(t, 2, 2, weights(1, 1), func(job messages.JobID) time.Duration {

@@ -13,9 +13,9 @@ type Actions struct {
 	Fetch []messages.Name
 	// Start lists tasks to start. When one ends, answer with Ended.
 	Start []Start
-	// Follow lists tasks to give to the runner, which starts each on the slot of an ended task of its class. Answer
-	// with Turned, or at once with Keep. A later Start may also name such a task. Withdraw lists tasks to take back
-	// from the runner. Answer with Ended or Turned.
+	// Follow lists tasks to give to the runner. The runner starts each task when another task of its class ends, on the
+	// slot of the ended task. Answer with Turned, or at once with Keep. A later Start may also name such a task. Withdraw
+	// lists tasks to take back from the runner. Answer with Ended or Turned.
 	Follow   []Start
 	Withdraw []messages.Attempt
 	// Stop lists tasks to end. First carry out Withdraw.
@@ -26,12 +26,12 @@ type Actions struct {
 	Reported []messages.Attempt
 	// Markets lists the markets to subscribe to from now on; nil: no change.
 	Markets []messages.Name
-	// Closed says that all tasks have ended and that their ends were reported.
+	// Closed is true if all tasks have ended and their ends were reported.
 	Closed bool
 }
 
-// Request is one sending of a registration or an exchange. Within its time, answer it with Registered, Answered or
-// Failed and its ID. A new request makes earlier ones void.
+// Request is a registration or an exchange to send once. The shell calls Registered, Answered or Failed with the ID of
+// the request before the request's time is over. The state ignores answers to earlier requests.
 type Request struct {
 	ID       uint64
 	Within   messages.Duration

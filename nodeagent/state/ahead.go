@@ -24,8 +24,8 @@ func (k *tasks) setAhead(within time.Duration) {
 	}
 }
 
-// stock is the tasks of a class that wait on the node for a slot. With them, a slot need not be idle until the next
-// exchange is answered. The leader knows these tasks, but does not count them as running or charge for them.
+// stock is the tasks of a class that wait on the node for a slot. With these tasks, a slot need not be idle until the
+// next exchange is answered. The leader knows these tasks, but does not count them as running or charge for them.
 type stock struct {
 	waits  []messages.Attempt // the first one starts next
 	run    time.Duration      // average time that a task keeps its slot; 0: unknown
@@ -33,10 +33,10 @@ type stock struct {
 	within time.Duration      // how long a task may wait here
 }
 
-// wanted returns how many tasks of a class should wait on the node: as many as its slots use up during an exchange,
-// and until the next exchange. The cost of an exchange hardly depends on its contents, so it should report as many
-// ends as can be collected while slots are supplied. All waiting tasks should get a slot in time. When only low tasks
-// are left, the agent must claim again.
+// wanted returns two numbers of waiting tasks of a class. The number all is how many tasks should wait on the node: as
+// many as its slots use up during an exchange, and until the next exchange. The cost of an exchange hardly depends on
+// its contents, so it should report as many ends as can be collected while slots are supplied. All waiting tasks
+// should get a slot in time. When only the number low of tasks is left, the agent must claim again.
 func (c *class) wanted(trip time.Duration) (all, low int) {
 	if c.run <= 0 || c.run > c.within {
 		return 0, 0

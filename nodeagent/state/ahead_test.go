@@ -46,8 +46,8 @@ func aheadGrants(r *state.Request, first, slots, more int) *agentmsg.ExchangeRep
 	return reply
 }
 
-// TestSlotIsFedAtOnce ends a task. The next one must start on the free slot before the leader has heard anything, and
-// the leader must then hear of both together.
+// TestSlotIsFedAtOnce ends a task. The next task must start on the free slot before the leader has heard anything. The
+// leader must then hear of the end and of the start in one exchange.
 func TestSlotIsFedAtOnce(t *testing.T) {
 	a, n := ahead(t)
 	for i := range n {
@@ -123,7 +123,7 @@ func TestAheadIsGivenBack(t *testing.T) {
 }
 
 // TestSameWeightsTakeNothingBack checks that no waiting task is given back if a job left or came back with its old
-// weight. After a missed vector the agent cannot know this, and must give them back.
+// weight. After a missed vector the agent cannot know this, and must give the waiting tasks back.
 func TestSameWeightsTakeNothingBack(t *testing.T) {
 	a, n := ahead(t)
 	same := func(v *agentmsg.Vector) {

@@ -139,9 +139,9 @@ func (s *State) Directive(now messages.Time, d *agent.Directive) {
 	s.serve(now, d.Markets)
 }
 
-// Adopt adds a task that an earlier run of the agent started. width is its number of slots, and held says that it is
-// suspended. Call it before the first Act. It returns false if the node no longer has the slots. If the leader does
-// not list the task as suspended, its first answer resumes it.
+// Adopt adds a task that an earlier run of the agent started. width is the number of its slots, and held is true if
+// the task is suspended. Call it before the first Act. It returns false if the node no longer has the slots. If the
+// leader does not list the task as suspended, its first answer resumes it.
 func (s *State) Adopt(a messages.Attempt, class messages.Name, width int, held bool) bool {
 	at := s.slots.index(class)
 	return at >= 0 && s.tasks.adopt(a, at, width, held)

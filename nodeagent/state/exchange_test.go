@@ -267,7 +267,8 @@ func TestShortAnswerMeansWaiting(t *testing.T) {
 	}
 }
 
-// A vector came while the claims were under way. Its work may be newer than the claims.
+// TestShortAnswerAfterNewVector publishes a vector while claims are under way, and answers the claims with too few
+// tasks. The idle slots must claim again: the work of the new vector may be newer than the claims.
 func TestShortAnswerAfterNewVector(t *testing.T) {
 	a := newAgent(t, 4, 1)
 	a.join()

@@ -28,7 +28,7 @@ func followers(t *testing.T) (a *agent, n int) {
 	return a, n
 }
 
-// turn says that task i ended some time ago, and that the runner has started another one on its slot.
+// turn tells the agent that task i ended some time ago, and that the runner has started the task next on its slot.
 func (a *agent) turn(i, next int, ago messages.Duration) {
 	a.t.Helper()
 	delete(a.starts, attempt(i))
@@ -36,8 +36,8 @@ func (a *agent) turn(i, next int, ago messages.Duration) {
 	a.Turned(a.now.Add(-ago), agentmsg.Finished{Attempt: attempt(i), Outcome: agentmsg.Exited}, attempt(next))
 }
 
-// TestRunnerFeedsSlots lets the runner start waiting tasks, and tells the agent late, of several at once. The leader
-// must get the time of each change, and no task may start twice.
+// TestRunnerFeedsSlots lets the runner start waiting tasks. The runner tells the agent late, and of several starts at
+// once. The leader must get the time of each change, and no task may start twice.
 func TestRunnerFeedsSlots(t *testing.T) {
 	a, n := followers(t)
 	from := a.now
@@ -63,8 +63,8 @@ func TestRunnerFeedsSlots(t *testing.T) {
 	}
 }
 
-// TestFollowersAreAskedBack checks that the agent asks the runner once for each task that it wants to give back. It
-// must give a task back only after the runner's answer. A task that has started keeps its slot.
+// TestFollowersAreAskedBack checks that the agent asks the runner once for each task that it wants to give back. The
+// agent must give a task back only after the runner's answer. A task that has started keeps its slot.
 func TestFollowersAreAskedBack(t *testing.T) {
 	for name, happens := range map[string]func(a *agent){
 		"new weights": func(a *agent) {
@@ -124,8 +124,9 @@ func TestFollowersAreAskedBack(t *testing.T) {
 	}
 }
 
-// TestFollowerWithoutASlotIsKilled gives a slot to another task by a decision while the runner starts a waiting task
-// there. That task must be killed, and the tasks after it must be asked back first.
+// TestFollowerWithoutASlotIsKilled suspends a running task and a waiting task. The agent must ask the runner for all
+// waiting tasks. The runner has already started the suspended waiting task, because the running task had ended before.
+// The started task must be killed, and the leader must not hear that it got the slot.
 func TestFollowerWithoutASlotIsKilled(t *testing.T) {
 	a, n := followers(t)
 	a.Directive(a.now, &agentmsg.Directive{Term: 1, Version: 1, Suspended: []messages.Attempt{attempt(0), attempt(2)}})

@@ -68,8 +68,9 @@ func TestExpiredLeaseBringsNewSession(t *testing.T) {
 	}
 }
 
-// At a registration the leader lists attempts to stop. It may still count them as claimed, for example if a job was
-// cancelled meanwhile. The agent must report their ends, or their slots would be taken for ever.
+// TestWhatIsToBeStoppedIsReportedAlsoIfItHasEnded registers an agent after its task has ended. The leader's answer
+// lists the attempt as one to stop, because the leader may still count it as claimed. The agent must report the end of
+// the attempt, or its slot would be taken for ever.
 func TestWhatIsToBeStoppedIsReportedAlsoIfItHasEnded(t *testing.T) {
 	a := running(t, 1)
 	a.expire()
@@ -170,8 +171,8 @@ func TestCloseWithoutLeaseEndsAtOnce(t *testing.T) {
 }
 
 // TestAbilitiesAreToldWhileTasksRun changes the abilities while tasks run. The agent must report them under the same
-// session, and lose no task. An exchange must wait for the answer to this registration, and the other way round. The
-// latest abilities must be reported.
+// session, and lose no task. An exchange must wait for the answer to this registration, and a registration must wait
+// for the answer to an exchange. The latest abilities must be reported.
 func TestAbilitiesAreToldWhileTasksRun(t *testing.T) {
 	a := newAgent(t, 2, 1)
 	a.SetAbilities([]messages.Name{"one"})

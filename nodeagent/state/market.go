@@ -27,10 +27,10 @@ type marketClass struct {
 	pending, idle int
 	// rest is the number of the vector's tasks that the idle slots leave for slots that become free later.
 	rest int
-	// dry says that a claim found less work than the vector had. No slot claims again before the next vector.
+	// dry is true if a claim found less work than the vector had. No slot claims again before the next vector.
 	dry  bool
 	jobs sampler.Stride
-	// claimed says that an exchange under way has claims that were drawn from this vector.
+	// claimed is true if an exchange under way has claims that were drawn from this vector.
 	claimed           bool
 	sentTerm, sentSeq uint64
 }

@@ -82,8 +82,8 @@ func (k *markets) receive(now messages.Time, m *market, v *agent.Vector) error {
 	return k.catchUp(now, m)
 }
 
-// catchUp applies the waiting changes that follow the present vector. If newer ones are left, a change between is
-// missing.
+// catchUp applies the waiting changes that follow the present vector. If newer changes are left over, a change between
+// them and the vector is missing.
 func (k *markets) catchUp(now messages.Time, m *market) error {
 	early := m.early
 	m.early, m.fetchAt = nil, 0

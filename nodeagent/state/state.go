@@ -97,7 +97,7 @@ func (s *State) Act(now messages.Time) Actions {
 }
 
 // closed reports whether a closing agent is done: all tasks have ended, and their ends were reported if the agent
-// holds a lease. It does not register again only to report them.
+// holds a lease. A closing agent does not register again only to report ends.
 func (s *State) closed() bool {
 	reported := s.session.request == nil && len(s.tasks.finished) == 0
 	return s.closing && s.Running() == 0 && (!s.Joined() || reported)

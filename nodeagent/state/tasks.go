@@ -134,8 +134,8 @@ func (k *tasks) halts(a messages.Attempt) bool {
 	return told
 }
 
-// turn suspends a running task, or resumes a suspended one. A suspended task gives up its slot. A resumed task takes
-// one, even if there are then too many: the leader decides how many run at once.
+// turn suspends a running task, or resumes a suspended one. A suspended task gives up its slot. A resumed task takes a
+// slot, even if more tasks than slots then run: the leader decides how many run at once.
 func (k *tasks) turn(a messages.Attempt, t *task) {
 	t.suspended = !t.suspended
 	switch c := &k.slots[t.class]; {
@@ -190,7 +190,7 @@ func (k *tasks) stop(a messages.Attempt, kill bool, last string) {
 // ended records and reports the end of a task.
 func (k *tasks) ended(f agent.Finished) { k.turned(0, f, messages.Attempt{}) }
 
-// turned records and reports the end of a task after the runner started the next one on its slot.
+// turned records and reports the end of a task after the runner started the task next on its slot.
 func (k *tasks) turned(at messages.Time, f agent.Finished, next messages.Attempt) {
 	defer k.evict(next)
 	t := k.hand[f.Attempt]
@@ -251,8 +251,8 @@ func sorted[V any](attempts map[messages.Attempt]V) []messages.Attempt {
 	return list
 }
 
-// The cost of an exchange hardly depends on its contents. If many tasks run, the agent collects ended ones, for a
-// short time, until they are a certain part of the running ones.
+// The cost of an exchange hardly depends on its contents. If many tasks run, the agent collects the ends of tasks for
+// a short time, until their number is a certain part of the number of running tasks.
 const (
 	gatherPart   = 4
 	gatherWithin = 6 * time.Millisecond

@@ -24,7 +24,7 @@ func (a *agent) claimed() messages.JobID {
 	return job
 }
 
-// sleepUntilFetch passes time until the state requests vectors, and returns how many.
+// sleepUntilFetch passes time until the state requests vectors, and returns the number of requested vectors.
 func (a *agent) sleepUntilFetch() int {
 	a.t.Helper()
 	for range 100 {
@@ -178,8 +178,8 @@ func busy(t *testing.T, seed uint64) *agent {
 	return a
 }
 
-// TestBusyNodesMayHearVectorsLate checks that a node without a free slot does nothing at a vector, and that its later
-// actions are the same if it gets all vectors just before the next event.
+// TestBusyNodesMayHearVectorsLate checks that a node without a free slot does nothing when it gets a vector, and that
+// its later actions are the same if it gets all vectors just before the next event.
 func TestBusyNodesMayHearVectorsLate(t *testing.T) {
 	for seed := range uint64(50) {
 		soon, late, rng := busy(t, seed), busy(t, seed), rand.New(rand.NewPCG(seed, 2))

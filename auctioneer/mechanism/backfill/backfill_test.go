@@ -36,8 +36,8 @@ func (w watchedConservative) Arrive(m *rigid.Machine, job int) {
 	w.promised[job] = w.waiting[len(w.waiting)-1].start
 }
 
-// TestEasyKeepsReservations checks that a job that was given a shadow time never starts after it, if estimates are
-// not too short.
+// TestEasyKeepsReservations checks that no job starts after a shadow time (reserved start) that it was given, if
+// estimates are not too short.
 func TestEasyKeepsReservations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := lasting(t, 1, 1, 1, 2, 5)
@@ -103,8 +103,8 @@ func TestLaterArrivalsDelayNobodyPromised(t *testing.T) {
 	})
 }
 
-// TestSerialJobsAreFirstComeFirstServed checks that jobs of width 1 start at the same times with both variants as
-// with package fifo.
+// TestSerialJobsAreFirstComeFirstServed checks that jobs of width 1 start at the same times with both variants of
+// backfilling and with package fifo.
 func TestSerialJobsAreFirstComeFirstServed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := lasting(t, 1, 2)
@@ -151,9 +151,9 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// TestOutlivedEstimates runs a first job that says 4 and takes 10. At 4 it is expected to end at 8, so the third job,
-// of length 4, starts ahead of the job of width 2. At 8 the first job is expected to end at 16, so the fourth, of
-// length 7, starts.
+// TestOutlivedEstimates runs a first job whose estimate is 4 and whose runtime is 10. At 4 it is expected to end at 8,
+// so the third job, of length 4, starts ahead of the job of width 2. At 8 the first job is expected to end at 16, so
+// the fourth, of length 7, starts.
 func TestOutlivedEstimates(t *testing.T) {
 	in := &rigid.Instance{Nodes: 2, Jobs: []rigid.Job{
 		{Runtime: 10, Estimate: 4, Width: 1}, {Runtime: 1, Estimate: 1, Width: 2},
@@ -166,7 +166,8 @@ func TestOutlivedEstimates(t *testing.T) {
 	}
 }
 
-// TestQueueFindsTheFirst compares the search in the tree with a search through all jobs.
+// TestQueueFindsTheFirst compares the queue's search in its tree with a search through all jobs. Both must find the
+// same job.
 func TestQueueFindsTheFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 40).Draw(t, "n")

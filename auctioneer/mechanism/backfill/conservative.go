@@ -71,8 +71,8 @@ func (c *conservative) Decide(m *rigid.Machine) {
 	c.waiting = rest
 }
 
-// Next returns the earliest promised start. The machine must wake then: without it, a job would not start on time if
-// no other event happens then.
+// Next returns the earliest promised start. The machine must wake at this time, because perhaps no other event would
+// start the job then.
 func (c *conservative) Next() float64 { return c.soonest }
 
 // replan gives the waiting jobs new promises, in the order of arrival. If nodes are free earlier, each job is

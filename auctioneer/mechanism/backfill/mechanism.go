@@ -41,8 +41,8 @@ func New(m marketmsg.Market) *Mechanism {
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)
 
-// grace is the time after its expected end in which a job is still expected to end at any moment, because an
-// end must be noticed and reported.
+// grace is a time after the expected end of a job. In this time the job is still expected to end at any moment, because
+// it takes time to notice and report an end.
 const grace = messages.Duration(1e9)
 
 // Allocate orders the starts that are possible now, class by class. The weights are in proportion to the
@@ -200,8 +200,8 @@ func (b *Mechanism) overdue(view *mechanism.View, j int) messages.Time {
 	return messages.Time(math.Ceil(first))
 }
 
-// expected returns when a running job's slots become free: at the end of its length. In the grace after that,
-// it returns the end of the grace.
+// expected returns when a running job's slots become free: at the end of its length. In the grace after the end of the
+// length, it returns the end of the grace.
 func expected(job *mechanism.Job, now float64) float64 {
 	at := outlives(job, now)
 	if end := at - grace.Seconds()*1e6; end > now {
@@ -210,9 +210,9 @@ func expected(job *mechanism.Job, now float64) float64 {
 	return at
 }
 
-// outlives returns when a running job will outlive its expected length. A gang that has outlived it is then
-// expected to take twice as long, as often as needed. If the tasks of a job start one by one, each is assumed
-// to have started when the task before it ended.
+// outlives returns when a running job will outlive its expected length. A gang that has outlived its length is expected
+// to take twice as long, as often as needed. If the tasks of a job start one by one, each is assumed to have started
+// when the task before it ended.
 func outlives(job *mechanism.Job, now float64) float64 {
 	late, length, start := grace.Seconds()*1e6, span(job), float64(job.Started)
 	if math.IsInf(length, 1) || start > now {
@@ -225,7 +225,7 @@ func outlives(job *mechanism.Job, now float64) float64 {
 	return start + rounds*length + late
 }
 
-// Explain says how many of the waiting jobs came before this job.
+// Explain says how many waiting jobs are before this job.
 func (b *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	return b.Desk.Explain(view, job, posted.Ahead(view, job), "first come, first served; a job may start earlier if it delays no job with a reservation")
 }

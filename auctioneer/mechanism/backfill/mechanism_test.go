@@ -82,8 +82,8 @@ func wide(id messages.JobID, width, length, pending int) *mechanism.Job {
 	return j
 }
 
-// TestWideTasksStartWhole has 3 idle slots. A task of 2 slots gets its two. A task of 4 slots waits, and is promised a
-// start at second 10, when the slots of job 1 are expected to be free.
+// TestWideTasksStartWhole has 3 idle slots. A task of 2 slots gets two of them. A task of 4 slots waits, and is
+// promised a start at second 10, when the slots of job 1 are expected to be free.
 func TestWideTasksStartWhole(t *testing.T) {
 	view := market(wide(2, 2, 5, 8), wide(3, 4, 5, 4), job(4, 1, 50, 1, 0))
 	view.Classes[0] = mechanism.Class{Name: "cpu", Slots: 6, Idle: 3}
@@ -100,8 +100,8 @@ func TestWideTasksStartWhole(t *testing.T) {
 	}
 }
 
-// TestSpareIsUsedUp has 5 slots, 2 of them idle. One slot is spare when the wide job starts at second 10, so one long
-// job may start now, but not two.
+// TestSpareIsUsedUp has 5 slots; 2 of them are idle. When the wide job starts at second 10, one slot stays spare. So
+// one long job may start now, but not two.
 func TestSpareIsUsedUp(t *testing.T) {
 	view := market(job(2, 4, 5, 4, 0), job(3, 1, 50, 1, 0), job(4, 1, 50, 1, 0), job(5, 1, 8, 1, 0))
 	view.Classes[0] = mechanism.Class{Name: "cpu", Slots: 5, Idle: 2}
@@ -186,7 +186,7 @@ func TestExplain(t *testing.T) {
 }
 
 // TestJobsEndBeforeMaintenance: maintenance takes 2 of 4 idle slots away, from second 100 to second 200. A job that
-// would run then may start only on the other slots, and a shorter one that comes after it goes first.
+// would run then may start only on the other slots, and a shorter job that was submitted after it starts first.
 func TestJobsEndBeforeMaintenance(t *testing.T) {
 	view := func(jobs ...*mechanism.Job) *mechanism.View {
 		return &mechanism.View{Now: 2 * second, Classes: []mechanism.Class{{Name: "cpu", Slots: 4, Idle: 4, Closings: []mechanism.Closing{{From: 100 * second, To: 200 * second, Slots: 2}}}}, Jobs: jobs}

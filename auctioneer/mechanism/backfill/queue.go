@@ -2,9 +2,9 @@ package backfill
 
 import "math"
 
-// queue has the waiting jobs in the order of arrival. A tree over its places has, at each node, the least
-// width and the least estimate of the jobs below. So the next job that fits is found without looking at all
-// jobs.
+// queue has the waiting jobs in the order of arrival, each at a place. Each node of a tree over the places has the
+// least width and the least estimate of the jobs below the node. So the queue finds the next job that fits without
+// looking at all jobs.
 type queue struct {
 	jobs  []int // by place; jobs that were taken leave an empty place
 	size  int   // number of places, a power of two
@@ -59,7 +59,7 @@ func (q *queue) set(at int, n need) {
 	}
 }
 
-// front returns the first place that has a job. If there is none, it returns the place after the last.
+// front returns the first place that has a job. If no place has a job, it returns the number after the last place.
 func (q *queue) front() int {
 	for q.first < len(q.jobs) && q.least[q.size+q.first] == empty {
 		q.first++
@@ -67,8 +67,8 @@ func (q *queue) front() int {
 	return q.first
 }
 
-// find returns the first place, starting at from, whose job meets w; −1 if there is none. It looks at O(log
-// n) places if narrow jobs are also short, and at worst at all waiting jobs.
+// find returns the first place, at or after from, whose job meets w. It returns −1 if there is no such place. It looks
+// at O(log n) places if narrow jobs are also short, and at worst at all waiting jobs.
 func (q *queue) find(from int, w want) int {
 	return q.search(1, 0, q.size, from, w)
 }

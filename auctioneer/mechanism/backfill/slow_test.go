@@ -77,7 +77,7 @@ func (c *slowConservative) Arrive(m *rigid.Machine, job int) {
 	c.waiting = append(c.waiting, c.place(m, job, c.waiting))
 }
 
-// place returns the earliest window that does not overlap with the running jobs and the given windows.
+// place returns the earliest window that does not overlap with the running jobs and the windows in others.
 func (c *slowConservative) place(m *rigid.Machine, job int, others []window) window {
 	j := m.Jobs[job]
 	all := slices.Concat(c.running, others)

@@ -14,8 +14,9 @@ const (
 	most   = 1000 // number of the latest considered jobs that are kept
 )
 
-// Beliefs are the types that jobs are expected to have before they announce anything. Announcements of accounts with a job
-// in the queue do not affect them; otherwise an owner could influence its own payments.
+// Beliefs are the types that jobs are expected to have before they announce anything. A type is a value or cost of
+// delay, a length and a width. Announcements of accounts with a job in the queue do not affect them; otherwise an owner
+// could influence its own payments.
 type Beliefs struct {
 	prior []marketmsg.QueuedType // what the operator configured; no job of the market changes it
 	seen  []considered           // the oldest first
@@ -42,8 +43,7 @@ func (b *Beliefs) Consider(account messages.Name, t marketmsg.QueuedType) {
 }
 
 // without returns the expected types for a queue in which the present accounts have jobs. These are the types of
-// considered jobs of other accounts. If there are fewer than 20 of them (the constant fewest), it returns the
-// prior.
+// considered jobs of other accounts. If there are fewer than 20 such types (the constant fewest), it returns the prior.
 func (b *Beliefs) without(present map[messages.Name]bool) []marketmsg.QueuedType {
 	var out []marketmsg.QueuedType
 	for _, s := range b.seen {
@@ -57,8 +57,8 @@ func (b *Beliefs) without(present map[messages.Name]bool) []marketmsg.QueuedType
 	return out
 }
 
-// Priors returns the expected types of the jobs of a queue. accounts has their accounts by position. If a type has no
-// width, the job's announced width is used.
+// Priors returns the expected types of the jobs of a queue. accounts has the accounts of the jobs, by position. If a
+// type has no width, the job's announced width is used.
 func (b *Beliefs) Priors(q *Queue, accounts []messages.Name) []Prior {
 	present := map[messages.Name]bool{}
 	for _, a := range accounts {
@@ -74,8 +74,8 @@ func (b *Beliefs) Priors(q *Queue, accounts []messages.Name) []Prior {
 	return out
 }
 
-// points returns types with their probabilities, for the front job or for a waiting job. A type without a width gets
-// one slot.
+// points returns types with their probabilities, for the front job or for a waiting job. A type without a width gets a
+// width of one slot.
 func (q *Queue) points(types []marketmsg.QueuedType, front bool) []Point {
 	sum := 0.0
 	for i := range types {
@@ -99,5 +99,6 @@ func typeOf(job *mechanism.Job) marketmsg.QueuedType {
 	return marketmsg.QueuedType{Value: job.Value, Delay: job.Delay, Length: job.Length, Width: width(job)}
 }
 
-// mode returns which part of the others' types is drawn.
+// mode returns the configured mode: whether only values and costs of delay are drawn for the other jobs, or whole
+// types. The default is Priority.
 func (c *Mechanism) mode() Mode { return cmp.Or(Mode(c.config.Mode), Priority) }

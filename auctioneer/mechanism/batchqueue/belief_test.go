@@ -14,7 +14,8 @@ func queued(value, delay messages.Credits, seconds int) marketmsg.QueuedType {
 	return marketmsg.QueuedType{Value: value * messages.Credit, Delay: delay * messages.Credit, Length: messages.Duration(seconds) * 1e9}
 }
 
-// moved returns what each of three jobs pays in the decision on the first, after the jobs in seen were considered.
+// moved returns what each of three jobs pays for the decision on the first job. Before the decision, the market has
+// considered the jobs in seen.
 func moved(t *testing.T, m marketmsg.Market, jobs []*mechanism.Job, seen ...considered) []messages.Credits {
 	t.Helper()
 	m.Draws = 4096
@@ -63,8 +64,9 @@ func TestBeliefs(t *testing.T) {
 	}
 }
 
-// TestNobodyIsPaidByItsOwnAnnouncement checks two things. What an account receives from the others does not change
-// with what it announces itself. And the value of a waiting job, which decides nothing, changes no payment.
+// TestNobodyIsPaidByItsOwnAnnouncement checks two things. What an account receives from the others does not change with
+// what it announces itself. And the value of a waiting job changes no payment, because it has no effect on the
+// decision.
 func TestNobodyIsPaidByItsOwnAnnouncement(t *testing.T) {
 	for _, mode := range []Mode{Priority, Full} {
 		m := marketmsg.Market{Mode: string(mode), PriorJobs: []marketmsg.QueuedType{queued(80, 4, 10), queued(20, 1, 30)}}

@@ -2,8 +2,8 @@ package batchqueue
 
 import "github.com/candor-grid/candor/auctioneer/mechanism/profile"
 
-// Decision is the decision about the front job. Slices are by position in the queue. In a queue without Nodes only Delays is
-// filled.
+// Decision is the decision about the front job. Slices are by position in the queue. In a queue without Nodes only
+// Delays is filled.
 type Decision struct {
 	With      []float64 // when each job starts, if the front job runs
 	Without   []float64 // when each job starts, if the front job is discarded; for the front job 0
@@ -12,8 +12,8 @@ type Decision struct {
 	Runs      bool
 }
 
-// Decide decides whether the front job runs: it does if its value is at least what its delay costs the others. An
-// empty queue decides nothing.
+// Decide decides whether the front job runs: it runs if its value is at least what its run costs the other jobs by
+// delay. An empty queue decides nothing.
 func Decide(q *Queue) (*Decision, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
@@ -54,8 +54,8 @@ func worth(value, threshold float64) bool {
 	return value >= threshold || value >= threshold*(1-slack)
 }
 
-// schedules has two schedules of a queue: one with the front job and one without it. They are made job by job in
-// queue order; each job gets the earliest window.
+// schedules has two schedules of a queue: one with the front job and one without it. The jobs are put into them in
+// queue order; each job gets the earliest window in which it fits.
 type schedules struct{ with, without *profile.Profile }
 
 func newSchedules(q *Queue) schedules {

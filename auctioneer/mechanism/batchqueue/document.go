@@ -41,8 +41,8 @@ type inputPoint struct {
 	Exact *string  `json:"p_exact,omitempty"` // the same probability as text for readers; the solver ignores it
 }
 
-// output is the answer that `candor solve batch-queue` prints. Numbers that do not exist for the front job are null, and
-// standard errors are null with a single draw.
+// output is the answer that `candor solve batch-queue` prints. Numbers that do not exist for the front job are null,
+// and standard errors are null with a single draw.
 type output struct {
 	Runs      bool    `json:"runs"`
 	Threshold float64 `json:"threshold"`
@@ -165,7 +165,7 @@ func (in *input) queue() (*Queue, error) {
 	return q, nil
 }
 
-// oneOf checks that the front job has a value, and every other job a cost of delay.
+// oneOf checks that the front job has a value v and no cost of delay d, and that every other job has d and no v.
 func oneOf(place string, i int, v, d *float64) error {
 	switch {
 	case i == 0 && v == nil:
@@ -184,7 +184,7 @@ func fill(v, d, r *float64, n *int) Job {
 	return Job{Value: casefile.Or(v, 0), Delay: casefile.Or(d, 0), Length: casefile.Or(r, 0), Width: casefile.Or(n, 0)}
 }
 
-// expectation returns how to compute payments, or nil if the document does not ask for them.
+// expectation returns the expectation with which payments are computed, or nil if the document does not ask for them.
 func (in *input) expectation() (*Expectation, error) {
 	if in.Distributions == nil {
 		if in.Mode != nil || in.Draws != nil {

@@ -34,8 +34,8 @@ func (m *means) add(sums []float64, draws int) {
 	}
 }
 
-// results returns the mean externalities, and the standard errors of the payments, which are computed from their variation
-// between batches.
+// results returns the mean externalities, and the standard errors of the payments. The standard errors are computed
+// from the variation of the payments between batches.
 func (m *means) results() (externality, errors []float64) {
 	count := float64(m.batches)
 	for i := range m.total {
@@ -67,7 +67,8 @@ func estimate(q *Queue, e *Expectation) (externality, errors []float64, err erro
 	return externality, errors, nil
 }
 
-// probe draws all types once and checks them. It is for types that functions return.
+// probe draws all types once and checks them. It is for priors whose types come from the function Sample, because such
+// types cannot be checked in advance.
 func (s *sampler) probe(q *Queue, e *Expectation) error {
 	for i, in := range s.types {
 		if in.sample == nil {

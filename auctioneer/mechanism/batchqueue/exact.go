@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// MaxSteps bounds the work of an exact expectation. A step is one term added. Putting a job into
-// schedules counts as several steps (insertion).
+// MaxSteps bounds the work of an exact expectation. A step is one term added. Putting a job into schedules counts as
+// several steps (the constant insertion).
 const MaxSteps = 1 << 26
 
 // steps is the number of steps that are left.
@@ -37,10 +37,10 @@ func expect(q *Queue, e *Expectation) ([]float64, error) {
 	return w.run()
 }
 
-// exact computes a linear expectation. What the delay costs the others is a sum of independent terms. Its
-// distribution is built term by term, and equal sums are merged, so it stays small if the terms are multiples of a
-// unit. Leaving out each job in turn takes O(n·log n) steps instead of n², by recursive halving: add one half of the
-// jobs, then divide the other half further.
+// exact computes a linear expectation. What the delay costs the others is a sum of independent terms. Its distribution
+// is built term by term, and equal sums are merged, so it stays small if the terms are multiples of a unit. The sum
+// without each single job is needed. Computing these sums takes O(n·log n) steps instead of n², by recursive halving:
+// add one half of the jobs, then divide the other half further.
 type exact struct {
 	*linear
 	types [][]Point

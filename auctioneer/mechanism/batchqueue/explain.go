@@ -56,8 +56,8 @@ func (c *Mechanism) waiting(view *mechanism.View, job *mechanism.Job) mechanism.
 		d.With[0], q.Jobs[0].Value, told(view, job, d.Threshold)), change...)
 }
 
-// told returns an amount in brackets. The amount is computed from the bids of others. If these are the bids of a
-// single account, told returns "", so that they stay secret.
+// told returns an amount in brackets, as a part of a sentence. The amount is computed from the bids of others. If these
+// are the bids of a single account, told returns "", so that they stay secret.
 func told(view *mechanism.View, job *mechanism.Job, credits float64) string {
 	if mechanism.OneRival(view, job) {
 		return ""

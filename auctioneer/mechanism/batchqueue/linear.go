@@ -6,9 +6,9 @@ import "slices"
 //
 //	scale · Σ_l cost_l·d_l
 //
-// where cost_l is known before anything is drawn. There are two such cases. If lengths and widths are as announced,
-// scale is 1 and cost_l is the delay of job l. If each job takes the whole machine, scale is the front job's length
-// and cost_l is 1.
+// where cost_l is known before anything is drawn. There are two cases in which this is so. If lengths and widths are as
+// announced, scale is 1 and cost_l is the delay of job l. If each job takes the whole machine, scale is the front job's
+// length and cost_l is 1.
 type linear struct {
 	priority bool
 	jobs     []Job
@@ -46,8 +46,8 @@ func (l *linear) front(t *Job) (value, scale float64) {
 	return t.Value, t.Length
 }
 
-// drawn returns a function that sets sums to the externalities, added over a batch. A draw costs O(1) for each job, because
-// replacing the drawn type of a job by the announced type changes only one term of the total.
+// drawn returns a function that sets sums to the externalities, added over a batch. A draw costs O(1) for each job,
+// because replacing the drawn type of a job by the announced type changes only one term of the total.
 func (l *linear) drawn(draws *sampler) func(b int, sums []float64) {
 	l.terms = make([][]float64, len(l.jobs))
 	return func(b int, sums []float64) {

@@ -144,7 +144,7 @@ func (c *Mechanism) queue(view *mechanism.View) *queue {
 	return q
 }
 
-// tooLate returns the next time from which a waiting job might run into maintenance; 0: there is none.
+// tooLate returns the next time from which a waiting job might run into maintenance, or 0 if there is no such time.
 func tooLate(view *mechanism.View, job *mechanism.Job) (at messages.Time) {
 	for _, c := range view.Classes[0].Closings {
 		if t := c.From.Add(-job.Length) + 1; t > view.Now {

@@ -44,8 +44,8 @@ func run(view *mechanism.View, job *mechanism.Job) {
 	job.Started, job.Running, job.Pending = view.Now, []int{job.Width}, []int{0}
 }
 
-// TestTheLifeOfAQueue has three jobs: the first is discarded, the second runs, and the third must wait for the
-// second. When the first and the second end, money moves, and only between the jobs that were in the queue at the
+// TestTheLifeOfAQueue has three jobs: the first is discarded, the second runs, and the third must wait for the second.
+// When the first and the second job end, money moves. It moves only between the jobs that were in the queue at the
 // decision.
 func TestTheLifeOfAQueue(t *testing.T) {
 	c := market(t, marketmsg.Market{})
@@ -56,7 +56,8 @@ func TestTheLifeOfAQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The run of job 1 costs the others 10·(5+3) = 80 > 50. The run of job 2 costs 10·3 = 30 ≤ 40.
+	// Job 1 is worth 50. Its run costs the others 10·(5+3) = 80, so it is discarded. Job 2 is worth 40. Its run costs
+	// the others 10·3 = 30, so it runs.
 	a := c.Allocate(view)
 	want := []mechanism.Directive{{Job: 1, Action: mechanism.Discard}, {Job: 2, Action: mechanism.Start, Slots: 8}}
 	if !slices.Equal(a.Directives, want) || a.Wake != view.Now+10*second || a.Weights[1][0] != 1 || a.Weights[2][0] != 0 {
@@ -123,7 +124,7 @@ func checkTransfers(t *testing.T, payments []mechanism.Payment, among []*mechani
 	}
 }
 
-// TestTransfersArePayments: the prior has a single type, so the payments are known. The transfers between jobs must
+// TestTransfersArePayments uses a prior with a single type, so the payments are known. The transfers between jobs must
 // be exactly these payments.
 func TestTransfersArePayments(t *testing.T) {
 	c := market(t, marketmsg.Market{PriorJobs: []marketmsg.QueuedType{queued(100, 2, 10)}, Draws: 3})
@@ -138,8 +139,8 @@ func TestTransfersArePayments(t *testing.T) {
 	}
 }
 
-// TestGangsPassEachOther: a job that is too wide for the idle slots waits, and the jobs behind it wait too. They are
-// considered before it only if it is too wide for the whole machine.
+// TestGangsPassEachOther: a job that is too wide for the idle slots waits, and the jobs behind it wait too. These jobs
+// are considered before the wide job only if it is too wide for the whole machine.
 func TestGangsPassEachOther(t *testing.T) {
 	c := market(t, marketmsg.Market{})
 	busy, front, narrow := waiting(1, 9, 1, 60, 5), waiting(2, 900, 1, 10, 6), waiting(3, 9, 1, 10, 2)
@@ -217,9 +218,9 @@ func TestConfigRefuses(t *testing.T) {
 	}
 }
 
-// TestJobsWaitForMaintenance: maintenance takes 5 of 8 slots, or all of them, from second 100 to second 200 from now. The
-// front job starts only if it ends before, or on the slots that stay. If it cannot, the job behind it starts, which takes
-// 60 s on all slots and loses 2 credits a second.
+// TestJobsWaitForMaintenance: maintenance takes 5 of 8 slots, or all of them, from second 100 to second 200 from now.
+// The front job starts only if it ends before, or on the slots that stay. If it cannot start, the job behind it starts.
+// This second job takes 60 s on all slots and loses 2 credits for each second of delay.
 func TestJobsWaitForMaintenance(t *testing.T) {
 	closing := func(slots int, jobs ...*mechanism.Job) *mechanism.View {
 		view := grid(8, jobs...)

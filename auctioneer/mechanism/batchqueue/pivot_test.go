@@ -159,8 +159,8 @@ func TestALiveMarketLevies(t *testing.T) {
 		jobs[i].Account = account
 	}
 	c.Allocate(grid(8, jobs...))
-	// The run of ann's job costs ben 20 + 10 and cat 30: ann pays 60. Ben gets back a third of min(30, 100 − 30), and
-	// cat too.
+	// The run of ann's job costs ben 20 + 10 and cat 30: ann pays 60. Ben and cat each get back a third of min(30, 100
+	// − 30).
 	var got []mechanism.Payment
 	for _, p := range c.Settle(grid(8), jobs[0], mechanism.End{State: job.Completed}) {
 		if !p.Now || p.Reason == "" {
@@ -180,9 +180,9 @@ func TestALiveMarketLevies(t *testing.T) {
 	}
 }
 
-// TestAChargeByTheTimeTakenInvitesOverbids shows why taxes use declared lengths. These determine the least value with
-// which the front job runs, and it must pay that value. If it paid only for the shorter time that it then takes, a
-// job worth less would gain by bidding more.
+// TestAChargeByTheTimeTakenInvitesOverbids shows why taxes use declared lengths, not actual times. The declared lengths
+// determine the least value with which the front job runs, and it must pay that value. If the front job paid only for
+// the shorter time that it actually takes, a job worth less would gain by bidding more.
 func TestAChargeByTheTimeTakenInvitesOverbids(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	const queues = 3000

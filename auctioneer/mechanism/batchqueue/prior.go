@@ -12,7 +12,7 @@ import (
 type Prior struct {
 	Points []Point
 	// Sample returns the type for a number that is uniform in [0, 1). It is used if there are no Points. The same
-	// number must give the same type. Draws are the more accurate the more nearly Sample is monotone.
+	// number must give the same type. The nearer Sample is to a monotone function, the more accurate are the draws.
 	Sample func(u float64) Job
 }
 
@@ -25,7 +25,7 @@ type Point struct {
 // total is by how much the sum of probabilities may differ from 1, because decimals are rounded.
 const total = 1e-9
 
-// check returns an error if a prior is invalid. priority: only values and costs of delay matter.
+// check returns an error if a prior is invalid. If priority is true, only values and costs of delay are checked.
 func (p *Prior) check(q *Queue, i int, priority bool) error {
 	if p.Sample != nil && len(p.Points) == 0 {
 		return nil // its types are checked when they are drawn

@@ -102,8 +102,8 @@ func TestMicrocreditsRefuse(t *testing.T) {
 	}
 }
 
-// payoff is what job i expects, over the others' types, if it announces report instead of its true type. It is the
-// true value or delay of what is decided, and the part of the payment that the report can change.
+// payoff is what job i expects, over the others' types, if it announces report instead of its true type. This is the
+// true value or the true cost of delay by the decision, and the part of the payment that the report can change.
 func payoff(q *Queue, e *Expectation, i int, report Job, decide func(*Queue, []Job) bool) (sum float64) {
 	truth := q.Jobs[i]
 	fixed := func(l int) bool { return l == i }
@@ -158,8 +158,8 @@ func TestHonestyIsBest(t *testing.T) {
 }
 
 // TestEquation42AsPrintedRewardsLies: equation 4.2 as printed sums d_j·r_j, although the delay is the front job's
-// length. With it, a waiting job of true cost 1 and length 10 gains by reporting 0: it would rather see the front job
-// run, and with the lie the front job is not discarded.
+// length. With the printed equation, a waiting job of true cost 1 and length 10 gains by reporting 0: the job is better
+// off if the front job runs, and with the lie the front job is not discarded.
 func TestEquation42AsPrintedRewardsLies(t *testing.T) {
 	q := &Queue{Jobs: []Job{{Value: 5, Length: 1}, {Delay: 1, Length: 10}}}
 	e := &Expectation{Mode: Priority, Priors: []Prior{{Points: []Point{{Job{Value: 5}, 1}}}, {Points: []Point{{Job{Delay: 1}, 1}}}}}
@@ -189,7 +189,7 @@ func TestEquation42OfTheSamples(t *testing.T) {
 }
 
 // TestScaling checks that payments in another unit of money are the same payments in that unit, and that another unit
-// of time, also in the costs of delay, changes no payment.
+// of time changes no payment, if the costs of delay use the same unit.
 func TestScaling(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	for k := range 300 {
@@ -272,7 +272,8 @@ func addOne(x []int) []int {
 	return x
 }
 
-// TestDecimalsTie: 0.1 + 0.2 is more than 0.3 in binary. The front job must run all the same, because it is a tie.
+// TestDecimalsTie: 0.1 + 0.2 is more than 0.3 in binary. The front job must still run, because its value and the
+// threshold tie.
 func TestDecimalsTie(t *testing.T) {
 	q := &Queue{Jobs: []Job{{Value: 0.3, Length: 1}, {Delay: 0.1}, {Delay: 0.2}}}
 	d, err := Decide(q)

@@ -21,7 +21,7 @@ type Hold struct {
 	Remaining float64
 }
 
-// Closing takes nodes away for a time.
+// Closing is a period in which some nodes are closed.
 type Closing struct {
 	From, To float64
 	Nodes    int
@@ -32,8 +32,8 @@ type Queue struct {
 	Nodes   int // number of nodes; 0: every job takes the whole machine, which is idle
 	Jobs    []Job
 	Running []Hold // only in a queue with Nodes
-	// Closings are for maintenance, only in a queue with Nodes. No job has these nodes at that time, so a job that would
-	// run into a closing starts after it.
+	// Closings are for maintenance, only in a queue with Nodes. No job has these nodes at that time, so a job that
+	// would run into a closing starts after it.
 	Closings []Closing
 }
 
@@ -43,7 +43,8 @@ const Largest = 1e15
 // wide reports whether jobs have widths. If not, each job takes the whole machine.
 func (q *Queue) wide() bool { return q.Nodes > 0 }
 
-// Check returns an error if a queue is invalid. The error names the place with the keys of SolveDocument.
+// Check returns an error if a queue is invalid. The error names the wrong field with the keys of the document of
+// SolveDocument.
 func (q *Queue) Check() error {
 	if q.Nodes < 0 || q.Nodes > math.MaxInt32 {
 		return casefile.Invalid("N", "must be a number of nodes from 1 to %d, is %d", math.MaxInt32, q.Nodes)
@@ -56,8 +57,8 @@ func (q *Queue) Check() error {
 	return q.checkRunning()
 }
 
-// field returns the full name of a field in the document. It is called only for errors, because there may be a
-// million types to check.
+// field is a function that returns the full name of a field in the document. It is called only if there is an error,
+// because making a name for each of a million types would take long.
 type field func(name string) string
 
 func place(list string, i int) field {

@@ -17,8 +17,9 @@ type sampler struct {
 	uniform []float64
 }
 
-// leastBatches is the least number of batches. Batches are independent, so the differences of their means give the standard
-// errors. There are more batches if one would have more than mostTypes types, because all types of a batch are in memory.
+// leastBatches is the least number of batches. Batches are independent, so the differences of their means give the
+// standard errors. There are more batches if one would have more than mostTypes types, because all types of a batch are
+// in memory.
 const leastBatches, mostTypes = 16, 1 << 20
 
 func newSampler(e *Expectation) *sampler {
@@ -56,8 +57,8 @@ func (s *sampler) column(i, b int) []float64 {
 	return out
 }
 
-// stratify divides [0, 1) into len(out) equal parts and puts one number into each, at the same offset in each part.
-// The numbers are in random order. Each single number is uniform in [0, 1).
+// stratify divides [0, 1) into len(out) equal parts and puts one number into each, at the same random offset in each
+// part. The numbers are in random order. Each single number is uniform in [0, 1).
 func stratify(out []float64, random *rand.PCG) {
 	place, parts := unit(random), float64(len(out))
 	for k := range out {

@@ -46,8 +46,8 @@ func (c *Mechanism) left(job *mechanism.Job) messages.Credits {
 }
 
 // levy returns the payments of the queue's accounts to the site, and the rebates that the site pays back. The jobs of
-// an account pay in queue order; its rebate goes to its first job. Jobs of a peer share the peer's tax in proportion
-// to what the decision is worth to each, so that no user of the peer pays for another user.
+// an account pay in queue order; its rebate goes to its first job. Jobs of a peer share the peer's tax in proportion to
+// what the decision is worth to each, so that no user of the peer pays for another user of the peer.
 func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
 	stakes, of := StakesOf(&q.Queue, d, q.accounts(), c.limits(q))
 	worth := c.worths(q, d)
@@ -133,8 +133,8 @@ func (q *queue) accounts() []messages.Name {
 	return out
 }
 
-// net returns what each job of the queue pays, in microcredits. Jobs of this site pay one another, with a sum of 0. Visitors pay the
-// site, and so does a job of this site that is alone among visitors.
+// net returns what each job of the queue pays, in microcredits. Jobs of this site pay one another, with a sum of 0.
+// Visitors pay the site, and so does a job of this site that is alone among visitors.
 func (c *Mechanism) net(q *queue) (net []messages.Credits, toSite []bool, err error) {
 	net, toSite = make([]messages.Credits, len(q.waiting)), make([]bool, len(q.waiting))
 	var own []int

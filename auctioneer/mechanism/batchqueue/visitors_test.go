@@ -75,8 +75,8 @@ func TestNobodyPaysVisitors(t *testing.T) {
 	}
 }
 
-// TestVisitorsAreHonest: the prior has a single type, and all other jobs have it. Then a visitor, or a job that is
-// alone among visitors, must gain most by the truth, at any place in the queue.
+// TestVisitorsAreHonest: the prior has a single type, and all other jobs announce this type. Then a visitor, or a job
+// that is alone among visitors, must gain most by the truth, at any place in the queue.
 func TestVisitorsAreHonest(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 8))
 	changed := 0

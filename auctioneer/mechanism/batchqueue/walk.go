@@ -48,7 +48,7 @@ func (w *walk) size(j int) int {
 }
 
 // from enumerates the types of job i and of the jobs behind it. p is the probability so far. all is what the delay
-// costs all jobs so far; others is the same without job j.
+// costs all jobs so far; others is what the delay costs all jobs except job j so far.
 func (w *walk) from(i int, p, all, others float64) {
 	switch i {
 	case len(w.q.Jobs):

@@ -1,11 +1,10 @@
-// Package casefile reads the JSON documents of `candor solve` strictly. A document that does not have exactly
-// the expected form is refused with a *messages.Error of kind Invalid. The error names the place, like
-// jobs[3].budget, and says what to do. Nothing is guessed, defaulted or silently dropped.
+// Package casefile reads the JSON documents of `candor solve` strictly. A document that does not have exactly the
+// expected form is refused with a *messages.Error of kind Invalid. The error names the place, like jobs[3].budget, and
+// says what to do. No missing value is guessed, and no part of the document is silently ignored.
 //
-// The expected shape is a Go value: structs with `json:"key"` tags, slices,
-// pointers, float64, the integer kinds, string and bool. A key is required unless
-// its tag says omitempty. Only pointers and slices accept null. Keys must match exactly, including letter
-// case. The keys of an embedded struct count as keys of the outer struct.
+// The expected shape is a Go value: structs with `json:"key"` tags, slices, pointers, float64, the integer kinds,
+// string and bool. A key is required unless its tag says omitempty. Only pointers and slices accept null. Keys must
+// match exactly, including letter case. The keys of an embedded struct count as keys of the outer struct.
 package casefile
 
 import (
@@ -29,7 +28,7 @@ func Invalid(path, format string, args ...any) error {
 	return messages.Errorf(messages.Invalid, "%s: %s", cmp.Or(path, "document"), fmt.Sprintf(format, args...))
 }
 
-// Or returns the value of an optional key, or otherwise if the key was left out.
+// Or returns the value of an optional key. If the key was left out, it returns the value of the parameter otherwise.
 func Or[T any](given *T, otherwise T) T {
 	if given == nil {
 		return otherwise

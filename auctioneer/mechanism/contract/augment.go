@@ -64,8 +64,8 @@ func (s *Solver) augment(row int) {
 	s.flip(row)
 }
 
-// relax looks for shorter paths through a row. Moving the row from its present column to column c costs it
-// price − weight − base.
+// relax looks for shorter paths through a row. The path through the row to column c has the length price − weight −
+// base.
 func (s *Solver) relax(row int, base float64) {
 	q := &s.path
 	peaks := s.peaksOf(row)
@@ -92,7 +92,8 @@ func (s *Solver) relax(row int, base float64) {
 	}
 }
 
-// closest returns the nearest column that is not done, and the length of the path to it.
+// closest returns the column with the shortest path among the columns that are not finished, and the length of the path
+// to it.
 func (s *Solver) closest() (column int, length float64) {
 	q := &s.path
 	block, length := 0, math.Inf(1)

@@ -40,9 +40,9 @@ func (s *Solver) bid() {
 	}
 }
 
-// phase lets each row bid for the column that it likes best, until every row has a column. A bid raises the
-// column's price until the row's second choice is as good, and by the increment. The row that had the column
-// must bid again. The phase ends early after `left` bids.
+// phase lets each row bid for the column that it likes best, until every row has a column. A bid raises the column's
+// price until the row's second choice is as good, and then by the increment. The row that had the column must bid
+// again. The phase ends early after `left` bids.
 func (s *Solver) phase(increment float64, left int) {
 	s.unmatch()
 	for first := range s.m {
@@ -90,8 +90,8 @@ func (s *Solver) favourites(row int) (column int, best, second float64) {
 	return column, best, second
 }
 
-// better looks for columns that are worth more to a row than best or second, the two largest values found so
-// far. from is the number of the first column of weights and prices.
+// better looks for columns that are worth more to a row than best or second, the two largest values found so far.
+// weights and prices begin with the column that has the number from.
 func better(weights, prices []float64, from, column int, best, second float64) (int, float64, float64) {
 	weights = weights[:len(prices)]
 	for t, p := range prices {
@@ -106,7 +106,7 @@ func better(weights, prices []float64, from, column int, best, second float64) (
 	return column, best, second
 }
 
-// betterIn does the same for the columns of one block.
+// betterIn does the same as better, for the columns of one block.
 func (s *Solver) betterIn(row, block, column int, best, second float64) (int, float64, float64) {
 	from, to := s.columnsOf(block)
 	return better(s.weights[row*s.m+from:], s.prices[from:to], from, column, best, second)

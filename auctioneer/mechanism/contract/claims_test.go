@@ -84,8 +84,8 @@ func TestPaperScenario(t *testing.T) {
 	}
 }
 
-// underneath returns the paper's scenario with the paper's own scheduler: a job of 20 tasks of 5 s among 200 other
-// such jobs, on 10 slots. The work lasts as long as valuations take to fall.
+// underneath returns the paper's scenario with the paper's own scheduler: a job of 20 tasks of 5 s among 200 other such
+// jobs, on 10 slots. All this work takes about as long as the valuations take to fall.
 func underneath(t testing.TB, seed uint64) Scheduler {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 8))
@@ -99,7 +99,7 @@ func underneath(t testing.TB, seed uint64) Scheduler {
 	return DeadlineAware(p, 200)
 }
 
-// TestPaperScenarioUnderneath repeats the scenario with the paper's scheduler. Prices must not rise with the
+// TestPaperScenarioUnderneath repeats TestPaperScenario with the paper's own scheduler. Prices must not rise with the
 // completion time, and one contract must be free. The best contract for a user must complete before half of the value
 // is lost.
 func TestPaperScenarioUnderneath(t *testing.T) {
@@ -177,13 +177,13 @@ func TestTheorem2NotForAnotherUser(t *testing.T) {
 	}
 }
 
-// risky has two completion times with the same probability, 100 s on average. The deadline is at 100 s, so half of
-// them miss it.
+// risky has the two possible completion times of a job, in seconds. They have the same probability, and their mean is
+// 100 s. The deadline is at 100 s, so half of such jobs miss it.
 var risky = [2]float64{50, 150}
 
-// TestTheorem3ExpectationOfARatio: the completion time is 100 s on average, as promised. All the same, the expected
-// value is not the value of the expected time, and the expected price is not the agreed price. And of two contracts,
-// the riskier one is better on the menu and worse in expectation.
+// TestTheorem3ExpectationOfARatio: the completion time is 100 s on average, as promised. However, the expected value is
+// not the value at the expected time, and so the expected price is not the agreed price. The test also has a case of
+// two contracts in which the riskier contract is better by the menu, but worse in expectation.
 func TestTheorem3ExpectationOfARatio(t *testing.T) {
 	v := curve(t, job.Valuation{Class: job.Hard, Max: 10, Deadline: 100})
 	contract := Contract{Completion: 100, Price: 4, Value: v.At(100)}
@@ -202,7 +202,7 @@ func TestTheorem3ExpectationOfARatio(t *testing.T) {
 }
 
 // TestTheorem3WithExpectedValues checks the part of the theorem that holds: if the promise is the expected value, and
-// not the value of the expected time, then the expected price is the agreed price.
+// not the value at the expected time, then the expected price is the agreed price.
 func TestTheorem3WithExpectedValues(t *testing.T) {
 	v := curve(t, job.Valuation{Class: job.Sigmoidal, Max: 10, Mu: 80, Delta: 60})
 	promise, price := 0.0, 0.0
@@ -219,8 +219,8 @@ func TestTheorem3WithExpectedValues(t *testing.T) {
 }
 
 // TestTheorem4IsReversed: the theorem bounds the value with surrogates from above. In fact it is at least (1−O(ε)) of
-// the value with declared types. If the schedule does not depend on the type, nothing is lost at any M, so there is
-// no upper bound. If it does, the loss shrinks as M grows.
+// the value with declared types. If the schedule does not depend on the type, nothing is lost at any M, so there is no
+// upper bound. If the schedule depends on the type, the loss shrinks as M grows.
 func TestTheorem4IsReversed(t *testing.T) {
 	constant := func(types []job.Valuation) ([]float64, error) {
 		x := make([]float64, len(types))

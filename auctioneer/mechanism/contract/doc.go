@@ -11,13 +11,13 @@
 //
 //	p_jk = W(R∖j, S) − W(R∖j, S∖k),
 //
-// where W is the largest weight of a matching: what the other replicas lose because j takes k. Each pair
-// is a contract (X_k, p_jk). A job that takes it is scheduled as surrogate k. If the job completes at x,
-// it owes p·v(r_j, x)/v(r_j, X_k), always or only if it is late.
+// where W is the largest weight of a matching: what the other replicas lose because j takes k. Each pair is a contract
+// (X_k, p_jk). A job that takes it is scheduled as surrogate k. If the job completes at x, it owes p·v(r_j, x)/v(r_j,
+// X_k), always or only if it is late.
 //
 // NewDraw draws the types, NewOffer makes the menu, Sample shortens it, and Contract.Settle returns what is owed.
-// Solver finds the matching and its prices. If a type has L parameters, and a loss of value of the order of ε is
-// allowed, theorem 4 needs M = (√L/2)^L·ε^(−L−2). The paper's rule of thumb is ε^(−L−1). The black box of the live
+// Solver finds the matching and its prices. If a type has L parameters, and a fraction of the value of the order of ε
+// may be lost, theorem 4 needs M = (√L/2)^L·ε^(−L−2). The paper's rule of thumb is ε^(−L−1). The black box of the live
 // market is the package deadlineaware (DeadlineAware); EarliestDeadline is a simple one.
 //
 // # Live market
@@ -26,28 +26,26 @@
 //
 // Menus:
 //
-//   - Mechanism.Quote makes the menu for the declared Valuation of a bid, among the jobs of the view. It uses
-//     the types seen in the job's class, or the market's Prior, and shows a sample of the menu. Contracts are
-//     job.Contract: an instant, microcredits, and the valuations of the replica and of the surrogate.
-//   - Time is divided into periods of the length for which a menu is valid. In a period, all menus of a class
-//     are drawn with the same seed, whoever asks and whatever is declared. The seed is a keyed hash of market,
-//     class and period; the leader keeps the key. So asking again yields the same menu, as long as the jobs
-//     are the same, and theorems 1 and 2 hold for each draw. Without this, the best of three menus was worth
-//     0.33 [0.20, 0.45] of the value more than one menu, and the best of ten 0.51. A user who waits for the
-//     next period sees two draws.
-//   - A job is submitted with one of the contracts as Bid.Contract. Quote.Declared is the one to take for a
-//     bidder without other wishes. The budget must cover Most, because completing early can cost more than
-//     was agreed. The mechanism does not remember its quotes. The auctioneer keeps them, and accepts only
-//     contracts from them.
+//   - Mechanism.Quote makes the menu for the declared Valuation of a bid, among the jobs of the view. It uses the types
+//     seen in the job's class, or the market's Prior, and shows a sample of the menu. Contracts are job.Contract: an
+//     instant, microcredits, and the valuations of the replica and of the surrogate.
+//   - Time is divided into periods of the length for which a menu is valid. In a period, all menus of a class are drawn
+//     with the same seed, whoever asks and whatever is declared. The seed is a keyed hash of market, class and period;
+//     the leader keeps the key. So asking again yields the same menu, as long as the jobs are the same, and theorems 1
+//     and 2 hold for each draw. Without this, the best of three menus was worth 0.33 [0.20, 0.45] of the value more
+//     than one menu, and the best of ten 0.51. A user who waits for the next period sees two draws.
+//   - A job is submitted with one of the contracts as Bid.Contract. A bidder without other wishes should take the
+//     contract Quote.Declared. The budget must cover Most, because completing early can cost more than was agreed. The
+//     mechanism does not remember its quotes. The auctioneer keeps them, and accepts only contracts from them.
 //
 // Schedule:
 //
 //   - Allocate gives idle slots to jobs in the order of deadlineaware.Order, as tasks end. The order uses the
 //     surrogates' valuations, and the robust run times of the remaining tasks. No task is suspended.
-//   - Before three runs were seen, the planned run time of a task is its declared length. Then it is a robust quantile
-//     of the run times seen, which may mislead up to Bid.Runtimes.Divergence. Explain says which of them is used.
-//     Observed run times do not depend on what the bidder declares now, so a false length has no effect once enough
-//     runs were seen.
+//   - Before three runs were seen, the planned run time of a task is its declared length. After that it is a robust
+//     quantile of the run times seen, which may mislead up to Bid.Runtimes.Divergence. Explain says which of them is
+//     used. Observed run times do not depend on what the bidder declares now, so a false length has no effect once
+//     enough runs were seen.
 //   - A task of k slots is planned as k tasks of one slot that take as long. Its menu is the menu of such a job, and it
 //     pays for what the k slots cost others. The plan counts slots on any nodes, and runs the k tasks one after the
 //     other where fewer slots are free. In reality a node gathers the slots, and others cannot use them meanwhile. So a
@@ -63,8 +61,9 @@
 //     the time. It is also kept if completion is still worth 0.99 of what was promised, and no less than the price.
 //     Only half of this slack is used when later jobs are planned.
 //   - A quote does not break earlier promises. The jobs with promises are planned in the order of the promised times.
-//     The earliest time at which the new job fits in is computed. If the scheduler would complete the job earlier with
-//     some type, the menu has this earliest time instead. So a menu is made as by a scheduler that knows the promises.
+//     For the new job, the quote computes the earliest completion time that breaks none of these promises. If the
+//     scheduler would complete the job earlier with some type, the menu has this earliest time instead. So the menu is
+//     the menu of a scheduler that knows the promises.
 //   - Admit checks again, and refuses a contract if others have bought its time since the quote. It does not refuse
 //     users of other sites: a quote to another site stays valid until it expires, even if the sites are disconnected.
 //     So it can break promises that were sold meanwhile.
@@ -104,13 +103,13 @@
 // All guarantees are about what a bidder declares. The page deploy/docs/honesty.md has measurements of what owners gain
 // by commands, such as cancel.
 //
-// All prices come from one optimal matching and one search for longest paths. Let σ be the matching, and i_k the
-// replica of surrogate k. If replica j is removed and k stays on offer, another replica may move to k, a third to the
-// surrogate that the second left, and so on, until a surrogate is left without a replica. No other change of σ helps:
-// it would be a circle of moves, and in an optimal matching a circle gains nothing. So p_jk is the largest gain along
-// such a chain. A chain can be empty. When the replica of c moves to k, the gain is w(i_c, k) − w(i_c, c). A chain
-// through j, which is removed, would close a circle at k and gain nothing, so it need not be excluded. The gains of the
-// best chains are the least solution of
+// All prices come from one optimal matching and one search for longest paths. A column is a surrogate, and a row is a
+// replica. Let σ be the matching, and i_k the replica of surrogate k. If replica j is removed and k stays on offer,
+// another replica may move to k, a third to the surrogate that the second left, and so on, until a surrogate is left
+// without a replica. No other change of σ helps: it would be a circle of moves, and in an optimal matching a circle
+// gains nothing. So p_jk is the largest gain along such a chain. A chain can be empty. When the replica of c moves to
+// k, the gain is w(i_c, k) − w(i_c, c). A chain through j, which is removed, would close a circle at k and gain
+// nothing, so it need not be excluded. The gains of the best chains are the least solution of
 //
 //	p_k = max(0, max_c w(i_c, k) − w(i_c, c) + p_c):
 //
@@ -190,13 +189,10 @@
 //
 // # Source
 //
-// Z. Huang, S. M. Weinberg, L. Zheng, C. Joe-Wong, M. Chiang, "Discovering
-// valuations and enforcing truthfulness in a deadline-aware scheduler", sections
-// II and III: equation 1 is Solver.Solve, equation 2 Adjust, section III-C's
-// late-only variant AdjustLate, section III-D Sample. The
-// paper solves M more matchings for the prices, in O(M⁴). R. Jonker, A.
-// Volgenant, "A shortest augmenting path algorithm for dense and sparse linear
-// assignment problems"; D. Bertsekas, "The auction algorithm"; H. Leonard,
-// "Elicitation of honest preferences for the assignment of individuals to
-// positions", for the lowest competitive prices.
+// Z. Huang, S. M. Weinberg, L. Zheng, C. Joe-Wong, M. Chiang, "Discovering valuations and enforcing truthfulness in a
+// deadline-aware scheduler", sections II and III: equation 1 is Solver.Solve, equation 2 Adjust, section III-C's
+// late-only variant AdjustLate, section III-D Sample. The paper solves M more matchings for the prices, in O(M⁴). R.
+// Jonker, A. Volgenant, "A shortest augmenting path algorithm for dense and sparse linear assignment problems"; D.
+// Bertsekas, "The auction algorithm"; H. Leonard, "Elicitation of honest preferences for the assignment of individuals
+// to positions", for the lowest competitive prices.
 package contract

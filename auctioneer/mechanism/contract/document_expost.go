@@ -18,7 +18,7 @@ type adjustment struct {
 	LateOnly *bool    `json:"late_only,omitempty"` // default: the document's late_only
 }
 
-// adjusted is the price owed by the requested rule, and by each of the two rules.
+// adjusted has the price owed by the requested rule, and the prices by each of the two rules.
 type adjusted struct {
 	Adjusted float64 `json:"adjusted"`
 	Always   float64 `json:"adjusted_eq2"`

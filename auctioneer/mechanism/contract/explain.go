@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// GivenUp is the reason for a job that would complete too late to have any value. All other jobs are served
-// before it.
+// GivenUp is the reason that Explain gives for a job that would complete too late to have any value. All other jobs are
+// served before it.
 const GivenUp = "GivenUp"
 
 // Explain says what a job was promised, what is planned for it now, and what it waits for.

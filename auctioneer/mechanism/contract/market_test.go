@@ -39,7 +39,7 @@ func bidOf(id messages.JobID, at messages.Time, tasks int) *mechanism.Bid {
 	return &mechanism.Bid{Job: id, Arrived: at, Budget: 1000 * messages.Credit, Length: messages.Duration(10e9), Tasks: tasks, Valuation: &declared}
 }
 
-// take returns the job with the contract of its declared type.
+// take returns the bid as a job that has taken the contract of its declared type from the quote m.
 func take(t testing.TB, m *mechanism.Quote, bid *mechanism.Bid) *mechanism.Job {
 	t.Helper()
 	c := m.Contracts[m.Declared]
@@ -266,7 +266,7 @@ func TestExplanationsOfAContractMarket(t *testing.T) {
 }
 
 // TestANewLeaderDecidesAlike makes the mechanism anew and gives it the same view. It must return the same quotes and
-// shares, whatever the old one was asked before.
+// shares, whatever the old mechanism was asked before.
 func TestANewLeaderDecidesAlike(t *testing.T) {
 	old, view := market(t, marketmsg.Market{Replicas: 40}), grid(3, 2)
 	for id := range messages.JobID(8) {

@@ -40,9 +40,9 @@ func Menu(matching *Matching, weights, completion []float64, declared int) []Con
 	return menu
 }
 
-// Sample returns n contracts of a longer menu, in its order: the declared one, the earliest free one, and others
-// chosen uniformly at random. It returns all if n is not positive or not smaller than the menu. The choice of the
-// others depends only on the seed and the length of the menu, not on the declared type.
+// Sample returns n contracts of a longer menu, in the order of the menu: the declared contract, the earliest free
+// contract, and other contracts chosen uniformly at random. It returns all if n is not positive or not smaller than the
+// menu. The choice of the others depends only on the seed and the length of the menu, not on the declared type.
 func Sample(menu []Contract, n int, seed uint64) []Contract {
 	if n <= 0 || n >= len(menu) {
 		return slices.Clone(menu)

@@ -55,7 +55,8 @@ func limit(bid *mechanism.Bid) float64 {
 	return bid.Limit.Seconds()
 }
 
-// ageOf returns how long the running tasks of a job are assumed to have run, in seconds. each is the planned length of a task.
+// ageOf returns how long the running tasks of a job are assumed to have run, in seconds. each is the planned length of
+// a task.
 func ageOf(now messages.Time, job *mechanism.Job, each float64) float64 {
 	if job.Started == 0 || each <= 0 {
 		return 0
@@ -88,8 +89,8 @@ func width(bid *mechanism.Bid) int { return max(bid.Alone, 1) }
 // little.
 const fewestRuns = 3
 
-// planning returns the planned length of a task, in seconds, and whether it comes from observed runs. Otherwise it is the declared
-// length.
+// planning returns the planned length of a task, in seconds, and whether it comes from observed runs. Otherwise it is
+// the declared length.
 func planning(bid *mechanism.Bid) (seconds float64, seen bool) {
 	if r := bid.Runtimes; r != nil && r.Runs >= fewestRuns {
 		if seconds, err := deadlineaware.RobustQuantile(r.Seconds, max(0, r.Divergence), deadlineaware.DefaultQuantile); err == nil {
@@ -112,8 +113,8 @@ func basis(bid *mechanism.Bid) string {
 	}
 }
 
-// curveOf returns the valuation by which a job is scheduled. A job without a contract gets a valuation of 0, so it comes
-// after all others.
+// curveOf returns the valuation with which a job is scheduled. A job without a contract gets a valuation of 0, so it
+// comes after all others.
 func curveOf(bid *mechanism.Bid) valuation.Curve {
 	if bid.Contract == nil {
 		return valuation.Curve{}

@@ -20,9 +20,9 @@ func (s *Solver) lower() {
 	}
 }
 
-// outbid uses the known lowest price of column c. The row of c must not prefer another column, so the prices of the
-// other columns are raised where needed. Sums contain only weights, not the prices that gave the order, so whole
-// weights have whole prices.
+// outbid takes the lowest price of column c, which is already known. The row of c must not prefer another column, so
+// the prices of the other columns are raised where needed. New prices are sums of weights only. They do not contain the
+// old prices, which only determine the order of the columns. So if weights are whole numbers, prices are whole numbers.
 func (s *Solver) outbid(c int) {
 	row := s.row(int(s.rowOf[c]))
 	low, done := s.lowest[:len(row)], s.path.done[:len(row)]
@@ -44,9 +44,9 @@ func (s *Solver) Unique() bool {
 	if !s.integral {
 		tolerance = 1e-14 * s.largest
 	}
-	// Draw an arrow from each column to the columns that its row likes as well. Another optimal matching exists if
-	// and only if the arrows form a circle. There is no circle if and only if the columns can be put in an order that
-	// follows all arrows.
+	// Draw an arrow from each column to the other columns that its row likes as much. Another optimal matching exists
+	// if and only if the arrows form a circle. There is no circle if and only if the columns can be put in an order
+	// that follows all arrows.
 	likes := s.path.visited[:s.m] // by column: number of arrows to it from columns that are not in order yet
 	ready := make([]int, 0, s.m)
 	clear(likes)
@@ -68,7 +68,7 @@ func (s *Solver) Unique() bool {
 	return len(ready) == s.m
 }
 
-// ties visits the columns, other than c, that the row of column c likes as well as c at the lowest prices.
+// ties calls visit for each other column that the row of column c likes as much as c, at the lowest prices.
 func (s *Solver) ties(c int, tolerance float64, visit func(column int)) {
 	row := s.row(int(s.rowOf[c]))
 	least := row[c] - s.lowest[c] - tolerance

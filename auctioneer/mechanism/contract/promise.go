@@ -34,15 +34,15 @@ func due(job *mechanism.Job) messages.Time {
 	return by
 }
 
-// grace returns how much later than promised a job may complete: a second, or a hundredth of the time up to the promised
-// completion, whichever is longer.
+// grace returns how much later than promised a job may complete: a second, or a hundredth of the time up to the
+// promised completion, whichever is longer.
 func grace(job *mechanism.Job) messages.Duration {
 	return max(messages.Duration(1e9), job.Contract.Completion.Sub(job.Arrived)/100)
 }
 
-// Kept reports whether a job that has ended completed as its contract promised. If its tasks took longer than
-// planned, this time does not count as late. known is false if nothing was promised, or if the job was ended before
-// its promised time and had not completed.
+// Kept reports whether a job that has ended completed as its contract promised. Time that its tasks took beyond the
+// plan is not counted as lateness. known is false if nothing was promised, or if the job was ended before its promised
+// time and had not completed.
 func (*Mechanism) Kept(job *mechanism.Job, end mechanism.End) (kept, known bool) {
 	by := due(job)
 	if by == 0 {
@@ -64,8 +64,8 @@ type prospect struct {
 	due     []messages.Time        // by job: when its promise must be kept, with half of the grace, or 0 without a promise
 }
 
-// look makes the prospect of a view and its problem. The problem may have one new job more than the view.
-// look returns nil if they are too large.
+// look makes the prospect of a view and its problem. The problem may have one new job more than the view. It returns
+// nil if the view and the problem are too large.
 func look(view *mechanism.View, p *deadlineaware.Problem) *prospect {
 	n := len(p.Jobs)
 	if n*p.Slots > mostPlaced {
@@ -177,9 +177,9 @@ func (x *prospect) committed(at int, box Scheduler) Scheduler {
 	}
 }
 
-// sold refuses a contract if others have bought its time since the quote, or if maintenance takes this time. It accepts contracts that were quoted to
-// users of other sites: they chose the site by the quote, and cannot help it if the sites were disconnected
-// meanwhile.
+// sold refuses a contract if others have bought its time since the quote, or if maintenance takes this time. It accepts
+// contracts that were quoted to users of other sites: they chose the site by the quote, and are not to blame if the
+// sites were disconnected since then.
 func sold(view *mechanism.View, bid *mechanism.Bid) error {
 	if messages.IsVisitor(bid.Account) {
 		return nil

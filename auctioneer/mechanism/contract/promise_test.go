@@ -12,9 +12,9 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// TestKept: a promise is kept if the job completes at most a second or a hundredth of the time late, or while
-// completion is worth as much as promised. Extra time of the job's own tasks does not count as late. If the
-// owner ended the job before the promised time, it is not known whether the promise would have been kept.
+// TestKept: a promise is kept if the job completes at most a second or a hundredth of the time late, or at a time when
+// completion is still worth as much as promised. Extra time of the job's own tasks does not count as late. If the owner
+// ended the job before the promised time, it is not known whether the promise would have been kept.
 func TestKept(t *testing.T) {
 	const arrived, promised = 1000 * second, 1400 * second
 	falls := job.Valuation{Class: job.LinearDecay, Max: 20, Mu: 100, Delta: 1000}
@@ -42,10 +42,9 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestNoPromiseIsSoldTwice has three jobs of 40 s on one slot, each more urgent than the one before. A
-// scheduler that ignores promises would promise 40 s to all three, and two would be late. Each must be
-// promised another time, and all three promises must be kept. This also holds if all three ask for quotes
-// before the first is submitted.
+// TestNoPromiseIsSoldTwice has three jobs of 40 s on one slot, each more urgent than the one before. A scheduler that
+// ignores promises would promise 40 s to all three, and two would be late. Each job must be promised a different time,
+// and all three promises must be kept. This also holds if all three ask for quotes before the first is submitted.
 func TestNoPromiseIsSoldTwice(t *testing.T) {
 	m := market(t, marketmsg.Market{})
 	urgent := func(id messages.JobID) *mechanism.Bid {
@@ -154,8 +153,8 @@ func TestSlackIsSold(t *testing.T) {
 	}
 }
 
-// TestMaintenanceIsNotPromised: two slots, and maintenance of both, or of one, from second 30 to second 100 from now. A
-// job of 40 s on one slot has tasks of 10 s.
+// TestMaintenanceIsNotPromised has two slots. Maintenance closes both slots, or one of them, from second 30 to second
+// 100 from now. A job of 40 s on one slot has four tasks of 10 s. No promised time may need slots that are closed.
 func TestMaintenanceIsNotPromised(t *testing.T) {
 	m := market(t, marketmsg.Market{})
 	closing := func(slots int) *mechanism.View {

@@ -15,7 +15,8 @@ import (
 )
 
 // TestQuoteIsTheOffer compares a quote with NewOffer for the same draw. The completion times come from
-// deadlineaware.New, run once for each surrogate in the job's place.
+// deadlineaware.New, which is run once for each surrogate, with the job declaring this surrogate. Both menus must be
+// equal.
 func TestQuoteIsTheOffer(t *testing.T) {
 	m := market(t, marketmsg.Market{Replicas: 30})
 	view := grid(3, 0)

@@ -3,14 +3,15 @@ package contract
 import "math"
 
 // If the weights of a surrogate are similar for all replicas, a few rows have the largest weights of all columns, and
-// an auction must spread the other rows. For random weights, 37 % of the rows have the largest weight of no column.
-// If this part is above crowded, the weights are not random, and the auction is used.
+// an auction must spread the other rows. For random weights, 37 % of the rows have the largest weight of no column. If
+// the fraction of rows without the largest weight of any column is above crowded, the weights are not random, and the
+// auction is used.
 const crowded = 1. / 2 // a fraction of the rows
 
 // reduce finds start prices and a matching of most rows, as Jonker and Volgenant do (1987). First each column goes to
-// the row with its largest weight, and this weight is its price. Then each row without a column outbids the row that
-// has its favourite, up to the price at which its second choice is as good. If too many rows have no column after the
-// first step, reduce returns false, and the auction starts from zero prices.
+// the row with its largest weight, and this weight is its price. Then each row without a column takes its favourite
+// column from the row that has it, and raises the price until its second choice is as good. If too many rows have no
+// column after the first step, reduce returns false, and the auction starts from zero prices.
 func (s *Solver) reduce() bool {
 	s.unmatch()
 	free := s.m - s.giveColumns()
@@ -66,8 +67,8 @@ func (s *Solver) outbidAs(row int) (column int, more bool) {
 	return column, best > second
 }
 
-// displace lets a row take its favourite column from another row. That row then takes its favourite, and so on, at
-// most m times, until a column was free or a price does not change.
+// displace lets a row take its favourite column from another row. That row then takes its favourite, and so on, at most
+// m times. It ends when a row takes a free column, or when a price does not change.
 func (s *Solver) displace(row int) {
 	for range s.m {
 		c, more := s.outbidAs(row)

@@ -49,8 +49,8 @@ type Solver struct {
 	result    Matching
 }
 
-// few is the largest number of replicas that counts as few. With few replicas, other steps are faster, because
-// looking through all columns takes no longer than the other work.
+// few is the largest number of replicas that counts as few. With few replicas, Solve uses other steps, which are faster
+// then, because looking through all columns takes no longer than the other work.
 const few = 256
 
 // none stands for no row or no column.
@@ -189,7 +189,7 @@ func (s *Solver) columnsOf(block int) (from, to int) {
 	return block << s.shift, min(s.m, (block+1)<<s.shift)
 }
 
-// settleFloor computes the lowest price of a block again.
+// settleFloor computes the lowest price of a block anew.
 func (s *Solver) settleFloor(block int) {
 	from, to := s.columnsOf(block)
 	floor := math.Inf(1)
@@ -205,7 +205,7 @@ func (s *Solver) match(row, column int) {
 	s.rowOf[column], s.colOf[row] = int32(row), int32(column)
 }
 
-// report writes the matching, with surrogates instead of columns, into the result.
+// report writes the matching, with the numbers of the surrogates instead of the columns, into the result.
 func (s *Solver) report() {
 	r := &s.result
 	r.Weight = 0

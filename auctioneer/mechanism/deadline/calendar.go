@@ -26,8 +26,8 @@ func (c calendar) whole(span messages.Duration) (down, up int) {
 	return int(micros / int64(c)), int((micros + int64(c) - 1) / int64(c))
 }
 
-// closed returns in how many units of a task's time maintenance leaves fewer slots than the task needs. Closings that do
-// so only together do not count.
+// closed returns the number of units, between a task's arrival and deadline, in which a single closing leaves fewer
+// slots than the task needs. It does not add up several closings at the same time.
 func (c calendar) closed(view *mechanism.View, t *Task) (units int) {
 	if len(view.Classes) == 0 {
 		return 0

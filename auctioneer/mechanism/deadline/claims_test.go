@@ -48,8 +48,8 @@ func TestTheorem1FailsAboveZero(t *testing.T) {
 	}
 }
 
-// nonMonotone looks for a task that is completed at a low value and not at a higher one. It returns −1 if there is
-// none.
+// nonMonotone looks for a task that is completed at a low value but not at a higher value. It returns −1 if there is no
+// such task.
 func nonMonotone(p *Problem, values []float64) (task int, low, high float64) {
 	for i := range p.Tasks {
 		low := math.NaN()
@@ -101,7 +101,7 @@ func everyProblem(rule Rule, lambda float64, f func(p *Problem) bool) {
 	}
 }
 
-// grid has values at which tasks of everyProblem tie, and values between them.
+// grid has values at which tasks of everyProblem tie, and values between these values.
 var grid = []float64{0.7, 1.5, 2.6, 3.4, 4.5, 5.7, 7.1, 9.3, 13, 20, 40}
 
 // TestMonotoneByEnumeration checks the paper's rule at λ = 0 and rule Monotone at λ = 1 on every small problem: a
@@ -139,8 +139,8 @@ func crowd(r *rand.Rand, rule Rule, lambda float64) *Problem {
 	return p
 }
 
-// TestMonotoneInCrowds checks the same on thousands of larger problems. The search must find counterexamples to the
-// paper's rule, which shows that it can find them.
+// TestMonotoneInCrowds searches thousands of larger problems for a task that is not completed with a larger value. It
+// must find none for rule Monotone. It must find some for the paper's rule, which shows that the search works.
 func TestMonotoneInCrowds(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	found := map[Rule]int{}
@@ -315,8 +315,8 @@ func (o *Outcome) criticalValue(i int) float64 {
 	return o.threshold(i)
 }
 
-// TestCorollary1: at λ = 0 a short task whose value for each unit is a little larger takes a unit that a long task
-// cannot do without. With the two tasks of the paper's proof, the total value is only v/T + ε instead of v.
+// TestCorollary1: at λ = 0 a short task takes a unit that a long task needs, because the value of the short task for
+// each unit is a little larger. With the two tasks of the paper's proof, the total value is only v/T + ε instead of v.
 func TestCorollary1(t *testing.T) {
 	const length, value, more = 10, 100., 0.5
 	for at := range length {

@@ -14,8 +14,8 @@ type Outcome struct {
 	schedule   *schedule
 }
 
-// The schedule keeps this number of ranks around the last slot for the critical values. If these are not enough, the
-// run is repeated with the larger number.
+// The schedule keeps this number of ranks above and below the last slot, for the critical values. If they are not
+// enough, the run is repeated with the larger number.
 const (
 	firstMargin = 64
 	moreMargin  = 16
@@ -82,8 +82,8 @@ func (o *Outcome) threshold(i int) float64 {
 	}
 }
 
-// twin reports whether task i equals the task before it, so that both owe the same. Under a monotone rule a
-// critical value depends only on the other tasks, and equal tasks have the same others.
+// twin reports whether task i equals the task before it, so that both owe the same. Under a monotone rule a critical
+// value depends only on the other tasks, and these are the same for equal tasks.
 func (o *Outcome) twin(i int) bool {
 	p := o.schedule.p
 	return i > 0 && o.Completed[i-1] && p.Tasks[i] == p.Tasks[i-1] && p.monotone()
@@ -148,8 +148,8 @@ func (r *replay) price(i int32) (float64, bool) {
 	return min(ladder.least(top)*task.area(), task.Value), true
 }
 
-// without runs the mechanism without task i. It returns the levels that the task would have to exceed in each unit
-// from its arrival to its deadline.
+// without runs the mechanism without task i. It returns the levels that task i would have to exceed in each unit from
+// its arrival to its deadline.
 func without(p *Problem, i int32) []bar {
 	m := newSimulation(p, 0)
 	m.absent = i
@@ -183,8 +183,8 @@ func (r *replay) descend(i int32) (float64, bool) {
 	return value, served
 }
 
-// given returns the largest value at which the task would lose a unit that it got in the schedule. It returns false
-// if the schedule kept too few ranks.
+// given returns the largest value with which the task would lose a unit that the schedule gave it. It returns false if
+// the schedule kept too few ranks.
 func (r *replay) given(i int32) (float64, bool) {
 	value, done := 0.0, int32(0)
 	for _, s := range r.spans[i] {
@@ -213,7 +213,7 @@ type ladder struct {
 }
 
 // climb reports whether the task is completed if it starts at level from and loses ties. It also returns the largest
-// lower starting level at which the task would lose a unit or a rise that it gets.
+// starting level below from at which the task would lose a unit that it gets, or a rise of its level.
 func (l *ladder) climb(from float64) (bool, float64) {
 	level, done, next := from, 0, 0.0
 	for t, rival := range l.levels {

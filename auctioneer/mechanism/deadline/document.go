@@ -23,7 +23,7 @@ type inputTask struct {
 	ID string `json:"id,omitempty"`
 }
 
-// output is the answer that `candor solve deadline` prints. Tasks are positions in the input.
+// output is the answer that `candor solve deadline` prints. Tasks are given by their positions in the input.
 type output struct {
 	Rule         string    `json:"rule"`
 	Allocation   [][2]any  `json:"allocation"` // [unit, [tasks, ascending]], from the first arrival to the last deadline

@@ -91,7 +91,7 @@ func workload(r *rand.Rand, n, units, most int, slack float64, narrow bool) []Ta
 	return tasks
 }
 
-// values returns the total value with each of the settings, over many drawn problems. each is called for every drawn
+// values returns the total value with each of the settings, over many drawn problems. It calls each with every drawn
 // problem.
 func values(repeats int, draw func(r *rand.Rand) *Problem, each func(p *Problem)) []float64 {
 	r := rand.New(rand.NewPCG(3, 4))

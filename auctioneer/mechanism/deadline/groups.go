@@ -1,6 +1,7 @@
 package deadline
 
-// Groups divides the slots into pools. Each pool runs the mechanism alone. This can make payments larger.
+// Groups divides the slots into pools. Each pool runs the mechanism independently. Payments can be larger than with a
+// single pool.
 type Groups struct {
 	Capacities []int // by group: its slots
 	Of         []int // by task: its group; the market's operator draws it, so that the task cannot choose it

@@ -80,9 +80,8 @@ func (h *history) record(m *Mechanism, view *mechanism.View, unit int) {
 	h.ranked = len(h.tasks)
 }
 
-// skipped handles units before the given one that were not decided, or whose decision was lost with its
-// leader. If the tasks of that time wanted more slots than there were, it assumes that all of them competed
-// with each other.
+// skipped handles units before the given one in which no decision was made, or whose decision was lost with the leader.
+// If the tasks of that time wanted more slots than there were, it assumes that all of them competed with each other.
 func (h *history) skipped(until, slots int) {
 	from := until
 	if n := len(h.slots); n > 0 {
@@ -181,7 +180,7 @@ func (h *history) replay(m *Mechanism) *Outcome {
 
 // left notes that a job had left before a unit, after it ran for the given number of units.
 //
-//   - A job that ran counts as completed, unless withdrawn is called for it, before or after.
+//   - A job that ran counts as completed, unless withdrawn is called for it, before this call or after it.
 //   - A hopeless job, which could no longer meet its deadline, counts as if it had stayed: with fewer competitors it
 //     might have met its deadline. A job that is complete for prices is not hopeless.
 //   - Any other job counts as withdrawn.

@@ -13,9 +13,8 @@ type contender struct {
 	level float64
 }
 
-// slack is the relative difference of two levels up to which they tie, in the search for a critical value. The payer
-// loses ties. An exact comparison would not work, because rounding changes the tried value by a few units in the last
-// place.
+// slack is the relative difference up to which two levels tie, in the search for a critical value. The payer loses
+// ties. An exact comparison would not work, because rounding changes the tried value by a few units in the last place.
 const slack = 1e-12
 
 // initial returns the first level of a task that reports a value.

@@ -113,7 +113,7 @@ func (m *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 }
 
 // meet makes a seat for each new job of the view, and removes the seats of jobs that have left. A job that has left
-// does not compete from the next undecided unit on.
+// does not compete in units that are not decided yet.
 func (m *Mechanism) meet(view *mechanism.View, unit int) {
 	undecided, under := unit, 0 // under is 1 if a unit is under way that is not counted yet
 	if m.ranking.decided && unit == m.ranking.unit {
@@ -168,7 +168,7 @@ func (m *Mechanism) decide(view *mechanism.View, unit int) {
 }
 
 // direct returns the directive that brings a job into the state that the ranking decided. It returns false if the job
-// needs none.
+// needs no directive.
 func (m *Mechanism) direct(s *seat) (mechanism.Directive, bool) {
 	d := mechanism.Directive{Job: s.job.Job, Slots: s.task.slots()}
 	running := mechanism.Sum(s.job.Running) > 0

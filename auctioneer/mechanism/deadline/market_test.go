@@ -205,7 +205,7 @@ func drawLive(t *rapid.T) *Problem {
 	return drawLiveUpTo(t, rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "widest"))
 }
 
-// drawLiveUpTo draws such a problem with tasks of up to widest slots. With 0 all tasks have one slot.
+// drawLiveUpTo draws such a problem. Tasks have at most widest slots. If widest is 0, all tasks have one slot.
 func drawLiveUpTo(t *rapid.T, widest int) *Problem {
 	p := drawProblem(t, Monotone, []float64{0, 0.6, 1})
 	p.Scale = 4
@@ -399,9 +399,9 @@ func TestSettleChargesWhatWasDelivered(t *testing.T) {
 		{jobmsg.Completed, 3, 10 * second, 4 * messages.Credit}, {jobmsg.Completed, 12, 10 * second, 0}, {jobmsg.Discarded, 0, 10 * second, 0},
 		// The owner decides whether the program succeeds, so failed and cancelled jobs pay too.
 		{jobmsg.Failed, 3, 10 * second, 4 * messages.Credit}, {jobmsg.Cancelled, 3, 10 * second, 4 * messages.Credit}, {jobmsg.Failed, 12, 10 * second, 0},
-		// An attempt was ended by its program or its owner, and another attempt ran until the deadline.
+		// An attempt was ended by its program or its owner by the deadline. Later attempts ran until the deadline.
 		{jobmsg.Discarded, 2, 10 * second, 4 * messages.Credit}, {jobmsg.Failed, 2, 10 * second, 4 * messages.Credit},
-		// It printed its result, and then slept until the deadline.
+		// The program printed its result, and then slept until the deadline.
 		{jobmsg.Discarded, 0, 20*second - second/20, 4 * messages.Credit},
 	} {
 		m := live(t, 0)
@@ -481,8 +481,8 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestDeadlinesThatMaintenanceBreaks: maintenance takes all of 2 slots, or one of them, in the third and fourth of eight
-// units. A job that cannot meet its deadline in the other units is refused.
+// TestDeadlinesThatMaintenanceBreaks has 2 slots. Maintenance takes both slots, or one of them, in the third and fourth
+// of eight units. A job that cannot meet its deadline in the other units must be refused.
 func TestDeadlinesThatMaintenanceBreaks(t *testing.T) {
 	m := live(t, 0)
 	for _, c := range []struct {

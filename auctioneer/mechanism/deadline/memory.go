@@ -21,7 +21,7 @@ const (
 	marketNumbers = 4
 )
 
-// memory tracks what the next notes must contain. It also has what was read from saved notes.
+// memory tracks what the next notes must contain. It also has the data that was read from saved notes.
 type memory struct {
 	changed map[messages.JobID]bool
 	asked   []messages.JobID // the jobs of the notes returned last

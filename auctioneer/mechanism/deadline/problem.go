@@ -35,8 +35,8 @@ type Task struct {
 	Length   int     `json:"l"`
 	Value    float64 `json:"v"`
 	Width    int     `json:"w,omitempty"` // slots it takes at once; 0 counts as 1
-	// These two are set for a task that has ended on a live market. Work, if not 0, is the number of units that it
-	// really took, at most Length. Until, if not 0, is the unit from which it was withdrawn.
+	// These two fields are set for a task that has ended on a live market. Work, if not 0, is the number of units that
+	// it really took, at most Length. Until, if not 0, is the unit from which it was withdrawn.
 	Work  int `json:"-"`
 	Until int `json:"-"`
 }

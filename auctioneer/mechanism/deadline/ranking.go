@@ -21,8 +21,8 @@ type seat struct {
 	lag   int  // number of units in which it was served, less the number of rises of its level; can be negative
 	met   bool // in some unit since its arrival, some competing job had no slot
 
-	// since is the unit since which the job has had its slot without a break, as of the last decision; −1 if it has
-	// no slot. base is the number of units that it had before.
+	// since is the unit since which the job has had its slot without a break, as of the last decision; −1 if it has no
+	// slot. base is the number of units that the job had before since.
 	base  int
 	since int
 	told  []int64
@@ -86,8 +86,8 @@ func (r *ranking) levelOf(s *seat) float64 {
 	return min(s.task.Value/s.task.area()*math.Pow(r.growth, float64(s.done-s.lag)), math.MaxFloat64)
 }
 
-// count adds the units since the last decision to the jobs that had slots in them. It must be called once before each
-// decision.
+// count adds the number of units since the last decision to the work done of each job that had a slot in them. It must
+// be called once before each decision.
 func (r *ranking) count(unit int) {
 	if !r.decided || unit <= r.unit {
 		return

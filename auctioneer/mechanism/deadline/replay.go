@@ -42,8 +42,8 @@ func newReplay(s *schedule) *replay {
 	return &replay{schedule: s, mark: make([]int32, len(s.p.Tasks))}
 }
 
-// run replays the time of payer i and calls see for each unit. It returns false if the schedule kept
-// too few ranks.
+// run replays the time of payer i and calls see for each unit. If absent is true, the payer does not come; otherwise it
+// reports value. run returns false if the schedule kept too few ranks.
 func (r *replay) run(i int32, value float64, absent bool, see func(t int, s step) bool) bool {
 	r.value, r.absent, r.lost = value, absent, false
 	defer r.forget()
@@ -140,8 +140,8 @@ func (r *replay) wasServed(c *change, t int) bool {
 	return int(c.at) < len(spans) && spans[c.at].from <= int32(t)
 }
 
-// settle decides the unit: it returns how many of the rivals are served. It moves pos so that the unchanged
-// tasks before pos get the other slots.
+// settle decides the unit: it returns how many of the rivals are served. It moves pos so that the unchanged tasks
+// before pos get the slots that the served rivals leave.
 func (r *replay) settle(u *unit, kept int) int {
 	r.pos = r.base
 	slots := min(int(u.slots), r.total+len(r.rivals))
@@ -169,8 +169,9 @@ func (r *replay) settle(u *unit, kept int) int {
 	return taken
 }
 
-// seek returns the position in near of the first unchanged task at k or beyond, in steps of by (1 or −1). If
-// the schedule did not keep enough ranks, the replay is lost.
+// seek returns the position, in the list near, of the first unchanged task at position k or beyond it. The parameter by
+// is the direction of the search: 1 or −1. If the schedule did not keep enough ranks, the replay is lost: it must be
+// repeated with more ranks.
 func (r *replay) seek(u *unit, k, by int) int {
 	for k >= 0 && k < len(u.near) && r.mark[u.near[k].task] != 0 {
 		k += by
@@ -198,7 +199,7 @@ func (r *replay) back(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip)-1, -1) + in
 // forth moves pos down by one unchanged task, so that this task is served.
 func (r *replay) forth(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip), 1) + 1 + int(u.skip) }
 
-// meet returns the payer's situation if the first `taken` rivals are served.
+// meet returns the payer's situation if the first `taken` rivals and the unchanged tasks before pos are served.
 func (r *replay) meet(u *unit, taken int) step {
 	payer := &r.changed[0]
 	s := step{done: payer.now.done, rival: -1}
@@ -303,7 +304,7 @@ func (r *replay) grow(c *change, t int) {
 	c.now = r.raised(c.now, truth, t)
 }
 
-// same reports whether a task has its state in the schedule again, or is effective in neither.
+// same reports whether a task has the same state in the replay as in the schedule, or is effective in neither of them.
 func (r *replay) same(c *change, t int) bool {
 	if c.now.done == c.was.done && c.now.level == c.was.level {
 		return true
@@ -311,7 +312,8 @@ func (r *replay) same(c *change, t int) bool {
 	return !r.effective(c.now.task, c.now.done, t) && !r.effective(c.was.task, c.was.done, t)
 }
 
-// ahead reports whether a ranks before b, as before does. But the payer loses ties, also ties within slack.
+// ahead reports whether a ranks before b, in the order of the function before. But the payer loses all ties, also ties
+// within slack.
 func (r *replay) ahead(a, b contender) bool {
 	if r.absent {
 		return r.p.before(a, b)

@@ -115,7 +115,7 @@ func (m *simulation) run(from, end int) {
 	}
 }
 
-// effective reports whether a task with done units can still be completed by its deadline.
+// effective reports whether task i, which has had done units, can still be completed by its deadline.
 func (s *schedule) effective(i, done int32, t int) bool {
 	task := &s.p.Tasks[i]
 	if task.Until != 0 && t+s.first >= task.Until {
@@ -145,8 +145,8 @@ func (m *simulation) arrive(t int) {
 	m.present = m.merge(m.present, news)
 }
 
-// merge merges two ranked lists. Among equals, tasks of old come first, so that under rule Monotone no task
-// falls behind a task that ranked below it before.
+// merge merges two ranked lists. Of contenders with equal rank, tasks of old come first, so that under rule Monotone no
+// task falls behind a task that ranked below it before.
 func (m *simulation) merge(old, news []contender) []contender {
 	n := len(old)
 	old = append(old, news...)
@@ -190,9 +190,9 @@ func (m *simulation) serve(t, taken int) {
 	}
 }
 
-// serveWide gives the slots of unit t to tasks in the order of their ranks. It passes over tasks that need
-// more slots than are left. Levels rise for the tasks before the first passed-over task. Its level also
-// rises, if slots were left when its turn came. So the order of the ranking does not change.
+// serveWide gives the slots of unit t to tasks in the order of their ranks. It passes over tasks that need more slots
+// than are left. Levels rise for the tasks before the first passed-over task. The level of the first passed-over task
+// also rises, if slots were left when its turn came. So the order of the ranking does not change.
 func (m *simulation) serveWide(t, slots int) {
 	if m.absent >= 0 && t >= m.p.Tasks[m.absent].Arrival-m.first {
 		m.bars = append(m.bars, m.bar(slots))

@@ -26,9 +26,10 @@ func (m *Mechanism) SettleAt(_ messages.Time, job *mechanism.Job, end mechanism.
 	return job.Deadline
 }
 
-// served reports whether a job must pay. It must pay if it was complete for prices by its deadline, whatever
-// happened to later attempts. Unless the market settles on completion, it must also pay if it had all its
-// declared units, however it ended. A job that lost its slots before that owes nothing.
+// served reports whether a job must pay. It must pay if it was complete for prices by its deadline, whatever happened
+// to later attempts. (Complete for prices: an attempt was ended by its program or by its owner.) Unless the market
+// settles on completion, it must also pay if it had all its declared units, however it ended. A job that lost its slots
+// before that owes nothing.
 func (m *Mechanism) served(bid *mechanism.Bid, completed messages.Time, received messages.Duration) bool {
 	return completed != 0 && completed <= bid.Deadline || m.config.Settle != marketmsg.SettleOnCompletion && m.units.full(bid, received)
 }
@@ -40,10 +41,10 @@ func (c calendar) full(bid *mechanism.Bid, received messages.Duration) bool {
 	return had >= c.taskOf(bid).Length
 }
 
-// Settle charges a job its critical value if it was complete for prices by its deadline. Its exit code and
-// later attempts do not matter, because its owner controls them. A job that had all its declared units owes
-// the same, even if the market discards it at its deadline. Any other job owes nothing. Amounts are rounded
-// half to even to the microcredit.
+// Settle charges a job its critical value if it was complete for prices by its deadline. Its exit code and later
+// attempts do not matter, because its owner controls them. A job that had all its declared units also owes its critical
+// value, even if the market discards it at its deadline. Any other job owes nothing. Amounts are rounded half to even
+// to the microcredit.
 func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
 	switch served := m.served(job.Bid, end.Completed, job.Received); {

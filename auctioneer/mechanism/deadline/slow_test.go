@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slow runs the mechanism by its definition, in exact arithmetic: every unit ranks all tasks anew. If loses is a
-// task, it reports value and loses ties.
+// slow runs the mechanism by its definition, in exact arithmetic: every unit ranks all tasks anew. If loses is the
+// index of a task, this task reports value and loses ties.
 type slow struct {
 	p     *Problem
 	loses int
@@ -39,7 +39,8 @@ func (s *slow) level(i int) *big.Rat {
 	return new(big.Rat).Quo(v, l.Sub(l, new(big.Rat).Mul(lambdaOf(s.p), new(big.Rat).SetInt64(int64(s.done[i])))))
 }
 
-// runSlow returns the units that each task gets.
+// runSlow returns the units that each task gets. If loses is the index of a task, this task reports value and loses
+// ties.
 func runSlow(p *Problem, loses int, value *big.Rat) [][]int {
 	s := &slow{p: p, loses: loses, value: value, done: make([]int, len(p.Tasks)), grown: make([]*big.Rat, len(p.Tasks))}
 	for i := range s.grown {
@@ -123,8 +124,8 @@ func slowCritical(p *Problem, i int) *big.Rat {
 	return new(big.Rat)
 }
 
-// slowTies returns, in ascending order, all values at which task i could have the same level as another task, after
-// any numbers of units that the two have had.
+// slowTies returns, in ascending order, all values at which task i could have the same level as another task, for any
+// numbers of units that the two tasks may have had.
 func slowTies(p *Problem, i int) []*big.Rat {
 	s := &slow{p: p, loses: -1, done: make([]int, len(p.Tasks)), grown: make([]*big.Rat, len(p.Tasks))}
 	power := func(e int) *big.Rat {

@@ -40,8 +40,8 @@ func TestWideTasksAreAsTheDefinitionReads(t *testing.T) {
 	}
 }
 
-// TestABetterReportOfAWideTaskIsNoWorse: a completed task must also be completed with a larger value, an earlier arrival, a
-// later deadline, a smaller length or fewer slots. It must pay no more than its value.
+// TestABetterReportOfAWideTaskIsNoWorse: a completed task must also be completed with a larger value, an earlier
+// arrival, a later deadline, a smaller length or fewer slots. It must pay no more than its value.
 func TestABetterReportOfAWideTaskIsNoWorse(t *testing.T) {
 	for range 5 {
 		rapid.Check(t, func(t *rapid.T) {

@@ -5,10 +5,10 @@ import "slices"
 // mostKept bounds the memory for kept states: the number of states times the number of slots.
 const mostKept = 1 << 22
 
-// before computes the order and the slots of the jobs that come before a given job. The layers are numbered
-// from the last job of the order. If k layers come after the given job, the jobs before it are the layers
-// from k on, peeled again without the job's work. After a few steps such a peeling reaches the same state as
-// the peeling for some larger k. So the answers for different k share most of their order.
+// before computes the order and the slots of the jobs that come before a given job. The layers are numbered from the
+// last job of the order. If k layers come after the given job, the jobs before it are the layers from k on, "peeled"
+// (ordered from the last to the first) again without the job's work. After a few steps such a peeling reaches the same
+// state as the peeling for some larger k. So the answers for different k share most of their order.
 type before struct {
 	*planner
 	layers []layer
@@ -38,7 +38,7 @@ func newBefore(q *planner, layers []layer) *before {
 	return b
 }
 
-// machine returns the slots as they are after the layers from number k on have got them. The result is a copy.
+// machine returns a copy of the slots, as they are after the jobs of the layers from number k on got their slots.
 func (b *before) machine(k int) *machine {
 	if k < len(b.layers) && b.links[k].jobs == nil {
 		b.peelFrom(k)
@@ -62,7 +62,7 @@ func (b *before) machine(k int) *machine {
 	return m
 }
 
-// peelFrom computes the links from number k on, until it meets a link that is known.
+// peelFrom computes the links from number k on, until it reaches a link that is already known.
 func (b *before) peelFrom(k int) {
 	member := make([]bool, len(b.items))
 	for _, l := range b.layers[k:] {

@@ -9,7 +9,8 @@ type Closing struct {
 }
 
 // closed divides the closings of a problem among its slots, so that no slot has two closings at the same time. The last
-// slots, which are idle if any are, close first. The result is by slot; nil: there are no closings.
+// slots close first, because they are idle if any slots are idle. The result is by slot. It is nil if there are no
+// closings.
 func closed(p *Problem) [][]Closing {
 	if len(p.Closings) == 0 {
 		return nil
@@ -25,7 +26,8 @@ func closed(p *Problem) [][]Closing {
 	return shut
 }
 
-// opens returns the first time, from t on, at which a slot is open for a while, and how long it stays open then.
+// opens returns the first time, from t on, at which a slot is open for at least the time while. stays is how long the
+// slot stays open from then on.
 func (m *machine) opens(slot int32, t, while float64) (at, stays float64) {
 	for _, c := range m.shut[slot] {
 		if t < c.To && t+while <= c.From {
@@ -36,8 +38,9 @@ func (m *machine) opens(slot int32, t, while float64) (at, stays float64) {
 	return t, math.Inf(1)
 }
 
-// placeAround does what place does, around closings. A slot that closes too early for the tasks of the job keeps the
-// time before for shorter tasks of other jobs. This costs O(C log C), and O(k log C) for the last k < C tasks.
+// placeAround does the same as place if slots close. If a slot closes too early for the tasks of the job, its time
+// before the closing stays free for shorter tasks of other jobs. This costs O(C log C), and O(k log C) for the last k <
+// C tasks.
 func (m *machine) placeAround(index int, job *Job) (start, finish float64) {
 	a := around{machine: m, index: index, each: job.each(), while: max(job.each(), job.Limit), left: job.Tasks, ends: make([]float64, len(m.slots))}
 	before := make([]float64, len(m.slots))
@@ -61,7 +64,8 @@ func (m *machine) placeAround(index int, job *Job) (start, finish float64) {
 	return start, finish
 }
 
-// around gives the tasks of one job to slots that close. While it does, a slot is free from when it is open for a task.
+// around gives the tasks of one job to slots that close. In this type, a slot counts as free from the time at which it
+// is open long enough for a task.
 type around struct {
 	*machine
 	index       int
@@ -86,7 +90,7 @@ func (a *around) give(i, tasks int) {
 }
 
 // pour gives each slot the tasks that it would certainly get one by one. These are the tasks that would end before the
-// level to which the work fills slots that never close. It returns false if no slot gets any.
+// level to which the work fills slots that never close. It returns false if no slot gets a task.
 func (a *around) pour() bool {
 	was := a.left
 	a.sort()

@@ -54,8 +54,8 @@ func draw(r *rand.Rand, n int) []float64 {
 	return x
 }
 
-// TestRobustMeanOverTheSimplex: no distribution within the divergence may have a larger mean, and on a fine grid of
-// distributions one must come near it.
+// TestRobustMeanOverTheSimplex: no distribution within the divergence may have a larger mean, and some distribution of
+// a fine grid must have nearly the robust mean.
 func TestRobustMeanOverTheSimplex(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	parts := []int{0, 10, 4000, 300, 60}
@@ -147,8 +147,8 @@ func TestLowest(t *testing.T) {
 	}
 }
 
-// TestRobustQuantileOverTheSimplex: every distribution within the divergence must have at least the wanted
-// probability up to the quantile. Up to the sample below it, at least one must have less.
+// TestRobustQuantileOverTheSimplex: every distribution within the divergence must have at least the wanted probability
+// up to the quantile. Up to the next smaller sample, at least one of the distributions must have less probability.
 func TestRobustQuantileOverTheSimplex(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 200 {

@@ -90,7 +90,7 @@ func (in *inputJob) job(place string, measure func([]float64) (float64, error)) 
 	return job, nil
 }
 
-// within replaces the word "samples" at the start of an error by the place of the samples in the document.
+// within replaces the word "samples" at the start of an error message with the place of the samples in the document.
 func within(place string, err error) error {
 	return messages.Errorf(messages.KindOf(err), "%s%s", place, strings.TrimPrefix(messages.Detail(err), "samples"))
 }

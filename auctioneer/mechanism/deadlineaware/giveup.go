@@ -7,10 +7,10 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// serve chooses the jobs that complete while they still have some utility, and gives up as few as possible.
-// Among choices that serve equally many jobs, it takes one whose least valuable job is worth the most. It
-// uses Moore's rule. changed, if not nil, replaces the job with its index. The result is by job; it is false
-// for jobs without work.
+// serve chooses the jobs that complete while they still have some utility, and gives up as few as possible. Among
+// choices that serve equally many jobs, it takes one whose least valuable job is worth the most. It uses Moore's rule.
+// changed, if not nil, replaces the job that has the same index. The result is by job; it is false for jobs without
+// work.
 func (q *planner) serve(changed *item) []bool {
 	jobs := q.urgentFirst(changed)
 	m := moore{planner: q, changed: changed, served: make([]bool, len(q.items))}
@@ -24,7 +24,7 @@ func (q *planner) serve(changed *item) []bool {
 		values = append(values, m.item(j).best)
 	}
 	slices.Sort(values)
-	// Find the first value with which fewer jobs are served. The lowest value never is one.
+	// Find the first value with which fewer jobs are served. With the lowest value, fewer jobs are never served.
 	at, _ := slices.BinarySearchFunc(values, most, func(value float64, most int) int {
 		if m.count(jobs, value) < most {
 			return 1
@@ -35,8 +35,8 @@ func (q *planner) serve(changed *item) []bool {
 	return m.served
 }
 
-// urgentFirst returns the jobs with work in the order of byLast. changed, if not nil, replaces the job with its
-// index.
+// urgentFirst returns the jobs with work in the order of byLast. changed, if not nil, replaces the job that has the
+// same index.
 func (q *planner) urgentFirst(changed *item) []int32 {
 	if changed == nil || changed.work == 0 {
 		return q.byLast

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// ahead is the number of jobs that are fixed with the same bounds, before bounds are computed again.
+// ahead is the number of jobs that are fixed before the bounds are computed again.
 const ahead = 24
 
 // goesLast reports whether a is a better choice than b for the last job, which completes at t. A job that

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// judge returns the utility of job i if the slots have done all work up to its own at t. Utilities within the
-// resolution count as equal. It is written from the definition, without the code under test.
+// judge returns the utility of job i if t is the time at which the slots have done all work up to and including its
+// work. Utilities within the resolution count as equal. It is written from the definition, without the code under test.
 func judge(p *Problem, i int, t float64) float64 {
 	job := &p.Jobs[i]
 	each := job.Demand / float64(job.Tasks)
@@ -148,8 +148,8 @@ func TestOfHardDeadlinesTheDearestAreMet(t *testing.T) {
 }
 
 // peelByBisection is the textbook's method, written simply. It raises the level of all jobs that are not fixed until
-// their deadlines cannot all be met. It fixes a job that prevents a higher level at this level, and continues with
-// the others.
+// their deadlines cannot all be met. It finds a job that prevents a higher level, fixes this job at the level, and
+// continues with the other jobs.
 func peelByBisection(p *Problem) []float64 {
 	n := len(p.Jobs)
 	deadlines, level := make([]float64, n), make([]float64, n)
@@ -165,7 +165,7 @@ func peelByBisection(p *Problem) []float64 {
 				high = middle
 			}
 		}
-		// Find a job that prevents a higher level: if its deadline is relaxed a little, the others can be met.
+		// Find a job that prevents a higher level: if its deadline is relaxed a little, all deadlines can be met.
 		for i := range n {
 			if math.IsNaN(level[i]) && meets(p, level, high, i, deadlines) {
 				level[i] = low
@@ -178,7 +178,7 @@ func peelByBisection(p *Problem) []float64 {
 }
 
 // meets reports whether all deadlines can be met. A fixed job has the deadline of its fixed level, any other job the
-// deadline of level l. The deadline of the job except is relaxed a little.
+// deadline of level l. The deadline of the job with the index except is relaxed a little.
 func meets(p *Problem, fixed []float64, l float64, except int, deadlines []float64) bool {
 	order := make([]int, len(p.Jobs))
 	for i := range p.Jobs {

@@ -79,7 +79,7 @@ func schedule(t testing.TB, p *Problem) *Schedule {
 	return s
 }
 
-// near reports whether two numbers differ by at most a part of the larger.
+// near reports whether two numbers differ by at most the fraction part of the larger number.
 func near(a, b, part float64) bool {
 	return math.Abs(a-b) <= part*max(1, math.Abs(a), math.Abs(b))
 }

@@ -72,10 +72,10 @@ func (m *machine) sink(i int) {
 	m.slots[i] = x
 }
 
-// pour gives each slot the tasks that it would certainly get if they were placed one by one. Imagine that the
-// work is water that fills the slots up to a level. A slot certainly gets the tasks that end below the level.
-// pour returns how many tasks are left. These are few, unless tasks are so short that they vanish in the
-// rounding of times. Then each slot gets the same number.
+// pour gives each slot the tasks that it would certainly get if they were placed one by one. Imagine that the work is
+// water that fills the slots up to a level. A slot certainly gets the tasks that end below the level. pour returns how
+// many tasks are left. These are few, unless tasks are so short that adding them to a time does not change the time. In
+// that case each slot gets the same number of tasks.
 func (m *machine) pour(job, tasks int, each float64) (left int, finish float64) {
 	m.sort()
 	level := m.level(float64(tasks) * each)
@@ -134,5 +134,5 @@ func (m *machine) add(job int, s slot, n int, each float64) float64 {
 	return end
 }
 
-// clone returns a copy of the machine without the callback given.
+// clone returns a copy of the machine without its callback, the field given.
 func (m *machine) clone() *machine { return &machine{slots: slices.Clone(m.slots), shut: m.shut} }

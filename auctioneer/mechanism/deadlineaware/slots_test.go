@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// oneByOne gives each task of the jobs, in an order, to the slot that is first open and free for it. It returns when each
-// job's first task starts and its last task ends. Times before shut are free for shorter tasks of later jobs.
+// oneByOne gives each task of the jobs, in an order, to the slot that is first open and free for it. It returns when
+// each job's first task starts and its last task ends. The time before a slot closes stays free for shorter tasks of
+// later jobs, if a task is too long for it.
 func oneByOne(p *Problem, order []int) (start, finish []float64) {
 	free, shut := make([]float64, p.Slots), closed(p)
 	start, finish = make([]float64, len(p.Jobs)), make([]float64, len(p.Jobs))
@@ -35,7 +36,8 @@ func oneByOne(p *Problem, order []int) (start, finish []float64) {
 	return start, finish
 }
 
-// TestSlotsOpenAndClose: slots that are closed for a time are filled as they are one by one.
+// TestSlotsOpenAndClose has slots that are closed for a time. They must get the same tasks as when each task is placed
+// one by one.
 func TestSlotsOpenAndClose(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 7))
 	for round := range 500 {
@@ -59,7 +61,7 @@ func TestSlotsOpenAndClose(t *testing.T) {
 	}
 }
 
-// TestClosingsTakeTheirSlots: closings at the same time take different slots, and one slot may close several times.
+// TestClosingsTakeTheirSlots: closings at the same time must take different slots. One slot may close several times.
 func TestClosingsTakeTheirSlots(t *testing.T) {
 	a, b, c := Closing{0, 10, 2}, Closing{5, 15, 1}, Closing{10, 20, 9}
 	want := [][]Closing{{c}, {b}, {a, c}, {a, c}}
@@ -153,7 +155,8 @@ func TestTargetsAreExactWhereSlotsComeFreeTogether(t *testing.T) {
 	}
 }
 
-// TestTasksLostInRounding has a billion tasks that are so short that adding them does not change the time.
+// TestTasksLostInRounding has a billion tasks that are so short that adding them does not change the time. No task may
+// be missing from the schedule.
 func TestTasksLostInRounding(t *testing.T) {
 	p := &Problem{Slots: 3, Jobs: []Job{{Tasks: 3, Demand: Largest, Valuation: hard(t, 1, 1e12)}, {Tasks: MostTasks, Demand: 1e-3}}}
 	p.Jobs[1].Valuation = p.Jobs[0].Valuation

@@ -41,7 +41,7 @@ func TestHypothesesAreFullRuns(t *testing.T) {
 	}
 }
 
-// TestManyHypothesesAreFullRuns does the same with as many jobs as the benchmark, and its types.
+// TestManyHypothesesAreFullRuns does the same with as many jobs as the benchmark, and with the types of the benchmark.
 func TestManyHypothesesAreFullRuns(t *testing.T) {
 	for _, load := range loads {
 		p, surrogates := busy(300, load.seconds)

@@ -1,51 +1,49 @@
-// Package fairshare gives equal shares to users, not to jobs. Each user gets use in proportion to its weight,
-// as far as it asks for it. Use of the recent past counts also.
+// Package fairshare gives equal shares to users, not to jobs. Each user gets use in proportion to its weight, as far as
+// it asks for it. Use of the recent past counts also.
 //
 // # Model
 //
-// A user's recent use is the average of the slots that it held. The weight of the past halves in each
-// half-life. So in each half-life, recent use comes closer to the slots that the user holds, by half of the
-// difference. A user's level is (recent use + slots held now) / weight. Without a half-life the past does not
-// count, and the level is (slots held now) / weight.
+// A user's recent use is the average of the slots that it held. The weight of the past halves in each half-life. So in
+// each half-life, recent use comes closer to the slots that the user holds, by half of the difference. A user's level
+// is (recent use + slots held now) / weight. Without a half-life the past does not count, and the level is (slots held
+// now) / weight.
 //
-// Slots are divided so that the smallest level is as large as possible, then the next, and so on (weighted
-// max-min fairness). Imagine that the slots are water poured into vessels: each user's vessel is already
-// filled up to its recent use, and holds at most what the user asks for.
+// Slots are divided so that the smallest level is as large as possible, then the next, and so on (weighted max-min
+// fairness). Imagine that the slots are water poured into vessels: each user's vessel is already filled up to its
+// recent use, and holds at most what the user asks for.
 //
-// Schedule does this for jobs of fixed width, one at a time. It decides at the events of package rigid. While
-// nodes are free, the user with the lowest level is next, with its oldest waiting job. Ties go to the older
-// job. If that job does not fit, all others wait for it. Levels change between events, but are used only at
-// events. The JSON document is the document of package rigid with one more key, "half_life".
+// Schedule does this for jobs of fixed width, one at a time. It decides at the events of package rigid. While nodes are
+// free, the user with the lowest level is next, with its oldest waiting job. Ties go to the older job. If that job does
+// not fit, all others wait for it. Levels change all the time, but decisions are made only at events. The JSON document
+// is the document of package rigid with one more key, "half_life".
 //
 // New makes the mechanism of a live market. In each class the slots are divided among the users. A user asks for as
 // many slots as it has tasks pending or running there. Its part is split equally over its jobs with pending tasks. If
 // the division leaves nothing for users with pending tasks, freed slots go to the users with the lowest level among
 // them. Another site counts as one user, because it can give its users any names: its weight is configured as "@" and
-// its name, and its part is divided equally among the names of its users. The market decides again from time to time,
+// the name of the site. Its part is divided equally among its users. The market decides again from time to time,
 // because the weight of the past falls. The price is posted; see package posted.
 //
 // # Shapes and units
 //
-// Amounts, demands and use are in slots. Half-lives are in the instance's unit of time; on a live market they
-// are in seconds. Claims, parts and weights are by user.
+// Amounts, demands and use are in slots. Half-lives are in the instance's unit of time; on a live market they are in
+// seconds. Claims, parts and weights are by user.
 //
 // # Guarantees
 //
-// Division: no user can be given more without taking from a user whose level is not higher. Up to rounding,
-// the parts add up to the amount or to all demands. A larger demand of one user does not lower the level of
-// another below its own. Schedule: jobs of a user start in the order of submission, and no node is idle
-// while a job of width 1 waits. With equal weights, jobs of the same width and no half-life, users who
-// always have waiting jobs hold numbers of slots that differ by at most one, once enough nodes have become
-// free.
+// Division: no user can be given more without taking from a user whose level is not higher. Up to rounding, the parts
+// add up to the amount or to all demands. A larger demand of one user does not lower the level of another below its
+// own. Schedule: jobs of a user start in the order of submission, and no node is idle while a job of width 1 waits.
+// With equal weights, jobs of the same width and no half-life, users who always have waiting jobs hold numbers of slots
+// that differ by at most one, once enough nodes have become free.
 //
-// A new leader does not know the past use, so at first it decides differently from the old leader. The
-// difference halves in each half-life. Use is measured at decisions, so changes between two decisions are
-// missed.
+// A new leader does not know the past use, so at first it decides differently from the old leader. The difference
+// halves in each half-life. Use is measured at decisions, so changes between two decisions are missed.
 //
-// Honesty: the model is as in package fifo; a user is one account. candor audit measures on the same jobs: no
-// lie about value, deadline or length changes anything; a later arrival, ghost jobs and a slow job lose. The
-// model does not cover several accounts: each account has a share, so a job in four parts under four names
-// gains 0.210 [0.183, 0.237] of its value. A job in two halves under one name gains 0.110 [0.090, 0.131].
+// Honesty: the model is as in package fifo; a user is one account. candor audit measures on the same jobs: no lie about
+// value, deadline or length changes anything; a later arrival, ghost jobs and a slow job lose. The model does not cover
+// several accounts: each account has a share, so a job in four parts under four names gains 0.210 [0.183, 0.237] of its
+// value. A job in two halves under one name gains 0.110 [0.090, 0.131].
 //
 // Tasks of several slots: a user is counted by slots, and a node gathers the slots of a task. Nothing is proven about
 // widths, and idle slots make it less than optimal. Measured on 60 jobs of several slots, drawn as in package fifo:
@@ -65,13 +63,12 @@
 //
 // # Cost
 //
-// Division: O(u log u) in the number of users. Schedule: O(log n) an event and
-// O(users waiting) for each job started. Live: O(jobs times classes + u log u
-// times classes) a decision.
+// Division: O(u log u) in the number of users. Schedule: O(log n) an event and O(users waiting) for each job started.
+// Live: O(jobs times classes + u log u times classes) a decision.
 //
 // # Source
 //
-// Max-min fairness is from Bertsekas and Gallager, Data Networks, section 6.5.2; decayed use is as in the
-// fair-share schedulers of computing centres (J. Kay and P. Lauder, A fair share scheduler, 1988). It is our
-// addition that a level is the sum of recent use and present use.
+// Max-min fairness is from Bertsekas and Gallager, Data Networks, section 6.5.2; decayed use is as in the fair-share
+// schedulers of computing centres (J. Kay and P. Lauder, A fair share scheduler, 1988). It is our addition that a level
+// is the sum of recent use and present use.
 package fairshare

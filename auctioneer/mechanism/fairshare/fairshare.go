@@ -7,9 +7,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
 )
 
-// Schedule runs the jobs of a machine by fair share. While nodes are free, the next job is the oldest job of
-// the user with the lowest level. If it does not fit, all others wait for it. The weight of past use halves in
-// each half-life; if the half-life is 0, past use does not count.
+// Schedule runs the jobs of a machine by fair share. While nodes are free, the next job is the oldest job of the user
+// with the lowest level. If this job does not fit, all other jobs wait for it. The weight of past use halves in each
+// half-life; if the half-life is 0, past use does not count.
 func Schedule(in *rigid.Instance, halfLife float64) (*rigid.Schedule, error) {
 	if !(halfLife >= 0 && halfLife <= rigid.Largest) {
 		return nil, casefile.Invalid("half_life", "must be from 0 to %g, is %g", rigid.Largest, halfLife)

@@ -237,8 +237,8 @@ func TestWithinAUserFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// TestSharesOfBusyUsers: users with weights 1, 2 and 5 always have waiting jobs, and one of them submits everything
-// earlier. They must hold 10, 20 and 50 of 80 slots on average.
+// TestSharesOfBusyUsers: users with weights 1, 2 and 5 always have waiting jobs, and one of them submits all of its
+// jobs earlier than the others. They must hold 10, 20 and 50 of 80 slots on average.
 func TestSharesOfBusyUsers(t *testing.T) {
 	in := &rigid.Instance{Nodes: 80, Weights: []float64{1, 2, 5}}
 	for i := range 6000 {

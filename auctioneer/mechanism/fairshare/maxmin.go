@@ -25,7 +25,7 @@ func divide(amount float64, claims []claim, out []float64) []float64 {
 	return out
 }
 
-// opens is the level at which the claim begins to be filled.
+// opens is the level of the water at which the claim begins to be filled. closes is the level at which it is full.
 func (c *claim) opens() float64  { return c.Had / c.Weight }
 func (c *claim) closes() float64 { return (c.Had + c.Demand) / c.Weight }
 

@@ -25,7 +25,7 @@ type Mechanism struct {
 	seen     messages.Time
 }
 
-// account is a user, or another site with all its users. It has the use of each class.
+// account is a user, or another site with all its users. It has the account's use of each class.
 type account struct {
 	name  messages.Name
 	use   []use
@@ -35,7 +35,7 @@ type account struct {
 	share []float64                   // by class: its part of the freed slots
 }
 
-// part returns a job's part of its account's share of class j. The job must have pending tasks there. Each name
+// part returns a job's part of its account's share of class j. The job must have pending tasks there. Each name (user)
 // of the account gets an equal part.
 func (u *account) part(job *mechanism.Job, j int) float64 {
 	return u.share[j] / u.waits[j] / u.names[job.Account][j]
@@ -82,7 +82,7 @@ func (f *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// period returns after which time to decide again if nothing changes but the weight of the past.
+// period returns after how much time the market must decide again if only the weight of the past changes.
 func (f *Mechanism) period() messages.Duration {
 	return max(1e9, min(60e9, f.halfLife/64))
 }

@@ -2,14 +2,14 @@
 //
 // # Model
 //
-// Schedule runs jobs of fixed width on one machine. The front job starts as soon as enough nodes are free, and no
-// job starts before it. While a wide job waits at the front, nodes that a narrower job could use stay idle
-// (head-of-line blocking). Package rigid defines the order of events at the same time, and the JSON document.
+// Schedule runs jobs of fixed width on one machine. The front job starts as soon as enough nodes are free, and no job
+// starts before it. While a wide job waits at the front, nodes that a narrower job could use stay idle (head-of-line
+// blocking). Package rigid defines the order of events at the same time, and the JSON document.
 //
 // New makes the mechanism of a live market. In each class, the oldest job with pending tasks has all the weight (by
-// arrival, ties by number), so every freed slot goes to it. A job that was on hold, or waited for its time or for
-// other jobs, counts as having arrived when that was over. So a job keeps no place in the queue while it cannot
-// run. Tasks start one by one, also in a job with a width. The price is posted; see package posted.
+// arrival, ties by number), so every freed slot goes to it. A job that was on hold, or waited for its time or for other
+// jobs, counts as having arrived when the hold or the wait was over. So a job keeps no place in the queue while it
+// cannot run. Tasks start one by one, also in a job with a width. The price is posted; see package posted.
 //
 // # Shapes and units
 //
@@ -17,22 +17,21 @@
 //
 // # Guarantees
 //
-// No job starts before a job that was submitted earlier. No node is idle while the front job fits on the free
-// nodes. Run times, estimates, budgets and users do not affect the order.
+// No job starts before a job that was submitted earlier. No node is idle while the front job fits on the free nodes.
+// Run times, estimates, budgets and users do not affect the order.
 //
-// Honesty: in the model a user has one job, cannot misreport its width or use several names, and loses money for
-// each second of waiting. Then the truth and an immediate submission are best. Measured with candor audit (15 days
-// of the KTH SP2 log on 3 slots at twice its load, serial jobs, 573 jobs of three draws): no lie about value,
-// deadline or length changes anything. A later arrival, ghost jobs and a job that is slow on purpose lose. The
-// model does not cover jobs in parts: a job in two halves runs on two slots and gains 0.135 [0.119, 0.152] of its
-// value; in four parts it gains 0.147 [0.130, 0.164].
+// Honesty: in the model a user has one job, cannot misreport its width or use several names, and loses money for each
+// second of waiting. Then the truth and an immediate submission are best. Measured with candor audit (15 days of the
+// KTH SP2 log on 3 slots at twice its load, serial jobs, 573 jobs of three draws): no lie about value, deadline or
+// length changes anything. A later arrival, ghost jobs and a job that is slow on purpose lose. The model does not cover
+// jobs in parts: a job in two halves runs on two slots and gains 0.135 [0.119, 0.152] of its value; in four parts it
+// gains 0.147 [0.130, 0.164].
 //
 // Tasks of several slots: on a live market the front task waits until one node has gathered its slots, and later jobs
-// run on the other nodes. The gathered slots are idle, so this is not optimal, and no bound is known. Nothing is
-// proven about widths: each slot costs the same, but fewer slots may be free sooner. Measured with candor audit
-// --parallel wide (the KTH SP2 log on two nodes of 8 slots at four times its load, 75 jobs of three draws):
-// declaring the same work on fewer slots, or on more slots than the job uses, gains 36 [−31, 102] times the job's
-// value.
+// run on the other nodes. The gathered slots are idle, so this is not optimal, and no bound is known. Nothing is proven
+// about widths: each slot costs the same, but fewer slots may be free sooner. Measured with candor audit --parallel
+// wide (the KTH SP2 log on two nodes of 8 slots at four times its load, 75 jobs of three draws): declaring the same
+// work on fewer slots, or on more slots than the job uses, gains 36 [−31, 102] times the job's value.
 //
 // # Disclosure
 //

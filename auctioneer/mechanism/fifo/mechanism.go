@@ -44,7 +44,7 @@ func oldest(view *mechanism.View, class int) int {
 	return first
 }
 
-// Explain says how many of the waiting jobs came before this job.
+// Explain says how many waiting jobs are before this job.
 func (f *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	return f.Desk.Explain(view, job, posted.Ahead(view, job), "first come, first served")
 }

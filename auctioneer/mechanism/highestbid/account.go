@@ -2,9 +2,9 @@ package highestbid
 
 import "github.com/candor-grid/candor/auctioneer/mechanism"
 
-// bill has the parts of the amount that a job owes for running: the time billed at its own bid, the time
-// billed at the reserve, and the integral of the level over the other time. The amount is own·bid +
-// reserve·(the reserve) + level·length.
+// bill has the parts of the amount that a job owes for running: the time billed at its own bid, the time billed at the
+// reserve, and the integral of the level over the other time. The amount is own·bid + reserve·(the reserve price) +
+// level·length.
 type bill struct{ own, reserve, level double }
 
 func (b bill) plus(c bill) bill {
@@ -24,8 +24,8 @@ func (b bill) times(n int) bill {
 }
 
 // accounts keeps the bills of all jobs that have run and have not ended. It has totals that grow with time. A bill
-// notes the totals when the job begins to run, and owes the difference. If the own bid caps the level, the tree
-// replaces the total of levels. An open bill has a small number.
+// notes the totals when the job begins to run, and owes the difference. If a job's own bid caps the level, the tree
+// replaces the total of levels. Each open bill is known by a small number.
 type accounts struct {
 	total bill
 	bills []account // by number of the bill; number 0 is not used

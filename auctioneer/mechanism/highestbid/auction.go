@@ -32,8 +32,8 @@ type lent struct {
 	nodes int
 }
 
-// bidder is a job in the auction. A job with several tasks has one bid for all of them; some may run while
-// others wait. Each task has width nodes, or none.
+// bidder is a job in the auction. A job with several tasks has one bid for all of them; some may run while others wait.
+// Each task has either width nodes or no nodes.
 type bidder struct {
 	key     float64 // the bid, or the bid divided by the length
 	bid     float64
@@ -127,7 +127,7 @@ func (a *auction) move(id int32, running, waiting int) {
 	}
 }
 
-// line puts a bidder that wants nodes into the right heap: waiting or aside.
+// line puts a bidder that wants nodes into one of two heaps: waiting, or aside if the bidder is passed over for now.
 func (a *auction) line(id int32) {
 	b := &a.bidders[id]
 	b.aside = b.aside && (b.waiting == b.stuck || b.width > 1)
@@ -135,8 +135,8 @@ func (a *auction) line(id int32) {
 	a.aside.keep(id, b.key, b.waiting > 0 && b.aside)
 }
 
-// set sets the numbers of nodes that a bidder has and waits for. stuck is how many of the waited-for nodes can only
-// be certain nodes, which are taken.
+// set sets the numbers of nodes that a bidder has and waits for. stuck is how many of the waited-for nodes can only be
+// specific nodes, which are in use.
 func (a *auction) set(id int32, running, waiting, stuck int) {
 	b := &a.bidders[id]
 	b.stuck = int32(stuck)
@@ -207,8 +207,8 @@ func (a *auction) recall() {
 	}
 }
 
-// displace gives a bidder nodes of worse bidders, taken from the worst first. If these have too few,
-// it changes nothing and returns false.
+// displace gives a bidder nodes of worse bidders, taken from the worst first. If worse bidders have too few nodes, it
+// changes nothing and returns false.
 func (a *auction) displace(id int32) bool {
 	b := &a.bidders[id]
 	a.taken = a.taken[:0]
@@ -233,14 +233,13 @@ func (a *auction) displace(id int32) bool {
 	return false
 }
 
-// whole returns the smallest number of nodes, at least n, that a number of whole tasks of the bidder have. It is at
-// most all nodes of the bidder.
+// whole rounds n up to the number of nodes that whole tasks of the bidder have. It is at most all nodes of the bidder.
 func (b *bidder) whole(n int) int {
 	w := int(b.width)
 	return min((n+w-1)/w*w, int(b.running))
 }
 
-// free returns how many of the nodes that a bidder waits for may be any nodes.
+// free returns how many of the nodes that a bidder waits for may be any nodes, that is, are not stuck.
 func (b *bidder) free() int { return int(b.waiting - b.stuck) }
 
 // ahead reports whether a bidder goes before the worst running bidder.
@@ -248,8 +247,8 @@ func (a *auction) ahead(id int32) bool {
 	return !a.running.empty() && a.better(id, a.running.first())
 }
 
-// next reports whether the best waiting bidder can have a node: a free one, or a node of a worse bidder.
-// Better bidders that can have none are put aside.
+// next reports whether the best waiting bidder can have a node: a free node, or a node of a worse bidder. It first puts
+// aside better bidders that can have no node, because they only wait for certain nodes that are taken.
 func (a *auction) next() bool {
 	for !a.waiting.empty() {
 		best := a.waiting.first()

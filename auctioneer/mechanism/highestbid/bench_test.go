@@ -8,7 +8,7 @@ import (
 )
 
 // bids draws private values and bids with the paper's distributions. 80 % of the values are N(30, 15) and 20 % N(150,
-// 15), all positive. Bids are uniform between a tenth of the value below it and the value.
+// 15), all positive. Bids are uniform between 0.9 of the value and the value.
 func bids(jobs []Job) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range jobs {

@@ -32,8 +32,8 @@ func TestNobodyPaysMoreThanItBids(t *testing.T) {
 	})
 }
 
-// TestWSPTUncappedChargesMoreThanTheBid: the price of WSPT is not bounded by the own bid, and running jobs are not
-// preempted. A job that runs pays ten times its bid from the time when a short job waits.
+// TestWSPTUncappedChargesMoreThanTheBid: the price of WSPT is not bounded by the job's own bid, and running jobs are
+// not preempted. A job that runs pays ten times its bid from the time when a short job waits.
 func TestWSPTUncappedChargesMoreThanTheBid(t *testing.T) {
 	p := &Problem{Nodes: 1, Rule: Rule{WSPT, Kth, false}, Reserve: 1,
 		Jobs: []Job{{Runtime: 100, Bid: 2}, {Submit: 1, Runtime: 1, Bid: 0.2}}}
@@ -94,16 +94,17 @@ func momentary(nodes int, rates []int) *auction {
 	return a
 }
 
-// TestKthPriceDoesNotMakeHonestyBest: section IV sees no reason to bid low at the k-th price. Over time there is one:
-// a long job that lets a short job go first pays the reserve for all its run time, instead of the short job's bid.
+// TestKthPriceDoesNotMakeHonestyBest: section IV sees no reason to bid low at the k-th price. Over time there is a
+// reason: a long job that lets a short job go first pays the reserve for all its run time, instead of the short job's
+// bid.
 func TestKthPriceDoesNotMakeHonestyBest(t *testing.T) {
 	p := &Problem{Nodes: 1, Rule: Rule{HB, Kth, false}, Reserve: 1,
 		Jobs: []Job{{Runtime: 10, Value: 3, Bid: 3}, {Runtime: 1, Value: 2, Bid: 2}}}
 	honest := mustRun(t, p).Utility[0]
 	p.Jobs[0].Bid = 1
 	lie := mustRun(t, p).Utility[0]
-	// With the honest bid it pays 2 for each of its 10 seconds, because the short job waits. With the lie it ends a
-	// second later, and pays the reserve.
+	// With the honest bid the long job pays 2 for each of its 10 seconds, because the short job waits. With the lie it
+	// ends a second later, and pays the reserve.
 	if honest != -3*10-2*10 || lie != -3*11-1*10 {
 		t.Errorf("honest %v, want -50; lying %v, want -43", honest, lie)
 	}
@@ -149,7 +150,7 @@ func TestHighestBidIsNotAlwaysBestByFlowTime(t *testing.T) {
 	}
 }
 
-// TestAWaitingBidBelowTheReserveLowersThePrice: by the paper's formula, a waiting bid is the price even if it is
+// TestAWaitingBidBelowTheReserveLowersThePrice: by the paper's formula, the best waiting bid is the price even if it is
 // below the reserve. So an owner could submit a waiting job with a bid of 0. A live market does not admit such bids.
 func TestAWaitingBidBelowTheReserveLowersThePrice(t *testing.T) {
 	p := &Problem{Nodes: 1, Rule: Rule{HB, Kth, false}, Reserve: 1, Jobs: []Job{{Runtime: 10, Bid: 3}}}
@@ -162,8 +163,8 @@ func TestAWaitingBidBelowTheReserveLowersThePrice(t *testing.T) {
 	}
 }
 
-// TestAHigherBidIsNotLater: with preemption, a job with a higher bid never ends later. Only then can a critical bid
-// exist, and prices of this kind.
+// TestAHigherBidIsNotLater: with preemption, a job with a higher bid never ends later. This is necessary for a critical
+// bid to exist, and for prices that are equal to critical bids.
 func TestAHigherBidIsNotLater(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 10)

@@ -45,7 +45,7 @@ func TestMeasuredGains(t *testing.T) {
 	}
 }
 
-// measured returns the mean gain, and half the width of its interval of 95 %.
+// measured returns the mean gain, and half the width of its 95 % confidence interval.
 func measured(t *testing.T, seed uint64, price Price, factor float64) (mean, margin float64) {
 	var gains []float64
 	for market := range 40 {

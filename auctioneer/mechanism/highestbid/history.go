@@ -92,7 +92,7 @@ func (h *history) prune() {
 	}
 }
 
-// contender returns a job, with what is known about it now.
+// contender returns a job, as a contender, with its slot time as far as it is known now.
 func (h *history) contender(id messages.JobID) contender {
 	r := h.jobs[id]
 	c := contender{bid: r.bid, since: float64(r.since), order: uint64(id), enters: float64(r.enters),

@@ -62,7 +62,8 @@ func (c *Mechanism) Admit(_ *mechanism.View, bid *mechanism.Bid) error {
 	return nil
 }
 
-// Order compares two jobs by which gets a slot first under HB: the higher bid, then the earlier submission.
+// Order compares two jobs. Under HB, the job with the higher bid gets a slot first; if bids are equal, the job that was
+// submitted earlier.
 func Order(x, y *mechanism.Job) int {
 	return cmp.Or(cmp.Compare(y.Rate, x.Rate), cmp.Compare(x.Arrived, y.Arrived), cmp.Compare(x.Job, y.Job))
 }

@@ -10,7 +10,7 @@ type contender struct {
 	bid   float64
 	since float64 // time of submission
 	order uint64  // order among submissions at the same time
-	// enters is when the job begins to compete: at since, or later.
+	// enters is when the job begins to compete: at the time since, or later.
 	enters float64
 	// work is the slot time after which the job leaves. until is when it leaves in any case. Each is +Inf if it is
 	// not known.
@@ -85,8 +85,8 @@ func (a *absence) capacity() (n int) {
 	return n
 }
 
-// level returns the lowest bid that runs. first reports whether me would go before this bid with the same bid. The
-// level is 0 while a slot is idle, and above all bids if there are no slots.
+// level returns the lowest bid that runs. first reports whether the job me would go before this bidder if both had the
+// same bid. The level is 0 while a slot is idle, and above all bids if there are no slots.
 func (a *absence) level(me *contender) (level float64, first bool) {
 	n := a.capacity()
 	switch {
@@ -203,7 +203,7 @@ func (l *ladder) pass(from, to, level float64, first bool) {
 	}
 }
 
-// price returns ∫ F(x) − F(bid) dx over the bids x up to the own bid. This equals the sum that pivot describes.
+// price returns ∫ F(x) − F(bid) dx over the bids x up to the job's own bid. This equals the sum that pivot describes.
 func (l *ladder) price(end float64) (sum float64) {
 	own, top := min(l.rungs[len(l.rungs)-1].done, end), 0.0
 	for _, r := range l.rungs[:len(l.rungs)-1] {

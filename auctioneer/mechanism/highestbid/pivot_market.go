@@ -63,8 +63,8 @@ var (
 	_ mechanism.Remembering = (*PivotMechanism)(nil)
 )
 
-// Admit also refuses two kinds of jobs: a job whose tasks can run at the same time, and a job whose budget is below the
-// highest price of its place in the order.
+// In addition to the bids that Mechanism.Admit refuses, Admit refuses two kinds of jobs: a job whose tasks can run at
+// the same time, and a job whose budget is below the highest price of its place in the order.
 func (c *PivotMechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	if err := c.Mechanism.Admit(view, bid); err != nil {
 		return err
@@ -160,8 +160,8 @@ func (c *PivotMechanism) place(job *mechanism.Job) messages.Credits {
 	return rounded
 }
 
-// Explain also says what the place in the order costs so far. It leaves this out if it would disclose the bid
-// of the only other account.
+// Explain says the same as Mechanism.Explain, and what the place in the order costs so far. It leaves out this cost if
+// it would disclose the bid of the only other account.
 func (c *PivotMechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	e := c.Mechanism.Explain(view, job)
 	if e.Reason != mechanism.Running {

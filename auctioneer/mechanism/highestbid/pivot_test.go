@@ -23,8 +23,8 @@ func crowd(r *rand.Rand, jobs int, price Price) *Problem {
 	return p
 }
 
-// TestAPivotPriceIsWhatThePlaceSpares runs the market again with each bid below the own. The price must be the sum,
-// over the other bids, of the bid times the waiting that passing it saves.
+// TestAPivotPriceIsWhatThePlaceSpares runs the market again with each bid of the job below its real bid. The price must
+// be the sum, over the other bids, of the bid times the waiting that passing it saves.
 func TestAPivotPriceIsWhatThePlaceSpares(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 500 {
@@ -57,8 +57,8 @@ func TestAPivotPriceIsWhatThePlaceSpares(t *testing.T) {
 	}
 }
 
-// TestUnderPivotPricesTruthIsBest draws other bids and later submissions. None may be better than the truth at pivot
-// prices. At k-th prices some must be better.
+// TestUnderPivotPricesTruthIsBest tries false bids and later submissions for a job. No such lie may be better than the
+// truth at pivot prices. At k-th prices some lies must be better.
 func TestUnderPivotPricesTruthIsBest(t *testing.T) {
 	gains := map[Price]int{}
 	for _, price := range []Price{Kth, Pivot} {

@@ -27,8 +27,8 @@ type Problem struct {
 	Rule
 	Reserve float64 `json:"reserve,omitempty"` // price of a second on a node
 	Jobs    []Job   `json:"jobs"`
-	// Payers says, with pivot prices, for which jobs the payments are computed; nil: for all. The payments of the
-	// other jobs include only the reserve.
+	// Payers says, with pivot prices, for which jobs the whole payments are computed. The payments of other jobs
+	// include only the reserve. If it is nil, all payments are computed.
 	Payers  []bool  `json:"-"`
 	Horizon float64 `json:"horizon,omitempty"` // with pivot prices: seconds after submission in which waiting counts; 0: no limit
 	// Watch, if not nil, is called when tasks end, are suspended or resume.

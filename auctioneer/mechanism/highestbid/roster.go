@@ -52,7 +52,8 @@ func (r *roster) update(view *mechanism.View, changed []*mechanism.Job, gone []m
 	r.review(view)
 }
 
-// decide gives the slots to the best jobs. The state stays so until undo restores what the view says.
+// decide gives the slots to the best jobs. The roster keeps the decided state until undo restores the state of the
+// view.
 func (r *roster) decide(view *mechanism.View) {
 	for k, s := range r.classes {
 		s.decide(view.Classes[k].Slots)
@@ -154,11 +155,11 @@ func (r *roster) review(view *mechanism.View) {
 	}
 }
 
-// bounded reports whether prices are never above the larger of the own bid and the reserve. Under HB this holds
+// bounded reports whether prices are never above the larger of a job's own bid and the reserve. Under HB this holds
 // because a job below the level is suspended when the level is set.
 func (r Rule) bounded() bool { return !r.byLength() || r.Capped || r.Price == First }
 
-// never is thirty years, in microseconds. A budget that lasts longer is not checked.
+// never is thirty years, in microseconds. The roster does not check whether a budget that lasts longer is spent.
 const never = 1e15
 
 // lasts returns how long a job's budget will last at a rate in credits per second.
@@ -209,7 +210,7 @@ func (r *roster) orders() []mechanism.Directive {
 	return list
 }
 
-// weights returns the weights that this decision changed. Some unchanged ones may be included.
+// weights returns the weights that this decision changed. It may also return some weights that have not changed.
 func (r *roster) weights() (jobs []*mechanism.Job, rows [][]float64) {
 	before := r.weighted
 	r.weighted = nil

@@ -121,7 +121,7 @@ func (r *run) pass(now float64) {
 	r.accounts.pass(basis, level, time, time.times(level))
 }
 
-// basis returns from what the price is computed at present.
+// basis returns the basis of the present price: the level, the own bid, or the reserve.
 func (a *auction) basis(r Rule) mechanism.Basis {
 	switch {
 	case r.Price == First && a.wanted >= a.nodes:

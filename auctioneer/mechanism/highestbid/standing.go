@@ -28,7 +28,7 @@ func (s *standing) enter(id int32, job *mechanism.Job) {
 	b.since, b.order = job.Arrived, uint64(job.Job)
 }
 
-// put sets the slots that a job has and wants. If out is true, the job does not bid any more.
+// put sets the slots that a job has and wants. If out is true, the job bids no more.
 func (s *standing) put(id int32, job *mechanism.Job, out bool) {
 	if out {
 		s.auction.set(id, 0, 0, 0)
@@ -142,8 +142,8 @@ func (s *standing) next() messages.JobID {
 	return job.Job
 }
 
-// weigh calls weight with each job's part of the slots that pending tasks get. If they get none, the best job
-// with pending tasks has all the weight.
+// weigh calls weight with each job's part of the slots that pending tasks get. If pending tasks get no slots, the best
+// job with pending tasks has all the weight.
 func (s *standing) weigh(weight func(id int32, class int, part float64)) {
 	total := 0
 	for _, id := range s.auction.changed {

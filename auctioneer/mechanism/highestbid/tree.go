@@ -1,12 +1,12 @@
 package highestbid
 
-// tree is a treap of the running jobs, ordered by key, for prices that are capped by the own bid. At
-// a level P, jobs with a key of at most P are billed their own bid, the others the level.
+// tree is a treap of the running jobs, ordered by key, for prices that are capped by the job's own bid. If the level is
+// P, jobs with a key of at most P are billed their own bid, and the other jobs are billed the level.
 //
-// pass adds to the sums of all jobs at once, by tags on subtrees. When the shape of the tree changes, tags
-// are pushed down. So insert, remove and pass cost O(log n) for n running jobs, and the sums of a job have
-// only what was added while it ran. Priorities are hashes of the numbers, so the expected depth does not
-// depend on the keys. The sums do not depend on the shape.
+// pass adds to the sums of all jobs at once, by tags on subtrees. When the shape of the tree changes, tags are pushed
+// down. So insert, remove and pass cost O(log n) for n running jobs, and the sums of a job have only what was added
+// while it ran. Priorities are hashes of the numbers, so the expected depth does not depend on the keys. The sums do
+// not depend on the shape.
 type tree struct {
 	nodes []node // by number of the job; number 0 is not used
 	root  int32
@@ -20,7 +20,7 @@ type node struct {
 	tag         capped // to be added to all nodes of the subtree, including this one
 }
 
-// capped has the time billed at the own bid, and the integral of the level over the other time.
+// capped has the time billed at the job's own bid, and the integral of the level over the other time.
 type capped struct{ own, level double }
 
 func (c *capped) add(x *capped) {
@@ -62,8 +62,8 @@ func (n *node) toward(key float64, at, id int32) *int32 {
 	return &n.right
 }
 
-// pass adds time to the own sum of all jobs with a key of at most level, and integral to the level sum of the others.
-// It need not push tags down, because the order of additions does not matter.
+// pass adds time to the own sum of all jobs with a key of at most level, and integral to the level sum of the other
+// jobs. It need not push tags down, because the order of additions does not matter.
 func (t *tree) pass(level float64, time, integral double) {
 	for at := t.root; at != 0; {
 		n := &t.nodes[at]

@@ -11,9 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestUpdateAgainstAFreshMechanism draws events of jobs, slots and budgets; jobs may follow directives at once or
-// late. Update must decide the same as a new mechanism on the whole view, with the same explanations. It must wake no
-// later, except for microseconds of rounding.
+// TestUpdateAgainstAFreshMechanism draws events of jobs, slots and budgets; jobs may follow directives at once or late.
+// Update must decide the same as a new mechanism on the whole view, with the same explanations. Update must also ask to
+// be woken no later than the new mechanism, except for microseconds of rounding.
 func TestUpdateAgainstAFreshMechanism(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := Rule{rapid.SampledFrom([]Algorithm{HB, NPHB, WSEPT}).Draw(t, "algorithm"),
@@ -31,7 +31,7 @@ func TestUpdateAgainstAFreshMechanism(t *testing.T) {
 	})
 }
 
-// world is a live market. Time costs the jobs what the tariffs say.
+// world is a live market. As time passes, jobs are charged by the tariffs.
 type world struct {
 	*rapid.T
 	mechanism *Mechanism

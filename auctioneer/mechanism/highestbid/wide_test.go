@@ -16,8 +16,8 @@ func wider(t *rapid.T, most int) *Problem {
 	return p
 }
 
-// TestWideJobsAgainstSecondBySecond compares Run with slow for tasks of several nodes. In each second the best tasks have
-// the nodes that better tasks leave, and pay for each node.
+// TestWideJobsAgainstSecondBySecond compares Run with slow for tasks of several nodes. In each second, each task takes
+// its nodes from the nodes that better tasks leave, and pays for each node.
 func TestWideJobsAgainstSecondBySecond(t *testing.T) {
 	passed := 0
 	for range 20 {
@@ -66,8 +66,8 @@ func TestAHigherBidOfAWideJobNeverEndsLater(t *testing.T) {
 	}
 }
 
-// TestOfEqualWidthsThePriceIsWhatIsEnough: with a bid below the k-th price the job must wait, and with a bid above it the
-// job must run.
+// TestOfEqualWidthsThePriceIsWhatIsEnough: with a bid below the k-th price the job must wait, and with a bid above it
+// the job must run.
 func TestOfEqualWidthsThePriceIsWhatIsEnough(t *testing.T) {
 	p := &Problem{Nodes: 4, Rule: Rule{Algorithm: HB, Price: Kth}, Reserve: 1, Jobs: []Job{
 		{Runtime: 1, Bid: 5, Width: 2}, {Runtime: 1, Bid: 4, Width: 2}, {Runtime: 1, Bid: 3, Width: 2}}}
@@ -82,9 +82,9 @@ func TestOfEqualWidthsThePriceIsWhatIsEnough(t *testing.T) {
 	}
 }
 
-// TestOfUnequalWidthsThePriceIsNotWhatIsEnough runs the examples of doc.go on 3 nodes. A (width 2) and C run, and B (width
-// 2) is passed over, although it bids more than C. A pays the reserve, although it needs a bid of 4 to run. If D (width 3)
-// waits below all others, C pays D's bid, although it would run with less.
+// TestOfUnequalWidthsThePriceIsNotWhatIsEnough runs the examples of doc.go on 3 nodes. A (width 2) and C run, and B
+// (width 2) is passed over, although it bids more than C. A pays the reserve, although it needs a bid of 4 to run. If D
+// (width 3) waits below all others, C pays D's bid, although it would run with less.
 func TestOfUnequalWidthsThePriceIsNotWhatIsEnough(t *testing.T) {
 	p := &Problem{Nodes: 3, Rule: Rule{Algorithm: HB, Price: Kth}, Reserve: 1, Jobs: []Job{
 		{Runtime: 1, Bid: 5, Width: 2}, {Runtime: 1, Bid: 4, Width: 2}, {Runtime: 1, Bid: 3}}}

@@ -5,10 +5,10 @@
 //
 // Time is divided into quanta. In each quantum, n accounts share a number of slots:
 //
-//   - Each account is guaranteed g = ⌊α·slots/n⌋ slots. It gets its demand up to g. If its demand is smaller, it donates
-//     the rest of g.
-//   - The other slots, slots − n·g, are shared. In each quantum, each account gets free karma for its n-th part of them.
-//     Example: with 6 slots, 3 accounts and g = 1, each gets one karma.
+//   - Each account is guaranteed g = ⌊α·slots/n⌋ slots. It gets its demand up to g. If its demand is smaller, it
+//     donates the rest of g.
+//   - The other slots, slots − n·g, are shared. In each quantum, each account gets free karma for its n-th part of
+//     them. Example: with 6 slots, 3 accounts and g = 1, each gets one karma.
 //   - An account that wants more than g borrows slots, one at a time, and pays one karma for each. The borrower with
 //     the most karma is next. An account without karma cannot borrow.
 //   - Donated slots are borrowed before shared slots, first from the donor with the least karma. The donor gets the
@@ -17,8 +17,8 @@
 // So an account that has donated many slots goes first when it asks for many slots.
 //
 // Quantum computes one quantum. Ledger keeps the accounts over time. SolveDocument computes a sequence of quanta from
-// {"alpha": 0.5, "slots": 6, "karma": 10, "demands": [[3, 2, 1], …]}, with a row of demands for each quantum. The answer
-// has the slots and the karma of each account after each quantum.
+// {"alpha": 0.5, "slots": 6, "karma": 10, "demands": [[3, 2, 1], …]}, with a row of demands for each quantum. The
+// answer has the slots and the karma of each account after each quantum.
 //
 // New makes the mechanism of a live market, with a ledger for each class. An account is a member from its first job
 // until a week after its last job. A new member gets the mean karma of the members; the first member gets a million.
@@ -33,8 +33,8 @@
 //
 // # Shapes and units
 //
-// Karma is counted in millionths: one karma pays for a slot in a quantum. A quantum is a minute unless the market's slot
-// says otherwise. α is 1/2 unless the market says otherwise.
+// Karma is counted in millionths: one karma pays for a slot in a quantum. A quantum is a minute unless the market's
+// slot says otherwise. α is 1/2 unless the market says otherwise.
 //
 // # Guarantees
 //
@@ -46,19 +46,20 @@
 //   - Balance: free karma increases the sum of karma, and payments for shared slots reduce it. Nothing else changes the
 //     sum.
 //   - Fairness, with α = 0 and enough karma: consider the total of all slots that an account has had so far. In each
-//     quantum, the smallest total among accounts whose demand was not met is as large as the earlier quanta allow.
+//     quantum, the mechanism makes the smallest total among accounts with unmet demand as large as the earlier quanta
+//     allow.
 //   - With α = 0, asking for more slots than one can use gains nothing over all quanta. Asking for less can give an
 //     account that knows all later demands up to 1.5 times the slots of the truth; otherwise it can lose much more.
 //
 // On a site, two things differ from the model. First, a running task keeps its slot, so an account may hold more slots
-// than it is given. It pays for what it holds, and may owe karma. Second, a quantum counts the mean number of slots that
-// an account held and asked for, rounded. The rounding error is counted in the next quantum. So an account gains nothing
-// by being absent only at the ends of quanta. A false name gets a share (as with fair share) and the mean karma, so an
-// owner who can open accounts gains by it. Measured with candor audit (15 days of the KTH SP2 log on 3 slots at twice
-// its load, 573 jobs of three draws, each second of waiting costs as much as a second on a slot is worth): a job in four
-// parts under four names gains 298 [100, 496] times its value, under two names it loses 3.6 [2.0, 5.2]; in two halves
-// under one name it gains 0.13 [0.11, 0.15]. No lie about value, deadline or length changes anything; a later arrival,
-// ghosts and a slow job lose. A site limits false names by deciding who may open accounts.
+// than it is given. It pays for what it holds, and may owe karma. Second, a quantum counts the mean number of slots
+// that an account held and asked for, rounded. The rounding error is counted in the next quantum. So an account gains
+// nothing by being absent only at the ends of quanta. A false name gets a share (as with fair share) and the mean
+// karma, so an owner who can open accounts gains by it. Measured with candor audit (15 days of the KTH SP2 log on 3
+// slots at twice its load, 573 jobs of three draws, each second of waiting costs as much as a second on a slot is
+// worth): a job in four parts under four names gains 298 [100, 496] times its value, under two names it loses 3.6 [2.0,
+// 5.2]; in two halves under one name it gains 0.13 [0.11, 0.15]. No lie about value, deadline or length changes
+// anything; a later arrival, ghosts and a slow job lose. A site limits false names by deciding who may open accounts.
 //
 // The guarantees of the model are for tasks of one slot. Measured on 75 jobs of several slots, drawn as in package
 // fifo: declaring the same work on fewer or more slots gains −33 [−126, 59] times the job's value.
@@ -87,7 +88,7 @@
 //
 // # Source
 //
-// M. Vuppalapati, G. Fikioris, R. Agarwal, A. Cidon, A. Khandelwal and É. Tardos, Karma: Resource Allocation for Dynamic
-// Demands, OSDI 2023, algorithm 1. Our additions are slots that cannot be taken back, and guaranteed shares of whole
-// slots.
+// M. Vuppalapati, G. Fikioris, R. Agarwal, A. Cidon, A. Khandelwal and É. Tardos, Karma: Resource Allocation for
+// Dynamic Demands, OSDI 2023, algorithm 1. Our additions are slots that cannot be taken back, and guaranteed shares of
+// whole slots.
 package karma

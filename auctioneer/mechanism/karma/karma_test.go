@@ -67,8 +67,8 @@ func TestQuantum(t *testing.T) {
 	})
 }
 
-// TestFairness, with α = 0: an account whose demand is not met never has had more than one slot less, in total, than
-// an account that was given slots now.
+// TestFairness, with α = 0: compare the totals of slots that accounts have had in all quanta. An account whose demand
+// is not met must be at most one slot behind an account that was given slots in this quantum.
 func TestFairness(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawn(t, 0, 1000)
@@ -88,7 +88,7 @@ func TestFairness(t *testing.T) {
 	})
 }
 
-// useful returns how many slots of its true demands an account gets in total, if it announces other demands.
+// useful returns how many slots that it can really use an account gets in total, if it announces other demands.
 func useful(in *input, me int, announced []int) int {
 	told := *in
 	told.Demands = nil
@@ -130,8 +130,8 @@ func TestWhoGaveUpGoesFirst(t *testing.T) {
 	in := &input{Alpha: 0.5, Slots: 4, Karma: 10, Demands: [][]int{{0, 4}, {4, 4}}}
 	var given [][2]int
 	users := play(in, func(_ int, _, u []User) { given = append(given, [2]int{u[0].Given, u[1].Given}) })
-	// In the first quantum each gets one karma, 10 + 1. Bob borrows 3 slots, one of them from ada. Then they have 13
-	// and 9, and ada borrows both shared slots.
+	// In the first quantum each of the two gets one karma for free, so each has 10 + 1. Bob borrows 3 slots, one of
+	// them from ada. Then they have 13 and 9, and ada borrows both shared slots.
 	if given[0] != [2]int{0, 4} || given[1] != [2]int{3, 1} || users[0].Karma != 11*One || users[1].Karma != 9*One {
 		t.Errorf("%v %+v", given, users)
 	}

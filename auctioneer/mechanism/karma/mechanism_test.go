@@ -56,8 +56,8 @@ func TestAnAccountThatGaveUpItsShareGoesFirst(t *testing.T) {
 	}
 }
 
-// TestToBeAwayAtTheEndsOfQuantaDoesNotPay: an account holds all slots, except for a second around the end of
-// each quantum. It must pay for the slots; once it paid nothing, and even earned karma as a donor.
+// TestToBeAwayAtTheEndsOfQuantaDoesNotPay: an account holds all slots, except for a second around the end of each
+// quantum. It must pay for the slots; an earlier version charged nothing, and the account even earned karma as a donor.
 func TestToBeAwayAtTheEndsOfQuantaDoesNotPay(t *testing.T) {
 	karma := func(dodges bool) float64 {
 		m := newMechanism(t)

@@ -4,8 +4,8 @@
 // # Model
 //
 // A second on a slot always costs the market's reserve price, whatever other jobs run or wait. A job pays for the
-// slot-seconds that it had, however it ended, at most its budget. A job that has spent its budget is discarded, so that no
-// unpaid work is computed. Utilities and other terms of bids are ignored.
+// slot-seconds that it had, however it ended, at most its budget. A job that has spent its budget is discarded, so that
+// no unpaid work is computed. Utilities and other terms of bids are ignored.
 //
 // # Shapes and units
 //
@@ -22,21 +22,21 @@
 //	who waits and runs, with its tasks and shares, and who is next  yes                no
 //	names of jobs, budgets, lengths                                 no                 no
 //
-// Owners see everything about their own jobs, operators about all jobs. No report changes the price, and only a length in
-// backfill can change the order. So it does no harm to show which jobs go first: this helps to choose a market, but not to
-// lie. A budget is shown only to members of the account that pays it.
+// Owners see everything about their own jobs, operators about all jobs. No report changes the price, and only a length
+// in backfill can change the order. So it does no harm to show which jobs go first: this helps to choose a market, but
+// not to lie. A budget is shown only to members of the account that pays it.
 //
 // # Changes of a bid
 //
-// A budget may be raised: it bounds what a job pays, and affects neither the price nor the order. Nothing else may change.
-// A budget cannot be lowered, because the job may owe it already. A length cannot change, because in backfill promises to
-// other jobs depend on it.
+// A budget may be raised: it bounds what a job pays, and affects neither the price nor the order. Nothing else may
+// change. A budget cannot be lowered, because the job may owe it already. A length cannot change, because in backfill
+// promises to other jobs depend on it.
 //
 // # Errors
 //
 // Admit refuses as Invalid: a budget that is not positive, a negative length or deadline, a job that is wider than all
-// slots of the market, and a rate below the price. Only bids that may run at any site, or that come from another
-// site, have a rate. No job pays more than its rate.
+// slots of the market, and a rate below the price. Only bids that may run at any site, or that come from another site,
+// have a rate. No job pays more than its rate.
 //
 // # Cost
 //

@@ -69,8 +69,8 @@ func (d *Desk) Settle(_ *mechanism.View, job *mechanism.Job, _ mechanism.End) []
 	return []mechanism.Payment{p}
 }
 
-// Allocation returns an allocation in which all weights are 0. It orders to discard jobs that have spent their
-// budgets. Its Wake is when the next budget is spent.
+// Allocation returns an allocation in which all weights are 0. It has orders to discard the jobs that have spent their
+// budgets. Its Wake is the time at which the next budget is spent.
 func (d *Desk) Allocation(view *mechanism.View) *mechanism.Allocation {
 	m := len(d.Classes)
 	d.numbers = append(d.numbers[:0], make([]float64, len(view.Jobs)*m)...)

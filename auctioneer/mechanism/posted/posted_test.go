@@ -96,8 +96,8 @@ func TestAReserveOfNothingIsShown(t *testing.T) {
 	}
 }
 
-// TestBudgetsBind: a job whose slots have cost its budget must be discarded, and the market must wake when the next
-// job's slots will have cost its budget.
+// TestBudgetsBind: a job whose slots have cost its budget must be discarded, and the market must ask to be woken when
+// the slots of another job will have cost that job's budget.
 func TestBudgetsBind(t *testing.T) {
 	job := func(id messages.JobID, budget, accrued messages.Credits) *mechanism.Job {
 		return &mechanism.Job{Bid: &mechanism.Bid{Job: id, Budget: budget * messages.Credit}, Accrued: accrued * messages.Credit, Pending: []int{0, 0}, Running: []int{1, 1}}

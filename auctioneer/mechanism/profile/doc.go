@@ -1,5 +1,5 @@
-// Package profile keeps the number of free nodes of a machine at each future time, and finds the earliest window for
-// a job. Schedulers use it to make plans.
+// Package profile keeps the number of free nodes of a machine at each future time, and finds the earliest window for a
+// job. Schedulers use it to make plans.
 //
 // # Model
 //
@@ -20,14 +20,15 @@
 //
 // # Errors
 //
-// There are none. An empty interval changes nothing, and a window that does not exist is at +Inf. Times in searches must
-// not be NaN, and must not be before a forgotten time.
+// There are none. An empty interval changes nothing, and a window that does not exist is at +Inf. Times in searches
+// must not be NaN, and must not be before a forgotten time.
 //
 // # Cost
 //
-// With s breakpoints, Insert and Free cost O(log s), amortised: breakpoints at which nothing changes any more are removed
-// many at a time. Soonest costs O(log s), and O(log s) for each gap that is wide enough but too short. A gap that was too
-// small once is skipped for all jobs that are at least as wide and as long (up to rounding), until nodes are given back.
+// With s breakpoints, Insert and Free cost O(log s), amortised: breakpoints at which nothing changes any more are
+// removed many at a time. Soonest costs O(log s), and O(log s) for each gap that is wide enough but too short. A gap
+// that was too small once is skipped for all jobs that are at least as wide and as long (up to rounding), until nodes
+// are given back.
 //
 // # Source
 //

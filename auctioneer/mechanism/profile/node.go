@@ -1,15 +1,15 @@
 package profile
 
-// fan is the largest number of entries of a node. Because it is large, a tree of up to some 500 breakpoints has only two
-// levels.
+// fan is the largest number of entries of a node. Because it is large, a tree of up to some 500 breakpoints has only
+// two levels.
 const fan = 32
 
 // node is a node of a B-tree over breakpoints. Entry i of a leaf is a breakpoint. Entry i of an inner node is a child
 // whose first breakpoint is key[i].
 //
-// The number of free nodes at a breakpoint is the low of its entry, plus the add of each entry on the path from the
-// root. In an inner node, low and high are the least and the most free nodes in the child, including add[i], but not the
-// adds above.
+// The number of free nodes at a breakpoint is the field low of its entry, plus the field add of each entry on the path
+// from the root. In an inner node, low and high are the least and the most free nodes in the child, including add[i],
+// but without the fields add of the nodes above.
 type node struct {
 	count int32
 	key   [fan]float64
@@ -28,7 +28,7 @@ func (n *node) find(t float64) int {
 	return i - 1
 }
 
-// bounds returns the least and the most free nodes in a node, without the add of the entries above.
+// bounds returns the least and the most free nodes in a node, without the field add of the entries above.
 func (n *node) bounds(leaf bool) (low, high int32) {
 	highs := n.high[:n.count]
 	if leaf {

@@ -52,8 +52,8 @@ func (p *Profile) Copy(from *Profile) {
 	p.hints.forget()
 }
 
-// Insert takes n nodes during [start, start+length). It does not check whether they are free: an overbooked profile has a
-// negative number of free nodes. A negative n gives nodes back.
+// Insert takes n nodes during [start, start+length). It does not check whether they are free: an overbooked profile has
+// a negative number of free nodes. A negative n gives nodes back.
 func (p *Profile) Insert(start, length float64, n int) { p.Take(start, start+length, n) }
 
 // Take takes n nodes during [start, end). If the interval is empty, or start or end is NaN, it does nothing.

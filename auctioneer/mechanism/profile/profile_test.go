@@ -34,8 +34,8 @@ func (s *slow) free(t float64) int {
 	return free
 }
 
-// soonest tries t and the end of everything taken, because free nodes become more at no other time. If n is negative,
-// nodes become more at the start.
+// soonest tries t and the end of everything taken, because the number of free nodes grows at no other time. For an
+// entry with a negative n, the number grows at the start.
 func (s *slow) soonest(t, length float64, n int) float64 {
 	best := math.Inf(1)
 	at := []float64{t}
@@ -72,8 +72,8 @@ func instant(most float64) *rapid.Generator[float64] {
 	})
 }
 
-// TestFastIsSlow makes the same random changes to a Profile and to slow, and compares all answers: inserting,
-// removing, forgetting, copying and packing in any order.
+// TestFastIsSlow makes the same random changes to a Profile and to slow, in any order: it inserts, removes, forgets,
+// copies and packs. All answers must be equal.
 func TestFastIsSlow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := rapid.IntRange(1, 12).Draw(t, "nodes")

@@ -67,7 +67,7 @@ func (c *Mechanism) find(id messages.JobID) (int, bool) {
 	return slices.BinarySearchFunc(c.seats, id, func(s *seat, id messages.JobID) int { return cmp.Compare(s.job.Job, id) })
 }
 
-// meet updates the list of seats to the jobs of a view. Both are in the order of the jobs' numbers.
+// meet updates the list of seats (one for each job) to the jobs of a view. Both are in the order of the jobs' numbers.
 func (c *Mechanism) meet(jobs []*mechanism.Job) {
 	next, old := make([]*seat, 0, len(jobs)+len(jobs)/8), c.seats
 	c.left = 0
@@ -278,8 +278,8 @@ func (c *Mechanism) unplace(s *seat) {
 	clear(s.shares())
 }
 
-// moved bounds the relative change of any share of an unchanged torn seat since all torn seats were last
-// computed.
+// moved returns an upper bound for the relative change of any share of an unchanged torn seat (a seat that bids on
+// several classes) since all torn seats were last computed.
 func (c *Mechanism) moved() float64 {
 	most := 0.0
 	fields := c.market.solver.newton.fields

@@ -129,7 +129,7 @@ func (w *newton) accumulatePlain(sign float64) {
 	}
 }
 
-// inverseSlack returns 1/Σ bg, or 0 for a job whose answer does not change.
+// inverseSlack returns 1/Σ bg, or 0 for a job whose answer does not depend on the fields.
 func (a *answer) inverseSlack() float64 {
 	slack := 0.0
 	for _, x := range a.bg {

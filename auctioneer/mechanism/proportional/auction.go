@@ -87,8 +87,8 @@ func (a *auction) splitEvenly() {
 }
 
 // splitByWeight splits each job's budget in proportion to the weights that count. At alpha = 1/2 this lies, on a
-// logarithmic scale, half-way between two answers of a linear job: its answer if all jobs bid like it, and its answer
-// if all split evenly.
+// logarithmic scale, half-way between two answers of a linear job: its answer if all jobs bid as it does, and its
+// answer if all jobs split their budgets evenly.
 func (a *auction) splitByWeight() {
 	for i, budget := range a.p.Budgets {
 		lo, hi := i*a.m, (i+1)*a.m

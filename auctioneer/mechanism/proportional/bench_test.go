@@ -39,8 +39,8 @@ func filled(t testing.TB, p *Problem, n int) *Market {
 	return k
 }
 
-// BenchmarkLive: a job comes to a live market of 100,000 jobs, and goes again. Update gets the change, and Allocate
-// must find it in the whole view.
+// BenchmarkLive measures decisions when a job comes to a live market of 100,000 jobs, and when it leaves again. Update
+// gets the change, and Allocate must find it in the whole view.
 func BenchmarkLive(b *testing.B) {
 	p := workload(100_001, 4, 0.5, 0.3)
 	c, err := New(market.Market{Name: "main", Classes: []messages.Name{"a", "b", "c", "d"}})

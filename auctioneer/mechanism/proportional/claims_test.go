@@ -192,8 +192,8 @@ func climbedLie(t testing.TB, p *Problem, r *rand.Rand, steps int) (best float64
 	return best
 }
 
-// TestLiesAboutManyClasses checks what honesty.md says about lies about weights, with fewer draws and steps
-// than the 30 draws and 60 steps there: at α = 1 they gain.
+// TestLiesAboutManyClasses checks what honesty.md says about lies about weights, with fewer than the 30 draws and 60
+// steps used there. At α = 1 the lies must gain.
 func TestLiesAboutManyClasses(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	mean, most := map[float64]float64{}, map[float64]float64{}

@@ -8,15 +8,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Contention measures how much accounts compete for a class of slots; all accounts of another site
-// count as one. Its level is 0 while there is a slot for every task that could run. Otherwise, draw two accounts at random, each in proportion to
-// the powers of the budgets of its jobs. The level is the probability that they differ:
+// Contention measures how much accounts compete for a class of slots; all accounts of another site count as one. Its
+// level is 0 while there is a slot for every task that could run. Otherwise, draw two accounts at random, each in
+// proportion to the powers of the budgets of its jobs. The level is the probability that they differ:
 //
 //	one account       0
 //	n equal accounts  1 − 1/n
 //
-// A job with a tiny budget hardly raises the level. Sums are whole numbers, so that nothing of a job remains, not
-// even a rounding error, after it has left.
+// A job with a tiny budget hardly raises the level. Sums are whole numbers, so that nothing of a job remains, not even
+// a rounding error, after it has left.
 type Contention struct {
 	alpha    float64
 	tasks    int
@@ -84,7 +84,7 @@ func (c *Contention) Level(slots int) float64 {
 // same work.
 const WholeAfter = messages.Duration(1e9)
 
-// Had is what a job has received.
+// Had has the amounts that a job has received, as far as its price depends on them.
 type Had struct {
 	Time      messages.Duration
 	Contended messages.Duration // integral of the level of contention over Time
@@ -92,8 +92,8 @@ type Had struct {
 	Began     int               // number of tasks that had a slot
 }
 
-// turn is the least slot time that a task counts for when the slot time of a job is compared with what it
-// bought. Without it, a job whose tasks end at once would seem to have received almost nothing.
+// turn is the least slot time that a task counts for when the slot time of a job is compared with what it bought.
+// Without this minimum, a job whose tasks end at once would seem to have received almost nothing.
 const turn = messages.Duration(1e8)
 
 // got returns which part of the slot time that it bought the job received, in [0, 1].

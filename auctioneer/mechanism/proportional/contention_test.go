@@ -79,8 +79,8 @@ func TestContentionForgets(t *testing.T) {
 	})
 }
 
-// TestTimeThatTheSiteTookOffIsNotOwed: slot time that was lost by the site's fault must not be charged. It is
-// also subtracted from what the job had when each of its tasks had ended once.
+// TestTimeThatTheSiteTookOffIsNotOwed: slot time that was lost by the site's fault must not be charged. It is also
+// subtracted from the amounts that the job had used when each of its tasks had ended once.
 func TestTimeThatTheSiteTookOffIsNotOwed(t *testing.T) {
 	mech := live(t, 0.5)
 	const second = messages.Duration(1e9)
@@ -124,8 +124,8 @@ func TestOwed(t *testing.T) {
 		}
 	}
 	mech := live(t, 0.5)
-	// The two halves of a job must together owe as much as the job. With less than a second of slot time they may owe
-	// less: see doc.go.
+	// The two halves of a job must together owe at least as much as the job. If they have less than a second of slot
+	// time, they may owe less: see doc.go.
 	rapid.Check(t, func(t *rapid.T) {
 		half := Had{Time: messages.Duration(rapid.Int64Range(int64(s), int64(1e6*s)).Draw(t, "time"))}
 		half.Contended = messages.Duration(rapid.Int64Range(0, int64(half.Time)).Draw(t, "contended"))

@@ -43,8 +43,8 @@ func (d *digits) number(x float64) *big.Float {
 	return new(big.Float).SetPrec(d.bits).SetFloat64(x)
 }
 
-// vanishing is the logarithm to base 2 below which a power of e counts as 0. Adding numbers of too different size
-// would take much memory.
+// vanishing is the logarithm to base 2 below which a power of e counts as 0. Without this limit, adding numbers of very
+// different sizes would take much memory.
 const vanishing = -1 << 14
 
 // exp returns e^x. It computes the Taylor series of an argument that is halved 16 times.
@@ -104,7 +104,7 @@ func (d *digits) softplus(z *big.Float) *big.Float {
 	return d.log(plus(d.one, d.exp(z)))
 }
 
-// eliminatePrecisely does the same as eliminate, with big.Float.
+// eliminatePrecisely solves the same system of equations as eliminate, with big.Float.
 func eliminatePrecisely(a, v []*big.Float) bool {
 	n := len(v)
 	for c := range n {

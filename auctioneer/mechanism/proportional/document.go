@@ -24,8 +24,8 @@ type inputJob struct {
 	SLO     *float64  `json:"slo,omitempty"` // minimum utility
 }
 
-// output is the answer that `candor solve proportional` prints. Rows are jobs in the order of the
-// input. If a job has an SLO, rows are only the jobs of the chosen pool.
+// output is the answer that `candor solve proportional` prints. Rows are jobs in the order of the input. If some job
+// has an SLO, there are rows only for the jobs of the chosen pool.
 type output struct {
 	Subbudgets [][]float64 `json:"subbudgets"`
 	Allocation [][]float64 `json:"allocation"`

@@ -5,9 +5,9 @@ import "math"
 // mostSteps bounds the search for one job's multiplier.
 const mostSteps = 60
 
-// closeEnough is the relative error of the spending below which a first-order correction is made instead of another
-// step. The error after the correction is its square. While the fields themselves are not exact, newton.loose is used
-// instead; it is larger.
+// closeEnough is a relative error of the spending. Below it, the search makes a first-order correction instead of
+// another step. The correction leaves about the square of the error. While the fields themselves are not exact, the
+// larger newton.loose is used instead.
 const closeEnough = 3e-7
 
 // answerHalfLinear computes the answer at alpha = 1/2 for a linear utility. b = λ·w·s·(1−s) and s = √b/T give
@@ -53,7 +53,7 @@ func firstLinear(budget float64, w, inverse []float64) float64 {
 	return math.Sqrt(budget / sum)
 }
 
-// finishLinear corrects the answer, to first order, for a change of ln λ, and sets its derivatives.
+// finishLinear corrects the answer, to first order, for a change of ln λ, and sets the derivatives of the answer.
 func (a *answer) finishLinear(change float64) {
 	rest, p, b := a.z, a.p[:len(a.z)], a.b[:len(a.z)]
 	pg, ph, bg, bh := a.pg[:len(rest)], a.ph[:len(rest)], a.bg[:len(rest)], a.bh[:len(rest)]

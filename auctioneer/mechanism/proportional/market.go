@@ -6,15 +6,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Market keeps the fixed point of a changing set of jobs. Jobs have positions
-// 0…n−1; a departure moves the last job into the gap.
+// Market keeps the fixed point of a changing set of jobs. Jobs have positions 0…n−1; a departure moves the last job
+// into the gap.
 //
-// A field is the total that jobs face in a class. A Market remembers the fields T° of the last full solution,
-// the sum of all answers to T°, and the derivative of this sum. An arrival adds the new job's answer to T°
-// and the derivative of this answer. A departure subtracts them. Both are exact. One Newton step over the m
-// classes then gives the fields of the new fixed point, with an error of second order in their distance from
-// T°. Rows are functions of the fields, computed on demand. So a change costs O(m³) and a row O(m), for any
-// n. When the estimated error exceeds the tolerance, a full solution is made, in O(n·m²).
+// A field is the total that jobs face in a class. A Market remembers the fields T° of the last full solution, the sum
+// of all answers to T°, and the derivative of this sum. An arrival adds the new job's answer to T° and the derivative
+// of this answer. A departure subtracts them. These additions and subtractions are exact. One Newton step over the m
+// classes then gives the fields of the new fixed point, with an error of second order in the distance of the new fields
+// from T°. Rows are functions of the fields, computed on demand. So a change costs O(m³) and a row O(m), for any n.
+// When the estimated error exceeds the tolerance, a full solution is made, in O(n·m²).
 //
 // It is not safe for concurrent use.
 type Market struct {
@@ -166,8 +166,8 @@ func (k *Market) share(i, j int) float64 {
 // incremental reports whether the present fields can be computed from the last full solution.
 func (k *Market) incremental() bool { return !k.stale && k.Len() > fewJobs }
 
-// recount updates the number of jobs that compete for each class. It returns false if a class gets its second
-// bidder or loses it; then a full solution is needed.
+// recount updates the number of jobs that compete for each class. It returns false if the number of bidders of a class
+// rises from one to two, or falls from two to one; then a full solution is needed.
 func (k *Market) recount(weights []float64, by int) bool {
 	same := true
 	for j, w := range weights {

@@ -60,7 +60,7 @@ func TestArrivalAmong100000(t *testing.T) {
 }
 
 // TestMarketStaysTrue makes arrivals, departures and changes of all sizes; some jobs are as large as all others
-// together. After each, the error must be below the estimate.
+// together. After each change, the error must be below the market's estimate.
 func TestMarketStaysTrue(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		alpha := rapid.SampledFrom([]float64{0, 0.3, 0.5, 0.5, 0.8}).Draw(rt, "alpha")

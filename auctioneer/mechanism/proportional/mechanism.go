@@ -10,12 +10,12 @@ import (
 	marketmsg "github.com/candor-grid/candor/messages/market"
 )
 
-// shareTolerance is the relative error that a share may have. A decision computes a row again only if its shares may
-// be worse. With fewer than some 200 bidders all rows are exact.
+// shareTolerance is the relative error that a share may have. A decision computes a row again only if the relative
+// error of its shares may be larger. With fewer than some 200 bidders all rows are exact.
 const shareTolerance = 1e-4
 
-// mostScale bounds the factor by which totals may change after the shares of seats were computed. Beyond it all rows
-// are computed again.
+// mostScale bounds the factor by which totals may change after the shares of seats were computed. If totals change by
+// more than this factor, all rows are computed again.
 const mostScale = 2
 
 // mostEvaluations bounds the number of fixed points that one decision computes to find jobs with a
@@ -48,10 +48,10 @@ type Mechanism struct {
 	contention []*Contention
 }
 
-// mostLeft bounds the seats whose jobs are gone: to one of mostLeft seats.
+// mostLeft bounds the number of seats whose jobs are gone: at most one in mostLeft seats.
 const mostLeft = 64
 
-// mostKept is the largest number of changes for which the memory of their lists is kept for the next decision.
+// mostKept is the largest number of changes for which the memory of the lists of changes is kept for the next decision.
 const mostKept = 4096
 
 // seat is a job with its bids.

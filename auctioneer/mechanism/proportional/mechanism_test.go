@@ -119,7 +119,8 @@ func sameAsAnew(t *rapid.T, c *Mechanism, v *mechanism.View) {
 }
 
 // TestLargeMarketStaysWithinTolerance: a market has ten thousand jobs, and a thousand more arrive one by one. Every
-// second arrival is passed to Update; Allocate must find the others. The shares must stay within the tolerance.
+// second arrival is passed to Update; the other arrivals must be found by Allocate. The shares must stay within the
+// tolerance.
 func TestLargeMarketStaysWithinTolerance(t *testing.T) {
 	c, v, p := live(t, 0.5), view(), workload(11_000, 2, 0.5, 0.3)
 	add := func(i int) *mechanism.Job {

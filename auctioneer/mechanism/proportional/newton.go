@@ -2,9 +2,9 @@ package proportional
 
 import "math"
 
-// leastNewtonAlpha is the exponent below which plain rounds are used. There rounds are as fast as Newton's
-// method, because each round reduces the changes by about the factor alpha. Newton's logarithms of
-// sub-budgets lose digits as 1/alpha grows.
+// leastNewtonAlpha is the exponent below which plain rounds are used. Below it, rounds are as fast as Newton's method,
+// because each round reduces the changes by about the factor alpha. Newton's logarithms of sub-budgets lose digits as
+// 1/alpha grows.
 const leastNewtonAlpha = 0.05
 
 // dominance is the share of a class above which a job's answer is computed from the sum of the others instead
@@ -147,14 +147,14 @@ func (w *newton) iterate(loose float64) bool {
 	return false
 }
 
-// accept turns the answers of the last pass into the outcome. It reports whether they are good enough. They spend the
-// budgets to within 1e-13.
+// accept makes the answers of the last pass the outcome, and returns true. The answers spend the budgets to within
+// 1e-13.
 func (w *newton) accept() bool {
 	w.ready, w.loose = true, closeEnough
 	return true
 }
 
-// move sets the fields to before plus a part of the step.
+// move sets the fields to the fields before the step, plus the part length of the step.
 func (w *newton) move(length float64) {
 	for f, d := range w.step {
 		w.fields[f] = w.before[f] * math.Exp(length*d)
@@ -176,8 +176,8 @@ func sensitivity(alpha float64) float64 {
 	return 1 / max(alpha*min(1, 1/alpha-1), 0.05)
 }
 
-// dominable reports whether the largest budget could dominate a class. It is a quick test; in most auctions the
-// answer is no.
+// dominable reports whether the largest budget could dominate a class. It is a quick test, which is false in most
+// auctions.
 func (w *newton) dominable() bool {
 	largest := power(w.auction.largest, w.auction.alpha)
 	for j, c := range w.auction.contenders {
@@ -188,7 +188,7 @@ func (w *newton) dominable() bool {
 	return false
 }
 
-// redominate reports whether other jobs became dominant with the answers of the last pass. If so, it sets the fields
+// redominate reports whether the answers of the last pass change which jobs are dominant. If so, it sets the fields
 // from these answers.
 func (w *newton) redominate() bool {
 	if !w.dominated && !w.dominable() {

@@ -158,12 +158,12 @@ func (q *pooling) exchange(group []int) ([]int, bool) {
 	return nil, false
 }
 
-// bounding searches by branch and bound: it decides for each job, by descending budget, whether the job is in
-// the group. A branch ends when all remaining jobs together could not exceed the best profit.
+// bounding searches by branch and bound: it decides for each job, by descending budget, whether the job is in the
+// group. A branch ends when all remaining jobs together could not exceed the best profit.
 //
-// While hopeful, a branch also ends when the group is not served, because a further member usually takes from
-// all others. In about one instance in fifty a further member helps: its bid makes others move to other
-// classes. Therefore a second search runs without this rule.
+// While hopeful, a branch also ends when the group is not served, because a further member usually reduces the shares
+// of all other members. In about one instance in fifty a further member helps: its bid makes other members move to
+// other classes. Therefore a second search runs without this rule.
 type bounding struct {
 	*pooling
 	best    []int

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// demanding draws jobs with minimum utilities. Some of the jobs can reach theirs, but not all.
+// demanding draws jobs with minimum utilities. Some of the jobs can reach their minimum, but not all.
 func demanding(t *rapid.T) (*Problem, []float64) {
 	p := contested(t, 8, 0.6, 0.5, 0.7)
 	minimum := make([]float64, len(p.Budgets))

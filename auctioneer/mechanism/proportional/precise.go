@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// precise solves problems that need more digits than float64 has: with alpha near 1 and very different
-// budgets, the bids of a poor job may depend on the 18th digit of a rich job's bid. It does the same as
-// newton, with the same fields, equations and derivatives, on numbers with more digits. The largest bidder of
-// each class always counts as dominant. It takes some hundreds of times as long.
+// precise solves problems that need more digits than float64 has: with alpha near 1 and very different budgets, the
+// bids of a poor job may depend on the 18th digit of a rich job's bid. It does the same as newton, with the same
+// fields, equations and derivatives, on numbers with more digits. The largest bidder of each class always counts as
+// dominant. It takes several hundred times as long as newton.
 type precise struct {
 	*digits
 	auction              *auction
@@ -252,7 +252,7 @@ func (x *precise) power(b *big.Float) *big.Float {
 	return x.exp(times(x.alpha, x.log(b)))
 }
 
-// pass does the same as newton.pass.
+// pass does the same as newton.pass, with more digits.
 func (x *precise) pass() float64 {
 	x.auction.passes++
 	for _, v := range [...][]*big.Float{x.sum, x.jacobian} {
@@ -312,7 +312,7 @@ func (x *precise) gap() float64 {
 	return most
 }
 
-// accumulate does the same as newton.accumulate, with a dominant job in every class.
+// accumulate does the same as newton.accumulate, with more digits and with a dominant job in every class.
 func (x *precise) accumulate(i int) {
 	m, size := x.auction.m, 2*x.auction.m
 	slack := x.number(0)
@@ -341,7 +341,7 @@ func (x *precise) accumulate(i int) {
 	}
 }
 
-// direction does the same as newton.direction.
+// direction computes the step, like newton.direction, with more digits.
 func (x *precise) direction() bool {
 	m, size := x.auction.m, 2*x.auction.m
 	matrix := make([]*big.Float, size*size)

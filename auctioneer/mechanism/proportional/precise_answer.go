@@ -5,7 +5,7 @@ import (
 	"math/big"
 )
 
-// field does the same as newton.field.
+// field returns the position of the field that job i faces in class j, like newton.field.
 func (x *precise) field(i, j int) int {
 	if x.dominant[j] == i {
 		return x.auction.m + j
@@ -50,7 +50,7 @@ func (x *precise) affordable(i int) bool {
 	return less(x.budgets[i], room)
 }
 
-// spendAll does the same as newton.answerAny.
+// spendAll does the same as newton.answerAny, with more digits.
 func (x *precise) spendAll(i int) bool {
 	ell := x.guess[i]
 	if ell == nil {
@@ -84,9 +84,9 @@ func (x *precise) spendAll(i int) bool {
 	return false
 }
 
-// bracketed returns the next guess of ln λ after ell. off is the missing part of the total at ell. It makes
-// Newton steps on the logarithm of the total, if they become smaller by half and stay between low and high.
-// Otherwise it returns the middle of low and high. If one of them is not known, it makes a bounded step.
+// bracketed returns the next guess of ln λ after ell. off is the difference between the wanted total and the total at
+// ell. It makes Newton steps on the logarithm of the total, if they become smaller by half and stay between low and
+// high. Otherwise it returns the middle of low and high. If one of them is not known, it makes a bounded step.
 func (x *precise) bracketed(ell, low, high, off, total, slope *big.Float, before float64) *big.Float {
 	const far = 40
 	step := x.number(math.Inf(1))
@@ -234,8 +234,7 @@ func (x *precise) invert(a, k, y *big.Float) *big.Float {
 	return z
 }
 
-// search inverts the curve for k > 0 by halving a bracket. The result is near enough for Newton's method not
-// to overshoot.
+// search inverts the curve for k > 0 by halving a bracket. From the result, Newton's method does not overshoot.
 func (c curve) search(y float64) float64 {
 	low, high := -1.0, 1.0
 	for c.at(low) > y {

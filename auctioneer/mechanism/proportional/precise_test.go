@@ -10,8 +10,8 @@ import (
 )
 
 // extreme draws auctions of up to 12 jobs and 4 classes, with budgets from 1e-6 to 1e12 and linear and logarithmic
-// utilities. Some weights are 0. In one auction of five, the other weights are 1 or 2, so that many jobs want the
-// same.
+// utilities. Some weights are 0. In one auction of five, the other weights are 1 or 2, so that many jobs want the same
+// classes equally.
 func extreme(r *rand.Rand, alpha float64) *Problem {
 	p := &Problem{Alpha: alpha, Classes: 1 + r.IntN(4)}
 	alike := r.IntN(5) == 0
@@ -84,8 +84,8 @@ func stays(t *testing.T, p *Problem, b []float64) {
 	}
 }
 
-// TestExtremeAuctionsConverge solves extreme auctions at every alpha. With float64 alone, one in fifteen at alpha = 1
-// did not converge.
+// TestExtremeAuctionsConverge solves extreme auctions at every alpha. All must converge. With float64 alone, one in
+// fifteen auctions at alpha = 1 did not.
 func TestExtremeAuctionsConverge(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var s Solver
@@ -109,8 +109,8 @@ func TestExtremeAuctionsConverge(t *testing.T) {
 }
 
 // TestThePoorSplitTheRich: the bid of the poor job decides how the rich job splits its budget. At the fixed point the
-// prices are T = (0.4, 0.6)·1e12, and the poor job gains the same in both classes. How it splits its budget depends
-// on the 18th digit of the prices.
+// prices are T = (0.4, 0.6)·1e12, and the poor job gains the same in both classes. The split of the poor job's budget
+// depends on the 18th digit of the prices.
 func TestThePoorSplitTheRich(t *testing.T) {
 	p := &Problem{Alpha: 1, Classes: 2, Budgets: []float64{1e12, 1e-6}, Weights: []float64{1, 1, 1, 1.5}}
 	r := solve(t, p)
@@ -143,7 +143,7 @@ func TestPreciseRowsAreBestAnswers(t *testing.T) {
 }
 
 // bestAnswers checks best answers at alpha = 1. A job's marginal utility per credit, w·(1−s)/T or w·(1−s)/b, must be
-// the same to 1e-25 in all classes where it bids, and not larger elsewhere. So many digits are needed because another
+// the same to 1e-25 in all classes where it bids, and not larger elsewhere. So many digits are needed because one more
 // credit would change only the 19th digit.
 func (x *precise) bestAnswers(t *testing.T) {
 	t.Helper()
@@ -200,7 +200,8 @@ func TestContestThatVanishes(t *testing.T) {
 	}
 }
 
-// TestDigits compares results with float64, and logarithms with powers.
+// TestDigits checks the functions of digits: their results must agree with float64, and the logarithm must be the
+// inverse of exp.
 func TestDigits(t *testing.T) {
 	d := newDigits(300)
 	rapid.Check(t, func(t *rapid.T) {

@@ -50,7 +50,7 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	return []mechanism.Payment{p}
 }
 
-// contended converts an amount that was metered at the levels of contention to slot time.
+// contended converts an amount that was metered at the levels of contention to contended slot time.
 func contended(metered messages.Credits) messages.Duration {
 	return messages.Duration(min(metered, math.MaxInt64/1000)) * 1000
 }

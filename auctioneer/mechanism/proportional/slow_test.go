@@ -8,8 +8,8 @@ import (
 )
 
 // slowFixedPoint solves the auction in the simplest way: in turn, each job moves a little towards the row of the
-// paper's algorithm 2, until no job moves. Each 1−s is the sum of the others' shares. It ignores classes without a
-// contest. It takes O(n²·m) for a round, and hundreds to thousands of rounds.
+// paper's algorithm 2, until no job moves. It computes each 1−s as the sum of the others' shares. It ignores classes
+// without a contest. It takes O(n²·m) for a round, and hundreds to thousands of rounds.
 func slowFixedPoint(p *Problem, theta float64) ([]float64, bool) {
 	m := p.Classes
 	b := make([]float64, len(p.Weights))

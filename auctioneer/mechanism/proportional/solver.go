@@ -104,7 +104,7 @@ func (s *Solver) reset(p *Problem) {
 	s.result = Result{Subbudgets: s.auction.subbudgets, Shares: s.shares}
 }
 
-// fixedPoint solves the auction. If warm, it starts from the fields of the last outcome.
+// fixedPoint solves the auction. If warm is true, it starts from the fields of the last outcome.
 func (s *Solver) fixedPoint(warm bool) bool {
 	a, w := &s.auction, &s.newton
 	same := len(w.guess) == a.n // then the jobs are nearly the same, and their multipliers too
@@ -119,8 +119,8 @@ func (s *Solver) fixedPoint(warm bool) bool {
 	return s.fromBids()
 }
 
-// byRounds solves an auction that may have several fixed points. It finds the one that the paper's
-// rounds reach from the even split. If the rounds take too long, Newton's method continues from them.
+// byRounds solves an auction that may have several fixed points. It finds the fixed point that the paper's rounds reach
+// from the even split. If the rounds take too long, Newton's method continues from them.
 func (s *Solver) byRounds() bool {
 	a := &s.auction
 	a.splitEvenly()
@@ -161,9 +161,9 @@ func (s *Solver) fromBids() bool {
 	return s.beyondDoubles(reached)
 }
 
-// polish improves the outcome of rounds. The distance of this outcome from the fixed point is about the last
-// change multiplied by 1/(1 − alpha). Above mostPolished it does nothing, because float64 has too few digits.
-// If the improved outcome is far away, it belongs to another fixed point, and is dropped.
+// polish improves the outcome of rounds. The distance of this outcome from the fixed point is about the last change
+// multiplied by 1/(1 − alpha). If alpha is above mostPolished, polish does nothing, because float64 has too few digits.
+// If the improved outcome is far away, it belongs to another fixed point, and is not used.
 func (s *Solver) polish() {
 	a := &s.auction
 	if a.alpha < leastPolished || a.alpha > mostPolished {
@@ -221,8 +221,8 @@ func (s *Solver) climb() float64 {
 	return at
 }
 
-// atRest reports whether one more round changes nothing. Near alpha = 1, float64 may have too few digits for this
-// test. start must have the present bids.
+// atRest reports whether one more round changes nothing. Near alpha = 1, float64 may have too few digits for this test.
+// The field start must have the present bids.
 func (s *Solver) atRest() bool {
 	a := &s.auction
 	a.addUp()
@@ -270,9 +270,8 @@ func (s *Solver) divide() {
 	}
 }
 
-// uncontested gives each class that only one job wants to this job. The job's whole budget remains for its
-// other classes. If it has no others, its even split remains; money on such a class does not change any
-// share.
+// uncontested gives each class that only one job wants to this job. The job's whole budget remains for its other
+// classes. If the job wants no other class, its even split remains; money on such a class does not change any share.
 func (s *Solver) uncontested() {
 	a := &s.auction
 	if a.alpha == 0 || a.n == 1 || !slices.Contains(a.contenders, 1) {

@@ -72,8 +72,8 @@ func Of(m *market.Market) (t mechanism.Traits) {
 	return t
 }
 
-// Names returns, in alphabetical order, the mechanisms for whose traits `is` returns true. If `is` is nil, it
-// returns all.
+// Names returns, in alphabetical order, the mechanisms for whose traits `is` returns true. If `is` is nil, it returns
+// all mechanisms.
 func Names(is func(*mechanism.Traits) bool) (out []messages.Name) {
 	for name, d := range described {
 		if t := d(&market.Market{}); is == nil || is(&t) {
@@ -104,8 +104,8 @@ func Make(m market.Market) (mechanism.Mechanism, error) {
 // common lists the fields of a market that every mechanism accepts.
 var common = []string{"name", "mechanism", "classes", "units", "time_limit", "nodes", "max_jobs", "max_tasks", "default_budget", "closed", "allow", "deny", "default_for", "at_once"}
 
-// Check refuses parameters that only other mechanisms use, because they would be ignored silently. It also refuses
-// unknown modes. It joins the errors; each begins with the field.
+// Check refuses parameters that only other mechanisms use, because the market's own mechanism would silently ignore
+// them. It also refuses unknown modes. It joins the errors; each begins with the field.
 func Check(m *market.Market) error {
 	var found []error
 	t, v := Of(m), reflect.ValueOf(m).Elem()

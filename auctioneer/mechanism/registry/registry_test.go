@@ -43,8 +43,8 @@ func TestParametersOfOtherMechanisms(t *testing.T) {
 	}
 }
 
-// TestEachMechanismSaysWhatGains: each mechanism must say which lies can gain more than the truth, and the page of
-// markets must have the same words.
+// TestEachMechanismSaysWhatGains: each mechanism must say in Traits.Gains which lies can gain more than the truth, and
+// the page of markets must have the same words.
 func TestEachMechanismSaysWhatGains(t *testing.T) {
 	text, err := os.ReadFile("../../../deploy/docs/markets.md")
 	if err != nil {

@@ -95,7 +95,8 @@ func met(start []int) []int {
 	return bids
 }
 
-// newOutcome makes an outcome. It uses without only for winners.
+// newOutcome makes an outcome. without has, by bid, the highest value of a schedule if the bid is not counted;
+// newOutcome reads it only for winners.
 func newOutcome(m *money, start []int, value int64, without []int64) *Outcome {
 	o := &Outcome{
 		Value: m.float(value), Start: start,

@@ -6,15 +6,16 @@ import (
 	"slices"
 )
 
-// division divides the machine's nodes into lanes, and gives each bid to one lane that is wide enough, or to none.
+// division divides the machine's nodes into lanes, and gives each bid to one lane that is wide enough, or to no lane.
 type division struct {
 	widths []int   // by lane, in ascending order
 	bids   [][]int // by lane: its bids
 }
 
 // divide writes the division of candidate c into d. It draws a largest width, such that each order of magnitude has the
-// same probability, and considers only bids up to this width. Each lane is that wide, or as wide as a randomly drawn bid.
-// A bid goes to one of the narrowest lanes that are wide enough, or sometimes to any lane that is wide enough.
+// same probability, and considers only bids up to this width. Each lane has this largest width, or the width of a
+// randomly drawn bid. A bid goes to one of the narrowest lanes that are wide enough, or sometimes to any lane that is
+// wide enough.
 func (a *plan) divide(c int, d *division) {
 	r := a.random(c)
 	if a.fixed {
@@ -49,7 +50,7 @@ func (d *division) empty() {
 }
 
 // divideFixed writes a division that is drawn without looking at bids. In the first division the whole machine is one
-// lane. For each bid a node is drawn, and the bid gets the lane of this node. If the lane is too narrow, the bid is
+// lane. For each bid it draws a node, and gives the bid to the lane of this node. If the lane is too narrow, the bid is
 // left out.
 func (a *plan) divideFixed(c int, d *division, r *rand.Rand) {
 	widest, equal := a.nodes, true
@@ -89,8 +90,8 @@ func (a *plan) draw(r *rand.Rand, most int) int {
 	return most
 }
 
-// assign gives the bids with a width of at most widest to lanes. loose is the part of them that may go to wider lanes
-// than they need.
+// assign gives the bids with a width of at most widest to lanes. loose is the fraction of these bids that may go to
+// wider lanes than they need.
 func (a *plan) assign(d *division, widest int, loose float64, r *rand.Rand) {
 	for k := range a.shapes {
 		x := &a.shapes[k]

@@ -91,7 +91,8 @@ func TestExactHasALimit(t *testing.T) {
 	}
 }
 
-// TestMoney: decimals must be exact. With very different values, a payment must still be between 0 and the bid.
+// TestMoney: decimals must be exact. Even if values are of very different sizes, a payment must be between 0 and the
+// bid.
 func TestMoney(t *testing.T) {
 	p := &Problem{Horizon: 3, Bids: []Bid{{1, 3, 0.1, 0}, {1, 3, 0.2, 0}, {1, 3, 0.3, 0}, {1, 3, 0.000001, 0}}}
 	o, err := Solve(p)
@@ -105,7 +106,7 @@ func TestMoney(t *testing.T) {
 	}
 }
 
-// bounded is SolveDocument, but refuses large searches, which take long.
+// bounded does the same as SolveDocument, but refuses large searches, because they take long.
 func bounded(document []byte) (any, error) {
 	if text := string(document); strings.Contains(text, `"search"`) && len(text) > 150 || strings.Count(text, "0") > 30 {
 		return nil, messages.Errorf(messages.TooLarge, "takes long")

@@ -7,7 +7,7 @@ import (
 )
 
 // TestNoMisreportPaysOnFixedTimetables tries lies about value, length, width and deadline together, for bids of any
-// width. No lie may gain on fixed timetables. Some must gain on timetables that are made for the bids.
+// width. No lie may gain on fixed timetables. Some lies must gain on timetables that are made for the bids.
 func TestNoMisreportPaysOnFixedTimetables(t *testing.T) {
 	gains := map[bool]int{}
 	for _, fixed := range []bool{true, false} {

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// lane is a part of the machine that serves one bid at a time, with the bids that it may serve. Its memory is reused for one
-// problem after another.
+// lane is a part of the machine that serves one bid at a time, with the bids that it may serve. Its memory is reused
+// for one problem after another.
 //
-// Times are in units of the greatest common divisor of the lengths. Served bids follow one another without gaps, so no other
-// times occur.
+// Times are in units of the greatest common divisor of the lengths. Served bids follow one another without gaps, so no
+// other times occur.
 type lane struct {
 	items   []item // in the order of deadlines, ties by index
 	unit    int
@@ -31,7 +31,7 @@ type item struct {
 	start            int // its start in the problem's time, or Lost
 }
 
-// gather puts the bids into the lane that can be served and have a positive value.
+// gather puts those bids into the lane that can be served and have a positive value.
 func (a *lane) gather(p *Problem, m *money, bids []int) {
 	a.items, a.unit, a.horizon = a.items[:0], 0, 0
 	for _, i := range bids {
@@ -158,8 +158,9 @@ func (a *lane) unfold(from int) {
 	}
 }
 
-// append adds item k to the prefix row, in place. Entry t of the row is the highest value of the items so far, if the last one
-// that is served ends by t. It is set for t up to the last deadline so far; after that it does not rise.
+// append adds item k to the prefix row, in place. Entry t of the row is the highest value of the items so far, if the
+// last one that is served ends by t. Entries are set for t up to the last deadline so far; for later t the value does
+// not rise.
 func (a *lane) append(k int) {
 	x := &a.items[k]
 	last := a.before(k)

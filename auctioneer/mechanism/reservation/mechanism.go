@@ -123,8 +123,8 @@ func (c *Mechanism) bidders(view *mechanism.View) []*mechanism.Job {
 	return bids
 }
 
-// auction sells the rest of the period, from the next granule on. It sells slots that no job has and that were not sold
-// before.
+// auction sells the rest of the period, from the next granule on. It sells only slots that no job has and that were not
+// sold before.
 func (c *Mechanism) auction(view *mechanism.View, bids []*mechanism.Job) {
 	granule := c.micros(c.granule)
 	begin := c.startOf(view.Now)
@@ -167,8 +167,8 @@ func open(view *mechanism.View, begin, end messages.Time, free int) (int, messag
 }
 
 // solve finds a schedule. If every bid takes the whole machine, it finds the best schedule. If widths differ, or if
-// that would take too long, it searches for a good one. This choice depends only on the widths, and on the numbers of
-// bids and granules.
+// finding the best schedule would take too long, it searches for a good schedule. This choice depends only on the
+// widths, and on the numbers of bids and granules.
 func (c *Mechanism) solve(p *Problem, seed uint64) (*Outcome, error) {
 	if p.Nodes == 0 {
 		o := &Outcome{Start: slices.Repeat([]int{Lost}, len(p.Bids)), Without: make([]float64, len(p.Bids)), Payments: make([]float64, len(p.Bids))}
@@ -198,8 +198,8 @@ func (p *Problem) whole() *Problem {
 	return out
 }
 
-// free returns how many slots can be sold from begin on. Slots that a job has, or that were sold before, cannot,
-// unless their time is over by then.
+// free returns how many slots can be sold from begin on. Slots that a job has, or that were sold before, cannot be
+// sold, unless the time of that job or sale is over by then.
 func (c *Mechanism) free(view *mechanism.View, begin messages.Time) int {
 	free := view.Classes[0].Slots
 	for _, job := range view.Jobs {

@@ -165,8 +165,8 @@ func TestConfigRefuses(t *testing.T) {
 	}
 }
 
-// TestMaintenanceIsNotSold: slots that maintenance takes away in a period are not sold for it. If maintenance takes
-// all slots away, the time before it is sold.
+// TestMaintenanceIsNotSold: slots that maintenance takes away in a period must not be sold in this period. If
+// maintenance takes all slots away, the time before the maintenance must be sold.
 func TestMaintenanceIsNotSold(t *testing.T) {
 	for _, c := range []struct {
 		closing      mechanism.Closing

@@ -2,8 +2,8 @@ package reservation
 
 import "math"
 
-// money converts values to whole numbers of a common unit, so that sums and differences are exact in any order. So a payment
-// is never above the value or below zero because of rounding.
+// money converts values to whole numbers of a common unit, so that sums and differences are exact in any order. So
+// rounding never makes a payment larger than the value or smaller than zero.
 type money struct {
 	amounts []int64
 	decimal float64 // number of units in 1; if 0, binary is used

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/profile"
 )
 
-// Placement is the schedule that an order gives. The bids are placed one by one into their earliest windows, and dropped if a
-// window ends too late.
+// Placement is the schedule that an order gives. The bids are placed one by one into their earliest windows, and
+// dropped if a window ends too late.
 type Placement struct {
 	Start    []int // by bid; Lost if dropped
 	Accepted []int // in ascending order
@@ -27,7 +27,8 @@ func newPlacer(p *Problem) *placer {
 	return &placer{problem: p, profile: profile.New(p.Nodes), start: make([]int, len(p.Bids))}
 }
 
-// place sets start for an order. A bid of length 0 needs its nodes free at an instant, and takes none.
+// place plans the bids of an order one after another and sets start. A bid of length 0 starts where its nodes are free
+// at one instant, and occupies no nodes.
 func (a *placer) place(order []int) {
 	a.profile.Reset(a.problem.Nodes)
 	for _, i := range order {

@@ -5,7 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// plan determines the candidates. It is made from lengths, deadlines and widths, and has no values.
+// plan determines the candidates. It is made from the lengths, deadlines and widths of the bids, and does not use their
+// values.
 type plan struct {
 	nodes  int
 	seed   uint64
@@ -15,7 +16,7 @@ type plan struct {
 	fixed  bool
 }
 
-// shape is what a plan knows about a bid.
+// shape is the part of a bid that a plan depends on.
 type shape struct {
 	bid   int
 	width int

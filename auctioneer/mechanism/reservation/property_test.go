@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// gain returns the most that bid i can gain over the truth by the tried reports of its value. The gain is its value
-// if it is served, less its payment.
+// gain tries false reports of the value of bid i, and returns the largest gain of a report over the truth. The payoff
+// of bid i is its true value if it is served, less its payment.
 func gain(t *testing.T, p *Problem, i int, solve func(*Problem) (*Outcome, error)) float64 {
 	t.Helper()
 	payoff := func(report float64) float64 {
@@ -35,8 +35,8 @@ func gain(t *testing.T, p *Problem, i int, solve func(*Problem) (*Outcome, error
 	return best - truth
 }
 
-// TestNoMisreportOfValuePays tries reports between, at and beyond the values of the others, for bids of any width.
-// None may gain. With decimals this is exact.
+// TestNoMisreportOfValuePays tries reports between, at and beyond the values of the others, for bids of any width. No
+// report may gain. With decimal values, not even a gain as small as a rounding error is allowed.
 func TestNoMisreportOfValuePays(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for k := range 150 {
@@ -69,7 +69,7 @@ func TestNoMisreportOfValuePays(t *testing.T) {
 	}
 }
 
-// TestCandidatesIgnoreValues: the candidates must be the same for all reported values.
+// TestCandidatesIgnoreValues: the candidates must be the same, whatever values are reported.
 func TestCandidatesIgnoreValues(t *testing.T) {
 	p := thesis(5, 60, 8, 50, 12)
 	q := *p

@@ -19,7 +19,8 @@ type Search struct {
 	Seed       uint64
 	// Workers is the number of goroutines to use; 0 means one for each processor. It does not change the result.
 	Workers int
-	// Fixed means that candidates do not depend on declarations, so that the truth about all of them is best.
+	// Fixed means that candidates do not depend on declarations, so that it is best for a bidder to declare the truth
+	// about everything.
 	Fixed bool
 }
 
@@ -108,9 +109,9 @@ func (f *finder) try() {
 	})
 }
 
-// price computes, for each winner, the highest value without it. For orders it is known. Candidates made of lanes are
-// solved again if they can change a price. Those with the highest values come first, because after them few others
-// can change a price.
+// price computes, for each winner, the highest value without it. For candidates that are orders, this value is already
+// known. Candidates made of lanes are solved again if they can change a price. Those with the highest values come
+// first, because after them few others can change a price.
 func (f *finder) price(l *ledger) {
 	l.settle()
 	worths := slices.Concat(f.worths...)

@@ -41,9 +41,9 @@ func (c *Mechanism) direct(view *mechanism.View, a *mechanism.Allocation) {
 	}
 }
 
-// Settle charges a winner its price. How the job ended does not matter, because its time could not be sold to others.
-// A job owes nothing if it failed before it could start, or did not win. A loser is settled twice: when it is
-// discarded, and when it has ended.
+// Settle charges a winner its price. How the job ended does not matter, because the time that the job bought could not
+// be sold to others. A job owes nothing if it failed before it could start, or did not win. A loser is settled twice:
+// when it is discarded, and when it has ended.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	r := c.rounds[job.Job]
 	delete(c.rounds, job.Job)

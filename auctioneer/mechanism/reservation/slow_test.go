@@ -177,7 +177,8 @@ func TestOrdersAreSlow(t *testing.T) {
 				want, first = placed[i].Value, i
 			}
 		}
-		// If values are thirds, rounding decides whether they tie.
+		// If values are thirds, rounding decides which schedules tie. So the test checks which order is chosen only if
+		// values are decimals.
 		if decimal := newMoney(p.Bids).decimal > 0; o.Value != want || placed[best].Value != want || decimal && best != first {
 			t.Fatalf("%d: order %d of %v, want %d of %v", k, best, o.Value, first, want)
 		}
@@ -201,7 +202,8 @@ func withoutSlowly(p *Problem, placed []Placement, i int) (best float64) {
 	return best
 }
 
-// TestFindIsSlow compares a search with findSlowly: its value, and the value without each winner.
+// TestFindIsSlow compares a search with findSlowly. The value of the search, and its value without each winner, must be
+// equal to the results of findSlowly.
 func TestFindIsSlow(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for k := range 200 {

@@ -52,9 +52,9 @@ func New(v job.Valuation) (Curve, error) {
 	return c, nil
 }
 
-// slope returns the parameters a and b of the sigmoid max/(1+e^{a(x−b)}). At mu it has lost the part epsilon of its
-// maximum, and at mu+delta only this part is left. An epsilon of 0 means DefaultEpsilon. A slope that is too steep for a
-// float64 becomes the largest float64.
+// slope returns the parameters a and b of the sigmoid max/(1+e^{a(x−b)}). At mu the sigmoid has lost the fraction
+// epsilon of its maximum, and at mu+delta only this fraction is left. An epsilon of 0 means DefaultEpsilon. A slope
+// that is too steep for a float64 becomes the largest float64.
 func slope(mu, delta, epsilon float64) (a, b float64) {
 	epsilon = cmp.Or(epsilon, DefaultEpsilon)
 	return min(2*math.Log((1-epsilon)/epsilon)/delta, math.MaxFloat64), mu + delta/2
@@ -80,8 +80,8 @@ func (c *Curve) At(x float64) float64 {
 	}
 }
 
-// part returns the value at x of a line that falls from 1 at from to 0 at to. If from and to are equal, it is 0 after
-// from.
+// part returns the value at x of a line that falls from the value 1 at the time from to the value 0 at the time to. If
+// from and to are equal, the value is 0 after from.
 func part(x, from, to float64) float64 {
 	if x <= from {
 		return 1
@@ -104,8 +104,8 @@ func (c *Curve) partAt(x float64) float64 {
 	return p[i].Part + left*(p[i-1].Part-p[i].Part)
 }
 
-// Latest returns the last x ≥ 0 at which completion is worth at least level. It returns +Inf if this is so at all times;
-// ever is false if it never is.
+// Latest returns the last x ≥ 0 at which completion is worth at least level. x is +Inf if completion is always worth at
+// least level. ever is false if it never is.
 func (c *Curve) Latest(level float64) (x float64, ever bool) {
 	switch {
 	case math.IsNaN(level):
@@ -129,7 +129,7 @@ func (c *Curve) Latest(level float64) (x float64, ever bool) {
 	return max(0, x), true
 }
 
-// latestPart does the same as Latest, for a part of the maximum that some corner has.
+// latestPart does the same as Latest. level is a part of the maximum, and the curve must reach it at some corner.
 func (c *Curve) latestPart(level float64) float64 {
 	p := c.points
 	i := sort.Search(len(p), func(i int) bool { return p[i].Part < level }) // the first corner below level

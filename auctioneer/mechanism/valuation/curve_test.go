@@ -86,8 +86,8 @@ func TestAValuationNeverRises(t *testing.T) {
 	})
 }
 
-// TestLatestIsTheInverse: at the time that Latest returns, the value must still reach the level. After it, it must
-// not.
+// TestLatestIsTheInverse: at the time that Latest returns, the value must still reach the level. At later times the
+// value must be below the level.
 func TestLatestIsTheInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := made(t)

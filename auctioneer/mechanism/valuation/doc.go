@@ -1,10 +1,10 @@
-// Package valuation computes what the completion of a job is worth at each time, and the inverse: the latest time at which
-// completion has a given value.
+// Package valuation computes what the completion of a job is worth at each time, and the inverse: the latest time at
+// which completion has a given value.
 //
 // # Model
 //
-// A valuation v(x) is a function of x, the seconds from submission to completion. It is at most its maximum and never rises.
-// There are these classes (job.Valuation has the parameters):
+// A valuation v(x) is a function of x, the seconds from submission to completion. It is at most its maximum and never
+// rises. There are these classes (job.Valuation has the parameters):
 //
 //	sigmoidal     max/(1+e^{a(x−b)}), b = μ+δ/2, a = 2·ln((1−ε)/ε)/δ,
 //	              so that v(μ) = (1−ε)·max and v(μ+δ) = ε·max
@@ -13,8 +13,8 @@
 //	linear-decay  max up to μ, then straight down to 0 at μ+δ
 //	custom        straight lines between points, level before and after them
 //
-// New makes the Curve of a valuation. Curve.At is v. Curve.Latest is its inverse: the last x at which v(x) is at
-// least a level.
+// New makes the Curve of a valuation. Curve.At is v. Curve.Latest is its inverse: the last x at which v(x) is at least
+// a level.
 //
 // # Shapes and units
 //
@@ -27,8 +27,8 @@
 //
 // # Errors
 //
-// New refuses as Invalid what job.Valuation.Validate refuses; the error names the field. At and Latest accept
-// all numbers. They return NaN only for NaN.
+// New refuses as Invalid what job.Valuation.Validate refuses; the error names the field. At and Latest accept all
+// numbers. They return NaN only for NaN.
 //
 // # Cost
 //

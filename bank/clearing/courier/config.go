@@ -23,7 +23,7 @@ type Host interface {
 	Propose(ctx context.Context, c clearing.Command) (clearing.Result, error)
 	// Read calls f with the state, which does not change during the call. f must not keep it.
 	Read(f func(*clearing.State))
-	// Verify returns when later reads will show every change that was answered before.
+	// Verify waits until every later Read shows all changes that were answered before.
 	Verify(ctx context.Context) error
 }
 

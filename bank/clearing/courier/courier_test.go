@@ -18,8 +18,8 @@ import (
 
 const hour = messages.Duration(3600_000_000_000)
 
-// TestAuthorisationsOverTheBus takes authorisations over a bus that loses a third of the messages in each direction,
-// through a cut, and to the settlement afterwards.
+// TestAuthorisationsOverTheBus takes authorisations from the request to the settlement. The bus loses a third of the
+// messages in each direction, and the sites are cut off from each other for a time.
 func TestAuthorisationsOverTheBus(t *testing.T) {
 	east, west := pair(t)
 	east.road.set(0.3)
@@ -91,7 +91,7 @@ func settle(t *testing.T, sides ...*site) {
 	}
 }
 
-// TestUnknownOutcomes checks that a command whose outcome is unknown is repeated, and carried out once.
+// TestUnknownOutcomes checks that a command whose outcome is unknown is sent again, and is carried out only once.
 func TestUnknownOutcomes(t *testing.T) {
 	east, west := pair(t)
 	for _, loss := range []mailbox.Loss{mailbox.LoseAnswer, mailbox.LoseCommand} {

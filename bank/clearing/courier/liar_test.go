@@ -92,8 +92,8 @@ func TestPositionsThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
-// TestPagesThatCannotBeAreRefused checks that a line of a peer's book is refused if it moved more than was asked, or
-// if it moved anything although the instruction was refused.
+// TestPagesThatCannotBeAreRefused checks that a line of a peer's book is refused if the line says that more was moved
+// than was asked, or that anything was moved although the instruction was refused.
 func TestPagesThatCannotBeAreRefused(t *testing.T) {
 	for what, line := range map[string]clearingmsg.ClearingLine{
 		"more than was asked":        {Asked: 1, Moved: 2},
@@ -125,7 +125,7 @@ func TestWordsOfAPeersBankAreTamed(t *testing.T) {
 }
 
 // TestAPeersInstructionsArePaced checks that a peer cannot fill this site's log, not even with refused instructions.
-// It can send at once what a cut delayed, and more as time passes.
+// The peer can send at once the instructions that a cut delayed, and more instructions as time passes.
 func TestAPeersInstructionsArePaced(t *testing.T) {
 	east, keys := liar(t, clearingmsg.Position{}, clearingmsg.ClearingLine{})
 	must[clearingmsg.PeerReply](east, "ops", clearingmsg.VerbPeer, clearingmsg.PeerRequest{Peer: "west", Keys: []string{sure(keys.PublicKey())}, Limit: 1000 * messages.Credit})
@@ -183,8 +183,8 @@ func TestAPeersInstructionsArePaced(t *testing.T) {
 	}
 }
 
-// TestARepeatedMessageIsPaced: a peer repeats one message, or sends messages with wrong signatures. This may take no
-// entries of the log, and no more signature checks than the peer's rate allows.
+// TestARepeatedMessageIsPaced: a peer repeats one message, or sends messages with wrong signatures. None of these may
+// become an entry of the log. The bank may check no more signatures than the peer's rate allows.
 func TestARepeatedMessageIsPaced(t *testing.T) {
 	for what, forge := range map[string]bool{"repeated": false, "with a wrong signature": true} {
 		t.Run(what, func(t *testing.T) {
@@ -284,7 +284,8 @@ func TestAPeerThatAnswersNothingCostsNoLog(t *testing.T) {
 	}
 }
 
-// TestTrivialRemittancesAreRefused checks that a remittance is refused if it is too small for its place in two logs.
+// TestTrivialRemittancesAreRefused checks that a very small remittance is refused, because it takes as much room in the
+// logs of two banks as a large one.
 func TestTrivialRemittancesAreRefused(t *testing.T) {
 	east, _ := pair(t)
 	least := east.courier.config.LeastVisit

@@ -67,7 +67,7 @@ func (p *peers) collect(ctx context.Context, cycle uint64) (positions []clearing
 }
 
 // reconcile compares this site's two books with a peer's. For each book it returns the first number that differs, the
-// range that was compared, and what either bank lost.
+// range that was compared, and the lines that each bank lost.
 func (p *peers) reconcile(ctx context.Context, peer messages.Name) (clearingmsg.ReconcileReply, error) {
 	reply, lost := clearingmsg.ReconcileReply{Peer: peer}, false
 	for _, sender := range []messages.Name{p.config.Site, peer} {
@@ -125,8 +125,8 @@ func (p *peers) theirBook(ctx context.Context, peer, sender messages.Name) (line
 // maxBook is the maximum number of lines that are requested of a book. It is more than any book keeps.
 const maxBook = 20 * clearingmsg.MaxBookLines
 
-// pages collects the pages of a book, up to the last number that the book had at the beginning. It returns the lines
-// and that last number.
+// pages collects the pages of a book. It stops at the number that was the book's last one at the first page. It returns
+// the lines and that number.
 func pages(sender messages.Name, page func(clearingmsg.LinesRequest) (clearingmsg.Lines, error)) (all []clearingmsg.ClearingLine, last uint64, err error) {
 	for next := uint64(1); (next == 1 || next <= last) && len(all) < maxBook; {
 		p, err := page(clearingmsg.LinesRequest{Sender: sender, From: next})

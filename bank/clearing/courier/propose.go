@@ -33,7 +33,8 @@ func (p *proposer) screen(command *clearing.Command) error {
 	return p.check(func(s *clearing.State) *clearing.Rejected { return s.Screen(command) })
 }
 
-// check asks the state whether something is wrong, and counts a refusal, because the log does not.
+// check asks the state whether something is wrong. It counts a refusal here, because a refused request does not reach
+// the log.
 func (p *proposer) check(wrong func(*clearing.State) *clearing.Rejected) error {
 	var r *clearing.Rejected
 	p.config.Host.Read(func(s *clearing.State) { r = wrong(s) })
@@ -72,7 +73,7 @@ func (p *proposer) next() <-chan struct{} {
 	return p.news
 }
 
-// addRefusals adds the refusals that did not reach the log to a reply.
+// addRefusals adds to a reply the refusals that did not reach the log.
 func (p *proposer) addRefusals(r *clearingmsg.PeersReply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

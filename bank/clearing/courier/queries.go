@@ -9,8 +9,8 @@ import (
 	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 )
 
-// net collects the positions of a cycle from the peers and nets all debts. The report does not have peers that do not
-// answer. It also does not have sites that are peers only of a peer, because this bank does not know their keys.
+// net collects the positions of a cycle from the peers and nets all debts. The report omits peers that do not answer.
+// It also omits sites that are peers only of a peer, because this bank does not know their keys.
 func (c *Courier) net(ctx context.Context, caller messages.Name, r clearingmsg.CycleRequest) (clearingmsg.NettingReport, error) {
 	if err := allow(caller, c.config.Operator, "see how cycles are settled"); err != nil {
 		return clearingmsg.NettingReport{}, err
@@ -82,7 +82,7 @@ func (c *Courier) reconcile(ctx context.Context, caller messages.Name, r clearin
 	return reply, err
 }
 
-// totals returns this bank's totals of its trade with a peer to the peer's bank.
+// totals returns, to a peer's bank, this bank's totals of its trade with that peer.
 func (c *Courier) totals(ctx context.Context, caller messages.Name, _ messages.Empty) (clearingmsg.SignedTotals, error) {
 	site, isBank := strings.CutPrefix(caller, "$")
 	if !isBank {

@@ -74,9 +74,9 @@ func (s *sender) expire(ctx context.Context) {
 	}
 }
 
-// attend sends one peer the messages that it has not answered. After a failure it waits its full time even if there
-// are new messages, so that a busy site does not overload a peer that is down. Each wait is random, between half of
-// its maximum and the maximum.
+// attend sends one peer the messages that it has not answered. After a failure attend waits, even if there are new
+// messages, so that a busy site does not overload a peer that is down. Each wait is random, between half of its maximum
+// and the maximum.
 func (s *sender) attend(ctx context.Context, peer messages.Name) {
 	waits, failures := backoff.Backoff{First: s.config.FirstBackoff.Std(), Last: s.config.LastBackoff.Std()}, 0
 	var told uint64 // the peer was told that this site has the outcomes up to this number
@@ -139,7 +139,7 @@ func (s *sender) idle(ctx context.Context, news <-chan struct{}) bool {
 	return true
 }
 
-// suspend proposes to suspend a peer that has been silent for too long.
+// suspend proposes a command that suspends a peer, if the peer has been silent for too long.
 func (s *sender) suspend(ctx context.Context, peer messages.Name) {
 	s.mu.Lock()
 	since := s.failures[peer].since

@@ -179,8 +179,8 @@ func (c *Courier) instruct(ctx context.Context, caller messages.Name, r clearing
 	return clearing.SignReceipt(c.config.Signer, *result.Receipt)
 }
 
-// wasted returns how many new instructions of a message were idle or refused. The new instructions have the last
-// outcomes.
+// wasted returns how many new instructions of a message were idle or refused. The message may also repeat old
+// instructions; the outcomes of the new ones are at the end of outcomes.
 func wasted(idle []bool, outcomes []money.TransferResult) (n int) {
 	fresh := outcomes[max(0, len(outcomes)-len(idle)):]
 	for i := range fresh {
@@ -191,8 +191,8 @@ func wasted(idle []bool, outcomes []money.TransferResult) (n int) {
 	return n
 }
 
-// listPeers returns the site's state with each peer. Only the leader knows the retries, and the refusals before the
-// log.
+// listPeers returns the site's state with each peer. Only the leader knows the retries, and the refusals of requests
+// that did not reach the log.
 func (c *Courier) listPeers(ctx context.Context, caller messages.Name, _ messages.Empty) (reply clearingmsg.PeersReply, err error) {
 	if !c.config.Service(caller) {
 		if err := allow(caller, c.config.Operator, "see the debts between sites"); err != nil {

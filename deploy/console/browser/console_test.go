@@ -320,8 +320,9 @@ func (w *tab) frame() (took float64) {
 	return took
 }
 
-// TestMemoryStaysFlat shows the page of a market. In an hour, the page reads the site's state 3,600 times; here this
-// is faster. CANDOR_LOOKS=3600 plays an hour; the default is a tenth of it.
+// TestMemoryStaysFlat shows the page of a market. The memory of the page must not grow by more than a quarter while it
+// reads the site's state many times. In an hour, a page reads the state 3,600 times; the test does it faster.
+// CANDOR_LOOKS sets the number of reads; the default is a tenth of an hour's reads.
 func TestMemoryStaysFlat(t *testing.T) {
 	chromium(t)
 	looks := 360

@@ -19,8 +19,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestTheHourOfASignOnEnds opens a page with lent credentials that are valid for a minute. After it the site must
-// close the connection, and the page must ask the user to sign in again.
+// TestTheHourOfASignOnEnds opens a page with lent credentials that are valid for a minute. After this minute, the site
+// must close the connection, and the page must ask the user to sign in again.
 func TestTheHourOfASignOnEnds(t *testing.T) {
 	chromium(t)
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -36,7 +36,8 @@ func TestTheHourOfASignOnEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := browse(t)
-	// The page's request for credentials gets the loan once, as from the console's server, and then no loan.
+	// This script answers in place of the console's server. The page's first request for credentials gets the loan, and
+	// later requests get none.
 	answers := fmt.Sprintf(`{const ask = window.fetch; let lent = false; window.fetch = (at, options) => at === "sign-on/credentials"
 		? Promise.resolve(lent ? new Response(null, { status: 204 }) : (lent = true, new Response(%s))) : ask(at, options);}`, quoted(string(loan)))
 	w.run(chromedp.ActionFunc(func(ctx context.Context) error {

@@ -82,7 +82,7 @@ func hosts(t *testing.T) []*host {
 	return all
 }
 
-// endAll kills all processes of a program. Executors of killed hosts are among them, because they let tasks run on.
+// endAll kills all processes of a program. These include the executors of killed hosts, which continue to run tasks.
 func endAll(program string) {
 	links, _ := filepath.Glob("/proc/[0-9]*/exe")
 	for _, link := range links {
@@ -95,7 +95,7 @@ func endAll(program string) {
 	}
 }
 
-// ports returns free addresses. Linux gives their ports to no connection by itself.
+// ports returns free addresses. Linux does not choose their ports for outgoing connections.
 func ports(t *testing.T, n int) (free []string) {
 	t.Helper()
 	for tries := 0; len(free) < n; tries++ {

@@ -108,9 +108,9 @@ func (w *tab) arrives(expression string) {
 	})
 }
 
-// TestSingleSignOn signs people on with a real provider. The page that was open must come back, and a new page must
-// need no sign-on until the person leaves. An operator must need the group. If the provider is down, files of
-// credentials must still open the console.
+// TestSingleSignOn signs people on with a real provider. After the sign-on, the page that was open before must come
+// back. A new page must ask for no sign-on until the person leaves. To sign on as an operator, a person must be in the
+// group of operators. If the provider is down, files of credentials must still open the console.
 func TestSingleSignOn(t *testing.T) {
 	chromium(t)
 	p := startProvider(t)

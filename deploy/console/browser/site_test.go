@@ -110,7 +110,8 @@ type tab struct {
 	errors *[]string
 }
 
-// profile returns a directory for a browser. Its processes may write there for a moment after its end.
+// profile returns a directory for a browser. The browser's processes may write there for a moment after the browser has
+// ended.
 func profile(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "candor-browser")

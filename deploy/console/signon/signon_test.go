@@ -85,7 +85,7 @@ func (b *browser) get(address string) (r *http.Response, body string) {
 	return r, string(text)
 }
 
-// post asks as a script on a page of the console does.
+// post sends a request as a script on a page of the console does.
 func (b *browser) post(path string, header ...string) (status int, body string) {
 	b.T.Helper()
 	r, _ := http.NewRequest("POST", b.desk.Server.URL+console.SignOnPath+path, nil)
@@ -105,7 +105,8 @@ func (b *browser) post(path string, header ...string) (status int, body string) 
 	return reply.StatusCode, string(text)
 }
 
-// begin goes to the provider, and returns the address to which it sends the browser back.
+// begin begins a sign-on and signs the person in at the provider. It returns the address to which the provider sends
+// the browser back.
 func (b *browser) begin() (back string) {
 	b.T.Helper()
 	r, body := b.get(b.desk.Server.URL + console.SignOnPath + "begin")
@@ -267,7 +268,7 @@ func TestClaimsOfUserinfo(t *testing.T) {
 	b.refused(b.begin(), "answers about another person")
 }
 
-// TestForgedTokensAreRefused checks that a token is refused if it differs from a good one in one thing.
+// TestForgedTokensAreRefused checks that the console refuses a token that differs from a good one in one property.
 func TestForgedTokensAreRefused(t *testing.T) {
 	d := newDesk(t, httptest.NewServer)
 	other, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -413,8 +414,8 @@ func TestTheBrowserIsSentNowhereElse(t *testing.T) {
 	}
 }
 
-// TestCookies checks the attributes of the cookies: no script can read them, pages of other sites do not send the
-// session's, and with TLS no plaintext request has them.
+// TestCookies checks the attributes of the cookies: no script can read them, requests from pages of other sites do not
+// have the session's cookie, and with TLS no plaintext request has a cookie.
 func TestCookies(t *testing.T) {
 	for _, serve := range []func(http.Handler) *httptest.Server{httptest.NewServer, httptest.NewTLSServer} {
 		d := newDesk(t, serve)

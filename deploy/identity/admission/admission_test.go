@@ -141,8 +141,8 @@ func (s *site) counted(name string) (sum float64) {
 	return sum
 }
 
-// TestNodeJoinsOnce uses a token twice. The first use must give credentials of the node, for a key that was made
-// there. A second use must fail, at any server.
+// TestNodeJoinsOnce uses a token twice. The first use must give credentials of the node, for a key that was made on the
+// node. A second use must fail, at any server.
 func TestNodeJoinsOnce(t *testing.T) {
 	s := newSite(t)
 	token, file := s.token(), filepath.Join(t.TempDir(), "creds", "node7.creds")

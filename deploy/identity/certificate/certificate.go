@@ -20,7 +20,8 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// How long certificates are valid. They begin one day before they are made, because the clocks of hosts may differ.
+// How long certificates are valid. Their validity begins one day before they are made, because the clocks of hosts may
+// differ.
 const (
 	AuthorityYears = 10
 	HostDays       = 825 // the maximum that most software accepts

@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// InternalHours is how long a certificate is valid that a host makes for itself. It is renewed
-// after half of this time.
+// InternalHours is the validity, in hours, of a certificate that a host makes for itself. The host renews it after half
+// of this time.
 const InternalHours = 72
 
 // Internal is the authority of the ports between the hosts of a site: Raft, and the cluster of
@@ -108,8 +108,8 @@ func (i *Internal) both(r *renewed) *tls.Config {
 	return c
 }
 
-// trusting returns a configuration that requires a certificate of an authority from the other
-// end.
+// trusting returns a configuration for both ends of a connection. The other end must show a certificate that an
+// authority in pool has signed.
 func trusting(pool *x509.CertPool) *tls.Config {
 	return &tls.Config{RootCAs: pool, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert,
 		MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true}
@@ -167,7 +167,7 @@ func ReadReplica(file, actor string, host, site messages.Name) (*tls.Config, err
 	if err != nil {
 		return nil, fmt.Errorf("certificate of a replica: %w", err)
 	}
-	// The pair is the first certificate and the key; the second one is the authority's.
+	// The file has the replica's certificate, the authority's certificate and the replica's key.
 	pair, err := tls.X509KeyPair(text, text)
 	if err != nil || len(pair.Certificate) != 2 {
 		return nil, messages.Errorf(messages.Invalid, "%s: is not the certificate of a replica; make one with candor site certify --replica", file)

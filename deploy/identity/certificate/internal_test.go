@@ -26,8 +26,8 @@ func as(c *tls.Config, name string) *tls.Config {
 	return c
 }
 
-// TestHostsWithTheSameKeysKnowOneAnother checks that hosts with the same keys derive the same authority. Other keys,
-// or another site, must give another one.
+// TestHostsWithTheSameKeysKnowOneAnother checks that hosts with the same keys derive the same authority. Other keys, or
+// another site, must give another authority.
 func TestHostsWithTheSameKeysKnowOneAnother(t *testing.T) {
 	one, two := internalOf(t, "west", 1), internalOf(t, "west", 1)
 	server := one.Replica("bank", "rack1")

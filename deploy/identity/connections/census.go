@@ -15,7 +15,7 @@ type holder struct {
 	name messages.Name
 }
 
-// place is the identity of a connection: its server and its number there.
+// place identifies a connection by its server and by its number at this server.
 type place struct {
 	server string
 	id     uint64
@@ -42,8 +42,8 @@ type census struct {
 type server struct {
 	heard, listed time.Time
 	connections   map[uint64]*connection
-	// changed has the connections that were opened or closed while the server was asked for its
-	// list, which may contradict this; nil: it is not being asked.
+	// changed has the numbers of the connections that were opened or closed since the guard asked the server for its
+	// list. The list may be older than these changes. nil: no answer is awaited.
 	changed map[uint64]bool
 }
 
@@ -97,8 +97,8 @@ func (c *census) remove(s *server, id uint64) {
 	}
 }
 
-// asking returns the IDs of the servers to ask for their lists: those whose list is older than before, and that are
-// not being asked already. [census.list] takes each answer.
+// asking returns the IDs of the servers to ask for their lists. These are the servers whose last list is older than the
+// given time, without the servers that have not answered yet. [census.list] takes each answer.
 func (c *census) asking(before time.Time) (ids []string) {
 	for id, s := range c.servers {
 		if s.changed == nil && s.listed.Before(before) {
@@ -133,7 +133,7 @@ func (c *census) list(id string, all map[uint64]connection, now time.Time) {
 	}
 }
 
-// forget removes the servers that have been silent since a time.
+// forget removes the servers that have not reported since a time, with their connections.
 func (c *census) forget(since time.Time) {
 	for id, s := range c.servers {
 		if s.heard.Before(since) {
@@ -145,8 +145,8 @@ func (c *census) forget(since time.Time) {
 	}
 }
 
-// excess returns the connections above the limit most of each holder, the newest ones. Every guard that counts the
-// same connections returns the same ones.
+// excess returns the connections above the limits. The function most gives the limit of a holder. Of each holder, the
+// newest connections are above the limit. Guards that count the same connections get the same result.
 func (c *census) excess(most func(holder) int) (all []*connection) {
 	over := map[holder][]*connection{}
 	for by, n := range c.open {

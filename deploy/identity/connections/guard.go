@@ -236,9 +236,9 @@ func (g *Guard) list(id string) {
 	}
 }
 
-// weigh closes connections above the limits. If there are very many, it closes them at once, otherwise after their
-// holders were told why. It reports whether there are any. It checks a connection again before closing it, because
-// its holder may have closed another one.
+// weigh closes connections above the limits, and reports whether there are any. If a holder has more than twice its
+// limit, weigh closes the excess at once. Otherwise it first tells the holder why, and closes the connections at a
+// later call if they are then still above the limit: the holder may have closed others.
 func (g *Guard) weigh(now time.Time) (any bool) {
 	for _, n := range g.census.excess(g.most) {
 		if g.c.Server != "" && g.c.Server != n.server {

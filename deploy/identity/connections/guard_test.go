@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// system is the system account of a server. It answers only requests to close a connection, and not the first of
-// these.
+// system is the system account of a server. It answers only requests to close a connection, and leaves the first few of
+// these without an answer: deaf says how many.
 type system struct {
 	bus.Bus
 	event  func(string, []byte)
@@ -68,14 +68,14 @@ func (s *system) says(t *testing.T, events []string, cut ...string) {
 }
 
 // TestAConnectionIsCutAtLast makes a server too busy to close a connection. The guard must ask again. Once the
-// connection stayed for ever, because it counted as closing.
+// connection stayed open for ever, because the guard believed that it was being closed.
 func TestAConnectionIsCutAtLast(t *testing.T) {
 	two := `{"cid":2}`
 	(&system{deaf: 2}).says(t, []string{"CONNECT 1", "CONNECT 2"}, two, two, two)
 }
 
-// TestTheNewestIsCut opens a connection before the end of an older one is known. It must keep its place against a
-// later connection.
+// TestTheNewestIsCut opens a second connection before the guard hears of the end of the first one. The second
+// connection must stay, and a later third one must be cut.
 func TestTheNewestIsCut(t *testing.T) {
 	new(system).says(t, []string{"CONNECT 1", "CONNECT 2", "DISCONNECT 1", "CONNECT 3"}, `{"cid":3}`)
 	new(system).says(t, []string{"CONNECT 1", "CONNECT 2", "DISCONNECT 1"})

@@ -21,10 +21,10 @@ type Options struct {
 	Jobs     int      // number of jobs in each sample
 	Kinds    []string // kinds of lies; nil: all
 	Progress func(done, of int)
-	// Redraws is the number of samples. Each is from a study with newly drawn bids. 0: one sample,
-	// with the bids of the study.
+	// Redraws is the number of samples. Each sample is from a study with newly drawn bids. 0 means one sample, with the
+	// bids of the study.
 	Redraws int
-	// Until ends the audit early when it is closed. The report then covers what was done.
+	// Until ends the audit early when it is closed. The report then covers the part that was done.
 	Until <-chan struct{}
 
 	forgetful bool // a planted fault: see grid.Config
@@ -108,8 +108,8 @@ type trial struct {
 	result
 }
 
-// redrawn returns the k-th version of a study, with newly drawn bids; version 0 has the study's own bids. The operator's
-// beliefs stay fixed, because no lie may change them.
+// redrawn returns the k-th version of a study, with newly drawn bids; version 0 has the study's own bids. The
+// operator's beliefs stay fixed, because no lie may change them.
 func redrawn(p *core.Problem, k int) *core.Problem {
 	own := *p
 	if k > 0 {
@@ -130,7 +130,8 @@ type audit struct {
 	forgetful bool // a planted fault
 }
 
-// neighbours is the number of jobs around a sampled job in the log that run with it, if all actors run.
+// neighbours is the number of jobs of the log that run together with a sampled job, if all actors run. They are the
+// jobs next to it in the log.
 const neighbours = 24
 
 // around returns the part of a study with at most n jobs of the log around job i, and the position of the first one.
@@ -141,7 +142,8 @@ func around(p *core.Problem, i, n int) (*core.Problem, int) {
 	return &q, from
 }
 
-// seedsOf returns the seeds over which each payoff is averaged: n seeds if the mechanism makes random choices, otherwise one.
+// seedsOf returns the seeds over which each payoff is averaged: n seeds if the mechanism makes random choices,
+// otherwise one.
 func seedsOf(p *core.Problem, n int) []uint64 {
 	if p.Market.Mechanism != rules.Proportional {
 		return []uint64{p.Seed}
@@ -260,7 +262,7 @@ func (a *audit) from(s sample, kind string) (*audit, []int, error) {
 	return &audit{Problem: &from, seeds: a.seeds, forgetful: a.forgetful}, liars, err
 }
 
-// tell runs the market with a lie, if it can be told. at is the lie's position among the lies of its kind.
+// tell runs the market with a lie, if the liars can tell it. at is the lie's position among the lies of its kind.
 func (a *audit) tell(liars []int, kind string, at int, l lie, r *result) error {
 	most := a.Work.Nodes
 	if a.Work.Parallel == workload.Wide {
@@ -315,7 +317,7 @@ func (a *audit) payoffs(kind string, t []entry, liars []int, told []entry) ([]fl
 	return a.payoffsBy(kind, t, liars, told, (*entry).payoff)
 }
 
-// payoffsBy returns payoffs, where payoff computes the payoff of one liar from an outcome.
+// payoffsBy returns payoffs, but computes the payoff of one liar from an outcome with the function payoff.
 func (a *audit) payoffsBy(kind string, t []entry, liars []int, told []entry,
 	payoff func(t *entry, q *core.Problem, o *core.Outcome, owner []int, me int) float64) ([]float64, error) {
 	q, owner, of := variant(a.Problem, liars, told)
@@ -342,9 +344,9 @@ func (a *audit) payoffsBy(kind string, t []entry, liars []int, told []entry,
 	return out, nil
 }
 
-// controls are lies about the value, with prices at which they should gain: announcing half of the value, if completed jobs
-// pay all that they announce; and announcing four times the value, if they pay nothing. If neither gains, the sample could
-// not detect a market in which lying pays.
+// controls are lies about the value, with prices at which they should gain: announcing half of the value, if completed
+// jobs pay all that they announce; and announcing four times the value, if no job pays anything. If neither gains, the
+// sample could not detect a market in which lying pays.
 var controls = []struct{ size, part float64 }{{0.5, 1}, {4, 0}}
 
 // control measures the gain of one control lie.
@@ -365,8 +367,8 @@ func (a *audit) control(t []entry, liars []int, r *result, k int, c struct{ size
 	return err
 }
 
-// apart subtracts from payoffs the gain of the same entries when they end well. The gain of two halves, for example,
-// belongs to the kind split.
+// apart subtracts from payoffs the gain that the same entries have when they end well, because that gain does not come
+// from the way in which they end. Example: the gain of dividing a job into two halves belongs to the kind split.
 func (a *audit) apart(payoffs, honest []float64, t []entry, liars []int, told []entry) error {
 	well := slices.Clone(told)
 	for k := range well {
@@ -379,8 +381,8 @@ func (a *audit) apart(payoffs, honest []float64, t []entry, liars []int, told []
 	return err
 }
 
-// choose finds the best lie and its gain, −1 if the truth is best. With several
-// seeds, the first half chooses and the second measures.
+// choose finds the best lie and its gain. best is −1 if the truth is best. With several seeds, the first half chooses
+// and the second measures.
 func choose(honest []float64, told [][]float64) (best int, gain float64) {
 	half := len(honest) / 2
 	best = -1
@@ -404,8 +406,8 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// inParallel calls do with 0 to n−1 on all processors, and returns the first error in this order. After until is closed, it
-// begins no more calls.
+// inParallel calls do with 0 to n−1 on all processors, and returns the first error in this order. After until is
+// closed, it starts no further calls.
 func inParallel(n int, progress func(done, of int), until <-chan struct{}, do func(k int) error) error {
 	errs := make([]error, n)
 	var running sync.WaitGroup

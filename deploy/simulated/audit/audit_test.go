@@ -72,8 +72,8 @@ func TestLiesAboutAMinimum(t *testing.T) {
 	}
 }
 
-// TestWorkDoneThatCountsIsFound runs the paper's rule at λ = 1. It does not complete the third job at its value of
-// 16.5, but completes it at a lower value. The audit must find this lie.
+// TestWorkDoneThatCountsIsFound runs the paper's rule of mechanism deadline at λ = 1. The rule does not complete the
+// third job at its value of 16.5, but completes it at a lower value. The audit must find this lie.
 func TestWorkDoneThatCountsIsFound(t *testing.T) {
 	p := crowd(t, 4, "mechanism: deadline\nslot: 1m\nrule: paper\nlambda: 1\n", 1)
 	p.Work.Nodes = 1
@@ -113,14 +113,15 @@ func TestTruthfulMechanismsShowNone(t *testing.T) {
 }
 
 // TestEarlyResults audits a market in which results are there when jobs end. A later deadline than the true one must
-// gain. If results are handed over at the deadline, it must not.
+// gain. If results are handed over at the deadline, a later deadline must not gain.
 func TestEarlyResults(t *testing.T) {
 	if f := gains(t, crowd(t, 60, "mechanism: deadline\nslot: 30s\nhand_over: end\n", 1), 25, Deadline)[Deadline]; f.Gainers == 0 {
 		t.Errorf("nobody gains by a later deadline: %+v", f)
 	}
 }
 
-// TestTheReportIsTheSame runs the audit on different numbers of processors, and compares the reports.
+// TestTheReportIsTheSame runs the audit on different numbers of processors, and compares the reports. They must be
+// equal.
 func TestTheReportIsTheSame(t *testing.T) {
 	p := crowd(t, 40, "mechanism: highest-bid\n", 2)
 	var was string
@@ -151,7 +152,8 @@ func TestWeightsAreTried(t *testing.T) {
 	}
 }
 
-// TestALieThatIsTheTruthChangesNothing tells a lie that equals the truth. The market must do the same.
+// TestALieThatIsTheTruthChangesNothing tells a lie that equals the truth. The market must do the same as with the
+// truth.
 func TestALieThatIsTheTruthChangesNothing(t *testing.T) {
 	p := crowd(t, 40, "mechanism: highest-bid\n", 2)
 	for i := range p.Bids {
@@ -186,7 +188,7 @@ func TestWhatCannotBeAuditedIsRefused(t *testing.T) {
 }
 
 // TestEndsAreTried audits jobs that fail when their owner has the results. No job may gain, even in a market that
-// settles on completion. In the control, such an end is not counted as a completion; there, jobs must gain.
+// settles on completion. In the control, such an end is not counted as a completion; then jobs must gain.
 func TestEndsAreTried(t *testing.T) {
 	for _, mechanism := range []string{"highest-bid", "proportional", "proportional\nsettle: on-completion", "deadline", "backfill", "fifo"} {
 		if f := gains(t, crowd(t, 40, "mechanism: "+mechanism+"\n", 1), 4, Ends)[Ends]; f.Jobs == 0 || f.Lies == 0 || f.Largest > 0.01 {
@@ -199,9 +201,9 @@ func TestEndsAreTried(t *testing.T) {
 	}
 }
 
-// TestFixedLiesAndTheirControl checks fixed lies about the value. With first prices one must gain on average; in a
-// queue with taxes and rebates none may. In both markets the control must gain, so the sample could have shown a
-// gain.
+// TestFixedLiesAndTheirControl checks fixed lies about the value. With first prices one of them must gain on average;
+// in a queue with taxes and rebates none of them may gain. In both markets the control must gain, so the sample could
+// have shown a gain.
 func TestFixedLiesAndTheirControl(t *testing.T) {
 	worst := func(market string) Finding {
 		r, err := Run(crowd(t, 80, market, 1), Options{Jobs: 20, Kinds: []string{Value}, Redraws: 3})
@@ -222,7 +224,8 @@ func TestFixedLiesAndTheirControl(t *testing.T) {
 	}
 }
 
-// TestAnAuditThatIsCutOff stops an audit early. The report must have what was done, and say what was not.
+// TestAnAuditThatIsCutOff stops an audit early. The report must have the results of the part that was done, and say
+// what is missing.
 func TestAnAuditThatIsCutOff(t *testing.T) {
 	until, closed := make(chan struct{}), false
 	r, err := Run(crowd(t, 40, "mechanism: fifo\n", 1), Options{Jobs: 20, Kinds: []string{Value}, Until: until, Progress: func(done, _ int) {
@@ -285,7 +288,7 @@ func TestAbove(t *testing.T) {
 }
 
 // TestTheGridEndsWhereTheGainFalls audits a market with k-th prices. The best lie is larger than the list of sizes,
-// which ends at four times the truth. Each further size must gain more than the one before, except the last.
+// which ends at four times the truth. Each further size must gain more than the size before it, except the last size.
 func TestTheGridEndsWhereTheGainFalls(t *testing.T) {
 	f := gains(t, crowd(t, 60, "mechanism: highest-bid\n", 1), 20, Value)[Value]
 	at := len(sizes) + len(beyond[0])
@@ -315,7 +318,7 @@ func TestARingThatKeepsItsRankGains(t *testing.T) {
 	}
 }
 
-// TestWideJobs audits jobs of one task each, of 1 to 8 slots of a node. Under fifo a false rate changes nothing. A
+// TestWideJobs audits jobs of one task each, of 1 to 8 slots of a node. Under fifo a false rate must change nothing. A
 // job can declare at most as many slots as a node has.
 func TestWideJobs(t *testing.T) {
 	p := crowd(t, 60, "mechanism: fifo\n", 1)
@@ -328,7 +331,7 @@ func TestWideJobs(t *testing.T) {
 	if f := found[Value]; f.Jobs != 12 || f.Gainers != 0 || !f.Control.Fired() {
 		t.Errorf("value: %+v", f)
 	}
-	// Of the four widths 1/4, 1/2, 2 and 4 times the true one, two to three are between 1 and 8.
+	// Of the four widths 1/4, 1/2, 2 and 4 times the true width, two or three are between 1 and 8.
 	if f := found[Nodes]; f.Jobs != 12 || f.Lies < 2*12 || f.Lies > 3*12 {
 		t.Errorf("nodes: %+v", f)
 	}

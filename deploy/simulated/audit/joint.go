@@ -7,9 +7,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// joint searches for the best lie about everything at once. It starts from the truth, changes one thing after another, keeps
-// changes that gain, and tries all changes twice. With several seeds, one half of them guides the search, and the other half
-// measures the gain.
+// joint searches for the best lie about everything at once. It starts from the truth, changes one thing after another,
+// keeps changes that gain, and tries all changes twice. With several seeds, one half of them guides the search, and the
+// other half measures the gain.
 func (a *audit) joint(t []entry, liars []int, honest []float64, r *result) error {
 	const rounds = 2
 	half := max(1, len(honest)/2)

@@ -65,15 +65,16 @@ type entry struct {
 	waits bool
 	// name is 0 for its user's own account, otherwise the number of a false account.
 	name int
-	// owner says what its owner does in addition to submitting it and waiting; nil: nothing.
+	// owner says what the owner of the job does in addition to submitting it and waiting. If it is nil, the owner does
+	// nothing more.
 	owner *grid.Owner
-	// copy tells entries apart that lead to the same result in different ways.
+	// copy is a number. Entries with different numbers are different ways to get the same result.
 	copy int
 	// ghost says that nobody wants the results of the job. Its payments count.
 	ghost bool
 }
 
-// lie changes what the liars submit. It returns nil if they cannot tell it.
+// lie changes what the liars submit. It returns nil if the liars cannot tell this lie.
 type lie func(liars []entry, nodes int) []entry
 
 // liesOf returns the lies of a kind, one for each size.
@@ -177,8 +178,8 @@ func (e entry) rated(x float64) entry {
 	return e
 }
 
-// onOthers returns the same work on another number of slots. On fewer slots it takes longer. On more slots it takes the
-// same time, because the job cannot use them.
+// onOthers returns the same work on another number of slots. On fewer slots the job takes longer. On more slots it
+// takes the same time, because the job cannot use them.
 func onOthers(x float64, e *entry, nodes int) []entry {
 	was := e.job.Width
 	e.job.Width = int(math.Round(x * float64(was)))
@@ -194,8 +195,8 @@ func onOthers(x float64, e *entry, nodes int) []entry {
 // halves returns two jobs of half the work: half of the slots, or half of the time.
 func halves(e entry) []entry { return parts(e, 2, false) }
 
-// parts returns k jobs with equal parts of the work. It divides the slots if the job has k or more, otherwise the time. With
-// names, each job except the first has its own account.
+// parts returns k jobs with equal parts of the work. It divides the slots if the job has k or more, otherwise the time.
+// With names, each job except the first has its own account.
 func parts(e entry, k int, names bool) (out []entry) {
 	for n := range k {
 		p := e
@@ -213,8 +214,9 @@ func parts(e entry, k int, names bool) (out []entry) {
 	return out
 }
 
-// ghosts returns lies that add a ghost to the job: a second job like it that nobody needs. The ghost bids the lowest value
-// and a high cost of delay, or the same as the job. Its owner cancels it after a time; 0: never.
+// ghosts returns lies that add a ghost to the job: a second job like it that nobody needs. The ghost bids the lowest
+// value and a high cost of delay, or the same as the job. Its owner cancels the ghost after the given time, or never if
+// after is 0.
 func ghosts(after float64, other bool) (out []lie) {
 	for _, x := range []float64{0.01, 1} {
 		out = append(out, func(liars []entry, _ int) []entry {
@@ -232,7 +234,8 @@ func ghosts(after float64, other bool) (out []lie) {
 	return out
 }
 
-// withdrawn returns an owner who cancels a job after a time, whatever its state is; 0: never.
+// withdrawn returns an owner who cancels a job after the given time, whatever its state is. If after is 0, the owner
+// never cancels it.
 func withdrawn(after float64) *grid.Owner {
 	if after == 0 {
 		return nil
@@ -291,8 +294,8 @@ func together(rates [][]float64) (out []lie) {
 	return out
 }
 
-// variant returns a study in which the liars submit other entries. owner has for each job the number of its liar (0:
-// another user; negative: a ghost of a liar). of has the owners who do more than wait.
+// variant returns a study in which the liars submit other entries. owner has for each job the number of its liar, 0 if
+// it belongs to another user, or a negative number if it is a ghost of a liar. of has the owners who do more than wait.
 func variant(p *core.Problem, liars []int, told []entry) (q core.Problem, owner []int, of map[int]*grid.Owner) {
 	entries := make([]entry, 0, len(p.Bids)+1)
 	for i := range p.Bids {

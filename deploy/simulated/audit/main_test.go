@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestMain makes garbage collection rarer. Studies make much garbage, and would take half as long again.
+// TestMain makes garbage collection rarer. Studies make much garbage. With the default setting, they would take 1.5
+// times as long.
 func TestMain(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)

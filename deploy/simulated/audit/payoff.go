@@ -8,9 +8,9 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 )
 
-// payoff returns what an outcome is worth to a liar with this true entry, less what the liar pays, over all jobs that the
-// liar submitted. The work is done with the last of them. With hand_over: deadline, a result is available at the declared
-// deadline, not earlier.
+// payoff returns what an outcome is worth to a liar with this true entry, less what the liar pays, over all jobs that
+// the liar submitted. The work is done when the last of these jobs is done. With hand_over: deadline, a result is
+// available at the declared deadline, not earlier.
 func (t *entry) payoff(q *core.Problem, o *core.Outcome, owner []int, me int) float64 {
 	var parts []int
 	ghosts := 0.0
@@ -49,7 +49,7 @@ func (t *entry) payoffOf(q *core.Problem, o *core.Outcome, parts []int) float64 
 	return t.worth(q.Market.Worth, &whole) - paid
 }
 
-// asBid returns what payoff returns, but computed as if completed jobs paid a part of what they announced.
+// asBid returns the same as payoff, but computed as if each completed job paid the fraction part of what it announced.
 func (t *entry) asBid(q *core.Problem, o *core.Outcome, owner []int, me int, part float64) float64 {
 	out := t.payoff(q, o, owner, me)
 	for k, who := range owner {

@@ -31,8 +31,8 @@ type Finding struct {
 	Size    int        `json:"largest_lie"`     // position of that job's best lie among the lies of the kind
 	Credits float64    `json:"largest_credits"` // the same gain in credits
 	Gains   []float64  `json:"gains"`           // gain of each job that could tell such a lie
-	// Fixed has the mean gain of each lie over all jobs that could tell it: the gain that a user can expect who
-	// always tells it. Worst is the lie whose interval has the largest lower end.
+	// Fixed has the mean gain of each lie over all jobs that could tell it: this is the gain that a user who always
+	// tells this lie can expect. Worst is the lie whose interval has the largest lower end.
 	Fixed []Fixed `json:"fixed"`
 	Worst Fixed   `json:"worst,omitzero"`
 	// StillGrows is the largest or smallest size that was tried, if the gain of lies about the
@@ -55,14 +55,14 @@ type Fixed struct {
 // Fired reports whether the whole interval of a mean gain is above 0.
 func (f *Fixed) Fired() bool { return f.Jobs > 0 && f.CI[0] > Rounding }
 
-// Above reports whether one of the fixed lies gains more than x on average. The interval is widened for the number of lies
-// (Bonferroni). So if no lie gains more than x, at most one audit in forty reports one.
+// Above reports whether one of the fixed lies gains more than x on average. The interval is widened for the number of
+// lies (Bonferroni). So if no lie gains more than x, at most one audit in forty reports one.
 func (f *Finding) Above(x float64, lies int) bool {
 	z := distuv.UnitNormal.Quantile(1-0.025/float64(max(1, lies))) / 1.96
 	return slices.ContainsFunc(f.Fixed, func(l Fixed) bool { return l.Jobs > 0 && l.Mean-z*(l.Mean-l.CI[0]) > x })
 }
 
-// fix computes the mean gain of each lie of a kind, and of the control.
+// fix computes the mean gain of each fixed lie of a kind, and of the control.
 func (f *Finding) fix(of []*trial) {
 	gains, controls := map[int][]float64{}, map[int][]float64{}
 	for i := range of {
@@ -79,7 +79,7 @@ func (f *Finding) fix(of []*trial) {
 	_, f.Control = fixedOf(controls)
 }
 
-// fixedOf computes the mean gain of each lie. surest is the one whose interval has the largest lower end.
+// fixedOf computes the mean gain of each lie. surest is the lie whose interval has the largest lower end.
 func fixedOf(gains map[int][]float64) (all []Fixed, surest Fixed) {
 	all = []Fixed{}
 	for _, lie := range slices.Sorted(maps.Keys(gains)) {

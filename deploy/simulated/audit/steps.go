@@ -17,8 +17,8 @@ import (
 // longest is the largest number of steps in a sequence.
 const longest = 4
 
-// step is one deviation from the honest behaviour of an agent. It changes what the agent submits, and what the agent does with
-// its jobs. It returns nil if it is not possible.
+// step is one deviation from the honest behaviour of an agent. It changes what the agent submits, and what the agent
+// does with its jobs. It returns nil if it is not possible.
 type step struct {
 	words string
 	do    func(told []entry, p *core.Problem) []entry
@@ -102,8 +102,8 @@ func acts(words string, of ...grid.Act) step {
 	return owners(words, func(o *grid.Owner) { o.Acts = append(o.Acts, of...) })
 }
 
-// outs returns ways to end a job whose result is there. A retry needs a job that names attempts: by default a task whose
-// program fails runs once.
+// outs returns ways to end a job whose result is there. A retry needs a job that names attempts: by default a task
+// whose program fails runs once.
 func outs() []step {
 	return []step{
 		owners("exits with 1, once, and the retry is over at once", func(o *grid.Owner) { o.Exits, o.Attempts, o.Quick = 1, 3, true }),
@@ -216,7 +216,7 @@ func twice(other bool) step {
 	}}
 }
 
-// with returns a copy of the entry that is another way to the result.
+// with returns a copy of the entry with the number copy: another way to get the same result.
 func (e entry) with(copy int) entry {
 	own := *e.owner
 	own.Acts = slices.Clone(own.Acts)
@@ -224,8 +224,8 @@ func (e entry) with(copy int) entry {
 	return e
 }
 
-// shapes returns steps that divide the same work into other jobs, tasks or stages. Dividing a task does not make it faster,
-// because its parts run one after the other. The kind split measures parts that run at the same time.
+// shapes returns steps that divide the same work into other jobs, tasks or stages. Dividing a task does not make it
+// faster, because its parts run one after the other. The kind split measures parts that run at the same time.
 func shapes() (out []step) {
 	for _, k := range []int{2, 4} {
 		out = append(out,
@@ -236,8 +236,8 @@ func shapes() (out []step) {
 	return append(out, array(4), packs("4 tasks", 4), packs("all tasks", job.MaxTasks))
 }
 
-// array returns a step that does the same work in k times as many tasks of an array, with the same number at a time. It is not
-// possible if each task is a job of its own on a site.
+// array returns a step that does the same work in k times as many tasks of an array, with the same number at a time. It
+// is not possible if each task is a job of its own on a site.
 func array(k int) step {
 	return step{fmt.Sprintf("in an array of %d times as many tasks", k), func(told []entry, p *core.Problem) []entry {
 		if grid.Gangs(p.Market.Mechanism) || p.Market.Mechanism == rules.Deadline || p.Market.Price == market.PricePivot {
@@ -303,7 +303,7 @@ func accounts() []step {
 	return out
 }
 
-// straddles returns a step that asks for a menu just before new menus are drawn, and once more just after.
+// straddles returns a step that asks for a menu just before new menus are drawn, and again just after that.
 func straddles() step {
 	holds := grid.QuoteHolds.Seconds()
 	return every("asks for a menu before and after menus are drawn anew", func(e *entry, _ *core.Problem) {
@@ -312,8 +312,8 @@ func straddles() step {
 	})
 }
 
-// absent returns a step in which the job is on hold for a second around each end of a quantum of a karma market, for a hundred
-// quanta.
+// absent returns a step in which the job is on hold for a second around each end of a quantum of a karma market, for a
+// hundred quanta.
 func absent(m *rules.Market) step {
 	return every("on hold for a second around each tick", func(e *entry, _ *core.Problem) {
 		tick := m.Slot.Seconds()

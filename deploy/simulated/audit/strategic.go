@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Equilibrium is the state in which users who lie when it pays stop changing their lies. The names of the keys are stable.
-// Welfare and revenue are parts of the value of all jobs.
+// Equilibrium is the state in which users who lie when it pays stop changing their lies. The names of the keys are
+// stable. Welfare and revenue are parts of the value of all jobs.
 type Equilibrium struct {
 	Market    string  `json:"market"`
 	Mechanism string  `json:"mechanism"`
@@ -40,8 +40,8 @@ type Sums struct {
 	Revenue float64 `json:"revenue"`
 }
 
-// Player is a user, with the lie it tells for all of its jobs. Payoffs are worth less
-// payments, as parts of the value of its jobs.
+// Player is a user, with the lie it tells for all of its jobs. A payoff is the worth of the outcomes minus the
+// payments, as a part of the value of the user's jobs.
 type Player struct {
 	User   int64   `json:"user"`
 	Jobs   int     `json:"jobs"`
@@ -107,10 +107,11 @@ type game struct {
 	runs       int
 }
 
-// Play searches for an equilibrium. Every user has a strategy, a lie or the truth, for all of its jobs. One after another,
-// users compute the gain of each of their strategies, with the others unchanged, and add it to their regrets. A user who could
-// gain draws its next strategy in proportion to its positive regrets (Hart and Mas-Colell 2000). Play ends after a pass in
-// which no user could gain, or after the given number of passes. Payoffs are by the market's Worth.
+// Play searches for an equilibrium. Every user has a strategy, a lie or the truth, for all of its jobs. One after
+// another, users compute the gain of each of their strategies, with the others unchanged, and add it to their regrets.
+// A user who could gain draws its next strategy in proportion to its positive regrets (Hart and Mas-Colell 2000). Play
+// ends after a pass in which no user could gain, or after the given number of passes. Payoffs are by the market's
+// Worth.
 func Play(p *core.Problem, passes int, progress func(done, of int)) (*Equilibrium, error) {
 	own := *p
 	own.Prior = own.PriorJobs()
@@ -160,8 +161,8 @@ func Play(p *core.Problem, passes int, progress func(done, of int)) (*Equilibriu
 	return out, nil
 }
 
-// turn lets a user compute the gains of all of its strategies, and choose one. It returns the largest gain, as a part of the
-// user's value. progress is called with the number of strategies that were computed.
+// turn lets a user compute the gains of all of its strategies, and choose one. It returns the largest gain, as a part
+// of the user's value. progress is called with the number of strategies that were computed.
 func (g *game) turn(u int, progress func(done, of int)) (most float64, err error) {
 	if g.value[u] == 0 {
 		return 0, nil

@@ -26,8 +26,8 @@ func table(t *testing.T, market string) *core.Problem {
 }
 
 // TestPlay runs the game with first prices and a high cost of waiting. All users must come to rest above the truth:
-// they pay more, wait as long, and lose. In a fifo market, which reads no bids, nobody may change its rate. The same
-// seed must give the same result.
+// then they pay more, wait as long as with the truth, and lose. In a fifo market, which reads no bids, nobody may
+// change its rate. The same seed must give the same result.
 func TestPlay(t *testing.T) {
 	first, err := Play(table(t, "mechanism: highest-bid\nprice: first\n"), 30, nil)
 	if err != nil {

@@ -38,8 +38,8 @@ type Verbed struct {
 	Mean     float64    `json:"mean"` // gain, as a part of the job's value
 	CI       [2]float64 `json:"mean_95"`
 	Gainers  int        `json:"gainers"`
-	// Bounded is the mean gain, where each gain or loss counts as at most the job's value. Waiting can cost a short
-	// job a thousand times its value; then the plain mean of a small sample says little.
+	// Bounded is the mean gain, where each gain or loss counts as at most the job's value. Waiting can cost a short job
+	// a thousand times its value; so the plain mean of a small sample says little.
 	Bounded   float64    `json:"bounded"`
 	BoundedCI [2]float64 `json:"bounded_95"`
 	plan      plan
@@ -51,7 +51,8 @@ func (v *Verbed) Fired() bool { return v.CI[0] > Rounding || v.BoundedCI[0] > Ro
 // Verbs is the result of a search and of its controls.
 type Verbs struct {
 	Found Verbed `json:"found"`
-	// Controls are the results of searches in markets that lack one of their rules. They begin with half as many random sequences.
+	// Controls are the results of searches in markets that lack one of their rules. These searches begin with half as
+	// many random sequences as the main search.
 	Controls []Verbed `json:"controls"`
 }
 
@@ -122,8 +123,8 @@ type candidate struct {
 	void  bool // the market refuses it
 }
 
-// score returns the mean gain, where no gain counts for more than the job's value. If there are enough jobs, it subtracts
-// the standard error. So a lucky gain of a few jobs does not win over a small gain of all.
+// score returns the mean gain, where no gain counts for more than the job's value. If there are enough jobs, it
+// subtracts the standard error. So a lucky gain of a few jobs does not win over a small gain of all.
 func (c *candidate) score() float64 {
 	if c.void || len(c.gains) == 0 {
 		return math.Inf(-1)
@@ -162,8 +163,9 @@ func newHunt(p *core.Problem, o VerbOptions) *hunt {
 // Numbers of scenes with which plans are chosen: in the first round, in the second and in the last.
 const first, second, last = 8, 16, 32
 
-// search draws plans, and keeps the better ones by successive halving over more and more scenes. It changes the kept plans
-// step by step. New scenes choose one of the best five plans, or a part of one. Other new scenes measure its gain.
+// search draws plans, and keeps the better ones by successive halving over more and more scenes. It changes the kept
+// plans step by step. New scenes choose one of the best five plans, or a part of one. Other new scenes measure its
+// gain.
 func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 	h := newHunt(p, o)
 	var pool []*candidate
@@ -221,7 +223,7 @@ func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
 	return v, nil
 }
 
-// withParts adds for each plan the plans that lack one of its steps.
+// withParts adds, for each plan, all plans that are made by removing one step from it.
 func withParts(pool []*candidate) []*candidate {
 	for _, c := range slices.Clone(pool) {
 		for k := range c.plan {
@@ -234,8 +236,8 @@ func withParts(pool []*candidate) []*candidate {
 	return pool
 }
 
-// simplest returns the best of the sorted candidates, or a part of it that gains about as much. A step that adds little was
-// probably chosen by luck, and could cost something in the measurement.
+// simplest returns the best of the sorted candidates, or a part of this candidate that gains about as much. A step that
+// adds little was probably chosen by luck, and could cost something in the measurement.
 func simplest(pool []*candidate) *candidate {
 	best := pool[0]
 	for _, c := range pool[1:] {
@@ -262,7 +264,8 @@ func (h *hunt) add(pool []*candidate, s plan) []*candidate {
 	return pool
 }
 
-// best tries candidates in scenes where they were not tried, and returns the best of them.
+// best tries the candidates in those of the scenes in which they were not tried before, and returns the best
+// candidates.
 func (h *hunt) best(pool []*candidate, scenes []*scene, keep int) ([]*candidate, error) {
 	type trial struct {
 		c  *candidate
@@ -311,9 +314,9 @@ func (h *hunt) gain(s *scene, of plan) (float64, error) {
 	return (worth - paid - s.honest) / s.value, err
 }
 
-// telling returns n scenes with which to choose plans. It takes them from a larger number, in turn: a job that pays much, a
-// job that misses much of its value, and any other job. Most jobs get all of their value for free, so a few random scenes
-// would show no difference between plans.
+// telling returns n scenes that help to choose among plans. It takes them from a larger number of scenes, in turn: a
+// job that pays much, a job that misses much of its value, and any other job. Most jobs get all of their value for
+// free, so a few random scenes would show no difference between plans.
 func (h *hunt) telling(n int) (out []*scene, err error) {
 	const drawn = 6
 	rest, err := h.scenes(drawn*n, 0)
@@ -329,8 +332,8 @@ func (h *hunt) telling(n int) (out []*scene, err error) {
 	return out, err
 }
 
-// stakes returns the payment of the honest job and the part of the value that it misses. Both are parts of the value,
-// at most 1.
+// stakes returns the payment of the honest job and the part of its value that the job misses. Both are parts of the
+// value, at most 1.
 func (s *scene) stakes() [2]float64 {
 	return [2]float64{min(1, s.paid/s.value), min(1, 1-(s.honest+s.paid)/s.value)}
 }
@@ -422,8 +425,8 @@ func (h *hunt) payoff(s *scene, told []entry) (worth, paid float64, err error) {
 	return s.truth.worth(q.Market.Worth, had), paid, nil
 }
 
-// way is a set of jobs that together give the whole result. start is when the first began, at when the result is
-// there, and over when the last ended.
+// way is a set of jobs that together give the whole result. start is when the first job began, at is when the result is
+// there, and over is when the last job ended.
 type way struct{ start, at, over float64 }
 
 // join adds a job to the way.
@@ -438,7 +441,7 @@ func (w *way) join(r *core.Job, results map[int]float64, i int) {
 	w.at, w.over = max(w.at, at), max(w.over, r.Finish)
 }
 
-// had returns the outcome for an owner who takes the result of the way that has it first.
+// had returns the outcome for an owner who takes the result from the way that has the result first.
 func (t *entry) had(ways map[int]*way) *core.Job {
 	best := &way{at: math.Inf(1)}
 	over := t.job.Submit

@@ -14,7 +14,7 @@ import (
 // failing matches steps in which the owner has the result and lets the job fail.
 const failing = "exits with 1|cancels when the result|requeues when the result"
 
-// planted has holes in markets, each with a crowd in which the search can find it.
+// planted has holes in markets, each with a crowd of jobs in which the search can find the hole.
 var planted = map[string]struct {
 	market       string
 	hole         hole
@@ -42,7 +42,7 @@ var planted = map[string]struct {
 
 const softContract = "mechanism: contract\nworth: decay\nM: 8\nbids: {deadline: {slack: exponential, mean: 4, least: 60}}\n"
 
-// plantedIn returns the study for a planted hole. Its times are multiplied by the factor every.
+// plantedIn returns the study for a planted hole. The times of its jobs are multiplied by the factor every of the hole.
 func plantedIn(t *testing.T, name string) *core.Problem {
 	c := planted[name]
 	p := crowd(t, 600, c.market, c.width)
@@ -82,7 +82,8 @@ func without(t *testing.T, name string, jobs int, of func(*hunt) plan) []float64
 	return gains[0]
 }
 
-// TestEachRuleMatters removes one rule from a market. A sequence must then gain that does not gain with the rule.
+// TestEachRuleMatters removes one rule from a market. Then some sequence must gain that does not gain if the rule is in
+// force.
 func TestEachRuleMatters(t *testing.T) {
 	for name, c := range planted {
 		t.Run(name, func(t *testing.T) {
@@ -99,8 +100,8 @@ func TestEachRuleMatters(t *testing.T) {
 	}
 }
 
-// TestVerbsFindEachHole searches in a market without one of its rules. The search must find a sequence that gains,
-// and it must gain less with the rule. It tries one hole; with CANDOR_HOLES=all it tries every hole.
+// TestVerbsFindEachHole searches in a market without one of its rules. The search must find a sequence that gains, and
+// this sequence must gain less with the rule. It tries one hole; with CANDOR_HOLES=all it tries every hole.
 func TestVerbsFindEachHole(t *testing.T) {
 	for name, c := range planted {
 		if os.Getenv("CANDOR_HOLES") != "all" && name != "deadline, free computing" {
@@ -147,9 +148,9 @@ func TestASequenceIsAChangeOfAnother(t *testing.T) {
 	}
 }
 
-// TestWaysOutEndAsTheySay: who exits with 1 once is retried, and runs twice unless the retry is over at
-// once. When a task ran once by default, both steps were an exit with 1 in the only attempt. A requeue at the end of the program
-// changed nothing, because the program was over.
+// TestWaysOutEndAsTheySay: a job that exits with 1 once must be retried, and must run twice unless the retry ends at
+// once. Before this was fixed, a task ran only once by default, so both steps were an exit with 1 in the only attempt.
+// And a requeue at the end of the program changed nothing, because the program was over.
 func TestWaysOutEndAsTheySay(t *testing.T) {
 	p := crowd(t, 1, "mechanism: fifo\n", 1)
 	takes := p.Work.Jobs[0].Runtime

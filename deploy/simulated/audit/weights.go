@@ -13,13 +13,14 @@ import (
 // others.
 const mostPresent = 80
 
-// manyClasses is the number of classes, and of jobs, for lies about many classes.
+// manyClasses is the number of classes, and also the number of jobs, for lies about many classes.
 const manyClasses = 8
 
-// weights measures lies about utility weights and about the form of the utility, in a market of proportional shares. It makes
-// one allocation for the job and its neighbours in the log, most jobs in total. The true weights and forms of all jobs are drawn
-// from their numbers. A lie changes one weight, or raises all weights to a power. The gain is a gain of utility: of a linear
-// utility, as a part of the honest one; of a logarithmic utility, the growth of the shares.
+// weights measures lies about utility weights and about the form of the utility, in a market of proportional shares. It
+// makes one allocation for the job and its neighbours in the log, most jobs in total. The true weights and forms of all
+// jobs are random, with the jobs' numbers as seeds. A lie changes one weight, or raises all weights to a power. The
+// gain is a gain of utility: of a linear utility, as a part of the honest one; of a logarithmic utility, the growth of
+// the shares.
 func (a *audit) weights(s sample, r *result, most, classes int) error {
 	if a.Market.Mechanism != rules.Proportional {
 		return nil
@@ -77,8 +78,8 @@ func (a *audit) weights(s sample, r *result, most, classes int) error {
 	return nil
 }
 
-// falseWeights returns the truth, as nil, and lies about weights: one weight multiplied by a ratio, or all weights raised to a
-// power. With two classes only one weight is changed, because only their ratio counts.
+// falseWeights returns the truth, as nil, and lies about weights: one weight multiplied by a ratio, or all weights
+// raised to a power. With two classes only one weight is changed, because only their ratio counts.
 func falseWeights(mine []float64) [][]float64 {
 	out := [][]float64{nil}
 	one := mine
@@ -108,8 +109,8 @@ var ratios = []float64{0.1, 0.25, 0.33, 0.5, 0.67, 0.8, 0.9, 0.97, 1.03, 1.1, 1.
 // powers are the exponents to which all weights are raised.
 var powers = []float64{0.25, 0.5, 0.75, 0.9, 1.1, 1.5, 2, 3}
 
-// lost bounds a job's loss, as a multiple of its value. Without a bound, a logarithmic utility with a share of 0 would lose
-// infinitely much.
+// lost bounds a job's loss, as a multiple of its value. Without a bound, a logarithmic utility with a share of 0 would
+// lose infinitely much.
 const lost = 100
 
 // utility returns the utility of a job's shares by its true weights.

@@ -34,14 +34,13 @@ func (e *entry) numbers() [5]**float64 {
 	return [...]**float64{&e.Value, &e.Bid, &e.Deadline, &e.Length, &e.Budget}
 }
 
-// most is the largest value of each of these fields.
+// most has the largest value of each of the fields that numbers returns.
 var most = [5]float64{Largest, Largest, 1e12, workload.MostTime, 1e12}
 
-// Read replaces drawn bids of a workload by the values in a file, and returns the number of jobs
-// that the file mentions. A file is CSV with a header line: job (its number in the log), value and
-// bid (for a slot-second), deadline (seconds from the log's beginning), length (seconds) and
-// budget. A job with a value but no bid bids its value; one with neither keeps the drawn ones.
-// Errors are Invalid and name file and line.
+// Read replaces drawn bids of a workload by the values in a file, and returns the number of jobs that the file
+// mentions. A file is CSV with a header line: job (its number in the log), value and bid (for a slot-second), deadline
+// (seconds from the log's beginning), length (seconds) and budget. If a job has a value but no bid, it bids its value.
+// If it has neither, it keeps the drawn value and bid. Errors are Invalid and name file and line.
 func Read(name string, text []byte, w *workload.Workload, into []Bid) (int, error) {
 	entries, err := parse(name, bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))) // some editors write a byte order mark before UTF-8
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Bid is the true worth of a job and what it declares. Money is in credits.
+// Bid is the true worth of a job, and the bid that the job declares. Money is in credits.
 type Bid struct {
 	Value      float64 // v: true worth of a slot-second, known only to the owner
 	Rate       float64 // bid for a slot-second
@@ -21,17 +21,17 @@ type Bid struct {
 	Aggressive bool // the bid is shaded with the larger β
 	// Valued and Rated say that a file gave the value and the rate. Then neither the mode nor the shading was drawn.
 	Valued, Rated bool
-	// DelayRate is the declared cost of a second of waiting, for one slot; 0: Rate.
+	// DelayRate is the declared cost of a second of waiting, for one slot. 0 means that it is Rate.
 	DelayRate float64
-	// Minimum is the least utility that the job demands in a proportional market with an slo; 0: the market's slo.
+	// Minimum is the least utility that the job demands in a proportional market with an slo. 0 means the market's slo.
 	Minimum float64
 }
 
 // Worth returns the worth of the whole job to its owner.
 func (b *Bid) Worth(j *workload.Job) float64 { return b.Value * j.Work() }
 
-// Left returns the part of the worth that is left at a time. It is all until the declared length has passed. Then it
-// falls, to nothing at the deadline.
+// Left returns the part of the worth that is left at a time. Until the declared length has passed, the whole worth is
+// left. After that the worth falls, and at the deadline nothing is left.
 func (b *Bid) Left(j *workload.Job, at float64) float64 {
 	whole := j.Submit + b.Length
 	switch {

@@ -43,8 +43,8 @@ func runBaseline(p *Problem) (*Outcome, error) {
 	return o, nil
 }
 
-// instance returns the workload as rigid jobs, and the index of the workload's job that each belongs to. A split job
-// gives one rigid job for each task.
+// instance returns the jobs of the workload as an instance of package rigid. It also returns, for each rigid job, the
+// index of the workload's job that it belongs to. A split job gives one rigid job for each task.
 func instance(p *Problem) (*rigid.Instance, []int, error) {
 	_, tasks := p.Work.Widest()
 	split := p.Work.Parallel == workload.Split

@@ -39,7 +39,8 @@ func (q *queue) arrive(_ messages.Time, i int) error {
 	return nil
 }
 
-// decide considers the front job as long as its slots are free.
+// decide considers the job at the front of the queue, again and again, as long as there is a front job whose slots are
+// free.
 func (q *queue) decide(now messages.Time) error {
 	for len(q.waiting) > 0 && q.Work.Jobs[q.waiting[0]].Width <= q.free {
 		if err := q.consider(now); err != nil {
@@ -69,7 +70,7 @@ func (q *queue) consider(now messages.Time) error {
 	return nil
 }
 
-// leave removes the front job from the queue; runs says whether it runs or was discarded.
+// leave removes the front job from the queue; If runs is true, the job runs; otherwise it was discarded.
 func (q *queue) leave(now messages.Time, runs bool) {
 	i := q.waiting[0]
 	q.waiting = q.waiting[1:]
@@ -168,7 +169,7 @@ func (q *queue) draws() int {
 
 func (q *queue) account(i int) messages.Name { return strconv.Itoa(q.Work.Jobs[i].User) }
 
-// typeOf returns what a job announces, both in front and while it waits.
+// typeOf returns what a job announces, both as the front job and as a waiting job.
 func (q *queue) typeOf(i int) market.QueuedType {
 	return queuedType(&q.Work.Jobs[i], &q.Bids[i])
 }

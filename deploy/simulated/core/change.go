@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Change is the effect of a decision on some tasks of a job that ran or were suspended.
+// Change is the effect of a decision on some tasks of a job. These tasks ran or were suspended before.
 type Change struct {
 	At    float64 // seconds from the log's beginning
 	Job   int     // job of the workload

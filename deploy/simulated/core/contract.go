@@ -89,8 +89,8 @@ func (c *contracts) arrive(now messages.Time, i int) error {
 	return nil
 }
 
-// Declared returns the valuation that a job's user declares. It is the whole bid until the deadline, or a value that
-// falls until the deadline.
+// Declared returns the valuation that a job's user declares. The valuation is the whole bid until the deadline, or a
+// value that falls until the deadline.
 func Declared(by string, j *workload.Job, b *bids.Bid) job.Valuation {
 	return valued(by, b.Rate*j.Work(), b.Length, b.Deadline-j.Submit)
 }
@@ -103,8 +103,8 @@ func valued(by string, worth, length, within float64) job.Valuation {
 	return job.Valuation{Class: job.Hard, Max: worth, Deadline: within}
 }
 
-// class returns a sampler of valuations for a job. It draws the valuation of a random job of the class, and scales it
-// to this job's slot-seconds and length.
+// class returns a sampler of valuations for a job. The sampler takes the valuation of a random job of the class, and
+// scales it to the slot-seconds and the length of the job j.
 func (c *contracts) class(j *workload.Job) contract.Sampler {
 	return func(r *rand.Rand) job.Valuation { return c.like(j, r) }
 }
@@ -133,8 +133,8 @@ type Offer struct {
 	Price      float64
 }
 
-// Choose returns the index of the offer with the largest worth to the user minus its price. Among equal ones it takes
-// the soonest. −1: every offer is a loss.
+// Choose returns the index of the offer with the largest worth to the user minus its price. Among equally good offers
+// it takes the one that completes first. It returns −1 if every offer is a loss.
 func Choose(by string, j *workload.Job, b *bids.Bid, offers []Offer) int {
 	best, most := -1, 0.0
 	for k, o := range offers {

@@ -17,20 +17,21 @@ type Problem struct {
 	Work   *workload.Workload
 	Bids   []bids.Bid // by job
 	Seed   uint64
-	// Prior has the types of jobs that batch queues expect at first; nil: drawn from the model of the bids.
+	// Prior has the types of jobs that batch queues expect at first. If it is nil, the types are drawn from the model
+	// of the bids.
 	Prior []market.QueuedType
-	// Payers marks the jobs whose outcomes and payments are needed; nil: all jobs. The run may end when these are
-	// known.
+	// Payers marks the jobs whose outcomes and payments are needed. If it is nil, all jobs are needed. The run may end
+	// when these outcomes and payments are known.
 	Payers []bool
-	// Class is the study whose jobs are the class from which valuations are drawn for contracts; nil: this study.
+	// Class is a study. For contracts, valuations are drawn from the jobs of that study. nil means this study.
 	Class *Problem
-	// Past is the state from which the run continues; nil: it begins at the start of the log.
+	// Past is the state from which the run continues. If it is nil, the run begins at the start of the log.
 	Past *Past
 	stop *Past // the run stops at this time; nil: at its end
 	// Record asks for a list of every change of a running task in the outcome.
 	Record bool
-	// Progress, if not nil, is called with the number of jobs that are done: some hundred times, or after each job of
-	// a short study.
+	// Progress, if not nil, is called with the number of jobs that are done: a few hundred times in a run, or after
+	// each job of a short study.
 	Progress func(done, of int)
 }
 
@@ -42,7 +43,7 @@ type Outcome struct {
 	// Results has the times at which the owners of grid.Config got their results, in seconds, by position of the job.
 	// A job without a result is not in it.
 	Results map[int]float64
-	// Sold is the slot time in seconds that each job had until grid.Config.Until; nil: that is 0.
+	// Sold is the slot time in seconds that each job had until grid.Config.Until; nil if grid.Config.Until is 0.
 	Sold    []float64
 	Notes   []string
 	refused bool // a job was refused, and a note says why
@@ -135,8 +136,8 @@ func (o *Outcome) noteLargest() {
 	}
 }
 
-// holds reports whether the function that runs a market takes every job as one bidder: as a gang, or as one task at
-// pivot prices.
+// holds reports whether the function that runs a market treats every job as a single bidder: as a gang, or, at pivot
+// prices, as a single task.
 func holds(m *rules.Market) bool {
 	return m.Mechanism == rules.BatchQueue || m.Mechanism == rules.Reservation || m.Price == market.PricePivot
 }

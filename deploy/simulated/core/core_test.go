@@ -53,7 +53,7 @@ func mustRun(t *rapid.T, p *Problem) *Outcome {
 }
 
 // TestBaselinesAreWhatTheyAreCalled compares the baselines with a simple simulation that looks at everything in each
-// second.
+// second. The results must be equal.
 func TestBaselinesAreWhatTheyAreCalled(t *testing.T) {
 	for _, name := range []string{rules.FIFO, rules.Backfill} {
 		t.Run(name, func(t *testing.T) {
@@ -175,8 +175,8 @@ func neverTooMany(t *rapid.T, p *Problem, o *Outcome) {
 	}
 }
 
-// TestSharesAreTheMechanisms compares the shares by which slots are drawn with the shares of the mechanism, on one
-// class.
+// TestSharesAreTheMechanisms compares the formula for shares that this package uses, b^α divided by the sum over all
+// jobs, with the shares that the mechanism computes for one class. They must be equal.
 func TestSharesAreTheMechanisms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		alpha := rapid.SampledFrom([]float64{0, 0.25, 0.5, 1}).Draw(t, "alpha")
@@ -218,8 +218,8 @@ func TestThoseWhoseMinimumIsNotMetPayNothing(t *testing.T) {
 	})
 }
 
-// TestNoteOfThoseWhoNeverWaited checks a market with a minimum. Jobs that never waited owe nothing, and a note must
-// say so.
+// TestNoteOfThoseWhoNeverWaited runs a market with a minimum utility. Jobs that never waited owe nothing, and a note
+// must say so.
 func TestNoteOfThoseWhoNeverWaited(t *testing.T) {
 	w := &workload.Workload{Nodes: 2, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1}, Jobs: []workload.Job{
 		{Number: 1, Runtime: 60, Width: 2}, {Number: 2, Submit: 10, Runtime: 60, Width: 1}}}
@@ -247,8 +247,9 @@ func TestPaymentsBeyondTheLargestAreSaid(t *testing.T) {
 	}
 }
 
-// TestFewOrdersPricedAnewAreNoAuction compares the pricing of the thesis with the exact one. The thesis's payments
-// must sometimes be negative or above the value; exact payments must never be.
+// TestFewOrdersPricedAnewAreNoAuction compares the pricing of the thesis, which searches again in few random orders for
+// each price, with the exact pricing. The thesis's payments must sometimes be negative or above the value; exact
+// payments must never be.
 func TestFewOrdersPricedAnewAreNoAuction(t *testing.T) {
 	odd := 0
 	for seed := range uint64(20) {
@@ -389,8 +390,8 @@ func TestTwoHalvesPayWhatTheWholePays(t *testing.T) {
 	t.Logf("two halves pay %.3f of the whole, and take %.3f less", paid, sooner)
 }
 
-// TestRunsThatBeginWhereAnotherEnded runs a study from a past. The outcomes of later jobs must be the same as in a
-// whole run, whatever these jobs bid.
+// TestRunsThatBeginWhereAnotherEnded continues a study from the saved state of another run (Past). The outcomes of
+// later jobs must be the same as in a whole run, whatever these jobs bid.
 func TestRunsThatBeginWhereAnotherEnded(t *testing.T) {
 	for _, name := range []string{rules.Deadline, rules.BatchQueue, rules.Contract} {
 		t.Run(name, func(t *testing.T) {

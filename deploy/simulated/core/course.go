@@ -33,9 +33,9 @@ func (c *course[End]) settled(i int) {
 	}
 }
 
-// run continues until the outcomes of all wanted jobs are known. All events of the same time apply together: first
-// ends, then submissions; then one decision follows. A job without run time is complete at its submission, and does
-// not arrive.
+// run continues until the outcomes of all wanted jobs are known. All events of the same time are applied together:
+// first ends, then submissions. After them, the market makes one decision. A job without run time is complete at its
+// submission, and does not arrive.
 func (c *course[End]) run(end func(now messages.Time, e End) error, arrive func(now messages.Time, job int) error,
 	decide func(now messages.Time) error) (*Outcome, error) {
 	for c.open > 0 && (c.next < len(c.Work.Jobs) || c.ends.Len() > 0) && !c.stopped() {

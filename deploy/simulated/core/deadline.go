@@ -172,8 +172,8 @@ func allot(p *Problem, problem *deadline.Problem) (completed []bool, payments []
 	return out.Completed, out.Payments(), out.Units, nil
 }
 
-// span returns when a task starts in its first unit and ends in its last unit. If the run time is no whole number of
-// units, it ends within the last unit.
+// span returns when a task starts in its first unit and ends in its last unit. If the run time is not a whole number of
+// units, the task ends within the last unit.
 func span(slot float64, units []int, runtime float64) (start, finish float64) {
 	start = float64(units[0]) * slot
 	last := float64(units[len(units)-1]) * slot

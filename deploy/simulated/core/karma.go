@@ -68,8 +68,8 @@ func (k *karmic) serve(now messages.Time) error {
 	return nil
 }
 
-// next returns the next user, or −1 if nobody waits. It is the user who lacks most slots; among equals, the one with
-// the most karma.
+// next returns the next user, or −1 if nobody waits. The next user is the one who lacks most slots; among users who
+// lack the same number, the one with the most karma.
 func (k *karmic) next() int {
 	best := -1
 	for u, m := range k.members {

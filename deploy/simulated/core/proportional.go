@@ -43,8 +43,8 @@ type shares struct {
 	lacks      []lack    // by job
 }
 
-// lack is the slot time that a job bought by its share since its first slot, and did not receive. The market counts it
-// in the same way.
+// lack is the slot time that a job bought by its share since its first slot, and did not receive. A site's market
+// counts this slot time in the same way.
 type lack struct {
 	area    float64 // value of shares.area up to which the lack is counted
 	since   messages.Time
@@ -88,7 +88,8 @@ func (s *shares) miss(now messages.Time, i int) {
 
 func (s *shares) account(i int) messages.Name { return strconv.Itoa(s.Work.Jobs[i].User) }
 
-// pass updates the contended time, and the slot time that a weight bought in it, to the present.
+// pass brings two totals up to the present: the contended time, and the slot time that one unit of weight bought in
+// this time.
 func (s *shares) pass(now messages.Time) {
 	s.contended += s.level * now.Sub(s.since).Seconds()
 	if sum := s.draw.Total(); sum > 0 {
@@ -116,7 +117,7 @@ func (s *shares) serve(now messages.Time) error {
 	return nil
 }
 
-// choose draws a job, in the way of a node that has all slots.
+// choose draws a job in the same way as an agent whose node has all slots.
 func (s *shares) choose(now messages.Time) (i int) {
 	if now != s.owed {
 		s.busy, s.owed = slices.DeleteFunc(s.busy, func(i int) bool { return s.owe(now, i) == 0 }), now

@@ -41,7 +41,7 @@ type sale struct {
 	bidders         []int   // index of the job of each bid
 }
 
-// sell holds the auction for the jobs from index from to index until−1.
+// sell holds the auction for the jobs with indices from `from` to until − 1.
 func (r *sale) sell(from, until int) error {
 	p := r.problem(from, until)
 	if len(p.Bids) == 0 {
@@ -77,8 +77,8 @@ func (r *sale) run(i int, start, length float64, paid messages.Credits) {
 	r.out.Jobs[i] = Job{Start: start, Finish: start + length, Paid: paid, Used: length * float64(j.Width), Fate: Expired}
 }
 
-// problem returns the auction of some jobs. It refuses jobs that are longer than a period, or whose deadline is
-// before it begins.
+// problem returns the auction of some jobs. It refuses jobs that are longer than a period, or whose deadline is before
+// the period begins.
 func (r *sale) problem(from, until int) *reservation.Problem {
 	p := &reservation.Problem{Nodes: r.Work.Nodes, Horizon: r.Market.T}
 	r.bidders = r.bidders[:0]
@@ -102,8 +102,8 @@ func (r *sale) problem(from, until int) *reservation.Problem {
 	return p
 }
 
-// solve finds a schedule. If every bid takes the whole machine, it is the best schedule. Otherwise it is the best
-// that a search finds.
+// solve finds a schedule. If every bid takes the whole machine, it returns the best schedule. Otherwise it returns the
+// best schedule that a search finds.
 func (r *sale) solve(p *reservation.Problem, seed uint64) (*reservation.Outcome, error) {
 	if r.Market.Pricing == "thesis" {
 		_, _, o, err := reservation.Orders(p, orders(len(p.Bids), r.Market.Search.Orders, seed))

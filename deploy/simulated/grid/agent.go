@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// agent is the shell of a node agent. Its tasks are only timers.
+// agent runs the state of a node agent (package state) in the simulation. Its tasks are only timers.
 type agent struct {
 	*Grid
 	name  messages.Name
@@ -21,7 +21,7 @@ type agent struct {
 	heard int           // number of the vectors in Grid.news that the state has received
 }
 
-// task is a virtual process.
+// task is the simulated process of a task.
 type task struct {
 	left  messages.Duration // run time that was left at since
 	stays messages.Duration // how long it then keeps its slot with its result printed
@@ -242,8 +242,8 @@ func (a *agent) vector(v *agentmsg.Vector) {
 	}
 }
 
-// catchUp gives the state the vectors that were published in the meantime, from the last complete one on. The agent
-// had no use for them until now.
+// catchUp gives the state the vectors that were published since the state last got one, from the last complete vector
+// on. Until now the agent had no use for them.
 func (a *agent) catchUp() {
 	for a.heard = max(a.heard, a.whole); a.heard < len(a.news); a.heard++ {
 		a.vector(a.news[a.heard])

@@ -14,21 +14,22 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// agreement is a mechanism without random choices, under which a site and the core differ only by the time of
-// messages. The other fields restrict the trace to cases in which this is so.
+// agreement is a mechanism without random choices, under which a site and the core differ only by the time of messages.
+// The fields narrow, oneNode and units restrict the trace to cases in which this is true.
 type agreement struct {
 	name   string
 	market func(t *rapid.T, m *rules.Market)
 	gangs  bool // jobs are gangs, at most as wide as the machine
-	// narrow: gangs take one slot or the whole machine. The tasks of a gang end some milliseconds apart. A narrow
-	// gang could take the first free slots before a wider one that was to go first.
+	// narrow is true if gangs take one slot or the whole machine. The tasks of a gang end some milliseconds apart. So a
+	// gang of another width could take the first free slots, although a wider gang should start first.
 	narrow bool
 	whole  bool // jobs are as wide as the machine
 	serial bool // jobs have one task; of several tasks with equal bids, it is open which ones wait
-	// oneNode: the site has one node. A suspended task resumes on its own node; in the core it may resume anywhere.
+	// oneNode is true if the site has one node. A suspended task resumes on its own node; in the core it may resume
+	// anywhere.
 	oneNode bool
-	// units: decisions are at the beginning of units of time. Otherwise the events of the trace are so far apart that
-	// messages cannot change their order.
+	// units is the length of a unit of time, if decisions are made at the beginning of units. If it is 0, the events of
+	// the trace are so far apart that messages cannot change their order.
 	units  float64
 	prices bool // the payments are also compared
 }
@@ -98,8 +99,8 @@ func (a *agreement) trace(t *rapid.T) *workload.Workload {
 	return w
 }
 
-// Each time has an offset that is another power of 2. So two sums of such times are equal only if they have the same
-// terms.
+// Each time has an offset, and each offset is a different power of 2. So two sums of such times are equal only if they
+// have the same terms.
 const (
 	fine   = 4       // seconds
 	coarse = 1 << 18 // more than the sum of all offsets

@@ -43,7 +43,8 @@ func TestNothingIsChargedWhereNothingIsOwed(t *testing.T) {
 	}
 }
 
-// TestRequeuedTasksRunAgain checks a market that ends preempted tasks: their work is lost, and the outcome says so.
+// TestRequeuedTasksRunAgain runs a market that ends preempted tasks. Their work must be lost, and the outcome must say
+// so.
 func TestRequeuedTasksRunAgain(t *testing.T) {
 	for how, want := range map[string]struct {
 		fate   core.Fate

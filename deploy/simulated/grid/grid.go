@@ -25,22 +25,23 @@ type Config struct {
 	Network network.Config
 	Lease   messages.Duration // lease of an agent; 0: six hours
 	Slots   int               // slots of each node; 0: 1, or with wide tasks [workload.NodeSlots]
-	// Shapes has the resources of each task, by the position of its job in the trace; nil: one slot each. Unit has the
-	// resources of a slot.
+	// Shapes has the resources of each task, by the position of its job in the trace; If it is nil, each task takes one
+	// slot. Unit has the resources of a slot.
 	Shapes []job.Resources
 	Unit   job.Resources
-	// Until is a time in seconds of the log. The outcome says how much slot time each job had until then. 0: it does not.
+	// Until is a time in seconds of the log. The outcome says how much slot time each job had until then. If Until is
+	// 0, the outcome does not say this.
 	Until float64
 	// Owners has the owners who do more than submit their job and wait, by position in the trace.
 	Owners map[int]*Owner
-	// Down is when the site's process does not run. Full is when its disks are full, so that it cannot commit
-	// anything.
+	// Down is the time in which the site's process does not run. Full is the time in which its disks are full, so that
+	// the site cannot commit anything.
 	Down, Full Span
 	// Forgetful plants a fault that tests must find: in prices, a task counts as complete only if it ended well.
 	Forgetful bool
 	// Mute plants a fault: agents do not report when tasks began.
 	Mute bool
-	// Shopping plants a fault: each request for a menu gets a newly drawn one.
+	// Shopping plants a fault: each request for a menu gets a newly drawn menu.
 	Shopping bool
 	// ByStarts plants a fault: nodes draw jobs by their shares only, and ignore the slot time that the jobs received.
 	ByStarts bool
@@ -63,7 +64,7 @@ const (
 
 const site = "simulated"
 
-// Grid is the state of a run.
+// Grid is the state of a simulation run.
 type Grid struct {
 	*core.Problem
 	unit    float64 // credits of the study that one credit of the site stands for
@@ -158,8 +159,9 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 	return g, nil
 }
 
-// epochOf returns the time at which the log of a study begins. It is a multiple of the market's unit of time, period
-// or menu, which are counted from time 0. It is not 0, because 0 means never.
+// epochOf returns the time at which the log of a study begins. It is a multiple of the market's unit of time, or else
+// of its period, or else of the time for which a menu is valid, because a site counts these from time 0. It is not 0,
+// because 0 means never.
 func epochOf(m *market.Market) messages.Time {
 	const about = 1_000_000_000_000_000
 	unit := messages.Time(cmp.Or(m.Slot, m.Cycle, m.Quote, 1000) / 1000)

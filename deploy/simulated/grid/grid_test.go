@@ -107,8 +107,8 @@ func checkChanges(t *rapid.T, p *core.Problem, o *core.Outcome) {
 	}
 }
 
-// TestRequeuesAreTold checks a task that ends, or whose job ends, before its node hears that it must run again. It
-// must not count as preempted.
+// TestRequeuesAreTold checks a task that ends, or whose job ends, before its node hears that it must run again. Such a
+// task must not count as preempted.
 func TestRequeuesAreTold(t *testing.T) {
 	for _, name := range []string{rules.HighestBid, rules.Deadline} {
 		rapid.Check(t, func(t *rapid.T) {

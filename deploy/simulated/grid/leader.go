@@ -17,12 +17,12 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// coalesce is the least time between two steps of the desk, as on a site that is busy with decisions. The changes in
-// between are decided together.
+// coalesce is the least time between two steps of the desk, as on a site that is busy with decisions. The desk makes
+// one decision about all changes between two steps.
 const coalesce = messages.Duration(3e6)
 
-// leader is the shell of the auctioneer's desk: it commits the desk's proposals at once, and asks
-// the simulated bank.
+// leader runs the auctioneer's desk in the simulation: it commits the desk's proposals at once, and sends the desk's
+// requests to the simulated bank.
 type leader struct {
 	*Grid
 	book   *book.Book
@@ -105,7 +105,7 @@ func (l *leader) instant() desk.Instant {
 // aDay is added to the monotonic clock so that it is positive: agents join before the log begins.
 const aDay = messages.Duration(86400e9)
 
-// propose commits a command, with the same encoding and decoding as through a log.
+// propose commits a command, and encodes and decodes it as if it went through a real log.
 func (l *leader) propose(c *book.Command) any {
 	if l.during(l.config.Full) {
 		return messages.Errorf(messages.Exhausted, "the disk is full")
@@ -201,7 +201,8 @@ func (l *leader) done(id uint64, result any, err error) {
 	l.kick()
 }
 
-// ask sends a request of the desk to the bank. It records the outcome from the observations of ended jobs.
+// ask carries out a request of the desk. It sends transfers to the bank. From observations of ended jobs it records the
+// outcomes of these jobs.
 func (l *leader) ask(r desk.Request) {
 	term := l.term
 	switch body := r.Body.(type) {
@@ -224,7 +225,7 @@ func (l *leader) ask(r desk.Request) {
 	}
 }
 
-// transfer asks the bank for transfers, as the auctioneer.
+// transfer asks the bank for transfers, in the name of the auctioneer.
 func (l *leader) transfer(t []money.Transfer, answered func([]money.TransferResult)) {
 	for k := range t { // a visitor's account exists only in the bank
 		t[k].Member, _, _ = strings.Cut(t[k].Member, "@")
@@ -244,11 +245,11 @@ func (l *leader) transfer(t []money.Transfer, answered func([]money.TransferResu
 	})
 }
 
-// mostNews is the largest number of vectors that an agent may not have received yet.
+// mostNews is the largest number of published vectors that are kept for agents that have not received them yet.
 const mostNews = 256
 
-// publish sends a vector to all agents. On a reliable network all agents get it at once. Agents that cannot act on it
-// receive it at their next event.
+// publish sends a vector to all agents. On a reliable network all agents get it at once. Agents that cannot act on the
+// vector now receive it at their next event.
 func (l *leader) publish(v *agentmsg.Vector) {
 	l.traffic.Vectors++
 	if !l.net.Reliable() {
@@ -309,7 +310,7 @@ func (l *leader) exchange(node messages.Name, x *agentmsg.Exchange, answer func(
 	try()
 }
 
-// commit commits an agent's exchange.
+// commit answers an agent's exchange, and commits it first if it changes the book.
 func (l *leader) commit(node messages.Name, x *agentmsg.Exchange) (*agentmsg.ExchangeReply, error) {
 	var grants []agentmsg.Grant
 	if desk.MustCommit(l.book, l.now, node, x) {

@@ -16,8 +16,8 @@ func Gangs(mechanism string) bool {
 	return registry.Of(&market.Market{Mechanism: mechanism}).Gangs
 }
 
-// live converts the market of a study to a market of a site. It refuses a parameter that sites do not have, unless
-// its value equals what sites do.
+// live converts the market of a study to a market of a site. It refuses a parameter that sites do not have, unless its
+// value is the behaviour that sites have.
 func live(p *core.Problem) (market.Market, error) {
 	m := p.Market
 	out := market.Market{Name: m.Name, Mechanism: m.Mechanism, Classes: []messages.Name{class}, Preemption: m.Preemption}

@@ -43,8 +43,8 @@ func TestMoneyBeyondTheBank(t *testing.T) {
 	}
 }
 
-// TestPartsAreHeldInFull divides a budget into parts that are each rounded up to a microcredit. Their sum can be more
-// than the budget, and must be held in full.
+// TestPartsAreHeldInFull divides a budget into parts that are each rounded up to a microcredit. The sum of the parts
+// can be more than the budget. The bank must hold this whole sum.
 func TestPartsAreHeldInFull(t *testing.T) {
 	for _, mechanism := range []string{rules.Deadline, rules.BatchQueue} {
 		w := &workload.Workload{Nodes: 8, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1},

@@ -71,7 +71,7 @@ func (l *leader) conclude(j *book.Job) {
 }
 
 // note counts an event of the desk, and records the effect of a decision on claimed tasks. A task that must run again
-// still has its slot; it may complete before its node hears of the decision.
+// still has its slot. It may complete before its node learns of the decision.
 func (l *leader) note(event any) {
 	switch e := event.(type) {
 	case desk.Decided:
@@ -93,7 +93,7 @@ func (l *leader) note(event any) {
 	}
 }
 
-// noteAttempts records one change for each job that has some of the attempts.
+// noteAttempts records one change for each job that some of the attempts belong to.
 func (l *leader) noteAttempts(what core.What, attempts []messages.Attempt) {
 	for from := 0; from < len(attempts); {
 		id, until := attempts[from].Task.Job, from
@@ -105,8 +105,8 @@ func (l *leader) noteAttempts(what core.What, attempts []messages.Attempt) {
 	}
 }
 
-// noteRetries records the tasks of changed jobs that must run again, because other jobs got their slots or their node
-// was lost.
+// noteRetries records the tasks of changed jobs that must run again, because other jobs got the slots of these tasks,
+// or because a node was lost.
 func (l *leader) noteRetries(touched []messages.JobID) {
 	for _, id := range touched {
 		j := l.book.Job(id)

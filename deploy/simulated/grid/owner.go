@@ -10,12 +10,12 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Owner describes what the owner of a job does with it in addition to the bid. The zero value submits the job and
-// waits. The commands are the commands that a site proposes to its book, with the same checks. A refused command
+// Owner describes what the owner of a job does with the job in addition to bidding. The owner that is the zero value
+// submits the job and waits. Commands of owners are checked and proposed to the book as on a site. A refused command
 // changes nothing.
 type Owner struct {
-	// Exits is the number of attempts of the last task that exit with 1 after they have printed their result. If
-	// Quick, later attempts end at once, because they find the result.
+	// Exits is the number of attempts of the last task that exit with 1 after they have printed their result. If Quick
+	// is true, later attempts end at once, because they find the result of the first.
 	Exits    int
 	Quick    bool
 	Attempts int     // largest number of attempts of a task; 0: the site's default
@@ -58,7 +58,7 @@ const (
 // Moment is an event in the life of a job.
 type Moment uint8
 
-// The moments. A result is printed when every task has run to its end once, in whatever way it ended.
+// The moments. A job's result is printed when every task has run to its end once, in whatever way the task ended.
 const (
 	Submitted Moment = iota
 	Started
@@ -82,7 +82,7 @@ func (g *Grid) own() {
 	}
 }
 
-// owner returns the owner of a job of the book; nil: an owner who only submits it and waits.
+// owner returns the owner of a job of the book, or nil if the owner only submits the job and waits.
 func (g *Grid) owner(id messages.JobID) *owning {
 	if id == 0 { // a probe, which is no real job
 		return nil
@@ -90,7 +90,7 @@ func (g *Grid) owner(id messages.JobID) *owning {
 	return g.owners[int(g.leader.of[id])]
 }
 
-// needless reports whether a job is not needed any more, so that it is not submitted.
+// needless reports whether a job is not needed any more. Such a job is not submitted.
 func (g *Grid) needless(i int) bool {
 	o := g.owners[i]
 	if o == nil || o.Unless == nil {
@@ -169,7 +169,7 @@ func (l *leader) command(o *owning, a Act) {
 	l.kick()
 }
 
-// commanded returns the command for the book, or nil if the site refuses it earlier.
+// commanded returns the command for the book, or nil if the site would refuse the command before it reaches the book.
 func (l *leader) commanded(j *book.Job, a Act) *book.Command {
 	raise := job.ChangeRequest{Job: j.ID}
 	switch a.Do {

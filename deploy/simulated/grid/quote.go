@@ -87,8 +87,8 @@ func (l *leader) quote(i int) *menu {
 	return &menu{quote: result.(uint64), contracts: q.Contracts}
 }
 
-// choose returns the contract with the largest worth to the user minus its price. "": every contract is a loss, or
-// costs more than the user's budget.
+// choose returns the contract with the largest worth to the user minus its price. It returns "" if every contract is a
+// loss, or costs more than the user's budget.
 func (g *Grid) choose(i int, menus []*menu) (contract string) {
 	var offers []core.Offer
 	var of []string

@@ -87,8 +87,8 @@ func bought(t *testing.T, alpha float64, slots, perNode int, until float64, buye
 }
 
 // TestSlotTimeFollowsSharesOfTasksOfAnyWidth runs jobs of equal budgets and different widths. They must receive equal
-// slot time. Once, tasks of one slot received 35 % instead of 25 %, because a job for which a node gathered slots did
-// not count as behind. Slots that are kept idle for a task count as received.
+// slot time. In an earlier version, tasks of one slot received 35 % instead of 25 %, because a job for which a node
+// gathered slots did not count as behind. Slots that a node keeps idle for a task count as received by the task's job.
 func TestSlotTimeFollowsSharesOfTasksOfAnyWidth(t *testing.T) {
 	for _, alpha := range []float64{0.5, 1} {
 		for _, lengths := range [][4]float64{{1, 1, 1, 1}, {1.13, 0.71, 1.57, 0.93}} {
@@ -126,7 +126,7 @@ func TestAWideTaskStartsInTime(t *testing.T) {
 }
 
 // TestSlotTimeFollowsSharesOfTasksOfAnyLength runs jobs of equal budgets and different lengths of tasks. They must
-// receive equal slot time. Once, tasks of 0.1 s received 1 %, and tasks of 10 s 99 %.
+// receive equal slot time. In an earlier version, tasks of 0.1 s received 1 %, and tasks of 10 s received 99 %.
 func TestSlotTimeFollowsSharesOfTasksOfAnyLength(t *testing.T) {
 	for _, alpha := range []float64{0.5, 1} {
 		for _, perNode := range []int{1, 64} {
@@ -140,8 +140,8 @@ func TestSlotTimeFollowsSharesOfTasksOfAnyLength(t *testing.T) {
 	}
 }
 
-// TestPackingTasksGainsNothing runs a job whose tasks each do the work of many. It must receive its share of 0.25.
-// Once it received up to 0.85.
+// TestPackingTasksGainsNothing runs a job whose tasks each do the work of many. It must receive its share of 0.25. In
+// an earlier version it received up to 0.85.
 func TestPackingTasksGainsNothing(t *testing.T) {
 	for _, at := range []struct {
 		alpha   float64

@@ -23,8 +23,8 @@ const (
 	peer  = "peer"
 )
 
-// part is one job of the book. It is a whole job of the workload. If the market has no jobs of several tasks, or
-// would start them together, it is one task.
+// part is one job of the book. Usually it is a whole job of the workload. But if the market has no jobs of several
+// tasks, or would start their tasks together, it is one task of a job of the workload.
 type part struct{ job, index int }
 
 // account returns the account of a user of the workload.
@@ -69,7 +69,8 @@ func (g *Grid) submit(i int) {
 	}
 }
 
-// sendJob submits a part of a job, under the contract that the user chose; "": the market sells no contracts.
+// sendJob submits a part of a job, under the contract that the user chose. contract is "" if the market sells no
+// contracts.
 func (g *Grid) sendJob(p part, contract string) {
 	g.traffic.Submissions++
 	received := false

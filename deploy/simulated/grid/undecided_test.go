@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
-// TestASlotPassesOnInOneExchange checks a site where more tasks wait than there are slots. The exchange that reports
-// the end of a task must also claim the next one.
+// TestASlotPassesOnInOneExchange runs a site where more tasks wait than there are slots. The exchange that reports the
+// end of a task must also claim the next one.
 func TestASlotPassesOnInOneExchange(t *testing.T) {
 	w := &workload.Workload{Nodes: 40, Parallel: workload.Split, Users: []int64{1, 2}, Groups: []int64{1}}
 	for i := range 1000 {

@@ -12,9 +12,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// TestNoWayOut checks every market: a job must not pay less if it fails or is cancelled when its owner has the
-// results. The control removes the rule about completion. Where shares are paid for on completion, jobs must then pay
-// less.
+// TestNoWayOut checks every market: a job must not pay less if it fails or is cancelled when its owner has the results.
+// The control removes the rule about completion (Config.Forgetful). Then jobs must pay less in markets in which shares
+// are paid for on completion.
 func TestNoWayOut(t *testing.T) {
 	control := false // whether a job paid less without the rule
 	for _, settle := range []string{"", market.SettleOnCompletion} {

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// optimum returns an upper bound of the welfare of any schedule: without waiting (run), with a price for each moment
-// (deadline), or with all slots as one fast slot (delay).
+// optimum returns an upper bound of the welfare of any schedule. For worth "run" no job waits. For "deadline" there is
+// a price for each moment. For "delay" all slots are one fast slot.
 func (s *Study) optimum() float64 {
 	switch s.Market.Worth {
 	case rules.ByDeadline:
@@ -22,15 +22,12 @@ func (s *Study) optimum() float64 {
 	return -s.Delay()
 }
 
-// Delay is a lower bound of Σ v·width·response over any schedule of the jobs
-// that were completed, preemptive or not.
+// Delay is a lower bound of Σ v·width·response over any schedule, preemptive or not, of the jobs that were completed.
 //
-// Take the machine for one slot that is as fast as all of them. It can do
-// whatever the machine does, so that the least weighted sum of mean busy times
-// on it, reached by always serving the job with most weight for its work
-// (Goemans 1996), is not above that of the machine. There a job of length r
-// completes r/2 after its mean busy time at the earliest. And no response is
-// below the run time.
+// Imagine that the machine is one slot that is as fast as all its slots together. This slot can do whatever the machine
+// can do. So the least weighted sum of mean busy times on this slot is not above the sum on the machine. The least sum
+// is reached by always serving the job with the most weight for its work (Goemans 1996). On the machine, a job of
+// length r completes at the earliest r/2 after its mean busy time. And no response is shorter than the run time.
 func (s *Study) Delay() float64 {
 	jobs := s.fluid(func(i int) bool { return s.Outcome.Jobs[i].Fate == core.Completed })
 	busy, least := 0.0, 0.0

@@ -28,7 +28,7 @@ type Comparison struct {
 	Markets []Compared `json:"markets"`
 }
 
-// Compared is one of the markets. The keys of the maps are the names in Measures.
+// Compared is one of the markets of a Comparison. The keys of the maps are the names in Measures.
 type Compared struct {
 	Name      string              `json:"name"`
 	Mechanism string              `json:"mechanism"`
@@ -60,12 +60,12 @@ type Waited struct {
 // Measures lists the measures by which markets are compared, in the order of the table.
 var Measures = []string{"welfare", "wait", "bounded_slowdown", "starved", "jain", "gini", "utilisation", "revenue"}
 
-// Compare compares markets. Each has a study for each draw of the types. In each draw, the jobs and
-// the types of all markets are the same.
+// Compare compares markets. markets has, for each market, a study for each draw of the types. In each draw, the jobs
+// and the types of all markets are the same.
 //
-// Intervals are jackknife intervals: the log is cut into Blocks parts with equally many jobs in the
-// order of submission, and each measure is computed without each of them in turn. So an interval
-// shows how much depends on the jobs of this log, not only on the draws of types.
+// Intervals are jackknife intervals: the log is cut into Blocks parts with equally many jobs in the order of
+// submission, and each measure is computed again with each part left out in turn. So an interval shows how much depends
+// on the jobs of this log, not only on the draws of types.
 func Compare(markets [][]*Study) *Comparison {
 	first := markets[0]
 	c := &Comparison{Worth: first[0].Market.Worth, Draws: len(first), Blocks: min(Blocks, len(first[0].Work.Jobs))}
@@ -104,7 +104,7 @@ func estimates(left, less []map[string]float64) map[string]Estimate {
 	return out
 }
 
-// jackknife returns the interval of a measure. without has its values with each part left out in turn.
+// jackknife returns the interval of a measure. without has the values of the measure with each part left out in turn.
 func jackknife(without []float64, all float64) Estimate {
 	n := float64(len(without))
 	if n < 2 {
@@ -124,7 +124,8 @@ func jackknife(without []float64, all float64) Estimate {
 	return Estimate{all, [2]float64{all - d, all + d}}
 }
 
-// measured returns the measures of a market, as means over the draws, without the part number without of the jobs.
+// measured returns the measures of a market, as means over the draws. It leaves out the jobs of one part of the log,
+// the part with the number without.
 func measured(of []*Study, without, blocks int) map[string]float64 {
 	out := map[string]float64{}
 	for _, s := range of {
@@ -221,7 +222,7 @@ func waits(of []*Study, by string) []Waited {
 	return out
 }
 
-// Jain returns Jain's index of fairness, (Σx)²/(n·Σx²): 1 if all have the same, 1/n if one has everything.
+// Jain returns Jain's index of fairness, (Σx)²/(n·Σx²): 1 if all x are equal, 1/n if all x except one are 0.
 func Jain(x []float64) float64 {
 	sum, squares := 0.0, 0.0
 	for _, v := range x {
@@ -233,7 +234,7 @@ func Jain(x []float64) float64 {
 	return sum * sum / (float64(len(x)) * squares)
 }
 
-// Gini returns the Gini coefficient: 0 if all have the same, 1 − 1/n if one has all.
+// Gini returns the Gini coefficient: 0 if all x are equal, 1 − 1/n if all x except one are 0.
 func Gini(x []float64) float64 {
 	x = slices.Sorted(slices.Values(x))
 	sum, ranked := 0.0, 0.0

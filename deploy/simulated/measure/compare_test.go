@@ -48,7 +48,7 @@ func crowd(t *testing.T, mechanism string) *Study {
 }
 
 // TestCompare compares a market with itself: there must be no difference. For another market, the difference must be
-// the difference of the measures, and its interval narrower than without pairs of the same jobs.
+// the difference of the measures, and the interval must be narrower than if the two markets did not have the same jobs.
 func TestCompare(t *testing.T) {
 	fifo, auction := crowd(t, rules.FIFO), crowd(t, rules.HighestBid)
 	c := Compare([][]*Study{{fifo, fifo}, {fifo, fifo}, {auction, auction}})

@@ -1,5 +1,4 @@
-// Package measure says how well a simulated market did: times, money and welfare, over all jobs and by groups of
-// jobs.
+// Package measure says how well a simulated market did: times, money and welfare, over all jobs and by groups of jobs.
 //
 // # Units and definitions
 //
@@ -10,13 +9,12 @@
 //	bounded slowdown  response / max(run time, 60)
 //	severely slowed   bounded slowdown of 5 or more
 //
-// Utilisation is the number of slot-seconds used, for completed jobs or not, divided by the slots times the span
-// from the first submission to the last finish. Payments are the credits that jobs paid, and receipts the credits
-// that jobs received from others. Revenue is the difference, which is left with the site. If it is 0, the budget
-// is balanced.
+// Utilisation is the number of slot-seconds used, for completed jobs or not, divided by the slots times the span from
+// the first submission to the last finish. Payments are the credits that jobs paid, and receipts the credits that jobs
+// received from others. Revenue is the difference, which is left with the site. If it is 0, the budget is balanced.
 //
-// Welfare is the worth of the outcome to the owners of the jobs, by private values, whatever they bid. v is the
-// value of a slot-second:
+// Welfare is the worth of the outcome to the owners of the jobs, by private values, whatever they bid. v is the value
+// of a slot-second:
 //
 //	delay     −Σ v·width·response, of completed jobs
 //	deadline  Σ v·width·(run time), of the tasks complete by the deadline
@@ -24,7 +22,7 @@
 //
 // Surplus is welfare minus revenue.
 //
-// Compare compares several markets. All have the same measure of welfare, as a part of the value of all jobs. It
+// Compare compares several markets. It uses the same measure of welfare for all, as a part of the value of all jobs. It
 // also compares the wait, the bounded slowdown, the part of jobs that starve, and the utilisation from the first
 // submission to the last one. For fairness, it compares Jain's index (Jain, Chiu and Hawe 1984) and the Gini
 // coefficient of the users' mean speeds (run time divided by response). Its intervals are jackknife intervals over

@@ -82,7 +82,7 @@ func checkSums(t *rapid.T, r *Report) {
 }
 
 // TestDelayIsExactOnOneSlot checks jobs that are all there at the start. The bound must be the cost of Smith's order,
-// computed by hand: (10·2) at 2 and (3·5) at 7.
+// computed by hand: the first job costs 10·2, because it ends at 2, and the second costs 3·7, because it ends at 7.
 func TestDelayIsExactOnOneSlot(t *testing.T) {
 	w := &workload.Workload{Nodes: 1, Jobs: []workload.Job{{Runtime: 5, Width: 1}, {Runtime: 2, Width: 1}}}
 	s := &Study{Work: w, Bids: []bids.Bid{{Value: 3}, {Value: 10}}, Outcome: &core.Outcome{Jobs: make([]core.Job, 2)}}
@@ -92,7 +92,7 @@ func TestDelayIsExactOnOneSlot(t *testing.T) {
 }
 
 // TestValueIsNearTheOptimum checks the bound by prices. If there is more work than time, it must be below the sum of
-// all values. It must never be below the value of the best set of jobs that fits.
+// all values. The bound must never be below the value of the best set of jobs that can all meet their deadlines.
 func TestValueIsNearTheOptimum(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	w, b := &workload.Workload{Nodes: 1}, []bids.Bid{}

@@ -5,14 +5,12 @@ import (
 	"math/bits"
 )
 
-// Value is an upper bound of Σ v·width·(run time) over the jobs that any
-// schedule completes by their deadlines.
+// Value is an upper bound of Σ v·width·(run time) over the jobs that any schedule completes by their deadlines.
 //
-// By weak duality every price of slot-seconds, one for each stretch of time,
-// gives such a bound: what all slots cost at these prices, plus what each job
-// would gain by doing all its work where it is cheapest between its submission
-// and its deadline. The prices tried are those at which the densest work goes
-// first, and fractions of them.
+// By weak duality, any prices of slot-seconds, one price for each stretch of time, give such a bound. The bound is the
+// sum of two terms. The first is what all slots cost at these prices. The second is what each job would gain by doing
+// all its work where it is cheapest between its submission and its deadline. Value tries the prices at which the
+// densest work goes first, and fractions of these prices.
 func (s *Study) Value() float64 {
 	jobs := s.fluid(func(i int) bool {
 		j := &s.Work.Jobs[i]
@@ -52,7 +50,7 @@ func newDual(slots float64, jobs []fluid) *dual {
 	return &dual{slots, begin, length, int((end-begin)/length) + 1, jobs}
 }
 
-// window returns the first and the last stretch in which a job may run.
+// window returns the first and the last stretch of time in which a job may run.
 func (d *dual) window(j *fluid) (first, last int) {
 	first = int((j.release - d.begin) / d.length)
 	last = d.stretches - 1
@@ -87,7 +85,7 @@ func (d *dual) greedy() []float64 {
 	return prices
 }
 
-// serve does room units of work, and returns the density of the best work that is left over.
+// serve does as many units of work as room says, and returns the density of the best work that is left over.
 func (f *fast) serve(t int, last []int, room float64) float64 {
 	for len(f.heap) > 0 {
 		best := f.heap[0]
@@ -105,7 +103,7 @@ func (f *fast) serve(t int, last []int, room float64) float64 {
 	return 0
 }
 
-// bound returns the upper bound for the prices multiplied by part.
+// bound returns the upper bound that follows from the prices, each multiplied by part.
 func (d *dual) bound(prices []float64, part float64) float64 {
 	sum := 0.0
 	for _, p := range prices {

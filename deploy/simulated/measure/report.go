@@ -102,7 +102,7 @@ func (s *Study) results(all []int) Results {
 	return t
 }
 
-// balance returns the word for a revenue; "balanced" only for exactly 0.
+// balance returns a word for a revenue. The word is "balanced" only if the revenue is exactly 0.
 func balance(revenue float64) string {
 	switch {
 	case revenue > 0:

@@ -67,8 +67,7 @@ func (n *Network) Reliable() bool {
 // Slowest returns the longest time that a message can be on its way, if it arrives.
 func (n *Network) Slowest() messages.Duration { return n.config.Delay + n.config.Jitter }
 
-// Send calls deliver with the time at which each copy of a message arrives:
-// never, once or twice.
+// Send calls deliver with the time at which each copy of a message arrives. It calls deliver never, once or twice.
 func (n *Network) Send(now messages.Time, from, to string, deliver func(at messages.Time)) {
 	n.Sent++
 	if n.cut(now, from, to) || n.config.Loss > 0 && n.rng.Float64() < n.config.Loss {
@@ -82,8 +81,8 @@ func (n *Network) Send(now messages.Time, from, to string, deliver func(at messa
 	}
 }
 
-// Arrival returns when a message arrives that is not lost. A published message arrives at all subscribers at the same
-// time.
+// Arrival returns the time at which a message arrives if it is not lost. A published message arrives at all subscribers
+// at the same time.
 func (n *Network) Arrival(now messages.Time) messages.Time {
 	n.Sent++
 	return n.arrival(now)

@@ -46,7 +46,7 @@ type Market struct {
 	Algorithm string `json:"algorithm,omitempty"` // highest-bid: HB, NPHB, WSPT, WSEPT
 	Price     any    `json:"price,omitempty"`     // highest-bid: first, kth, pivot; baselines: credits for a slot-second
 	Capped    bool   `json:"capped,omitempty"`    // highest-bid
-	// Horizon is for price pivot: the time for which waiting counts in prices; 0: a day.
+	// Horizon is for price pivot: the time for which waiting counts in prices. 0 means a day.
 	Horizon messages.Duration `json:"horizon,omitempty"`
 	Reserve *float64          `json:"reserve,omitempty"` // highest-bid: credits for a slot-second; baselines: the same as price
 
@@ -72,7 +72,7 @@ type Market struct {
 	Nodes int    `json:"nodes,omitempty"` // the other mechanisms: the same
 	Mode  string `json:"mode,omitempty"`  // batch-queue: priority, full; reservation: search, fixed; backfill: as variant
 	Draws int    `json:"draws,omitempty"` // batch-queue: number of draws; 0: as many as take about a millisecond
-	// Expectation is for batch-queue: "exact" enumerates all cases, "drawn" (the default) draws some.
+	// Expectation is for batch-queue: "exact" enumerates all cases, "drawn" (the default) draws some cases at random.
 	Expectation string  `json:"expectation,omitempty"`
 	Seed        *uint64 `json:"seed,omitempty"` // batch-queue, contract: seed of the draws; absent: the study's
 

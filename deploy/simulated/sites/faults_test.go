@@ -88,7 +88,8 @@ func (s *realmSite) ranOnce(id messages.JobID, tasks int) {
 	}
 }
 
-// TestEveryMessageIsRepeated delivers every request of every actor twice.
+// TestEveryMessageIsRepeated delivers every request of every actor twice. A remote job must still run once and be paid
+// for once.
 func TestEveryMessageIsRepeated(t *testing.T) {
 	r := newRealm(t)
 	r.meddle(func(_ messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
@@ -106,8 +107,9 @@ func TestEveryMessageIsRepeated(t *testing.T) {
 	r.west.ranOnce(id, 3)
 }
 
-// TestASiteIsCutOff cuts off the site that runs a job. It must continue to run and charge. The user's home must show
-// the job's last state and serve its own users. After the cut, it must learn everything.
+// TestASiteIsCutOff cuts off the site that runs a job. That site must continue to run the job and charge for it.
+// Meanwhile the user's home site must show the last known state of the job and serve its own users. After the cut, the
+// home site must learn everything.
 func TestASiteIsCutOff(t *testing.T) {
 	r := newRealm(t)
 	id := r.west.submit("k", "east", roamingSpec(5)).Job
@@ -144,8 +146,9 @@ func TestASiteIsCutOff(t *testing.T) {
 	r.settled()
 }
 
-// TestCancelAJobAtAnotherSite cancels a job at another site: before it was authorised, while the site is silent, and
-// while it runs. In the last case all of its tasks count as complete for prices, and it owes its budget.
+// TestCancelAJobAtAnotherSite cancels a job at another site in three cases: before the job was authorised, while the
+// site is silent, and while the job runs. In the last case all tasks of the job count as complete for prices, and the
+// job owes its budget.
 func TestCancelAJobAtAnotherSite(t *testing.T) {
 	r := newRealm(t)
 	cancel := func(id messages.JobID) jobmsg.CancelReply {
@@ -193,8 +196,9 @@ func TestCancelAJobAtAnotherSite(t *testing.T) {
 	}
 }
 
-// TestCancelAJobThatIsNotCharged cancels a job that its host calls complete and does not charge. The user must be
-// told, and the host is asked to give up the held credits. An honest host that is late must still get its charge.
+// TestCancelAJobThatIsNotCharged cancels a job whose host says that it is complete, but does not charge for it. The
+// user must be told, and the host must be asked to give up the held credits. An honest host that is late must still get
+// its charge.
 func TestCancelAJobThatIsNotCharged(t *testing.T) {
 	r := newRealm(t)
 	r.meddle(func(_ messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
@@ -329,8 +333,8 @@ func TestAuthorisationsOfOtherJobs(t *testing.T) {
 	}
 }
 
-// TestAuthorisationsEnd lets an authorisation expire while its job runs. The job must be ended before, and its debt
-// until then can still be charged.
+// TestAuthorisationsEnd lets an authorisation expire while its job runs. The job must be ended before the authorisation
+// expires. Its debt until then can still be charged.
 func TestAuthorisationsEnd(t *testing.T) {
 	r := &realm{TB: t, network: bus.NewMemory()}
 	r.west = r.start("west", func(c *auctioneer.Config) { c.RemoteFor = messages.Duration(time.Hour) })
@@ -393,8 +397,8 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 	}
 }
 
-// unreliable returns a function for meddle. It loses one request in ten, loses the answer of another one in ten,
-// sends one in ten twice, and deposes a leader at one in forty.
+// unreliable returns a function for meddle. Of all requests, the function loses one in ten, loses the answer to another
+// one in ten, and sends another one in ten twice. At one request in forty it deposes a leader.
 func unreliable(seed uint64, sites []*realmSite) func(messages.Name, string, func() ([]byte, error)) ([]byte, error) {
 	var mu sync.Mutex
 	rng := rand.New(rand.NewPCG(seed, 9))
@@ -421,7 +425,7 @@ func unreliable(seed uint64, sites []*realmSite) func(messages.Name, string, fun
 }
 
 // TestASiteForgets makes a site's auctioneer lose its book. The site must say that it does not know the job, and the
-// user must be told. The held credits must not be taken.
+// user must be told. The site must not take the held credits.
 func TestASiteForgets(t *testing.T) {
 	r := newRealm(t)
 	id := r.west.submit("k", "east", roamingSpec(2)).Job

@@ -19,7 +19,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// estimates makes a site's estimator expect that every job is complete after a time. It knows nothing else.
+// estimates starts an estimator at a site that expects every job to be complete after the given time. The estimator
+// knows nothing else.
 func (s *realmSite) estimates(after time.Duration) {
 	s.Helper()
 	d := messages.Duration(after)
@@ -62,7 +63,7 @@ func (s *realmSite) offers(q clearing.OffersRequest) clearing.OffersReply {
 	return tell[clearing.OffersReply](s, "alice", messages.Auctioneer, clearing.VerbOffers, q)
 }
 
-// sitesOf returns the sites of offers, in the order of the offers, without repeats.
+// sitesOf returns the sites of offers, in the order of the offers, each site once.
 func sitesOf(offers []clearing.Offer) []messages.Name {
 	var names []messages.Name
 	for _, o := range offers {
@@ -127,8 +128,8 @@ func TestOffersOfSeveralSites(t *testing.T) {
 	}
 }
 
-// TestSubmitWhereItIsBest submits a job that may run anywhere. It must go to the best offer and say why. The same key
-// must get the same answer later, whatever is best then.
+// TestSubmitWhereItIsBest submits a job that may run anywhere. It must go to the best offer and say why. A second
+// submission with the same key must get the same answer, whichever offer is best then.
 func TestSubmitWhereItIsBest(t *testing.T) {
 	r := three(t)
 	free := r.west.submit("contract", clearing.AnySite, roamingSpec(1, timed))
@@ -152,7 +153,7 @@ func TestSubmitWhereItIsBest(t *testing.T) {
 		t.Errorf("again: %+v", again)
 	}
 	here := r.west.submit("here", clearing.AnySite, roamingSpec(1))
-	// On a slow machine the client asks again, and the second answer says less.
+	// On a slow machine the client sends the request again. The second answer says less.
 	if here.Site != "" || here.Market != "" && (here.Chosen == "" || here.Market != "main") {
 		t.Errorf("answered %+v", here)
 	}
@@ -175,8 +176,8 @@ func TestSubmitWhereItIsBest(t *testing.T) {
 	}
 }
 
-// TestAJobGoesWhereItsLicencesAre submits jobs that may run anywhere and need licences. Each site answers for its own
-// licences. If no site has them, the error must say so for each site.
+// TestAJobGoesWhereItsLicencesAre submits jobs that may run anywhere and need licences. Each site must report only
+// whether it has the licences itself. If no site has them, the error must say so for each site.
 func TestAJobGoesWhereItsLicencesAre(t *testing.T) {
 	r := &realm{TB: t, network: bus.NewMemory()}
 	has := func(n int) func(*auctioneer.Config) {
@@ -204,8 +205,8 @@ func TestAJobGoesWhereItsLicencesAre(t *testing.T) {
 	}
 }
 
-// BenchmarkOffers asks three sites for offers. For two of them, a round trip takes 60 ms. over-ms is the time of an
-// answer beyond this.
+// BenchmarkOffers asks three sites for offers. For two of them, a round trip takes 60 ms. over-ms is how much longer
+// than 60 ms an answer takes, in milliseconds.
 func BenchmarkOffers(b *testing.B) {
 	const away = 60 * time.Millisecond
 	r := three(b)
@@ -274,9 +275,10 @@ func TestOwnUsersDoNotWaitForOtherSites(t *testing.T) {
 	}
 }
 
-// TestContractsOfOtherSitesThroughCuts takes a contract of another site through a cut, with other jobs in between,
-// and with a lost answer to the submission. The contract must be kept. If the cut is longer than the offer is valid,
-// the job must be refused with the right error, and the held credits returned.
+// TestContractsOfOtherSitesThroughCuts takes a contract that another site sells. The job is submitted while the
+// connection to that site is cut. Meanwhile that site gets other jobs, and after the cut its first answer to the
+// submission is lost. The contract must be kept. If the cut is longer than the offer is valid, the job must be refused
+// with the right error, and the held credits must be returned.
 func TestContractsOfOtherSitesThroughCuts(t *testing.T) {
 	r := three(t)
 	var offer clearing.Offer

@@ -25,8 +25,8 @@ import (
 	wiremsg "github.com/candor-grid/candor/messages/wire"
 )
 
-// realm is a group of sites on a bus in memory. Their banks and auctioneers are real. The test can disturb the bus,
-// and takes the part of the agents.
+// realm is a group of sites on a bus in memory. Their banks and auctioneers are real. The test can disturb the bus, and
+// does the work of the agents.
 type realm struct {
 	testing.TB
 	network *bus.Network
@@ -83,7 +83,7 @@ func (r *realm) meddle(hook func(from messages.Name, subject string, send func()
 	r.hook, r.off = hook, ""
 }
 
-// cut separates a site from the others, until meddle is called again. Messages on their way are lost.
+// cut separates a site from the others, until meddle is called again. Messages that are on their way are lost.
 func (r *realm) cut(site messages.Name) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -250,7 +250,7 @@ func (s *realmSite) exchange(x agent.Exchange) {
 	}
 }
 
-// finish ends all running tasks of the site's node successfully.
+// finish makes all running tasks of the site's node end successfully.
 func (s *realmSite) finish() {
 	s.Helper()
 	var x agent.Exchange
@@ -271,7 +271,7 @@ func (s *realmSite) runs(tasks int) {
 	}
 }
 
-// ends waits until a job is final at home.
+// ends waits until a job that was submitted at this site has ended in the site's book, and returns the job.
 func (s *realmSite) ends(id messages.JobID) (job job.JobDetail) {
 	s.Helper()
 	await.Until(s, "the job has ended", func() bool { return s.known(id).State.Final() })

@@ -1,10 +1,10 @@
-// Package swf reads job logs in the Standard Workload Format, version 2, of the Parallel Workloads Archive: a line of
-// 18 numbers for each job, after header lines that begin with ';'. A log may be gzipped; its unpacked size is bounded.
-// It has at most 10,000,000 jobs.
+// Package swf reads job logs in the Standard Workload Format, version 2, of the Parallel Workloads Archive: after
+// header lines that begin with ';', a log has a line of 18 numbers for each job. A log may be gzipped; its unpacked
+// size is bounded. It has at most 10,000,000 jobs.
 //
-// Unknown fields are -1, and stay so. Headers are kept as text, since they often
-// lie: nothing of the jobs is derived from them. Jobs stay in the order of the
-// file, which need not be the order of their submission.
+// Unknown fields are −1 in a log, and also in a Job. The headers of logs are often wrong. So they are kept as text, and
+// no field of a job is computed from them. Jobs stay in the order of the file, which may differ from the order of their
+// submission.
 package swf
 
 import (
@@ -133,8 +133,8 @@ func (l *Log) Number(key string) (int64, bool) {
 // Read reads a log, gzipped or not. An error names the line.
 func Read(r io.Reader) (*Log, error) { return open(r, false) }
 
-// ReadSkipping does what Read does, but leaves out and counts lines with errors. A log without any good line is still
-// an error.
+// ReadSkipping does the same as Read, but leaves out lines with errors and counts them. A log without any good line is
+// still an error.
 func ReadSkipping(r io.Reader) (*Log, error) { return open(r, true) }
 
 func open(r io.Reader, skip bool) (*Log, error) {
@@ -209,7 +209,7 @@ func read(r io.Reader, skip bool) (*Log, error) {
 	return log.end(lines.Err(), number, skip)
 }
 
-// end finishes a log after a number of lines. err is the error that ended the reading.
+// end completes a Log after the given number of lines was read. err is the error with which the reading ended.
 func (l *Log) end(err error, lines int, skip bool) (*Log, error) {
 	if err != nil {
 		switch {

@@ -117,7 +117,7 @@ func TestSkippingCounts(t *testing.T) {
 }
 
 // TestMarksAndLineEndsDoNotMatter reads a log with a UTF-8 byte order mark, and with a carriage return at the end of
-// lines.
+// lines. They must not change the result.
 func TestMarksAndLineEndsDoNotMatter(t *testing.T) {
 	want, err := Read(strings.NewReader(sample))
 	if err != nil {

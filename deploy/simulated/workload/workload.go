@@ -35,7 +35,7 @@ const (
 	mostSpan = 4e12
 )
 
-// Unknown is the position of users and groups that the log does not name.
+// Unknown is the position for users and groups that the log does not name.
 const Unknown = -1
 
 // Options say what to take from a log.
@@ -119,8 +119,8 @@ func New(log *swf.Log, o Options) (*Workload, error) {
 	return w, b.arrange()
 }
 
-// oddities adds notes about unusual properties of the jobs that are no errors: repeated numbers, and submissions out
-// of order.
+// oddities adds notes about properties of the jobs that are unusual, but no errors: repeated numbers, and submissions
+// out of order.
 func (b *builder) oddities() {
 	back := 0
 	for i := 1; i < len(b.Jobs); i++ {
@@ -152,7 +152,7 @@ func (b *builder) oddities() {
 	}
 }
 
-// outside says when the log's jobs were submitted, if none was submitted in the time of the study.
+// outside says when the log's jobs were submitted, if no job was submitted in the time of the study.
 func (b *builder) outside(log *swf.Log) string {
 	if b.Skipped.Outside == 0 {
 		return ""

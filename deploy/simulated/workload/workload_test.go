@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// record returns a line of a log.
+// record returns a line of a log, for a job with these numbers.
 func record(number, submit, run, processors, asked int) string {
 	return fmt.Sprintf("%d %d -1 %d %d -1 -1 %d 100 -1 1 3 2 -1 1 -1 -1 -1\n", number, submit, run, processors, asked)
 }
@@ -48,7 +48,8 @@ func TestLoadSqueezesTimes(t *testing.T) {
 	}
 }
 
-// TestTheMachineIsFoundOrAskedFor checks the number of slots if the header is wrong or does not say it.
+// TestTheMachineIsFoundOrAskedFor checks how many slots the machine gets if the header of the log is wrong or does not
+// say the number.
 func TestTheMachineIsFoundOrAskedFor(t *testing.T) {
 	wide := record(1, 0, 10, 8, 8)
 	for _, c := range []struct {

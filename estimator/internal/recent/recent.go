@@ -24,7 +24,7 @@ func New[K comparable, V any](most int) *Map[K, V] {
 // Len returns the number of keys.
 func (m *Map[K, V]) Len() int { return m.order.Len() }
 
-// Get returns the value of a key. It does not count as a touch.
+// Get returns the value of a key. Get does not count as touching the key.
 func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 	e := m.index[k]
 	if e == nil {

@@ -1,5 +1,6 @@
-// Package access reads and changes the access lists (POSIX ACLs) of directories, and has the permissions of the files
-// that the runner makes. An access list can let the user as whom an account's tasks run use a directory of another user.
+// Package access reads and changes the access lists (POSIX ACLs) of directories, and defines the permissions of the
+// files that the runner makes. An access list can let the user as whom an account's tasks run use a directory of
+// another user.
 package access
 
 import (
@@ -37,8 +38,8 @@ type entry struct {
 	number      uint32
 }
 
-// Allow lets a user read, write and enter a directory, and everything made in it later; the owner keeps all rights.
-// Call it as the directory's owner.
+// Allow lets a user read, write and enter a directory and everything that is made in it later. The owner keeps all
+// rights. Call it as the directory's owner.
 func Allow(dir string, uid uint32) error {
 	var info unix.Stat_t
 	if err := unix.Stat(dir, &info); err != nil {

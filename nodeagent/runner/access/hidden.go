@@ -15,9 +15,9 @@ func Beneath(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// Conceals reports whether hiding one directory from tasks makes it impossible to run tasks in
-// another: dir is below hidden; or hidden is below dir, and both are below a directory of
-// Temporary, where a task would see everything or nothing.
+// Conceals reports whether tasks cannot run in the directory dir if another directory, hidden, is concealed from them.
+// They cannot if dir is that directory or lies below it. They also cannot if that directory lies below dir, and dir is
+// one of Temporary or lies below one: a task would see everything there or nothing.
 func Conceals(dir, hidden string) bool {
 	dir, hidden = Real(dir), Real(hidden)
 	return Beneath(dir, hidden) || Beneath(hidden, dir) && slices.ContainsFunc(Temporary, func(t string) bool { return Beneath(dir, t) })

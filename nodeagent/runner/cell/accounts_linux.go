@@ -14,8 +14,9 @@ import (
 )
 
 // Account is the control group above the cells of one account. Some memory outlives a task's cell, such as shared
-// memory, open files in memory that were passed on, and the kernel's buffers for connections. It is counted in this
-// group, so it stays within the sum of the limits of the account's tasks. The zero value bounds nothing.
+// memory, open files in memory that were passed on, and the kernel's buffers for connections. The kernel counts this
+// memory in the group of the account, so the memory stays within the sum of the limits of the account's tasks. The
+// zero value bounds nothing.
 type Account struct {
 	sum  sum  // nil: the machine cannot count for accounts
 	pool pool // cells that can bound a task
@@ -162,8 +163,8 @@ func (s *v1Sum) enter() error {
 	return nil
 }
 
-// machineShare: an account may have 1/machineShare of the machine's processes and connection memory. All tasks of a node
-// together may have everything except one such part.
+// machineShare is the number of parts into which the machine's processes and connection memory are divided. An account
+// may have one part. All tasks of a node together may have all parts except one.
 const machineShare = 4
 
 // buffers is the file that bounds the memory of connections.

@@ -94,8 +94,8 @@ func dirExists(path string) bool {
 }
 
 // TestEarlierRunEndsBesideALaterOne runs an executor whose state directory was replaced, together with the new
-// executor. Both use one group of all cells. When the earlier one ends, it must not remove cells of the later one:
-// with no cell yet, with a free one, and with one in use.
+// executor. Both use one group of all cells. The earlier executor ends while the later one has no cell yet, a free
+// cell, or a cell in use. It must not remove cells of the later one.
 func TestEarlierRunEndsBesideALaterOne(t *testing.T) {
 	for _, l := range kinds {
 		for _, later := range []string{"new", "free", "used"} {

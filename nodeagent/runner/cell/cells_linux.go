@@ -26,8 +26,8 @@ type Limits struct {
 	Devices string
 }
 
-// DefaultPids bounds the processes and threads of a task without a limit of its own. The kernel
-// enforces it if that costs nothing; otherwise it is checked at intervals.
+// DefaultPids bounds the processes and threads of a task without a limit of its own. The kernel enforces the bound if
+// that costs nothing. Otherwise the runner counts the processes at intervals.
 const DefaultPids = 4096
 
 // Cells is the cells of one node. It is safe for concurrent use.
@@ -36,7 +36,7 @@ type Cells struct {
 	plain   pool // cells that bound nothing and cost less; none: limited is used for all tasks
 }
 
-// pool is the cells of one kind. Without groups, its cells hold no process together.
+// pool is the cells of one kind. If groups is nil, nothing holds the processes of a cell together.
 type pool struct {
 	groups groups
 
@@ -48,8 +48,8 @@ type pool struct {
 // groups makes control groups of one version.
 type groups interface {
 	abilities() []messages.Name
-	// make makes a group whose name is unique on this machine: an earlier run of the node may still be ending, and
-	// ends all groups with names of its own.
+	// make makes a group. Its name is unique on this machine, because an earlier run of the node may still be ending, and
+	// would end the groups with names that it uses itself.
 	make(name string) (group, error)
 	// close removes the group above all cells, unless a later run of the node has cells in it.
 	close() error
@@ -72,9 +72,9 @@ type group interface {
 	remove() error
 }
 
-// Open finds out what kind of cells this machine offers, and ends processes that an earlier run of
-// the node left in them. name identifies the node on this machine. more lists the controllers for
-// processors ([Set]) and [Devices] of a task's own; without them no task has its own.
+// Open finds out what kind of cells this machine offers, and ends processes that an earlier run of the node left in
+// them. name identifies the node on this machine. more can list the controllers [Set] and [Devices]: tasks can then
+// have processors or devices of their own.
 func Open(name string, more ...string) *Cells {
 	cells := new(Cells)
 	beside := v2Mount + "/unified" // the groups of version 2 next to version 1
@@ -262,7 +262,7 @@ type Cell struct {
 	pool  *pool
 	group group       // nil: this machine has none
 	work  chan func() // functions for the thread inside; nil: no thread
-	// Thread is for data of the caller of Run about that thread. Use it only on that thread.
+	// Thread is data about the cell's thread, for the caller of Run. Use it only on that thread.
 	Thread  any
 	limits  Limits
 	of      *Account // account in which the task is counted; nil: none

@@ -70,7 +70,7 @@ func filterOf(list string) ([]instruction, error) {
 // filter is a program in the kernel that decides which devices the processes of a control group may open.
 type filter int
 
-// noFilter is in place of a filter where a group has none.
+// noFilter is the value for a group that has no filter.
 const noFilter filter = -1
 
 // newFilter loads the program for a list of devices.

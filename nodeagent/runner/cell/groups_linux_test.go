@@ -79,8 +79,8 @@ func TestLimitsOfVersion2(t *testing.T) {
 	}
 }
 
-// TestFilterOfVersion2 starts processes in one group after the other task's devices. Each process must open what its
-// task may open, and nothing that the task may not open.
+// TestFilterOfVersion2 gives one group the device lists of several tasks, one after the other. With each list, a
+// process in the group must open exactly the devices that the list allows.
 func TestFilterOfVersion2(t *testing.T) {
 	g := openV2(v2Mount+"/unified", ownV2("test-filter"), []string{Devices})
 	if g == nil {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// late is groups that could not be removed when their task had ended, because a process in them had not ended yet: it
-// may wait for a device. Removal is tried again, less and less often, until it succeeds or this process ends. The
-// next process that opens the cells tries again.
+// late is groups that could not be removed when their task had ended, because a process in them had not ended yet. A
+// process may wait for a device, for example. Removal is tried again, less and less often, until it succeeds or this
+// process ends. The next process that opens the cells tries again.
 type late struct {
 	sweeping sync.Mutex // held while groups are removed; taken before mu
 
@@ -19,8 +19,8 @@ type late struct {
 	closed bool
 }
 
-// The pauses between two tries, and the most groups that are tried: the next process that opens the cells removes the
-// others.
+// The pauses between two tries, and the largest number of groups that this process tries to remove. The next process
+// that opens the cells removes the rest.
 const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 30 * time.Second
@@ -53,7 +53,7 @@ func (l *late) again() {
 	}
 }
 
-// retry tries to remove the groups. last says that there is no later try.
+// retry tries to remove the groups. After a call with last, there is no further try.
 func (l *late) retry(last bool) error {
 	l.sweeping.Lock()
 	defer l.sweeping.Unlock()

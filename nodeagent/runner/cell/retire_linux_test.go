@@ -87,8 +87,8 @@ func TestGroupsThatATaskMadeGoWithItsCell(t *testing.T) {
 	}
 }
 
-// TestGroupsAreNotReliedUponWhereTheyKill puts this process into a group that was killed: whatever it clones into
-// another group dies. Open must then not use such groups.
+// TestGroupsAreNotReliedUponWhereTheyKill puts this process into a group that was killed: every process that it clones
+// into another group dies. Open must then not use such groups.
 func TestGroupsAreNotReliedUponWhereTheyKill(t *testing.T) {
 	const child = "CELL_TEST_IN_KILLED_GROUP"
 	if os.Getenv(child) != "" {

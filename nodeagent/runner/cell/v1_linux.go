@@ -26,7 +26,7 @@ type v1 struct {
 }
 
 // nodeWeight is the weight of all tasks of a node together when processor time is short; a process outside has weight
-// 1. Without it, the whole group would count as one process. Among themselves the tasks have equal weights.
+// 1. Without this weight, the whole group would count as one process. Among themselves the tasks have equal weights.
 const nodeWeight = 64
 
 // The controllers of version 1 that are used.
@@ -48,7 +48,8 @@ var abilityOf = map[string]messages.Name{
 	cpu:     agent.AbilityCPU,
 }
 
-// openV1 finds the usable controllers of version 1. It looks for the controllers in more too. nil: there are none.
+// openV1 finds the usable controllers of version 1. It uses a controller only if the controller gives the node an
+// ability, or is in the list more. It returns nil if there is none.
 func openV1(name string, more []string) *v1 {
 	g := &v1{bases: map[string]string{}}
 	for controller, own := range ownV1() {
@@ -104,8 +105,8 @@ func ownV1() map[string]string {
 	return dirs
 }
 
-// isV1 reports whether a directory is a group of version 1. In a container another file system may
-// cover the mount: directories can be made there, but they bound nothing.
+// isV1 reports whether a directory is a group of version 1. In a container another file system may cover the mount:
+// directories can be made in that file system, but they bound nothing.
 func isV1(dir string) bool {
 	var s unix.Statfs_t
 	return unix.Statfs(dir, &s) == nil && s.Type == unix.CGROUP_SUPER_MAGIC
@@ -116,7 +117,7 @@ func write[T string | int64](dir, file string, value T) error {
 	return os.WriteFile(filepath.Join(dir, file), fmt.Append(nil, value), 0)
 }
 
-// again makes the groups above all cells.
+// again makes the groups above all cells, unless they exist, and sets their limits.
 func (g *v1) again() error {
 	for _, dir := range g.bases {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -441,8 +442,8 @@ func (g *v1Group) remove() (err error) {
 	return nil
 }
 
-// mkdir makes a group below the node's group. If the node's group is gone, it is made again, once:
-// an earlier run of the node uses the same group and removes it when it ends.
+// mkdir makes a group below the node's group. If the node's group is gone, mkdir makes it with the function again,
+// once: an earlier run of the node uses the same group, and may have removed it at its end.
 func mkdir(base, name string, again func() error) error {
 	dir := filepath.Join(base, name)
 	err := os.Mkdir(dir, 0o755)

@@ -74,9 +74,9 @@ func openV2(mount, path string, more []string, needed ...string) *v2 {
 	return g
 }
 
-// takes reports whether a process survives being cloned into a new group. It does not if this
-// process is in a group that was killed once. The cloned process tries to execute a file that is
-// not executable, so it ends at once.
+// takes reports whether a process survives being cloned into a new group. The process does not survive if this process
+// is in a group that was killed once. The cloned process tries to execute a file that is not executable, so it ends at
+// once.
 func (g *v2) takes() bool {
 	made, err := g.make("cell-" + rand.Text())
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// inForce identifies the build and the configuration of an executor, each by digits that change when it changes. An
-// agent shows both as abilities of its node. It replaces an executor whose digits differ from the ones for an
-// executor that it would start now.
+// inForce identifies the build and the configuration of an executor by two texts of digits. The digits differ for a
+// different build or configuration. An agent shows both texts as abilities of its node. It replaces an executor whose
+// digits differ from the digits of an executor that it would start now.
 type inForce struct{ build, tasks messages.Name }
 
 const inForceDigits = 8

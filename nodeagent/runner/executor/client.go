@@ -19,8 +19,8 @@ import (
 
 var _ runner.Lasting = (*Client)(nil)
 
-// Client is a [runner.Lasting] that runs its tasks in an executor. It starts an executor if there is none, and
-// another one if that one ends.
+// Client is a [runner.Lasting] that runs its tasks in an executor. It starts an executor if there is none, and a new
+// one when an executor ends.
 type Client struct {
 	config Config
 	life   context.Context
@@ -207,7 +207,7 @@ func (k *Client) Notify(f func(able bool)) {
 	k.tell()
 }
 
-// tell calls the function given to Notify, and says whether there is an executor.
+// tell calls the function given to Notify with true if there is an executor, and with false otherwise.
 func (k *Client) tell() {
 	k.telling.Lock()
 	defer k.telling.Unlock()
@@ -269,7 +269,7 @@ func (k *Client) again() *conn {
 	}
 }
 
-// unanswered tells all callers that wait for an answer that none will come. The caller holds k.mu.
+// unanswered tells all callers that wait for an answer that no answer will come. The caller holds k.mu.
 func (k *Client) unanswered() {
 	for _, answer := range k.questions {
 		answer <- &frame{Kind: reply, Error: messages.Errorf(messages.Unavailable, "the node's executor is gone; ask again")}

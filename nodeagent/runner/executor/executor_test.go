@@ -183,7 +183,7 @@ func TestAgentRestarts(t *testing.T) {
 	}
 }
 
-// TestExecutorIsKilled kills an executor. The next one must end its tasks and report them.
+// TestExecutorIsKilled kills an executor. The next executor must end the tasks of the killed one and report them.
 func TestExecutorIsKilled(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, dir)
@@ -207,7 +207,7 @@ func TestExecutorIsKilled(t *testing.T) {
 }
 
 // TestExecutorIsTerminated sends SIGTERM to an executor, with and without an agent. Its tasks must end with it, and
-// the next executor must report how.
+// the next executor must report how they ended.
 func TestExecutorIsTerminated(t *testing.T) {
 	for _, agent := range []bool{true, false} {
 		dir := t.TempDir()

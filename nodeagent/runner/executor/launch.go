@@ -193,9 +193,9 @@ func begin(c *Config, listener *net.UnixListener, lock *os.File) error {
 // thread of the Go runtime wakes about ten thousand times a second while tasks come and go.
 const slack = 1_000_000
 
-// beginAnew makes sure that nothing started by this process can gain more privileges: set-uid
-// programs have no effect in tasks. It also sets the slack of timers. These are attributes of a
-// thread and survive an exec, so the program executes itself again with them.
+// beginAnew makes sure that nothing started by this process can gain more privileges: set-uid programs have no effect
+// in tasks. It also sets the slack of timers. Both are attributes of a thread that survive an exec. So the program
+// sets them on a thread, and executes itself again.
 func beginAnew() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

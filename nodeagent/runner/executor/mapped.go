@@ -21,8 +21,8 @@ const (
 	mappedFile     = 5
 )
 
-// rights are the capabilities that an executor needs in its own user namespace. It also passes them to the holders of
-// rooms. They are valid only for its own users and mounts.
+// rights are the capabilities that an executor needs in its own user namespace. The executor also passes them to the
+// holders of rooms. They are valid only for the users and mounts of that namespace.
 var rights = []uintptr{
 	unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID,
 	unix.CAP_SETPCAP, unix.CAP_NET_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE,
@@ -90,8 +90,8 @@ func mapSelf(pid int) error {
 	return nil
 }
 
-// mapRange maps this process's user and its subordinate users in a namespace. The programs newuidmap and newgidmap do
-// it.
+// mapRange maps this process's user and its subordinate users in a namespace. It runs the programs newuidmap and
+// newgidmap for this.
 func mapRange(pid int) error {
 	numbers, groups, err := runner.SubordinateUsers()
 	if err != nil {

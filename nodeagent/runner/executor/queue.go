@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// follows is the number in the frame ready that says: tasks can wait for the slots of other tasks.
+// follows is the number in the frame ready of an executor whose tasks can wait for the slots of other tasks.
 const follows = 1
 
 // queue is the tasks that follow: each starts on the slot of an ended task of its class. They belong to the present

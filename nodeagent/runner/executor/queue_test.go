@@ -67,8 +67,8 @@ func silent(t *testing.T, what ...chan agent.Finished) {
 	}
 }
 
-// TestTaskFollows checks that a task starts when another one ends, without a message of the agent in between, and
-// that the agent hears of both once, in one message.
+// TestTaskFollows checks that a task starts when a running task ends, without a message of the agent in between. The
+// agent must hear of the end and of the start once, in one message.
 func TestTaskFollows(t *testing.T) {
 	k := openHere(t, t.TempDir())
 	p, done := sleeper(t, k)
@@ -87,7 +87,8 @@ func TestTaskFollows(t *testing.T) {
 	silent(t, done, first.done, first.turned, second.turned)
 }
 
-// TestEndsAreToldSoon checks that an end is reported soon, even if many tasks follow and the running ones take long.
+// TestEndsAreToldSoon checks that an end is reported soon, even if many tasks wait for slots and the running tasks
+// take long.
 func TestEndsAreToldSoon(t *testing.T) {
 	k := openHere(t, t.TempDir())
 	p, _ := sleeper(t, k)

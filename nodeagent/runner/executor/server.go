@@ -80,7 +80,7 @@ func newServer(run *runner.Processes, l net.Listener, dir string) *server {
 	return s
 }
 
-// begin reads the file of ends that an earlier executor could not report.
+// begin reads the file with the ends of tasks that an earlier executor could not report.
 func (s *server) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,7 +208,8 @@ func (s *server) leave() {
 	s.end()
 }
 
-// keepEnds writes the ends that no agent has confirmed to a file, unless they are in it. The caller holds s.mu.
+// keepEnds writes the ends that no agent has confirmed to a file, unless the file has them already. The caller holds
+// s.mu.
 func (s *server) keepEnds() error {
 	var all []frame
 	written := true
@@ -233,8 +234,8 @@ func (s *server) keepEnds() error {
 // end closes the listener; Serve then ends the executor.
 func (s *server) end() { _ = s.listener.Close() }
 
-// handle carries out a frame of an agent, unless a newer agent is connected: that one got all tasks, and repeats its
-// orders itself.
+// handle carries out a frame of an agent, unless a newer agent is connected: the newer agent got the list of all
+// tasks, and repeats its orders itself.
 func (s *server) handle(agent *conn, programs map[uint64]*agentmsg.Program, f *frame) {
 	switch f.Kind {
 	case program:

@@ -76,8 +76,8 @@ type silentError struct{ cause *messages.Error }
 func (e silentError) Error() string { return e.cause.Error() }
 func (e silentError) Unwrap() error { return e.cause }
 
-// silent returns the error for an executor that does not answer. Its tasks may still run, and only
-// it knows which. A second executor could run them twice.
+// silent returns the error for an executor that does not answer. The executor's tasks may still run, and only the
+// executor knows which. A second executor could start them again.
 func (c *Config) silent(waited time.Duration) error {
 	return silentError{messages.Errorf(messages.Unavailable,
 		"the executor of node %s has said nothing for %v: %s. Its tasks may still run, so no other executor is started; see %s",

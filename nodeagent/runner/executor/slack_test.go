@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestTimersOfTasksAreExact checks that only the executor's own timers have a large slack, and not those of tasks.
+// TestTimersOfTasksAreExact checks that the executor's own timers have a large slack, and that the timers of tasks do
+// not.
 func TestTimersOfTasksAreExact(t *testing.T) {
 	k := open(t, t.TempDir())
 	_, done := begin(k, 1, "cat /proc/self/timerslack_ns; echo $PPID")

@@ -72,7 +72,7 @@ func (o *Files) OwnDir() string {
 	return o.lane.base + DirEnding
 }
 
-// KeptDir returns the path that its own working directory has after its end.
+// KeptDir returns the path of the attempt's own working directory after the attempt has ended.
 func (o *Files) KeptDir() string { return o.base + DirEnding }
 
 // Dropped returns how many bytes of output were dropped.

@@ -14,9 +14,9 @@ import (
 )
 
 // lane is two output files and a working directory. Tasks use it one after the other as long as they write nothing
-// there. If a task writes to one of the three, that one gets the attempt's name, and the next task gets a new one. To
-// make and remove the three for every task would cost more than the process: ext4 checks each recently removed inode
-// before it makes the next.
+// there. If a task writes to one of the three, that file or directory gets the attempt's name, and the next task gets
+// a new one in its place. To make and remove the three for every task would cost more than the process: ext4 checks
+// each recently removed inode before it makes the next.
 type lane struct {
 	of    *Lanes
 	base  string        // common beginning of its three paths
@@ -99,8 +99,8 @@ func (l *lane) open(i int) (fd int, err error) {
 	return l.files[i], err
 }
 
-// flags returns the flags with which a file of the lane is opened. After a truncation, the kernel writes the content
-// to the disk when the file is closed.
+// flags returns the flags with which a file of the lane is opened. Only a file that may be older than this process is
+// truncated: after a truncation, the kernel writes the content to the disk when the file is closed.
 func (l *lane) flags() int {
 	if l.fresh { // the file may be from before a restart
 		return unix.O_CREAT | unix.O_TRUNC

@@ -55,7 +55,7 @@ func (w *Watcher) open() error {
 	return nil
 }
 
-// leave ends one watch of a file. The last one stops the notifications.
+// leave ends one watch of a file. The last watch to end also stops the notifications for the file.
 func (w *Watcher) leave(number int32, f *watched) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// refusedCalls are system calls for administrators, or for programs that look into other programs. Tasks do not need them,
-// and kernels had security holes in them. The kernel itself refuses calls that need capabilities. The filter also refuses
-// them in user namespaces that a task makes.
+// refusedCalls are system calls for administrators, or for programs that look into other programs. Tasks do not need
+// them, and kernels had security holes in them. The kernel itself refuses calls that need capabilities. The filter
+// refuses the calls in this list also in user namespaces that a task makes.
 var refusedCalls = []uint32{
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT,
 	unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
@@ -48,10 +48,9 @@ const (
 
 // Rules are the calls that the filter of a thread must allow.
 type Rules struct {
-	// Clones says that tasks are started by clone3. Its flags are in memory, which a filter cannot
-	// see.
+	// Clones is true if tasks are started by clone3. Its flags are in memory, which a filter cannot see.
 	Clones bool
-	// Namespaces says that tasks may make user namespaces. A task gets [noClone3] then too.
+	// Namespaces is true if tasks may make user namespaces. A task gets [noClone3] then too.
 	Namespaces bool
 }
 

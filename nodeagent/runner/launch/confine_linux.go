@@ -21,8 +21,8 @@ func confine(may Rules) error {
 	return filterCalls(may)
 }
 
-// Bits of PR_SET_SECUREBITS: an exec as the super-user gives no capabilities, which
-// cannot be changed back.
+// Bits of PR_SET_SECUREBITS. With them, an exec as the super-user gives no capabilities, and nobody can clear the
+// bits.
 const (
 	secureNoRoot       = 1 << 0
 	secureNoRootLocked = 1 << 1
@@ -51,8 +51,8 @@ func dropCapabilities() error {
 			break
 		}
 		if err != nil {
-			// The process may not drop them. An exec gives none to ordinary users anyway; it would give them to the
-			// super-user.
+			// This process has no right to drop these capabilities. An exec would give them to the super-user, but not to an
+			// ordinary user.
 			return mayKeepBounding(err)
 		}
 	}

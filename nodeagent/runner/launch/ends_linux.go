@@ -38,7 +38,7 @@ func OpenEnds() (*Ends, error) {
 
 func (e *Ends) Close() error { return e.file.Close() }
 
-// Await arranges that then is called when a process has exited. The process must still be reaped.
+// Await sets the function to call when a process has exited. Await does not wait, and does not reap the process.
 func (e *Ends) Await(c Child, then func()) {
 	if c.FD >= 0 {
 		e.mu.Lock()

@@ -67,7 +67,8 @@ func (f *Forge) serve(thread int) {
 	}
 }
 
-// next returns the next work for a thread. nil: wait for the bell. over: the thread must end.
+// next returns the next work for a thread. If do is nil, the thread waits for the bell. If over is true, the thread
+// ends.
 func (f *Forge) next(thread int) (do func(*anvil), over bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -129,9 +130,9 @@ func (f *Forge) post(do func(*anvil)) {
 	}
 }
 
-// Begin calls start on a confined thread, inside the cell and the namespaces of a room, and does not wait for it. If
-// the thread cannot be prepared, it calls start with the error on another thread. f is the forge of tasks without
-// rooms.
+// Begin returns at once. The function start is then called on a confined thread, inside the cell and the namespaces of
+// a room. If the thread cannot be prepared, start is called with the error on another thread. f is the forge of tasks
+// without rooms.
 func (f *Forge) Begin(c *cell.Cell, in Place, asRoot bool, start func(error)) {
 	if !c.Threaded() {
 		own, err := f, error(nil)
@@ -168,7 +169,7 @@ func (f *Forge) Bind(l *Launch, c *cell.Cell, affinity *unix.CPUSet) {
 	l.noClone3 = f.may.Namespaces && f.may.Clones && !c.Threaded()
 }
 
-// Run calls start like begin, and waits until start returns.
+// Run calls start like Begin, and waits until start returns.
 func (f *Forge) Run(c *cell.Cell, in Place, asRoot bool, start func() error) error {
 	done := make(chan error, 1)
 	f.Begin(c, in, asRoot, func(err error) {

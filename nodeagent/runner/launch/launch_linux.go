@@ -44,8 +44,8 @@ type step struct {
 	must uintptr // nonzero: the child ends if this call fails
 }
 
-// vfork makes a child that shares the memory of this process until it executes a program. While it waits, the Go
-// runtime does not count its thread. The result is negative if no child could be made.
+// vfork makes a child that shares the memory of this process until it executes a program. While vfork waits, the Go
+// runtime does not count the calling thread. The result is negative if no child could be made.
 func vfork(l *Launch) (pid uintptr)
 
 func New() *Launch {
@@ -88,8 +88,8 @@ const (
 	signalSetSize = 8
 )
 
-// Spawn executes a program. sys says whether it gets a new session, a terminal or a control group, and its user.
-// files are its standard input, output and error.
+// Spawn executes a program. sys has the user of the new process, and whether the process gets a new session, a
+// terminal or a control group. files are the standard input, output and error of the process.
 func (l *Launch) Spawn(path string, argv, env []string, dir string, umask uint32, files []uintptr, sys *syscall.SysProcAttr) (Child, error) {
 	p, err := l.newPlan(path, argv, env, dir, umask, files, sys)
 	if err != nil {

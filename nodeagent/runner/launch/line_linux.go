@@ -19,12 +19,13 @@ import (
 const (
 	// lineWithin is how long the end of a task may wait for its last line.
 	lineWithin = 3 * time.Second
-	// lineWriters bounds the lines that are being written for one account. If they hang, its other tasks end without.
+	// lineWriters bounds the lines that are being written for one account. If these writes hang, other tasks of the
+	// account end without a last line.
 	lineWriters = 4
 )
 
-// WriteLine writes a line to the standard error of a task's first process. first is a descriptor of that process, which
-// writeLine closes. It returns after lineWithin even if the write hangs.
+// WriteLine writes a line to the standard error of a task's first process. first is a descriptor of that process;
+// WriteLine closes it. WriteLine returns after lineWithin even if the write hangs.
 func (f *Forks) WriteLine(account messages.Name, first int, as *syscall.Credential, line []byte) {
 	found, _ := f.lines.LoadOrStore(account, make(chan struct{}, lineWriters))
 	writers, late := found.(chan struct{}), time.NewTimer(lineWithin)
@@ -55,9 +56,9 @@ func (f *Forks) WriteLine(account messages.Name, first int, as *syscall.Credenti
 	}
 }
 
-// newLinePlan returns the steps of the process that writes a line. It gets a copy of the task's descriptor, and so
-// writes at the place where the task's output ends. It takes the copy with the rights of the node or, if the node may
-// not look into processes of others, with those of the user.
+// newLinePlan returns the steps of the process that writes a line. The process gets a copy of the task's descriptor,
+// and so writes at the place where the task's output ends. It takes the copy with the rights of the node or, if the
+// node may not look into processes of others, with those of the user.
 func newLinePlan(first int, as *syscall.Credential, line []byte) *plan {
 	const task, output = 0, 1 // after the other files are closed, the kernel gives the copy the lowest free number
 	p := &plan{steps: make([]step, 0, 16), line: line, header: unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}}

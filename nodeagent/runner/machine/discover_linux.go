@@ -19,9 +19,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Discover finds what this machine has: the processors and the memory that this process may use, and the GPUs.
-// program is a program of the site that prints the GPUs. If it is empty, nvidia-smi and rocm-smi list them, if they
-// are installed.
+// Discover finds what this machine has: the processors and the memory that this process may use, and the GPUs. program
+// is a program of the site that prints the GPUs. If program is empty, nvidia-smi and rocm-smi list the GPUs, if these
+// two are installed.
 func Discover(program string) (m Machine, err error) {
 	m = Machine{CPUs: Processors(), Memory: Memory()}
 	if program != "" {
@@ -216,8 +216,8 @@ func typeOf(name string) messages.Name {
 	return ""
 }
 
-// Processors returns the numbers of the processors that this process may use. They are sorted by
-// memory node, package and core, so that neighbours share these.
+// Processors returns the numbers of the processors that this process may use. They are sorted by memory node, package
+// and core, so that neighbours in the list are close to one another in the machine.
 func Processors() (list []int) {
 	var mask unix.CPUSet
 	if unix.SchedGetaffinity(0, &mask) != nil {

@@ -51,7 +51,7 @@ func NewStock(m Machine) *Stock {
 	return &Stock{machine: m, loads: make([]int, len(m.CPUs)), taken: make([]bool, len(m.GPUs))}
 }
 
-// Take gives a task the resources that its program asks for. Only one task gets a GPU. Two tasks get the same
+// Take gives a task the resources that its program asks for. A GPU belongs to at most one task. Two tasks get the same
 // processor only if none is free, such as when one takes the place of a suspended task.
 func (s *Stock) Take(p *agent.Program) (*Portion, error) {
 	if p.Shape == nil {
@@ -84,8 +84,8 @@ func (s *Stock) Take(p *agent.Program) (*Portion, error) {
 	return got, nil
 }
 
-// nearest returns the positions of n processors: free neighbours if possible, otherwise the least used ones. It
-// returns none if the node has fewer than n.
+// nearest returns the positions of n processors: free neighbours if possible, otherwise the processors that the fewest
+// tasks use. It returns none if the node has fewer than n processors.
 func (s *Stock) nearest(n int) []int {
 	if n <= 0 || n > len(s.loads) {
 		return nil
@@ -130,8 +130,8 @@ func (s *Stock) Give(back *Portion) {
 // GPUVariables tell a task its GPUs. A task with sizes gets these variables from nowhere else.
 var GPUVariables = []string{"CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HIP_VISIBLE_DEVICES"}
 
-// Variables returns the variables that name the GPUs of a task. held says that the task can open only these, so that
-// they are numbered from 0.
+// Variables returns the variables that name the GPUs of a task. held is true if the task can open only these GPUs;
+// they are then numbered from 0.
 func (p *Portion) Variables(held bool) []string {
 	if p == nil {
 		return nil

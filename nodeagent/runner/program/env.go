@@ -109,8 +109,8 @@ func (e *environment) setShape(p *agent.Program, all int64) {
 // cannot set them.
 var perTask = [...]string{"CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_ARRAY_INDEX", "CANDOR_NODES", "CANDOR_NODELIST", agent.StepsVariable, lease.Variable, proxy.Variable, "PWD"}
 
-// Env returns the environment of a task: the variables of its program, its own, and the token with which it sends
-// requests to its site. alive is the task's file of package lease.
+// Env returns the environment of a task: the variables of its program, the variables that only this task has, and the
+// token with which it sends requests to its site. alive is the task's file of package lease.
 func (p *Program) Env(task *agent.Grant, alive, dir string) []string {
 	env := make([]string, len(p.env), len(p.env)+len(perTask)+1)
 	copy(env, p.env)

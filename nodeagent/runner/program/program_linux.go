@@ -41,7 +41,7 @@ type Program struct {
 	As   *syscall.Credential // nil: the user of this process
 
 	Umask uint32
-	// homeless: the user has no home, so HOME is the working directory.
+	// homeless is true if the user has no home. HOME is then the working directory.
 	homeless bool
 	proxy    proxy.Key     // nil: tasks send no requests to their site
 	account  messages.Name // account of the job

@@ -24,7 +24,7 @@ type inside struct {
 	Temp    string              // directory with a subdirectory for each of access.Temporary
 	As      *syscall.Credential // the user of tasks; nil: this process's user
 	Network bool                // the room has a network of its own
-	// Namespaces: tasks may make user namespaces.
+	// Namespaces is true if tasks may make user namespaces.
 	Namespaces bool
 	Shared     int64 // limit of its shared memory, in bytes; 0: the kernel's default
 }
@@ -39,8 +39,9 @@ const (
 	terminalsMost = "ptmxmode=0666,mode=0620,max=256"
 )
 
-// coverLimits are the mount options of the file system that covers a hidden directory. It holds only the directories
-// on the way to visible parts. They limit its size, because tasks with this process's user could write there.
+// coverLimits are the mount options of the file system that covers a hidden directory. That file system holds only the
+// directories on the way to visible parts. The options limit its size, because tasks with this process's user could
+// write there.
 const coverLimits = "mode=0755,size=64k,nr_inodes=16384"
 
 // roomReady is the message that the holder of a room sends when the room is set up.
@@ -290,8 +291,8 @@ func cloneOpen(dir int) (int, error) {
 	return fd, os.NewSyscallError("open tree", err)
 }
 
-// show mounts fd, which [clone] returned, at its path, where the user of tasks can see it, and closes fd. It covers
-// directories above it that the user may not enter.
+// show mounts fd, which [clone] returned, at a path, so that the user of the tasks can see it there, and closes fd. It
+// covers the directories above the path that the user may not enter.
 func show(path string, fd int, as *syscall.Credential) error {
 	defer unix.Close(fd)
 	if sameAs(path, fd, as) {

@@ -25,8 +25,8 @@ import (
 )
 
 // Room is a set of namespaces that the tasks of one account share; if accounts have no users of their own, the tasks
-// of one job. They are namespaces of processes, IPC and mounts, and with Private of the network. One process, the
-// holder, keeps them open; when it ends, the kernel ends every process inside.
+// of one job. They are namespaces of processes, IPC and mounts; if Private is set, also of the network. One process,
+// the holder, keeps them open; when it ends, the kernel ends every process inside.
 type Room struct {
 	key    string
 	as     *syscall.Credential // the user of its tasks; nil: this process's user
@@ -103,7 +103,7 @@ func Open(c Config, discard func(dir string)) (*Rooms, error) {
 	return r, nil
 }
 
-// Use tells where processes in rooms are counted. loose: they are not in control groups.
+// Use tells where processes in rooms are counted. loose is true if these processes are not in control groups.
 func (r *Rooms) Use(cells *cell.Cells, loose bool) { r.cells, r.loose = cells, loose }
 
 // IsRemoving reports whether rooms are closing, or their temporary directories are being removed.
@@ -212,7 +212,7 @@ func (r *Room) ended() bool {
 	}
 }
 
-// Leave gives a room back. A room without tasks stays for a while, unless replace was called for it.
+// Leave gives a room back. A room without tasks stays for a while, unless Replace was called for it.
 func (r *Rooms) Leave(left *Room) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -239,8 +239,8 @@ func (r *Rooms) Replace(full *Room) {
 	}
 }
 
-// RetireFull removes unused rooms whose temporary directories hold more than some bytes, and reports whether there
-// were any.
+// RetireFull removes unused rooms whose temporary directories hold more than the given number of bytes, and reports
+// whether it removed any.
 func (r *Rooms) RetireFull(bytes int64) (any bool) {
 	r.mu.Lock()
 	var idle []*Room

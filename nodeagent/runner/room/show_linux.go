@@ -51,8 +51,8 @@ func (r *Rooms) Show(one *Room, dir string) error {
 	return err
 }
 
-// openFor opens a directory that a user may enter, that the user owns, or whose access list names
-// the user. Its path has no links: a link that a task puts there in the meantime is not followed.
+// openFor opens a directory that a user may enter, that the user owns, or whose access list names the user. The path
+// real has no links. If a task has put a link there in the meantime, openFor does not follow it.
 func openFor(real string, as *syscall.Credential) (fd int, err error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	err = launch.AsUser(as, func() error {

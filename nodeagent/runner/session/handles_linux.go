@@ -13,8 +13,8 @@ import (
 )
 
 // Handles is a file that lists the running sessions. It is mapped into memory, so recording a session needs no system
-// call, and the file outlives this process. Without cells, the next process with this state directory reads in it
-// which sessions are left, and ends them.
+// call, and the file outlives this process. On a machine without cells, the next process with this state directory
+// reads the file, and ends the sessions that are left.
 type Handles struct {
 	mu   sync.Mutex
 	data []byte // nil: the file cannot be mapped, and nothing is recorded

@@ -19,7 +19,8 @@ func Signal(session int, signals ...unix.Signal) {
 	})
 }
 
-// SignalWhere signals the processes of a session whose environment which accepts.
+// SignalWhere calls which with the environment of each process of a session, and signals the processes for which the
+// result is true.
 func SignalWhere(session int, which func(env []string) bool, signals ...unix.Signal) {
 	eachMember(session, func(pid, _ int) {
 		if env, _ := variablesOf(pid); which(env) {
@@ -53,8 +54,8 @@ func eachMember(session int, f func(pid, group int)) {
 	}
 }
 
-// signalMember signals a process if it still belongs to a session: its number may belong to another process since it
-// was read.
+// signalMember signals a process if the process still belongs to a session. After the number of the process was read,
+// the process may have ended and another process may have got the number.
 func signalMember(pid, session int, signals []unix.Signal) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

@@ -32,8 +32,8 @@ func EndMarked(list func() []int, marks []string) {
 	}
 }
 
-// EndEach ends the processes that list returns and which accepts, until list returns none. Processes that they leave
-// behind are found in the next round.
+// EndEach ends processes in rounds. In each round it calls list, and ends each process for which which(pid) is true.
+// So a later round finds the processes that an ended process left. It stops when a round finds none.
 func EndEach(list func() []int, which func(pid int) bool) {
 	for range orphanRounds {
 		chosen := slices.DeleteFunc(list(), func(pid int) bool { return !which(pid) })

@@ -15,8 +15,8 @@ func InputFile(dir, digest string) string { return filepath.Join(InputsDir(dir),
 // InputsDir holds the inputs of a state directory.
 func InputsDir(dir string) string { return filepath.Join(dir, "inputs") }
 
-// KeptDir returns the path of an attempt's own working directory after its end. It does not exist
-// if it was empty.
+// KeptDir returns the path of an attempt's own working directory after the attempt has ended. If the directory was
+// empty, it does not exist any more.
 func KeptDir(dir string, account messages.Name, a messages.Attempt) string {
 	return baseOf(jobsDir(dir), account, a) + lane.DirEnding
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// Bound measures the files of ended tasks, as far as tasks of their accounts ran since the last call, and removes the
-// oldest above each account's limit.
+// Bound measures the files of ended tasks of each account that had a running task since the last call. If an account
+// keeps more than limit bytes, Bound removes the account's oldest files.
 func (s *Store) Bound(limit int64) {
 	for _, account := range s.takeChanged() {
 		if over := s.measureAccount(account) - limit; over > 0 {
@@ -28,8 +28,9 @@ func (s *Store) Bound(limit int64) {
 	s.RemoveMoved()
 }
 
-// Free removes the oldest files of the account that keeps the most, until at least some bytes are freed. It returns the
-// number of freed bytes. Accounts that keep less than least lose nothing: their logs would be lost for little space.
+// Free removes the oldest files of the account that keeps the most, until at least some bytes are freed. It returns
+// the number of freed bytes. An account that keeps less than the limit least loses nothing: its logs would be lost for
+// little space.
 func (s *Store) Free(bytes, least int64) (freed int64) {
 	for _, account := range s.accountsThatKeep(least) {
 		if freed = s.removeOldest(account, bytes); freed > 0 {
@@ -59,8 +60,9 @@ func (s *Store) measureAccount(account messages.Name) (sum int64) {
 	return sum
 }
 
-// removeOldest removes files of an account's ended tasks, the oldest first, until at least some bytes are freed. It
-// returns the number of freed bytes. Jobs with running tasks, or with outputs that are not stored yet, come last.
+// removeOldest removes files of an account's ended tasks, the oldest first, until at least the given number of bytes
+// is freed. It returns the number of freed bytes. Jobs with running tasks, or with outputs that are not stored yet,
+// come last.
 func (s *Store) removeOldest(account messages.Name, bytes int64) (removed int64) {
 	jobs := s.jobsOf(account)
 	for _, j := range jobs {
@@ -143,7 +145,7 @@ func (j *Job) eachKept(f func(messages.Attempt, os.DirEntry)) {
 	}
 }
 
-// attemptOf returns the attempt whose file has a name.
+// attemptOf returns the attempt to which a file with this name belongs.
 func attemptOf(job messages.JobID, name string) (a messages.Attempt, is bool) {
 	parts := strings.Split(name, ".")
 	if len(parts) != 4 {

@@ -26,7 +26,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
-// Config configures a store. Fields with the names of fields of the runner's configuration mean the same.
+// Config configures a store. A field that the runner's configuration has too means the same as there.
 type Config struct {
 	Dir        string // the state directory, made if need be
 	KeepJobs   int
@@ -133,7 +133,7 @@ func (s *Store) add(id messages.JobID, account messages.Name) *Job {
 	return j
 }
 
-// Acquire returns a job whose directory is not removed until release.
+// Acquire returns a job. The job's directory is not removed before the caller calls Release.
 func (s *Store) Acquire(id messages.JobID, account messages.Name) *Job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +187,7 @@ func (s *Store) takeChanged() []messages.Name {
 	return all
 }
 
-// accountsThatKeep returns the accounts that keep at least least bytes, the largest first.
+// accountsThatKeep returns the accounts that keep this number of bytes or more, the largest first.
 func (s *Store) accountsThatKeep(least int64) []messages.Name {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -360,8 +360,8 @@ func (s *Store) IsRemoving() bool {
 	return s.removing > 0 || len(s.moved) > 0
 }
 
-// Program makes the job's directory and computes the program, once. After an error it tries again in the next call:
-// something that was missing may be there then.
+// Program makes the job's directory and computes the program, once. After an error it tries again in the next call: a
+// file that was missing may exist then.
 func (s *Store) Program(j *Job, p *agent.Program) (*program.Program, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -494,8 +494,8 @@ func wasSilent(base string) bool {
 	return false
 }
 
-// RanHere reports whether an attempt that lacks this output ran here: its other output exists, or it is listed as
-// silent.
+// RanHere reports whether an attempt that lacks this output ran here. It did if its other output exists, or if the
+// attempt is listed as silent.
 func (s *Store) RanHere(a messages.Attempt) bool {
 	base := s.base(a)
 	if base == "" {
@@ -518,8 +518,8 @@ func (s *Store) OpenOutput(a messages.Attempt, i int) (*os.File, error) {
 	return lane.OpenToRead(base + lane.Endings[i])
 }
 
-// makeDir makes a directory that other users cannot list. If tasks run as other users, these may pass through it to
-// their own files.
+// makeDir makes a directory that other users cannot list. If tasks run as other users, these users may pass through it
+// to their own files.
 func (c *Config) makeDir(dir string) error {
 	if err := os.MkdirAll(dir, access.PrivateDirs); err != nil || !c.Users {
 		return err
@@ -589,5 +589,5 @@ func (s *Store) Files(account messages.Name, a messages.Attempt, limit int64) la
 	return lane.NewFiles(baseOf(s.dir, account, a), limit, s.config.OutputTail)
 }
 
-// Use says how programs are made, and whether all jobs of an account use the same lanes.
+// Use sets how programs are made, and whether all jobs of an account use the same lanes.
 func (s *Store) Use(programs program.Config, shares bool) { s.programs, s.shares = programs, shares }

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dialled is what a connection needs of a task.
+// Dialled has the parts of a task that a connection to it needs.
 type Dialled interface {
 	Ended() <-chan struct{}              // closed when the task has ended
 	Private() bool                       // no other account uses the task's network
@@ -47,8 +47,8 @@ func Dial(t Dialled, port int) (conn net.Conn, err error) {
 	return nil, cmp.Or(foreign, err)
 }
 
-// connectTo connects a socket to a listener of the task. It checks that the task is listening, because other processes
-// may share the task's network and listen there.
+// connectTo connects a socket to a listener of the task. It checks that the task is listening, because another process
+// may share the task's network and listen at the port.
 func connectTo(t Dialled, socket *os.File, family, port int, to unix.Sockaddr) error {
 	if t.Private() { // the account has its own network
 		return connect(t, socket, to)
@@ -63,7 +63,7 @@ func connectTo(t Dialled, socket *os.File, family, port int, to unix.Sockaddr) e
 	return err
 }
 
-// connect connects a socket. It holds nothing of the task meanwhile, because the listener may let it wait.
+// connect connects a socket. It holds no lock of the task, because the listener may make it wait.
 func connect(t Dialled, socket *os.File, to unix.Sockaddr) error {
 	raw, err := socket.SyscallConn()
 	if err != nil {

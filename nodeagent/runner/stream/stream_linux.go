@@ -65,7 +65,7 @@ func New(what jobmsg.Interactive) *Stream {
 	return &Stream{what: what, moved: make(chan struct{}), heard: now, active: now}
 }
 
-// Mute says that no process will write to the stream.
+// Mute records that no process will write to the stream.
 func (s *Stream) Mute() { s.output.over, s.errors.over = true, true }
 
 // Say adds a message for the client to the error output.
@@ -81,8 +81,8 @@ func (s *Stream) move() {
 	s.moved = make(chan struct{})
 }
 
-// wait waits until something changes or ctx ends, and returns false if ctx has ended. The caller holds s.mu, which is
-// free meanwhile.
+// wait waits until something changes or ctx ends, and returns false if ctx has ended. The caller holds s.mu; wait
+// releases it meanwhile.
 func (s *Stream) wait(ctx context.Context) bool {
 	moved := s.moved
 	s.mu.Unlock()
@@ -242,7 +242,7 @@ func (s *Stream) says() bool {
 // finished reports whether the process has ended and all its output was read. The caller holds s.mu.
 func (s *Stream) finished() bool { return s.done && s.output.over && s.errors.over }
 
-// reply returns what is ready for the client. poll says not to wait. The caller holds s.mu.
+// reply returns a reply to the client. If poll is true, the reply has the output that is ready. The caller holds s.mu.
 func (s *Stream) reply(poll bool) agent.StreamReply {
 	r := agent.StreamReply{InputNext: s.next, OutputAt: s.output.at, ErrorsAt: s.errors.at}
 	if poll {
@@ -320,8 +320,8 @@ func (s *Stream) leave() {
 }
 
 // Process opens the files of a process. theirs are the ends for the process. ours are the ends to close when the
-// stream has finished. The user as becomes the owner of theirs. inside calls a function in the room whose terminal the
-// process gets; nil: it gets one of this process's terminals.
+// stream has finished. The user in as becomes the owner of the files in theirs. inside calls a function in the room
+// whose terminal the process gets; nil: it gets one of this process's terminals.
 func (s *Stream) Process(as *syscall.Credential, inside func(func() error) error) (theirs, ours []*os.File, err error) {
 	if s.what.Terminal {
 		theirs, ours, err = s.openTerminal(as, inside)

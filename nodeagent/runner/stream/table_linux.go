@@ -95,8 +95,8 @@ func (t *Streams) Drop(key Key) {
 	}
 }
 
-// Finish records the end of a stream's process. A client has keepEnded to read the rest. It has up to keepRead
-// while it keeps asking, because its own reader may be slow.
+// Finish records the end of a stream's process. A client has the time keepEnded to read the rest. A client that keeps
+// asking has up to keepRead, because its own reader may be slow.
 func (t *Streams) Finish(key Key, s *Stream, code int, files ...*os.File) {
 	s.Finish(code, files...)
 	ended := time.Now()

@@ -18,8 +18,8 @@ type Usage struct {
 
 // Meter adds up the disk space of files.
 type Meter struct {
-	// Mend says to give owners of directories back the rights that they removed, if a directory cannot be read
-	// without them.
+	// Mend makes the meter give owners back the rights on their directories that they removed, if a directory cannot be
+	// read without these rights.
 	Mend bool
 
 	most    int64
@@ -39,7 +39,7 @@ const maxLinked = 1 << 20
 
 const large = 1 << 20
 
-// NewMeter returns a meter that stops when the sum exceeds most, or when goOn returns false.
+// NewMeter returns a meter that stops when the sum in bytes exceeds most, or when goOn returns false.
 func NewMeter(most int64, goOn func() bool) *Meter {
 	return &Meter{most: most, goOn: goOn, counted: map[file]struct{}{}}
 }
@@ -93,8 +93,9 @@ func (m *Meter) On(path string) {
 	m.dev, m.least = info.Dev, leastOf(path)
 }
 
-// AddOpen adds open files of a process that have no name any more, if they are on the file system of the first tree
-// or of On. It ignores files that it cannot examine: their process has ended, or belongs to another user.
+// AddOpen adds open files of a process that have no name any more, if they are on the file system of the first tree,
+// or of the directory given to On. It ignores files that it cannot examine, because the process has ended or belongs
+// to another user.
 func (m *Meter) AddOpen(process int) {
 	dir, err := openDir(unix.AT_FDCWD, "/proc/"+strconv.Itoa(process)+"/fd")
 	if err != nil {
@@ -104,8 +105,8 @@ func (m *Meter) AddOpen(process int) {
 	w.run(dir)
 }
 
-// count adds a file. A file with several names or none is added only once. So is a large file: it may get another
-// name, or lose its name, during the measurement.
+// count adds a file. A file with several names or without a name is added only once. A large file is also added only
+// once: it may get another name, or lose its name, during the measurement.
 func (m *Meter) count(info *unix.Stat_t) {
 	const block = 512 // unit of st_blocks on every file system
 	cost := max(info.Blocks*block, m.least)

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// removeWithin bounds the time of a removal. After this time the rest stays.
+// removeWithin bounds the time of a removal. Files that are left after this time stay.
 const removeWithin = 5 * time.Minute
 
 // passes bounds how often a removal goes through a tree.
@@ -17,7 +17,7 @@ const passes = 100
 // error.
 func Remove(path string) error { return removeUntil(path, time.Now().Add(removeWithin)) }
 
-// RemoveWithin does the same as [Remove], within another time.
+// RemoveWithin does the same as [Remove], but the parameter within bounds the time.
 func RemoveWithin(path string, within time.Duration) error {
 	return removeUntil(path, time.Now().Add(within))
 }
@@ -67,8 +67,9 @@ type removal struct {
 
 func (r *removal) more() bool { return time.Now().Before(r.until) }
 
-// open opens a directory and gives its owner all rights, which the owner may have removed. If another user owns it,
-// it first becomes this process's directory: then that user's programs can make no more files in it.
+// open opens a directory and gives its owner all rights, which the owner may have removed. If another user owns the
+// directory, open first makes this process's user the owner: then the other user's programs can make no more files in
+// it.
 func (r *removal) open(dir int, name string) (int, error) {
 	fd, err := openMended(dir, name)
 	if err != nil {

@@ -154,7 +154,7 @@ func (w *walk) leave() bool {
 }
 
 // reopen opens the parent directory, and continues after the entry that the walk had entered. If that entry is gone,
-// the listing has no name.
+// the name of the returned listing is empty.
 func (w *walk) reopen(below int, p place, child uint64) (*listing, error) {
 	fd, err := openDir(below, "..")
 	if err != nil {
@@ -262,8 +262,8 @@ func openMended(dir int, name string) (int, error) {
 	return fd, err
 }
 
-// permit gives the owner of a directory all rights on it. It uses a descriptor without any access, so it follows no
-// link.
+// permit gives the owner of a directory all rights on it. It opens the directory without access and without following
+// a link, and changes what it opened.
 func permit(dir int, name string) {
 	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

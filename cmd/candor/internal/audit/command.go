@@ -19,7 +19,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// options are the command's flags.
+// options are the flags of the command.
 type options struct {
 	simulate.Source
 	jobs      int
@@ -35,7 +35,7 @@ type options struct {
 	tries     int
 }
 
-// Pays is the error for a lie that gains more than the threshold. The program then exits with code 1.
+// Pays is the error of an audit that found a lie with a gain above the threshold. The program then exits with code 1.
 type Pays struct{ message string }
 
 func (p *Pays) Error() string { return p.message }
@@ -188,8 +188,8 @@ func (o *options) run(c *cobra.Command) error {
 	return nil
 }
 
-// failed returns the kinds of lies whose fixed lies gain more than allowed. The whole confidence interval of the gain
-// must be above the limit.
+// failed returns the kinds of lies that gain more than the flags allow. Only fixed lies count: a fixed lie is told for
+// every job, not chosen for each job. The whole confidence interval of the gain must be above the limit.
 func (o *options) failed(d *document) []string {
 	out, lies := []string{}, 0
 	for i := range d.Kinds {
@@ -305,8 +305,8 @@ func (o *options) present(out io.Writer, d *document) error {
 	return nil
 }
 
-// control returns a text that says whether the control lie of a kind gains. If it does not, the sample cannot show
-// anything.
+// control returns a text that says whether the control lie of a kind gains. A control lie is known to gain. If it does
+// not gain in this sample, the sample is too small to show anything.
 func control(f *audit.Finding) string {
 	switch {
 	case f.Control.Jobs == 0:
@@ -317,9 +317,9 @@ func control(f *audit.Finding) string {
 	return "not fired: this sample has no power"
 }
 
-// row returns a row of a Markdown table: the number of jobs, the surest average gain of each kind of lie,
-// and whether the control fired. For joint lies, which are chosen after the fact, it has the number of
-// jobs that gain, and the largest gain.
+// row returns a row of a Markdown table: the number of jobs, for each kind the average gain of the lie that gains most
+// surely, with its interval, and whether the control fired. Joint lies are chosen after their gains are known, so for
+// them the row has the number of jobs that gain, and the largest gain.
 func row(d *document) string {
 	cells, fired := []string{"", fmt.Sprint(d.Jobs)}, "-"
 	for i := range d.Kinds {
@@ -346,7 +346,7 @@ func row(d *document) string {
 	return strings.TrimSpace(strings.Join(append(cells, fired, ""), " | "))
 }
 
-// short writes a number with two digits, or a large one as a whole number.
+// short writes a number with two significant digits. From 100 on it writes a whole number.
 func short(x float64) string {
 	if x <= -100 || x >= 100 {
 		return fmt.Sprintf("%.0f", x)
@@ -354,7 +354,8 @@ func short(x float64) string {
 	return fmt.Sprintf("%.2g", x)
 }
 
-// part writes a fraction between 0 and 1. A fraction below a millionth is a rounding error, and is written as 0.
+// part writes a fraction, such as a gain as a part of a job's value. A fraction below a millionth is a rounding error,
+// and is written as 0.
 func part(x float64) string {
 	if x > -1e-6 && x < 1e-6 {
 		return "0"

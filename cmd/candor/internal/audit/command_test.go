@@ -78,8 +78,8 @@ func TestTheThresholdDecidesTheExitCode(t *testing.T) {
 	}
 }
 
-// TestFixedLiesDecideTheExitCode runs the audit with each of two flags about fixed lies. A market with first prices
-// must fail with both, and a truthful rule must pass.
+// TestFixedLiesDecideTheExitCode runs the audit with each of the two flags that limit the gain of fixed lies. A market
+// with first prices must fail with both, and a truthful rule must pass.
 func TestFixedLiesDecideTheExitCode(t *testing.T) {
 	common := []string{"--trace", trace(t), "--nodes", "2", "--jobs", "20", "--lies", "value", "--seeds", "2"}
 	for _, flags := range [][]string{{"--fail-above", "0.02"}, {"--zero", "value"}} {
@@ -97,7 +97,7 @@ func TestFixedLiesDecideTheExitCode(t *testing.T) {
 }
 
 // TestAnInterruptedRowIsNoRow interrupts an audit with --row. It must end with an error and print no row, because the
-// row would be about a part of the jobs.
+// row would be about only a part of the jobs.
 func TestAnInterruptedRowIsNoRow(t *testing.T) {
 	ended, end := context.WithCancel(context.Background())
 	end()
@@ -165,8 +165,8 @@ func TestBadCommandLines(t *testing.T) {
 	}
 }
 
-// TestKeep runs the audit with --keep. The state directory must then have the last report of each market, with its
-// date and settings, and without the directories of files.
+// TestKeep runs the audit with --keep. The state directory must then have the last report of each market. A report has
+// its date and settings, and names files without their directories.
 func TestKeep(t *testing.T) {
 	state, log := t.TempDir(), trace(t)
 	if _, err := run("--trace", log, "--market", "fifo", "--keep", filepath.Join(state, "none")); messages.KindOf(err) != messages.Invalid {

@@ -26,10 +26,10 @@ type verbsDocument struct {
 	*audit.Verbs
 }
 
-// declared are the flags that have no effect with --verbs.
+// declared are the flags about what jobs declare. They cannot be used with --verbs.
 var declared = []string{"lies", "threshold", "zero", "seeds", "keep"}
 
-// searchVerbs runs the command with the flag --verbs.
+// searchVerbs carries out `candor audit --verbs`: it searches for sequences of users' commands that gain.
 func (o *options) searchVerbs(c *cobra.Command) error {
 	var given error
 	c.Flags().Visit(func(f *pflag.Flag) {
@@ -77,7 +77,7 @@ func interval(mean float64, ci [2]float64) string {
 	return fmt.Sprintf("%s [%s, %s]", short(mean), short(ci[0]), short(ci[1]))
 }
 
-// fired returns a text that says whether a control found the planted gain.
+// fired returns a text that says whether the search found the gain that was planted as a control.
 func fired(v *audit.Verbed) string {
 	if !v.Fired() {
 		return "not fired"

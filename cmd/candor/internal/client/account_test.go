@@ -45,7 +45,8 @@ func TestAccountViews(t *testing.T) {
 	})
 }
 
-// TestPredict checks that predict asks about the account that, as the site says, will pay.
+// TestPredict checks that predict asks the bank about the account that pays for the job, and shows what the job would
+// leave there. The auctioneer's answer to a dry run names this account.
 func TestPredict(t *testing.T) {
 	s := newSite(t)
 	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (job.SubmitReply, error) {

@@ -14,7 +14,8 @@ var lacking = []string{"up", messages.Auctioneer, messages.NodeAgent, messages.E
 const inWhole = `only the whole program has this command, and this is the client:
 use bin/candor of "make build", or the package candor`
 
-// elsewhere refuses a command that a client does not have.
+// elsewhere is the RunE of a command that a client does not have. It returns an error that names the programs with this
+// command.
 func elsewhere(*cobra.Command, []string) error { return cli.Usagef(inWhole) }
 
 // alone returns the tree of commands for a program that is only a client. The groups bank and site have only the

@@ -319,9 +319,9 @@ func TestSteering(t *testing.T) {
 	s.run("requeue", "103", "--task", "5").expect(t, cli.CodeUsage, "", "name one with --stage")
 }
 
-// TestRerunForTheConsole writes an ended job, and the job that candor rerun submits for it. A test of the console
-// reads both, and checks that the console submits the same. One stage is an array, one repeats tasks of an earlier
-// job, and one is a gang, so all its tasks run again.
+// TestRerunForTheConsole writes a file with an ended job, and with the job that candor rerun submits for it. A test of
+// the console reads the file, and checks that the console submits the same. One stage is an array, one repeats tasks of
+// an earlier job, and one is a gang, so all its tasks run again.
 func TestRerunForTheConsole(t *testing.T) {
 	s := newSite(t)
 	stages := []jobmsg.Stage{
@@ -356,8 +356,8 @@ func TestRerunForTheConsole(t *testing.T) {
 	golden(t, "rerun.json", string(text)+"\n")
 }
 
-// TestRerun reruns a job that did not end well. The new job must have the failed tasks, with their old indices and
-// positions, and the tasks that never began. It must have their part of the budget.
+// TestRerun reruns a job that did not end well. The new job must have the tasks that failed or never began, with their
+// old indices and positions, and the part of the budget that belongs to these tasks.
 func TestRerun(t *testing.T) {
 	s := newSite(t)
 	file := jobmsg.File{Name: "data", Size: 3, Digest: strings.Repeat("a", 64)}
@@ -420,8 +420,8 @@ func TestRerun(t *testing.T) {
 	s.run("rerun", "zero").expect(t, cli.CodeUsage, "", "is not the number of a job")
 }
 
-// TestWhichJobsAreCancelled cancels jobs that flags select. Nothing may be cancelled before the user agrees; after
-// that, exactly the listed jobs are.
+// TestWhichJobsAreCancelled cancels jobs that flags select. Nothing may be cancelled before the user agrees. After
+// that, exactly the listed jobs must be cancelled.
 func TestWhichJobsAreCancelled(t *testing.T) {
 	s := newSite(t)
 	var asked []jobmsg.JobsRequest
@@ -569,8 +569,8 @@ func TestWithoutASite(t *testing.T) {
 	s.run("jobs").expect(t, cli.CodeUsage, "", "restart the site with candor up")
 }
 
-// TestEveryCommandHasHelp checks that every command has help with an example, and that the shell completes every
-// argument that names something of the site.
+// TestEveryCommandHasHelp checks that every command has a short help and an example, and that --help works for every
+// command.
 func TestEveryCommandHasHelp(t *testing.T) {
 	s := newSite(t)
 	a := cli.New()
@@ -630,8 +630,8 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestFurtherCommands checks the exit codes of commands that other packages add: the kind of the error decides, or a
-// method of the error.
+// TestFurtherCommands checks the exit codes of commands that other packages add. The exit code comes from the kind of
+// the command's error, or from the error's method ExitCode.
 func TestFurtherCommands(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -659,8 +659,8 @@ type disorder struct{ error }
 
 func (disorder) ExitCode() int { return cli.CodeFailed }
 
-// TestFurtherCommandsInterrupted interrupts a command. Its error is then not printed, because it only reports the
-// interrupt. An error with its own exit code is printed.
+// TestFurtherCommandsInterrupted interrupts a command, which then returns an error. The error must not be printed,
+// because it only reports the interrupt. Only an error with its own exit code must be printed.
 func TestFurtherCommandsInterrupted(t *testing.T) {
 	for _, c := range []struct {
 		err  error

@@ -52,8 +52,8 @@ func TestOverNATS(t *testing.T) {
 	}
 }
 
-// TestASiteThatTheServerDoesNotServe connects to a server for a site that it does not serve. The error must name the
-// server's site and the flag --at.
+// TestASiteThatTheServerDoesNotServe names a site that the server does not serve. The error must name the server's site
+// and the flag --at.
 func TestASiteThatTheServerDoesNotServe(t *testing.T) {
 	s := newSite(t)
 	s.write("state/site.json", `{"site":"west","server":"nats://127.0.0.1:1","default_account":"alice"}`)

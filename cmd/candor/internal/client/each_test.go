@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// together makes the site accept several jobs in one request. It refuses jobs with the name "dear.sh". It returns the
-// requests.
+// together makes the site accept several jobs in one request. The site refuses jobs with the name "dear.sh". together
+// returns the list of requests.
 func together(s *fakeSite) *[]job.SubmitRequest {
 	taken, known := &[]job.SubmitRequest{}, map[string]messages.JobID{}
 	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (reply job.SubmitReply, err error) {

@@ -117,9 +117,9 @@ func TestVerifySaysWhatItChecked(t *testing.T) {
 	b.run("bank", "verify").expect(t, cli.CodeOK, "not checked: signatures", "")
 }
 
-// TestCheckpointShowsAPaymentThatWasLeftOut leaves out a payment of ada to bob, the only entry of both. The shorter journal
-// is one that an honest bank could have written, so its records verify. The site's signed checkpoint must show the fraud,
-// whatever records follow.
+// TestCheckpointShowsAPaymentThatWasLeftOut forges a journal without a payment of ada to bob, the only payment of these
+// two accounts. An honest bank could have written the shorter journal, so its records verify. The site's signed
+// checkpoint must show the fraud, whether records follow or not.
 func TestCheckpointShowsAPaymentThatWasLeftOut(t *testing.T) {
 	grant := func(at int, to messages.Name) ledger.Command {
 		return ledger.Command{At: messages.Time(at), Verb: ledger.Grant, By: "ops", Grant: money.GrantRequest{Key: to, Account: to, Amount: 10 * messages.Credit}}
@@ -172,7 +172,7 @@ func TestCheckpointShowsAPaymentThatWasLeftOut(t *testing.T) {
 	}
 }
 
-// TestVerifySeesWhatIsWrong changes one thing in a journal that a bank could have got wrong or lied about. The
+// TestVerifySeesWhatIsWrong changes one thing in a journal each time, as an error or a lie of the bank would. The
 // verification must fail each time.
 func TestVerifySeesWhatIsWrong(t *testing.T) {
 	stranger, err := nkeys.CreateAccount()

@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// TestLogsSayWhatIsMissing checks that a line of its own says which output is missing. If lines have the name of the
-// task, this line has it too.
+// TestLogsSayWhatIsMissing reads logs that lack a part, because the node did not keep it. A separate line must say what
+// is missing. If lines begin with the name of the task, this line must begin with it too.
 func TestLogsSayWhatIsMissing(t *testing.T) {
 	s := newSite(t)
 	serveAt(s, messages.LogsSubject("west", "n1", "*"), "logs", func(r agent.LogsRequest) (agent.LogsReply, error) {

@@ -13,8 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// written is the standard output of each attempt of job 5, by node and attempt. Standard error is the same text in
-// capitals.
+// written has the standard output of attempts of job 5 on one node. Standard error is the same text in capitals.
 type written map[messages.Attempt]string
 
 func attempt(stage, index, number uint32) messages.Attempt {

@@ -151,8 +151,8 @@ func awayJob() jobmsg.JobDetail {
 		Stages: []jobmsg.StageStatus{{Name: "main", Class: "cpu", Tasks: 2, Running: 1}}}
 }
 
-// TestRerunOfAVisitor shows a job from another site that runs an earlier job again. The number of the earlier job is
-// its number at that site; here, another job has this number.
+// TestRerunOfAVisitor shows a job from another site that runs an earlier job again. The output must name that site with
+// the number of the earlier job, because here another job may have the same number.
 func TestRerunOfAVisitor(t *testing.T) {
 	s := newSite(t)
 	reply(s, messages.Auctioneer, messages.VerbJob, jobmsg.JobDetail{JobSummary: jobmsg.JobSummary{Job: 4, Account: "bob@north", Visit: &jobmsg.Visit{Home: "north", Job: 9}},

@@ -128,7 +128,7 @@ func TestTokenCommands(t *testing.T) {
 }
 
 // TestOperatorIsToldOfTheJobsOfOthers lists the jobs of an operator who has none. The command must mention that others
-// have jobs, for example users of other sites. Users who may not see these jobs learn nothing of them.
+// have jobs, for example users of other sites. Users who may not see these jobs must not learn of them.
 func TestOperatorIsToldOfTheJobsOfOthers(t *testing.T) {
 	const none = "No jobs. Submit a job with candor submit.\n"
 	s := newSite(t)

@@ -13,7 +13,8 @@ import (
 
 const day = 24 * time.Hour
 
-// certified returns a site whose user alice got credentials for 90 days. She got them the time ago before now.
+// certified returns a site whose user alice has credentials for 90 days. ago is the time since they were issued. file
+// is the credentials file.
 func certified(t *testing.T, ago time.Duration) (s *fakeSite, authority *identity.Authority, file string) {
 	t.Helper()
 	s = newSite(t)

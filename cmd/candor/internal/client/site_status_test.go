@@ -26,7 +26,7 @@ func someLinks() clearing.LinksReply {
 	}
 }
 
-// prepareSite returns a group with a command site, to which the client adds "site status".
+// prepareSite returns a group with a command site. The client adds the command "site status" to it.
 func prepareSite() []Group {
 	return []Group{{Title: "Run a site:", Commands: []*cobra.Command{{Use: "site", Short: "prepare a site"}}}}
 }

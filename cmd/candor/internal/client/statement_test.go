@@ -57,7 +57,8 @@ func TestHoldsAreGivenTheirJobs(t *testing.T) {
 	}
 }
 
-// TestCostByLabel checks the costs of jobs by label. Only the reasons of their charges have the labels.
+// TestCostByLabel checks the costs of jobs by label. The labels of a job are in the reason of the entry that charges
+// the job.
 func TestCostByLabel(t *testing.T) {
 	s := newSite(t)
 	charge := func(job messages.JobID, cost messages.Credits, reason string) money.Entry {

@@ -28,7 +28,8 @@ func submissions(s *fakeSite) *[]jobmsg.SubmitRequest {
 	return taken
 }
 
-// progressing makes the site report a job that has the next of some states at each request.
+// progressing makes the site report a job whose state changes: each request gets the next one of states, and the last
+// one is repeated.
 func progressing(s *fakeSite, states ...jobmsg.JobSummary) {
 	answer(s, messages.Auctioneer, messages.VerbJob, func(r jobmsg.JobRequest) (jobmsg.JobDetail, error) {
 		now := states[0]

@@ -115,7 +115,8 @@ func TestPortOfTheTasksOwnMachine(t *testing.T) {
 	s.run("port", "7", "--stage", "map", "18888:18888").expect(t, cli.CodeUsage, "", "candor port 7 0:18888")
 }
 
-// TestPortThatIsInUse forwards a port that is in use. The task itself may use it, if it runs on this machine.
+// TestPortThatIsInUse forwards a local port that is in use, for example by the task itself. The error must propose a
+// free port.
 func TestPortThatIsInUse(t *testing.T) {
 	s := newSite(t)
 	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(jobmsg.Running, 1, 1))

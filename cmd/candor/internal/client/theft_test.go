@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// proven is a ledger that asks for proofs, with the keys of its site.
+// proven is a ledger that accepts only requests with proofs. authority has the keys of its site.
 type proven struct {
 	*testing.T
 	*ledger.Ledger
@@ -58,7 +58,7 @@ func (p *proven) does(apply func([]byte) ledger.Result, c ledger.Command) {
 	}
 }
 
-// signed is a request with the signature of a name.
+// signed returns a request that carries the signature of name.
 func (p *proven) signed(role identity.Role, name messages.Name, verb string, request any) *messages.SignedRequest {
 	p.Helper()
 	payload, err := wire.Marshal(request, wire.Msgpack)
@@ -77,8 +77,10 @@ func (p *proven) signed(role identity.Role, name messages.Name, verb string, req
 	return &messages.SignedRequest{Proof: signature, Payload: payload}
 }
 
-// TestVerifyFindsATheft: somebody who writes the files of a replica, with bob's credentials, plants a payment
-// from alice's account, signed by bob, as if an operator had asked. The page on books has this fraud, and these words.
+// TestVerifyFindsATheft forges the files of a replica with bob's credentials: it adds a payment from alice to bob, as
+// if an operator had asked for the payment. But bob, who is no operator, signed the request. The verification must
+// fail; with --quick, it must say that nothing proves who asked. The page on books shows this fraud, and must have the
+// same texts.
 func TestVerifyFindsATheft(t *testing.T) {
 	page, err := os.ReadFile("../../../../deploy/docs/books.md")
 	if err != nil {

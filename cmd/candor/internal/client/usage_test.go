@@ -42,8 +42,8 @@ func usedSite(t *testing.T) *fakeSite {
 	return s
 }
 
-// TestUsageSumsUpTheJobsThatEnded sums up the jobs that ended in a time, over all pages. A job with slots of two classes
-// must count once, and its charge is divided between the classes.
+// TestUsageSumsUpTheJobsThatEnded adds up the jobs that ended between two times, over all pages. A job with slots of
+// two classes must count once, and its charge must be divided between the classes.
 func TestUsageSumsUpTheJobsThatEnded(t *testing.T) {
 	s := usedSite(t)
 	s.env["CANDOR_ACCOUNT"] = "operator"

@@ -102,7 +102,8 @@ func TestNodesShowWhatIsSold(t *testing.T) {
 	s.run("nodes").expect(t, cli.CodeOK, "infiniband", "")
 }
 
-// TestMarketsSayTheirBounds: of each account, of each project, and of some.
+// TestMarketsSayTheirBounds checks that the command markets shows how much each account, each project and a named
+// project can have at once.
 func TestMarketsSayTheirBounds(t *testing.T) {
 	s, markets := newSite(t), someMarkets()
 	markets.Markets[0].Market.AtOnce = market.AtOnce{Account: market.Bound{Slots: 64, GPUs: 1}, Project: market.Bound{Tasks: 9}, Of: []market.OwnerBound{{Name: "physics"}}}

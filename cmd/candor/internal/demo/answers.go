@@ -37,7 +37,7 @@ func collect(out string) (string, error) {
 	return strings.Join(rows, ""), nil
 }
 
-// leading returns the number at the beginning of a row; infinity if there is none.
+// leading returns the number at the beginning of a row, or infinity if there is none.
 func leading(row string) float64 {
 	first, _, _ := strings.Cut(strings.TrimSpace(row), " ")
 	number, err := strconv.ParseFloat(first, 64)

@@ -207,7 +207,8 @@ func answerHours(jobs []logJob) string {
 	return out
 }
 
-// answerLoad counts the busy processors of the machine for each second.
+// answerLoad counts the busy processors of the machine for each second, and returns the load and the busiest hour of
+// each week.
 func answerLoad(jobs []logJob) string {
 	var end int64
 	for _, j := range jobs {
@@ -250,7 +251,8 @@ func answerWeeks(jobs []logJob) string {
 	return out
 }
 
-// widthsOf returns the least and the largest number of processors of a submission, or zero if Widths does not say.
+// widthsOf returns the least and the largest number of processors in the Widths of a submission, or zeroes if Widths is
+// empty.
 func widthsOf(s *Submission) (least, most int64) {
 	from, to, _ := strings.Cut(s.Widths, "-")
 	least, _ = strconv.ParseInt(from, 10, 64)

@@ -74,7 +74,8 @@ func (l *AccountLine) check() error {
 	return nil
 }
 
-// Books are the demo's own check of the bank's books. The bank also checks them.
+// Books are the result of the demo's check of the bank's books. The bank makes a check of its own, whose answer is in
+// Bank.
 type Books struct {
 	Bank     money.BooksReply `json:"bank"`
 	Accounts []AccountLine    `json:"accounts"` // all accounts except the issuer's, by name
@@ -85,8 +86,8 @@ type Books struct {
 	Problem  string           `json:"problem,omitempty"` // the reason, if the books do not balance
 }
 
-// addUp sums up all statements, and compares the sums with the bank's own check. charged is the charge of each job as
-// the auctioneer states it; addUp compares it too.
+// addUp sums up all statements, and compares the sums with the bank's own check. charged has the charge of each job
+// according to the auctioneer. addUp also compares these charges with the statements.
 func addUp(bank money.BooksReply, statements []statement, charged map[messages.JobID]messages.Credits) *Books {
 	b := &Books{Bank: bank}
 	if err := b.read(statements, charged); err != nil {
@@ -133,7 +134,8 @@ func (b *Books) compare() error {
 	return nil
 }
 
-// compareCharges checks that each job was charged once, with the amount that it shows, and never more than was held.
+// compareCharges checks that each job was charged once, with the amount that the auctioneer states, and never more than
+// was held for it.
 func compareCharges(statements []statement, charged map[messages.JobID]messages.Credits) error {
 	paid := map[messages.JobID]messages.Credits{}
 	for _, s := range statements {

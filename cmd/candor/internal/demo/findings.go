@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 )
 
-// findings says a few of the results in words, so that the report shows the purpose of the work. results are by the
-// name of the answer's file. If a result is missing, its sentence is left out.
+// findings returns sentences about a few of the results, so that the report shows what the work was for. results has
+// the text of each result, by the name of the answer's file. If a result is missing, its sentence is left out.
 func findings(results map[string]string) []string {
 	var out []string
 	for _, find := range []func(map[string]string) string{mostHours, busiestHour, waitsByWidth, predictions} {
@@ -22,7 +22,7 @@ func findings(results map[string]string) []string {
 	return out
 }
 
-// table reads the rows of a result that contain only numbers. The header is not among them.
+// table returns the rows of a result that contain only numbers. So it leaves out the header.
 func table(result string) [][]int64 {
 	var rows [][]int64
 	for line := range strings.Lines(result) {

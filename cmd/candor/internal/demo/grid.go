@@ -14,13 +14,13 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// grid is a site from outside: the connections of its users and of its operator.
+// grid is a site as users see it: it has only the connections of the users and of the operator.
 type grid struct {
 	operator *cli.Session
 	users    map[messages.Name]*cli.Session
 }
 
-// connector connects to a site under an account; *embedded.Site is one.
+// connector connects to a site as an account. *embedded.Site implements it.
 type connector interface {
 	Connect(account messages.Name) (bus.Bus, error)
 }
@@ -81,7 +81,7 @@ func (g *grid) statements(ctx context.Context) ([]statement, error) {
 // formats are the formats of exported books, by the ending of the file's name.
 var formats = map[string]string{".journal": "hledger", ".csv": "csv"}
 
-// checkBooksFile refuses a file name whose ending is no known format. It runs before anything else.
+// checkBooksFile refuses a file name whose ending is not in formats. It runs before the demo starts.
 func checkBooksFile(name string) error {
 	if name == "" || formats[filepath.Ext(name)] != "" {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// progress shows each snapshot: on a terminal it redraws the same place, elsewhere it writes one line a second.
+// progress shows snapshots. On a terminal it redraws the same lines. Elsewhere it writes at most one line a second.
 type progress struct {
 	out   io.Writer
 	style terminal.Style
@@ -94,7 +94,7 @@ func prices(s *snapshot) string {
 }
 
 // choose returns the jobs to show in at most rows lines, in their order. Running jobs are chosen first, then waiting
-// ones, then the jobs that ended last. hidden is the number of other jobs.
+// ones, then the jobs that ended last. hidden is the number of jobs that are not shown.
 func choose(jobs []job.JobSummary, rows int) (shown []job.JobSummary, hidden int) {
 	rows = max(rows, 1)
 	if len(jobs) <= rows {

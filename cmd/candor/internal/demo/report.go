@@ -63,7 +63,7 @@ func newJobLine(d *job.JobDetail, result Result) JobLine {
 	return line
 }
 
-// judge decides whether everything went well. If not, it says in a sentence what went wrong.
+// judge decides whether everything went well. If something went wrong, it writes a sentence about it into the report.
 func (r *Report) judge() {
 	r.Reason = r.problem()
 	r.OK = r.Reason == ""

@@ -125,7 +125,7 @@ func (f *fakeSite) accounts(messages.Name, messages.Empty) (reply money.Accounts
 	return reply, nil
 }
 
-// page answers with one entry at a time, so that the demo must read several pages.
+// page answers a request for a statement with one entry, so that the demo must read several pages.
 func (f *fakeSite) page(_ messages.Name, q money.StatementRequest) (reply money.StatementReply, _ error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

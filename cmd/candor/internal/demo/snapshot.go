@@ -20,7 +20,7 @@ type snapshot struct {
 }
 
 // look asks the site for the state of the submitted jobs. The result has them in the order of their numbers, without
-// jobs of others.
+// other users' jobs.
 func (g *grid) look(ctx context.Context, mine map[messages.JobID]int) (*snapshot, error) {
 	jobs, err := ask[job.JobsReply](ctx, g, messages.Auctioneer, messages.VerbJobs, job.JobsRequest{All: true, Limit: 1000})
 	if err != nil {
@@ -40,7 +40,7 @@ func (g *grid) look(ctx context.Context, mine map[messages.JobID]int) (*snapshot
 	return s, nil
 }
 
-// count returns the number of jobs whose state fulfils is.
+// count returns the number of jobs for whose state the function is returns true.
 func (s *snapshot) count(is func(job.State) bool) (n int) {
 	for _, j := range s.jobs {
 		if is(j.State) {
@@ -77,7 +77,7 @@ func (s *snapshot) prices() (all []market.ClassPrice) {
 	return all
 }
 
-// shares returns the present shares of a job, or nil if no market lists it among its largest bidders.
+// shares returns the present shares of a job, or nil if no market lists the job among its largest bidders.
 func (s *snapshot) shares(job messages.JobID) []job.ClassShare {
 	for _, m := range s.markets {
 		for _, top := range m.Top {

@@ -39,7 +39,7 @@ type Submission struct {
 	spec job.JobSpec // content of the job file
 }
 
-// anyWidth are the widths for a submission that names none: all sizes of jobs of the machine in the log.
+// anyWidth is the value of Widths for a submission that gives none: the numbers of processors of all jobs in the log.
 const anyWidth = "1-128"
 
 // LoadWorkload reads workload.yaml and the job files that it names.
@@ -108,7 +108,7 @@ func (s *Submission) Due() time.Duration {
 	return time.Duration(s.At * float64(time.Second))
 }
 
-// Title returns the name of the submission: the job, and the widths if they are restricted.
+// Title returns a name for the submission: the name of the job, and the widths if they are restricted.
 func (s *Submission) Title() string {
 	if s.Widths == anyWidth {
 		return s.Job

@@ -55,7 +55,7 @@ func TestCompletions(t *testing.T) {
 	}
 }
 
-// TestSBOM checks that the list names each module once, with a unique identifier.
+// TestSBOM checks that the list of components names each module once, with a unique identifier.
 func TestSBOM(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -55,7 +55,8 @@ func newSite() (families []*dto.MetricFamily, err error) {
 	return site.Gatherer().Gather()
 }
 
-// labelsOf returns the labels of a metric. It adds the values of a label, unless another page lists them.
+// labelsOf returns the names of a metric's labels. It adds the values of each label, except of labels whose values are
+// listed elsewhere.
 func labelsOf(f *dto.MetricFamily) string {
 	var names []string
 	values := map[string][]string{}

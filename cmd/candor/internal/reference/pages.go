@@ -119,9 +119,9 @@ var goWords = map[string]string{"DefaultConnections": "128", "Valuation": "`valu
 // capitalised matches a word that may be the Go name of a field.
 var capitalised = regexp.MustCompile(`[A-Z][A-Za-z]*`)
 
-// meaning rewrites the comment of a field for readers of the configuration. Go names of fields become their keys,
-// also names of fields in the surrounding structs. At the beginning of a sentence after the first, only a word with a
-// second capital letter counts as a Go name.
+// meaning rewrites the comment of a field for readers of the configuration. It replaces Go names of fields, including
+// fields of the surrounding structs, by their keys in the configuration. A capitalised word at the beginning of the
+// second or a later sentence counts as a Go name only if it has a second capital letter.
 func meaning(comment string, keys []map[string]string) string {
 	comment = strings.NewReplacer(". nil:", ". Left out:", "nil:", "left out:", `"":`, "empty:", "|", `\|`).Replace(strings.Join(strings.Fields(comment), " "))
 	var out strings.Builder
@@ -184,7 +184,7 @@ func (f *fields) read(name, dir string) error {
 	return nil
 }
 
-// add writes the fields of a struct, and of the structs in it. around maps Go names to keys, for each of the
+// add writes the fields of a struct, and of the structs in it. around has a map from Go names to keys for each of the
 // surrounding structs.
 func (f *fields) add(pkg, name, prefix string, around []map[string]string) {
 	s := f.structs[pkg+"."+name]
@@ -228,7 +228,8 @@ func keyOf(field *ast.Field) string {
 	return tag
 }
 
-// typeOf returns the package and name of the struct that a type is, points to or contains; list is "[]" for a list of structs.
+// typeOf returns the package and name of the struct that a type is, points to or contains; list is "[]" for a list of
+// structs.
 func typeOf(pkg string, t ast.Expr) (inPkg, name, list string) {
 	switch t := t.(type) {
 	case *ast.Ident:

@@ -51,7 +51,7 @@ const (
 	programID  = "SPDXRef-candor"
 )
 
-// sbom lists the Go modules that a binary contains, as the Go tool recorded them in it. Its time is the time of the
+// sbom lists the Go modules that a binary contains, as the Go tool recorded them in it. The list has the time of the
 // commit, so that the same source gives the same list.
 func sbom(w io.Writer, binary string) error {
 	info, err := buildinfo.ReadFile(binary)

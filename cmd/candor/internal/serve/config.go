@@ -105,7 +105,7 @@ func (s *settings) shown(cmd *cobra.Command, running bool) ([]byte, error) {
 	return append([]byte(head), text...), err
 }
 
-// withMarkets replaces the markets in a configuration. Everything else stays in its order.
+// withMarkets replaces the markets in a configuration. The other parts stay unchanged and in the same order.
 func withMarkets(config []byte, list []market.MarketStatus) ([]byte, error) {
 	var whole yaml.MapSlice
 	if err := yaml.UnmarshalWithOptions(config, &whole, yaml.UseOrderedMap()); err != nil {
@@ -129,7 +129,7 @@ func withMarkets(config []byte, list []market.MarketStatus) ([]byte, error) {
 	return yaml.MarshalWithOptions(whole, yaml.JSON())
 }
 
-// marketsWithin is how long to wait for the site's answer.
+// marketsWithin is how long marketsOf waits for the site's answer.
 const marketsWithin = 5 * time.Second
 
 // marketsOf asks a running site on this host for its markets. It connects as an operator.

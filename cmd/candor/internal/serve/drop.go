@@ -39,8 +39,8 @@ of the host too, with candor replica remove.`,
 	return cmd
 }
 
-// dropWithin is how long to wait for the servers' answers. dropAgain is the pause before they are asked again while
-// they remove a server.
+// dropWithin is how long forgetServer waits for the servers' answers. While the servers are removing a server, it sends
+// its request again after each pause of dropAgain.
 const (
 	dropWithin = 15 * time.Second
 	dropAgain  = time.Second / 2
@@ -68,8 +68,9 @@ func (d *drop) run(cmd *cobra.Command, host messages.Name) error {
 	return say(cmd.OutOrStdout(), "Site %s no longer has a server %s%s\n", c.Site, server, doubt)
 }
 
-// forgetServer asks the servers of a cluster, as their system account, to remove one server. sure reports that the
-// name was a server of the cluster. While a removal is under way, the servers do not say which server they remove.
+// forgetServer asks the servers of a cluster, as their system account, to remove one server. sure is true if the
+// cluster certainly had a server with this name. It is false if another removal was under way, because the servers do
+// not say which server they are removing.
 func forgetServer(ctx context.Context, b bus.Bus, server string) (sure bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dropWithin)
 	defer cancel()
@@ -108,7 +109,7 @@ const (
 
 var errPending = messages.Errorf(messages.Unavailable, "the removal of a server is under way; repeat the command to see how it ended")
 
-// dropped returns the error in the servers' answer to the removal of a server; nil: it was removed.
+// dropped returns the error in the servers' answer to a request to remove a server, or nil if the server was removed.
 func dropped(server string, answer []byte) error {
 	var reply struct {
 		Success bool `json:"success"`
@@ -139,8 +140,8 @@ func dropped(server string, answer []byte) error {
 	}
 }
 
-// systemOf connects to the system account of a running site's servers. server is their URL; "": the state directory
-// has it.
+// systemOf connects to the system account of a running site's servers. server is the URL of the servers. If it is "",
+// the URL comes from the state directory.
 func systemOf(c *embedded.Config, authority *identity.Authority, server string) (bus.Bus, error) {
 	creds, err := authority.SystemCredentials(identity.ForCommand)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// TestDropSaysWhatIsWrong checks the errors of a removal. Only a server that the others do not know is "not found".
-// If another removal is under way, or no server can decide, the error says to repeat the command.
+// TestDropSaysWhatIsWrong checks the errors of a removal. Only a server that the other servers do not know is "not
+// found". If another removal is under way, or no server can decide, the error says to repeat the command.
 func TestDropSaysWhatIsWrong(t *testing.T) {
 	for name, c := range map[string]struct {
 		reply string
@@ -46,8 +46,9 @@ func (a *answers) Request(context.Context, string, []byte) ([]byte, error) {
 	return []byte(answer), nil
 }
 
-// TestDropWaitsForWhatIsUnderWay asks for a removal while one is under way. The command must wait for its end and
-// report success. Before this was mended, the command gave up, and a second try called the name wrong.
+// TestDropWaitsForWhatIsUnderWay asks for a removal while a removal is under way. The command must wait until that
+// removal has ended, and report success. An earlier version gave up, and a second try then said that the name was
+// wrong.
 func TestDropWaitsForWhatIsUnderWay(t *testing.T) {
 	const underWay, unknown = `{"error":{"code":400,"err_code":10202}}`, `{"error":{"code":400,"err_code":10044}}`
 	if sure, err := forgetServer(t.Context(), &answers{left: []string{underWay, unknown}}, "west-rack2"); err != nil || sure {

@@ -57,8 +57,8 @@ func tellManager(state string) {
 	_ = conn.Close()
 }
 
-// ended returns the error of a command that was interrupted: nil if its actors were closed well. An error of closing
-// gets a type of its own, so that it is not taken for the interrupt.
+// ended returns the error of a command that was interrupted. It returns nil if the actors were closed without an error.
+// An error of closing gets the type disorder, so that the program does not treat it as the interrupt.
 func ended(closing error) error {
 	if closing == nil {
 		return nil

@@ -21,8 +21,8 @@ func interrupted(t *testing.T) context.Context {
 	return ctx
 }
 
-// TestClosingThatFailsIsTold checks that all errors of closing a site are printed. They have their own exit code, so
-// that they are not taken for the interrupt.
+// TestClosingThatFailsIsTold checks that all errors of closing a site are printed. The exit code must differ from the
+// exit code of an interrupt.
 func TestClosingThatFailsIsTold(t *testing.T) {
 	for _, closing := range []error{nil, errors.Join(errors.New("node1 does not end"), errors.New("the lock is gone"))} {
 		cmd := &cobra.Command{}
@@ -44,7 +44,8 @@ func TestClosingThatFailsIsTold(t *testing.T) {
 	}
 }
 
-// TestInterruptedStart interrupts the start of a site. The site must be closed in order, without an error.
+// TestInterruptedStart interrupts the start of a site. The site must be closed properly, and the command must return no
+// error.
 func TestInterruptedStart(t *testing.T) {
 	for _, further := range [][]string{nil, {"--sites", "west,east"}} {
 		root := &cobra.Command{Use: "candor", SilenceErrors: true, SilenceUsage: true}

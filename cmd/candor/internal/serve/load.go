@@ -74,7 +74,8 @@ func (c *howMany) Set(text string) error {
 	return nil
 }
 
-// environment sets flags that were not given from CANDOR_ variables.
+// environment sets flags from environment variables that begin with CANDOR_, unless the flags were given on the command
+// line.
 func environment(f *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var failed []error
 	f.VisitAll(func(flag *pflag.Flag) {
@@ -162,7 +163,8 @@ func decoded(file string, text []byte) (embedded.Config, *document, error) {
 	return c, d, d.Err()
 }
 
-// since says for a part of a configuration which other parts it refers to.
+// since lists, for a part of a configuration, the other parts to which it refers. For example, markets refer to the
+// classes of nodes.
 var since = map[string][]string{
 	"markets": {"nodes"}, "hosts": {"nodes"}, "profiles": {"markets"}, "accounts": {"operators"}, "default_account": {"accounts", "operators"},
 }
@@ -189,8 +191,8 @@ func partOf(path string) string {
 	return path
 }
 
-// override replaces values of the file by the settings of this process. Hosts have their own addresses and metrics; the
-// flags of this process replace the settings of its host.
+// override replaces values of the file by the settings of this process. If the configuration has hosts, the addresses
+// and metrics of this process' host are replaced too.
 func (s *settings) override(c *embedded.Config) {
 	set(&c.State, s.state)
 	set(&c.Keys, s.keys)
@@ -224,7 +226,8 @@ func set[T comparable](field *T, value T) {
 	}
 }
 
-// check reports every problem of a configuration. It adds the place in the file if the file is the cause.
+// check returns an error with every problem of a configuration. A problem that comes from the file has its place in the
+// file.
 func (s *settings) check(c *embedded.Config, d *document) error {
 	var problems embedded.Problems
 	err := c.Validate()

@@ -145,7 +145,8 @@ func TestFlagsAreChecked(t *testing.T) {
 	}
 }
 
-// TestListenIsNotOfHosts uses --listen with --hosts. It must be refused; once it was ignored silently.
+// TestListenIsNotOfHosts uses --listen with --hosts. The command must refuse --listen. An earlier version ignored it
+// silently.
 func TestListenIsNotOfHosts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "west")
 	refused(t, messages.Invalid, "with --hosts each host listens at its own address", "site", "init", "west", "--dir", dir, "--listen", "0.0.0.0:5000", "--hosts", "a=10.0.0.1,b=10.0.0.2,c=10.0.0.3")
@@ -154,8 +155,8 @@ func TestListenIsNotOfHosts(t *testing.T) {
 	}
 }
 
-// TestAFileOfSomeNodesHasAllMarkets reads the configuration of one agent. It has only the agent's nodes, and so may lack
-// classes that its markets sell.
+// TestAFileOfSomeNodesHasAllMarkets reads the configuration of one agent. It has only the agent's nodes. It must be
+// valid even if no node in it has a class that a market sells.
 func TestAFileOfSomeNodesHasAllMarkets(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agents.yaml")
 	text := "site: west\nstate: /tmp/x\nmarkets:\n  - {name: cpu, mechanism: fifo, classes: [cpu]}\n  - {name: gpu, mechanism: fifo, classes: [gpu]}\n" +
@@ -244,8 +245,8 @@ func TestLogLevelAndFormat(t *testing.T) {
 	}
 }
 
-// TestSampleMarkets checks the markets that the sample configuration shows in comments, and the values that it calls
-// defaults.
+// TestSampleMarkets reads the markets that the sample configuration shows in comments as a configuration. It must be
+// valid and have all markets.
 func TestSampleMarkets(t *testing.T) {
 	text, err := os.ReadFile("../../../../deploy/examples/site.yaml")
 	if err != nil {

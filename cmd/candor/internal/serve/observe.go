@@ -22,9 +22,9 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 )
 
-// observe serves metrics, which gather collects at each request. It also serves /healthz (the process answers), /readyz
-// (ready finds nothing wrong), and pprof at a socket. Without an address there are no metrics, and without a socket no
-// pprof. The returned function stops everything.
+// observe serves metrics, which the function gather collects at each request. It also serves /healthz (says that the
+// process answers), /readyz (says whether the function ready found an error), and pprof at a socket. Without an address
+// there are no metrics, and without a socket no pprof. The returned function stops everything.
 func observe(d embedded.MetricsDoor, socket string, gather func() prometheus.Gatherer, ready func() error, log *zap.Logger) (stop func() error, err error) {
 	var stops []func() error
 	stop = func() (err error) {
@@ -85,7 +85,7 @@ func answerHealth(w http.ResponseWriter, problem error) {
 	fmt.Fprintln(w, "ok")
 }
 
-// bears reports whether a request has the token; a token "" means that none is needed.
+// bears reports whether a request has the token. If token is "", a request needs none.
 func bears(r *http.Request, token string) bool {
 	if token == "" {
 		return true
@@ -108,8 +108,8 @@ func profileSocket(c *embedded.Config, actor string) string {
 	return filepath.Join(c.State, "pprof.sock")
 }
 
-// observeProfile serves pprof at a socket that only its owner can connect to. It is no port, because every task of
-// this machine could connect to a port, and the memory of a site contains its keys.
+// observeProfile serves pprof at a socket that only its owner can connect to. A port would be unsafe, because every
+// task on this machine could connect to it, and the memory of a site contains its keys.
 func observeProfile(socket string) (func() error, error) {
 	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
 		return nil, fmt.Errorf("pprof: %w", err)

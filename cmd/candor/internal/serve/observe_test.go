@@ -19,7 +19,7 @@ import (
 
 func nothingGathered() prometheus.Gatherer { return prometheus.NewRegistry() }
 
-// TestMetricsAreForWhoHasTheToken checks that metrics with a token are only given to requests that have the token.
+// TestMetricsAreForWhoHasTheToken sets a token for metrics. Only requests with the token may get the metrics.
 func TestMetricsAreForWhoHasTheToken(t *testing.T) {
 	const token = "0123456789abcdef01234567"
 	at, stop, err := observeMetrics(embedded.MetricsDoor{Address: "127.0.0.1:0", Token: token}, nothingGathered, nil)

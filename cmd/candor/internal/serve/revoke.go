@@ -80,7 +80,7 @@ func (r *revoke) run(cmd *cobra.Command, name messages.Name) error {
 	return say(cmd.OutOrStdout(), "%s%s\n", said, where)
 }
 
-// revoke writes revocations to the site's keys. It returns the keys that were revoked.
+// revoke writes revocations to the site's keys. It returns a sentence about what was revoked.
 func (r *revoke) revoke(c *embedded.Config, authority *identity.Authority, name messages.Name) (string, error) {
 	if r.file != "" {
 		key, err := keyIn(r.file)
@@ -128,7 +128,8 @@ func (r *revoke) known(c *embedded.Config, authority *identity.Authority, role i
 	return messages.Errorf(messages.NotFound, "this host issued no credentials for %s %s%s (candor user list shows who has credentials; --force revokes credentials that another host issued)", role, name, hint)
 }
 
-// How long a revocation waits for the reports of the servers, and then until all of them refuse the keys.
+// How long a revocation waits for the reports of the servers, and then how long it waits until all servers refuse the
+// keys.
 const (
 	serversWithin = 3 * time.Second
 	revokedWithin = 15 * time.Second

@@ -81,7 +81,8 @@ func (s *settings) authority() (embedded.Config, *identity.Authority, error) {
 	return s.authorityElse("name their directory with --keys, or make them with candor site init or candor up")
 }
 
-// authorityElse opens the keys of the configured site. If there are none, it returns an error with the advice.
+// authorityElse opens the keys of the configured site. If there are no keys, it returns an error whose text ends with
+// advice.
 func (s *settings) authorityElse(advice string) (embedded.Config, *identity.Authority, error) {
 	c, err := s.load()
 	if err != nil {

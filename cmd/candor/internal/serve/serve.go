@@ -24,8 +24,8 @@ func Commands() []*cobra.Command {
 	}
 }
 
-// prepare sets flags that were not given from the environment. It leaves out flags of parent commands: other packages
-// handle them.
+// prepare sets flags of a command from the environment, unless they were given on the command line. It leaves out flags
+// of parent commands, because other packages handle them.
 func prepare(cmd *cobra.Command) error {
 	if err := environment(cmd.NonInheritedFlags(), os.LookupEnv); err != nil {
 		return err
@@ -86,7 +86,7 @@ type common struct {
 	logging  logging
 }
 
-// options returns the options for the actors of a command. door has the listener for metrics.
+// options returns the options for the actors of a command. The result door has the listener for metrics.
 func (c *common) options(cmd *cobra.Command, config *embedded.Config) (o embedded.Options, door embedded.MetricsDoor, err error) {
 	log, err := c.logging.logger(cmd.ErrOrStderr())
 	if err != nil {

@@ -53,7 +53,7 @@ one process makes its keys at its first start.`,
   candor site init west --hosts rack1=10.0.0.1,rack2=10.0.0.2,rack3=10.0.0.3
   candor site init --config site.yaml --keys ./keys`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// Only flags are refused. Variables of the environment may be about another site, so they are ignored.
+			// Only flags are refused. Environment variables may be meant for another site, so they are ignored.
 			if f := cmd.Flags(); len(args) > 0 && (f.Changed("config") || f.Changed("keys") || f.Changed("state")) {
 				return messages.Errorf(messages.Invalid, "--config, --keys and --state are only for the command without a name; a new site has all its files in --dir")
 			}
@@ -92,7 +92,7 @@ func (i *initial) keysOnly(w io.Writer) error {
 	return say(w, "%s\n", c.KeysDir())
 }
 
-// whole makes all files in a new directory. If there is an error, it makes none.
+// whole makes all files of a new site in a new directory. If there is an error, it leaves no files.
 func (i *initial) whole(w io.Writer, site messages.Name) error {
 	plan, err := i.plan(site)
 	if err != nil {
@@ -160,7 +160,8 @@ func (i *initial) plan(site messages.Name) (*plan, error) {
 	return p, nil
 }
 
-// leafPort is the difference between the port for servers of peers and the port for clients: 7422 − 4222.
+// leafPort is the difference between two ports of a NATS server: the port for servers of peers and the port for
+// clients, by default 7422 − 4222.
 const leafPort = 3200
 
 func (p *plan) make(now time.Time) error {
@@ -200,7 +201,8 @@ func (p *plan) certify(now time.Time) error {
 	return nil
 }
 
-// reachedLocally lists the names and addresses under which clients can reach a site on this machine.
+// reachedLocally lists the names and addresses under which clients on this machine can reach a site that listens at an
+// address.
 func reachedLocally(listen string) []string {
 	names := []string{"127.0.0.1", "::1"}
 	if name, err := os.Hostname(); err == nil {

@@ -22,10 +22,11 @@ import (
 // configuration file.
 const peersDir = "peers"
 
-// maxLetter is the largest size of a letter in bytes. A letter with certificates has a few thousand.
+// maxLetter is the largest size of a letter in bytes. A letter with certificates has a few thousand bytes.
 const maxLetter = 1 << 20
 
-// letters are the commands with which two sites become peers.
+// letters are the commands with which two sites become peers. A letter is a file that one operator sends to the other:
+// an invitation or its answer.
 type letters struct {
 	settings  settings
 	limit     string

@@ -27,7 +27,7 @@ func must(t *testing.T, args ...string) string {
 	return out
 }
 
-// refused runs a command that must fail with a kind of error and a part of a sentence.
+// refused runs a command that must fail with an error of a kind whose text contains sentence.
 func refused(t *testing.T, kind messages.Kind, sentence string, args ...string) {
 	t.Helper()
 	if _, err := run(t, args...); messages.KindOf(err) != kind || !strings.Contains(err.Error(), sentence) {
@@ -50,7 +50,8 @@ func joined(t *testing.T, further ...string) (west, east string) {
 	return west, east
 }
 
-// TestSitesOfOneOwner checks that the configuration keeps what the operator says about the peer.
+// TestSitesOfOneOwner joins two sites of the same owner. The written configuration must say that the peer has the same
+// owner.
 func TestSitesOfOneOwner(t *testing.T) {
 	dir := t.TempDir()
 	west, east := filepath.Join(dir, "west"), filepath.Join(dir, "east")
@@ -128,7 +129,8 @@ func connected(t *testing.T, s *embedded.Site) bus.Bus {
 	return b
 }
 
-// TestLettersAreWritten checks who may read the letters, and the configuration after the exchange.
+// TestLettersAreWritten checks that only their owner can read the letters, and that the configuration is right after
+// the exchange.
 func TestLettersAreWritten(t *testing.T) {
 	west, east := joined(t)
 	for file, mode := range map[string]os.FileMode{
@@ -286,7 +288,8 @@ func TestInitMakesSites(t *testing.T) {
 	}
 }
 
-// TestAccountsForOtherServers prints the NATS accounts for the servers of all peers, and the key of one.
+// TestAccountsForOtherServers prints the NATS accounts that other servers need for all peers, and the key of one peer.
+// The text must contain the peer's account with this key.
 func TestAccountsForOtherServers(t *testing.T) {
 	west, _ := joined(t, "--plain")
 	text := must(t, "site", "nats", "--config", west+"/site.yaml")
@@ -307,8 +310,8 @@ func write(t *testing.T, text string) string {
 	return file
 }
 
-// TestLettersAgain uses the same letters again, which must change nothing. A new invitation has new credentials, and
-// the credentials in the old one can be revoked.
+// TestLettersAgain uses the same letters again. This must change nothing. A new invitation must have new credentials,
+// and the credentials in the old invitation can be revoked.
 func TestLettersAgain(t *testing.T) {
 	west, east := joined(t)
 	dir := filepath.Dir(west)

@@ -45,9 +45,9 @@ func reachedAt(c *embedded.Config) ([]string, error) {
 	return urls, nil
 }
 
-// withPeer returns the text of a configuration file with one more peer, or an error if the result would be wrong.
-// Other text of the file stays unchanged. If the file already names the peer with the same terms, the text stays the
-// same, and only the files with credentials may be new.
+// withPeer returns the text of a configuration file with one more peer, or an error if the result would be wrong. Other
+// text of the file stays unchanged. If the file already has the peer with the same terms, withPeer returns the text
+// unchanged.
 func withPeer(file string, p embedded.Peer) ([]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -98,7 +98,7 @@ func (u *up) run(cmd *cobra.Command) error {
 	}, o.Log)
 }
 
-// load returns the configuration of the site, or of the first site if there are several.
+// load returns the configuration of the site. With --sites, it is the configuration of the first site.
 func (u *up) load() (embedded.Config, error) {
 	c, err := u.settings.load()
 	if u.asMe {
@@ -166,7 +166,7 @@ func ask[Reply any](ctx context.Context, site *embedded.Site, actor, verb string
 
 const askWithin = 2 * time.Second
 
-// reach says what tasks on the nodes of this process can reach. If the nodes differ, it speaks of the one with the
+// reach says what tasks on the nodes of this process can reach. If the nodes differ, it describes the node with the
 // weakest protection.
 func reach(ctx context.Context, site *embedded.Site) string {
 	reply, err := ask[market.NodesReply](ctx, site, messages.Auctioneer, messages.VerbNodes)
@@ -185,8 +185,9 @@ func reach(ctx context.Context, site *embedded.Site) string {
 	return text
 }
 
-// exportState returns a shell command that sets the state directory for other commands, or "" if it is the default. A
-// variable is needed because not all commands have a flag for it: in candor jobs, --state is the state of a job.
+// exportState returns a shell command that sets the state directory for other commands, or "" if it is the default. An
+// environment variable is needed because not all commands have a flag for the state directory. In candor jobs, --state
+// is the state of a job.
 func exportState(c *embedded.Config) string {
 	if c.State == defaultState() {
 		return ""

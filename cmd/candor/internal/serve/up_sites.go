@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// firstLimit is the limit of the debts between sites that one candor up starts.
+// firstLimit is the largest amount that sites that one candor up starts may owe each other.
 const firstLimit = 1000 * messages.Credit
 
 // sitesDir is the directory for the state directories of the other sites. It is in the first site's state directory.

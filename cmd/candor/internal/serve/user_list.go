@@ -126,7 +126,7 @@ func day(at time.Time) string {
 	return at.Local().Format("2006-01-02 15:04")
 }
 
-// times writes a number of times, or nothing for 0.
+// times writes how many times something happened, or nothing if it never happened.
 func times(n int) string {
 	if n == 0 {
 		return ""

@@ -141,8 +141,8 @@ func parameters() string {
 	return b.String()
 }
 
-// fitting is the memory that a study tries to stay below, in bytes, by collecting garbage more often. With it,
-// studies of the largest logs fit in a GiB.
+// fitting is a memory limit in bytes. To stay below it, a study collects garbage more often. With this limit, studies
+// of the largest logs fit in a GiB.
 const fitting = 800 << 20
 
 func (o *options) run(out, stderr io.Writer) error {
@@ -165,7 +165,7 @@ func (o *options) run(out, stderr io.Writer) error {
 	return o.show(out, report, err, func() { write(out, style, report) })
 }
 
-// show prints a report. If there is none, it returns the error.
+// show prints a report. If err is not nil, there is no report, and show returns err.
 func (o *options) show(out io.Writer, report any, err error, write func()) error {
 	if err != nil {
 		return messages.AsError("simulate", err)
@@ -261,7 +261,7 @@ func (o *options) simulate(show *Progress) (*measure.Report, error) {
 	return report, writeEvents(o.events, study)
 }
 
-// outcome runs the study, with all actors if the user asks for that.
+// outcome runs the study: with all actors of a site if the user asks for that, otherwise with the mechanism alone.
 func (o *options) outcome(p *core.Problem) (*core.Outcome, *grid.Traffic, error) {
 	if o.actors == "all" {
 		// Most of the memory is short-lived, so collecting garbage less often is faster.

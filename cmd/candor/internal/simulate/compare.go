@@ -33,7 +33,7 @@ type compareDocument struct {
 	Notes []string `json:"notes"`
 }
 
-// compare runs several markets on one log. All get the same jobs with the same types.
+// compare runs several markets on one log. All markets get the same jobs with the same types.
 func (o *options) compare(show *Progress) (*compareDocument, error) {
 	defer show.End()
 	show.Step("reading " + o.Trace)
@@ -69,7 +69,7 @@ func (o *options) compare(show *Progress) (*compareDocument, error) {
 	return d, nil
 }
 
-// problems returns the study of each market. All have the same jobs, the same machine and the same measure of
+// problems returns the study of each market. All studies have the same jobs, the same machine and the same measure of
 // welfare.
 func (o *options) problems(files []string) ([]*core.Problem, error) {
 	markets := make([]*rules.Market, len(files))
@@ -106,7 +106,8 @@ func (o *options) problems(files []string) ([]*core.Problem, error) {
 	return out, nil
 }
 
-// label returns a short name for a market's file. It is longer if another file has the same short name.
+// label returns a name for a market: the name of its file without directory and ending. If another file has the same
+// name, label returns the full path.
 func label(files []string, i int) string {
 	short := func(file string) string { return strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) }
 	for k := range files {
@@ -190,7 +191,7 @@ func table[R any](out io.Writer, style terminal.Style, title string, markets []m
 	t.Write(out, style, "  ")
 }
 
-// estimate writes a measure with half of its confidence interval.
+// estimate writes a measure as a mean ± half of its confidence interval.
 func estimate(name string, e measure.Estimate) string {
 	text, half := amount3(e.Mean), (e.CI[1]-e.CI[0])/2
 	if name == "wait" {

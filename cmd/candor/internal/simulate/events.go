@@ -74,7 +74,8 @@ func eventsOf(s *measure.Study) []event {
 	return out
 }
 
-// order returns the rank of an event among events at the same time. A job without run time ends after its own start.
+// order returns the rank of an event among events at the same time. The end of a job without run time comes after the
+// job's start.
 func (e event) order(s *measure.Study) uint8 {
 	if e.what == ended && s.Outcome.Jobs[e.job].Used == 0 {
 		return started + 1
@@ -118,7 +119,7 @@ func writeCSV(w io.Writer, s *measure.Study) error {
 	return rows.Error()
 }
 
-// paid returns what a job paid. Only the event of its end has the payment.
+// paid returns the payment of an event: what the job paid if the event is the job's end, otherwise 0.
 func paid(s *measure.Study, e event) float64 {
 	if e.what != ended {
 		return 0

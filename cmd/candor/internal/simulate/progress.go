@@ -10,7 +10,7 @@ import (
 )
 
 // Progress shows how much of a run is done, and how long the rest will take. On a terminal it changes one line.
-// Elsewhere it writes a line after ten seconds, and then one each minute.
+// Elsewhere it writes a line after ten seconds, and then a line each minute.
 type Progress struct {
 	out   io.Writer
 	block *terminal.Block // nil: the output is no terminal
@@ -71,7 +71,8 @@ func (p *Progress) Step(what string) {
 	}
 }
 
-// At sets how much of the step is done. If done is smaller than before, a new round of the step begins.
+// At sets how much of the step is done: done of of parts. If done is smaller than before, a new round of the step
+// begins.
 func (p *Progress) At(done, of int) { p.set(done, of, time.Now()) }
 
 func (p *Progress) set(done, of int, now time.Time) {
@@ -85,7 +86,7 @@ func (p *Progress) set(done, of int, now time.Time) {
 	}
 }
 
-// show writes a line if it is time for one, even if no more was done.
+// show writes a line if it is time for the next one, even if there was no progress since the last line.
 func (p *Progress) show(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,7 +118,7 @@ func (p *Progress) draw(now time.Time) {
 	p.block.Draw(terminal.Clip(text, p.width))
 }
 
-// line returns a bar and the estimated time left, at the speed so far. If there is no estimate, it has the time that
+// line returns a bar and the time left, estimated from the speed so far. If nothing is done yet, it has the time that
 // has passed.
 func line(what string, part float64, took time.Duration) string {
 	left := ""
@@ -130,7 +131,7 @@ func line(what string, part float64, took time.Duration) string {
 	return fmt.Sprintf("%s %s %s  %s", terminal.Bar(part, 24), terminal.Percent(part), left, what)
 }
 
-// End removes the line from a terminal. No method may be called after it.
+// End removes the line from a terminal. No other method may be called after End.
 func (p *Progress) End() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// log returns a small log: ten jobs. One of them needs two processors.
+// log returns the text of a small log of ten jobs. One of the jobs needs two processors.
 func log() string {
 	var b strings.Builder
 	b.WriteString("; MaxProcs: 2\n; UnixStartTime: 1000000000\n")
@@ -80,8 +80,8 @@ func TestEveryMechanismReports(t *testing.T) {
 	}
 }
 
-// TestAllActors runs every mechanism, and every algorithm of highest-bid, with all actors. Jobs of several processors
-// run as the market allows.
+// TestAllActors runs every mechanism, and every algorithm of highest-bid, with all actors. Each run must complete or
+// discard every job, and a second run must print the same bytes.
 func TestAllActors(t *testing.T) {
 	trace := file(t, "log.swf", log())
 	markets := map[string]string{}
@@ -105,7 +105,8 @@ func TestAllActors(t *testing.T) {
 	}
 }
 
-// TestPreemptionsAreEvents checks the events of preemptions, with the mechanism alone and with all actors.
+// TestPreemptionsAreEvents checks that preemptions are in the file of events, with the mechanism alone and with all
+// actors.
 func TestPreemptionsAreEvents(t *testing.T) {
 	trace, bids := file(t, "log.swf", log()), "job,value\n"
 	for i := range 10 { // each job is worth more than the jobs before it
@@ -256,7 +257,8 @@ func TestAMarketSaysHowManySlotsThereAre(t *testing.T) {
 	}
 }
 
-// TestNothingIsSaidOfNobody checks a run without completed jobs. It must not report a waiting time of 0.
+// TestNothingIsSaidOfNobody checks a run without completed jobs. The report must have no waiting time, instead of a
+// waiting time of 0.
 func TestNothingIsSaidOfNobody(t *testing.T) {
 	market := file(t, "m.yaml", "mechanism: deadline\nslot: 100h\n")
 	text, err := run("--trace", file(t, "log.swf", log()), "--market", market, "--by", "user")
@@ -305,7 +307,7 @@ func TestBidsFromAFile(t *testing.T) {
 	}
 }
 
-// TestTimes reads dates as times since the log's beginning.
+// TestTimes reads texts with numbers, durations and dates. All must become seconds since the log's beginning.
 func TestTimes(t *testing.T) {
 	for text, want := range map[string]float64{"": 0, "90": 90, "2h": 7200, "1.5d": 129600, "2001-09-10": 1000080000 - 1000000000, "2001-09-09T02:00:00Z": 1000000800 - 1000000000} {
 		if got, err := when("--from", text, 1000000000); err != nil || got != want {
@@ -391,7 +393,8 @@ func TestFilesOfAStudyEnd(t *testing.T) {
 	}
 }
 
-// TestARealLog runs one year of the log of a real machine.
+// TestARealLog runs one year of the log of a real machine. The program must read or skip each record of the log, and
+// every job must complete.
 func TestARealLog(t *testing.T) {
 	f, err := examples.TraceAnalysis().Open("sdsc-sp2-1999.swf.gz")
 	if err != nil {
@@ -409,8 +412,8 @@ func TestARealLog(t *testing.T) {
 	}
 }
 
-// TestCompare compares markets. The tables have at most 80 columns and one measure of welfare, whatever the files
-// say. A second run prints the same bytes.
+// TestCompare compares markets. The tables must have at most 80 columns and one measure of welfare, whatever the files
+// say. A second run must print the same bytes.
 func TestCompare(t *testing.T) {
 	trace := file(t, "log.swf", log())
 	a, b := file(t, "a.yaml", "mechanism: proportional\nalpha: 1\nworth: deadline\n"), file(t, "b.yaml", "mechanism: deadline\n")

@@ -21,7 +21,7 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Source has the flags that all studies of a log share. They say which log and market to study.
+// Source has the flags that all studies of a log share. The flags say which log and which market to study.
 type Source struct {
 	Trace    string
 	Market   string
@@ -96,8 +96,8 @@ func (s *Source) check() error {
 	return messages.Errorf(messages.Invalid, "--parallel: must be %s, %s, %s or %s, is %.64q", workload.Gang, workload.Split, workload.Leave, workload.Wide, s.Parallel)
 }
 
-// market reads the file of the market. If there is no such file, the text may name a mechanism, which then has its
-// default parameters.
+// market reads the file of the market. If there is no such file, the flag may name a mechanism. The market then has
+// this mechanism with its default parameters.
 func (s *Source) market() (*rules.Market, error) {
 	text, err := document(s.Market, maxMarket)
 	switch {
@@ -117,7 +117,8 @@ const (
 	maxBids   = 1 << 30
 )
 
-// document reads a file of at most most bytes. It checks the size while it reads, because a device may have no end.
+// document reads a file. The file may have at most the number most of bytes. document checks this while it reads,
+// because a file that is a device may have no end.
 func document(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -178,8 +179,8 @@ func (s *Source) options(market *rules.Market, log *swf.Log) (o workload.Options
 	return o, err
 }
 
-// when reads a time, and returns it in seconds since the beginning of the log. The log began at epoch, if that is not
-// 0.
+// when reads a time, and returns it in seconds since the beginning of the log. epoch is the Unix time of this
+// beginning, or 0 if it is unknown.
 func when(flag, text string, epoch int64) (float64, error) {
 	if text == "" {
 		return 0, nil

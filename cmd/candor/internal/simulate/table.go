@@ -99,7 +99,7 @@ func groups(out io.Writer, style terminal.Style, r *measure.Report) {
 	fmt.Fprintln(out)
 }
 
-// of returns write, or a function that writes "-" if n, the number of jobs, is 0.
+// of returns the function write. If the number of jobs n is 0, it returns a function that writes "-" instead.
 func of(n int, write func(float64) string) func(float64) string {
 	if n == 0 {
 		return func(float64) string { return "-" }
@@ -119,7 +119,7 @@ func share(n, of int) string {
 	return terminal.Percent(float64(n) / float64(of))
 }
 
-// amount writes a number with four significant digits. It never cuts digits before the point.
+// amount writes a number with four significant digits. It never rounds digits before the decimal point.
 func amount(x float64) string {
 	switch a := math.Abs(x); {
 	case a >= 1e15:

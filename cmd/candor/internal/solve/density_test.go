@@ -29,7 +29,7 @@ func answer[Out any](t *testing.T, name string, document any) Out {
 	return out
 }
 
-// refused checks that documents are refused with the kind Invalid and with a text.
+// refused checks that each document is refused with an error of kind Invalid that contains a text.
 func refused(t *testing.T, name string, documents map[string]string) {
 	t.Helper()
 	for in, says := range documents {
@@ -82,7 +82,7 @@ func TestDensitySampleCases(t *testing.T) {
 }
 
 // TestDensityOfSamplesInAPlane gives two samples in two dimensions, whose covariance matrix is singular. The output
-// must have the rule's matrix unchanged, and next to it the matrix that was used.
+// must have both the rule's matrix, unchanged, and the matrix that was used.
 func TestDensityOfSamplesInAPlane(t *testing.T) {
 	document := map[string]any{"samples": [][]float64{{0, 0}, {2, 2}}, "bandwidth": "scott_full", "points": [][]float64{{1, 1}, {1e9, 0}}}
 	out := answer[densityOutput](t, "density", document)

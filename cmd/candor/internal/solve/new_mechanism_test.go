@@ -23,10 +23,10 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// newest is a new mechanism, such as a newcomer would write: the newest job goes first.
+// newest is a simple mechanism, as a new developer might write it: the newest job goes first.
 type newest struct{ *posted.Desk }
 
-// described returns everything that the rest of the system knows about the mechanism.
+// described returns the traits of the mechanism. The rest of the system knows nothing else about it.
 func described(*market.Market) mechanism.Traits {
 	t := posted.Traits("newest-first", "the newest job")
 	t.Make = func(m market.Market) (mechanism.Mechanism, error) { return newest{posted.NewDesk(m)}, nil }

@@ -89,7 +89,7 @@ func run(args []string, in io.Reader, out io.Writer, pretty bool) error {
 	return write(out, answer, pretty)
 }
 
-// cut reports whether a document ends too early. Then the error must say this, not that keys are missing.
+// cut reports whether a document ends too early. If it does, the error must say this, and not that keys are missing.
 func cut(document []byte) bool {
 	err := json.NewDecoder(bytes.NewReader(document)).Decode(new(json.RawMessage))
 	return errors.Is(err, io.ErrUnexpectedEOF)

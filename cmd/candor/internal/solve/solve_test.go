@@ -71,7 +71,8 @@ func TestSolveRefuses(t *testing.T) {
 	}
 }
 
-// TestAnInterruptEndsTheDocument waits for a document that nobody types. An interrupt must end the command.
+// TestAnInterruptEndsTheDocument lets the command wait for a document on its standard input. An interrupt must end the
+// command.
 func TestAnInterruptEndsTheDocument(t *testing.T) {
 	c := Command()
 	in, typed := io.Pipe()

@@ -72,7 +72,8 @@ func (in *utilityInput) averages() ([][]float64, error) {
 	return averages, nil
 }
 
-// resources returns the number of resources that a job must have. −1: it is the first job, and any number is right.
+// resources returns the number of resources that a job must have, or −1 if every number is right. Every number is right
+// for the first job if the document does not give the number.
 func (in *utilityInput) resources(first []float64) int {
 	switch {
 	case in.M != nil:
@@ -98,7 +99,7 @@ func (j *utilityJob) average() ([]float64, error) {
 	return average, agree(j.Average, average)
 }
 
-// agree returns an error if the given average differs from the average of the segments.
+// agree returns an error if the average that the document gives differs from the average of the segments.
 func agree(given, average []float64) error {
 	if len(given) != len(average) {
 		return casefile.Invalid("average", "must be of %d shares as the segments are, is of %d", len(average), len(given))
@@ -111,7 +112,7 @@ func agree(given, average []float64) error {
 	return nil
 }
 
-// place adds the index of the job to an error.
+// place returns an error about the job with index i: err with the job's index in front.
 func (in *utilityInput) place(i int, err error) error {
 	e := messages.AsError("", err)
 	return messages.Errorf(e.Kind, "jobs[%d].%s", i, e.Message)

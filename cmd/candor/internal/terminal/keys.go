@@ -5,7 +5,7 @@ import "bytes"
 // Key is a key that was pressed: the letter itself, or one of the constants.
 type Key rune
 
-// The keys for which a terminal sends several bytes, or a byte that is no letter.
+// The keys for which a terminal sends several bytes, or one byte that is not a printable character.
 const (
 	Interrupt Key = 0x03 // Ctrl-C
 	Redraw    Key = 0x0c // Ctrl-L
@@ -57,7 +57,8 @@ func (k *Keys) Feed(input []byte) (keys []Key) {
 // Waiting reports whether a sequence has begun and is not complete.
 func (k *Keys) Waiting() bool { return len(k.open) > 0 }
 
-// Flush ends a sequence if no more bytes come. A single Escape is the key Escape.
+// Flush ends an incomplete sequence, because no more bytes have come. If the sequence is a single Escape byte, it is
+// the key Escape.
 func (k *Keys) Flush() (keys []Key) {
 	if len(k.open) == 1 {
 		keys = []Key{Escape}

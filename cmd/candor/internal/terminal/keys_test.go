@@ -33,8 +33,8 @@ func TestKeysAreReadWhole(t *testing.T) {
 	}
 }
 
-// TestKeysDoNotDependOnPieces sends bytes in pieces of different sizes. The keys must be the same, and an unfinished
-// sequence must not grow without limit.
+// TestKeysDoNotDependOnPieces sends the same bytes in pieces of different sizes. The keys must be the same, and an
+// unfinished sequence must not grow without limit.
 func TestKeysDoNotDependOnPieces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		input := rapid.SliceOf(rapid.SampledFrom([]byte("\x1b[O15~;ABqé\x00\xff"))).Draw(t, "input")

@@ -19,7 +19,7 @@ type Block struct {
 	lines int
 }
 
-// Draw replaces the lines by new ones.
+// Draw replaces the block's lines on the screen by new lines.
 func (b *Block) Draw(lines ...string) {
 	var s strings.Builder
 	s.WriteString(b.erase())
@@ -30,7 +30,7 @@ func (b *Block) Draw(lines ...string) {
 	b.lines = len(lines)
 }
 
-// Clear removes the lines.
+// Clear removes the block's lines from the screen.
 func (b *Block) Clear() {
 	io.WriteString(b.Out, b.erase())
 	b.lines = 0
@@ -66,8 +66,8 @@ func OpenScreen(in, out *os.File) (*Screen, error) {
 	return s, nil
 }
 
-// read sends typed bytes to pieces until the input ends. A read from a terminal cannot be interrupted, so this
-// goroutine may wait in it until the process ends.
+// read sends typed bytes to the channel pieces until the input ends. A read from a terminal cannot be interrupted, so
+// the goroutine of read may run until the process ends.
 func (s *Screen) read(pieces chan<- []byte) {
 	defer close(pieces)
 	for {
@@ -123,7 +123,7 @@ func (s *Screen) decode(pieces <-chan []byte) {
 	}
 }
 
-// Keys returns a channel with the keys that are typed. It is closed at the end of the input.
+// Keys returns a channel with the keys that are typed. The channel is closed at the end of the input.
 func (s *Screen) Keys() <-chan Key { return s.keys }
 
 // Size returns the columns and rows of the screen.

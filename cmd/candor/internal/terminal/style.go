@@ -43,8 +43,8 @@ func Size(f any) (columns, rows int) {
 	return columns, rows
 }
 
-// Columns returns the width of the terminal w. It returns 0 if w is no terminal: output to a file or a program is not
-// shortened.
+// Columns returns the width of the terminal w. It returns 0 if w is no terminal, because output to a file or a program
+// is not shortened.
 func Columns(w io.Writer) int {
 	if !IsTerminal(w) {
 		return 0
@@ -172,8 +172,8 @@ func cutEscape(text string) (rest string, ok bool) {
 	return rest, true
 }
 
-// Safe replaces control characters in a text from a stranger. So the text cannot move the cursor, change colours,
-// break a table or reverse the direction of the text after it.
+// Safe replaces control characters in a text from an untrusted source, so that the text cannot move the cursor, change
+// colours, break a table or reverse the direction of the text after it.
 func Safe(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unsafe(r) {

@@ -31,9 +31,9 @@ type Layout struct {
 	Columns []string // titles of the only columns to print, in this order
 }
 
-// NewTable starts a table with the titles of its columns, separated by "|". Marks before a title: ">" for a column of
-// numbers; "~" for a column whose cells may be shortened; "~30" for such cells with at least 30 columns; "<" for
-// cells that keep their end when they are shortened.
+// NewTable starts a table with the titles of its columns, separated by "|". Marks before a title: ">" aligns the column
+// to the right, for numbers; "~" allows that its cells are shortened; "~30" allows this, but not to less than 30
+// characters; "<" allows it too, and cuts the beginning of a cell instead of its end.
 func NewTable(header string) *Table {
 	t := new(Table)
 	for title := range strings.SplitSeq(header, "|") {
@@ -49,7 +49,7 @@ func NewTable(header string) *Table {
 	return t
 }
 
-// leastCell is the least width of a cell that is shortened, if the header gives no other.
+// leastCell is the smallest width to which a cell is shortened, if the header gives no other width.
 const leastCell = 12
 
 // leastWidth reads the number before a title, and returns the number and the title.
@@ -61,8 +61,8 @@ func leastWidth(text string) (least int, title string) {
 	return leastCell, title
 }
 
-// Spare names the columns that a narrow terminal can do without. The first one is left out first. They are written as
-// in a header.
+// Spare names the columns that the table leaves out on a narrow terminal, the first one first. titles are separated by
+// "|".
 func (t *Table) Spare(titles string) *Table {
 	for title := range strings.SplitSeq(titles, "|") {
 		if i := t.find(title); i >= 0 {
@@ -181,8 +181,8 @@ func (t *Table) fit(shown []int, indent int, l Layout) ([]int, []int) {
 	}
 }
 
-// shorten reduces the widths of the shown columns by over in total; the widest column gives first. It returns false
-// if the columns cannot give so much.
+// shorten reduces the widths of the shown columns by over in total. It always shortens the column that is widest at the
+// moment. It returns false if the cells of the columns cannot be shortened so much.
 func (t *Table) shorten(shown, widths []int, over int) bool {
 	for ; over > 0; over-- {
 		widest := -1

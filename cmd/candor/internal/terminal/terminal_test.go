@@ -99,7 +99,8 @@ func TestSafeTakesTheControlFromStrangers(t *testing.T) {
 	}
 }
 
-// TestSafeJSON checks that the text has no characters that control a terminal, and that its meaning is the same.
+// TestSafeJSON checks that the escaped text has no characters that control a terminal, and that it decodes to the same
+// value.
 func TestSafeJSON(t *testing.T) {
 	said := "a\u007f\u009bd é \u202egpj \U000e0041 \\"
 	text, err := json.Marshal(said)

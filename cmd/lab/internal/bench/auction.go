@@ -20,8 +20,8 @@ type auctionResult struct {
 	Results []row `json:"results"`
 }
 
-// row is the result of one mechanism on one instance. FloorSeconds is the time of a loop that does only the
-// arithmetic; 0: there is no such loop.
+// row is the result of one mechanism on one instance. FloorSeconds is the time of a loop that does only the arithmetic,
+// or 0 if there is no such loop.
 type row struct {
 	Name         string  `json:"name"`
 	Seconds      float64 `json:"seconds"`
@@ -88,8 +88,8 @@ func problem(n, classes int) *proportional.Problem {
 	return p
 }
 
-// shares measures the proportional mechanism until its fixed point. It also measures one round, next to a loop with
-// only the arithmetic.
+// shares measures the proportional mechanism until its fixed point. It also measures one round, and for comparison a
+// loop that does only the arithmetic of a round.
 func shares(r *auctionResult, _ string) error {
 	var s proportional.Solver
 	for _, size := range []struct{ jobs, runs int }{{128, 200}, {10_000, 10}, {1_000_000, 2}} {
@@ -160,7 +160,7 @@ func bareRounds(p *proportional.Problem, rounds int) func() error {
 	}
 }
 
-// arrival measures one job that joins 100,000 others and leaves again.
+// arrival measures the time in which one job joins 100,000 other jobs and leaves again.
 func arrival(r *auctionResult, _ string) error {
 	const jobs = 100_000
 	m, err := proportional.NewMarket(0.5, 4, 1e-4)

@@ -11,7 +11,7 @@ import (
 )
 
 // deadlines measures the allocation and all critical values for 10,000 records of the RICC log. The records are split
-// into tasks of one slot. A unit has ten minutes, and there are 4,018 slots.
+// into tasks of one slot. A unit of time is ten minutes. There are 4,018 slots.
 func deadlines(r *auctionResult, traces string) error {
 	if traces == "" {
 		return nil
@@ -39,8 +39,9 @@ func deadlines(r *auctionResult, traces string) error {
 	return nil
 }
 
-// splitTasks makes a task for each processor of each record. It arrives in the unit after the submission. Its slack
-// is exponential with a mean of twice its length. Its value has a mean of 50 for each unit.
+// splitTasks makes a task for each processor of each record. A task arrives in the unit of time after the submission.
+// The time between its length and its deadline is exponential with a mean of twice the length. Its value is exponential
+// with a mean of 50 for each unit of its length.
 func splitTasks(records []swf.Job) (tasks []deadline.Task) {
 	const unit = 600 // seconds
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -55,8 +56,8 @@ func splitTasks(records []swf.Job) (tasks []deadline.Task) {
 	return tasks
 }
 
-// queues measures the payments of a batch queue, computed from a thousand draws. As in the thesis, a type is a value
-// or a cost of delay. In another case, lengths and widths are drawn too.
+// queues measures the payments of a batch queue, computed from a thousand draws. As in the thesis, only the value or
+// the cost of delay of a job is drawn. The last of the measured cases also draws lengths and widths.
 func queues(r *auctionResult, _ string) error {
 	for _, size := range []struct {
 		jobs, nodes int
@@ -95,7 +96,7 @@ func queues(r *auctionResult, _ string) error {
 	return nil
 }
 
-// reservations measures schedules with all their payments.
+// reservations measures the computation of schedules with all their payments.
 func reservations(r *auctionResult, _ string) error {
 	for _, size := range []struct{ bids, horizon int }{{2000, 1440}, {10_000, 10_080}} {
 		p := bids(size.bids, size.horizon, 0)

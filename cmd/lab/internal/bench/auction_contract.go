@@ -34,7 +34,7 @@ func matchings(r *auctionResult, _ string) error {
 	return completions(r)
 }
 
-// weightings are ways to draw weights, replica by replica.
+// weightings are ways to draw a matrix of m × m weights. Each row has the weights of one replica.
 var weightings = []struct {
 	name string
 	draw func(r *rand.Rand, m int) []float64
@@ -56,8 +56,8 @@ func random(r *rand.Rand, m int) []float64 {
 	return weights
 }
 
-// sigmoids draws weights that are valuations of one completion time for each
-// surrogate.
+// sigmoids draws a completion time for each surrogate. The weight of a replica and a surrogate is the replica's
+// valuation of this time.
 func sigmoids(r *rand.Rand, m int, completion func(job.Valuation) float64) []float64 {
 	replicas, surrogates := types(r, m), types(r, m)
 	times := make([]float64, m)
@@ -88,8 +88,8 @@ func curves(types []job.Valuation) []valuation.Curve {
 	return out
 }
 
-// completions measures the completion times of one of 1,000 active jobs, as each of 100 surrogates. The slots have
-// about half the work that they could do in time, about as much, or three times as much.
+// completions measures the completion times of one of 1,000 active jobs, as each of 100 surrogates. The jobs' work is
+// about half of what the slots could do in time, about as much, or three times as much.
 func completions(r *auctionResult) error {
 	for _, load := range []struct {
 		name    string

@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// curve has the results of other measurements for several sizes of one thing.
+// curve has the results of one measurement for growing sizes, for example for 1, 10 and 100 nodes.
 type curve struct {
 	Over   string  `json:"over"` // the size that grows: slots, nodes, or jobs that wait
 	Points []point `json:"points"`
@@ -28,8 +28,8 @@ type point struct {
 	Values map[string]float64 `json:"values"`
 }
 
-// growth describes one thing that grows: the measurement, the flags for each size, and the numbers to draw, with
-// their units.
+// growth describes a curve to measure: what grows, its sizes, the command line of the measurement for a size, and the
+// numbers to draw with their units.
 type growth struct {
 	over  string
 	sizes string

@@ -22,9 +22,9 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// ledgerResult has the number of transfers per second. It also has the processor time of a transfer, at its client and
-// at all three replicas together. Ratio is the rate with 64 clients that send one transfer at a time, divided by
-// PostgreSQL's rate with the same load.
+// ledgerResult has the number of transfers per second. It also has the processor time of a transfer in microseconds:
+// the sum over its client and all three replicas. Ratio is the rate with 64 clients that send one transfer at a time,
+// divided by PostgreSQL's rate with the same load.
 type ledgerResult struct {
 	Batched    float64  `json:"batched_per_second"`
 	Single     float64  `json:"single_64_clients_per_second"`

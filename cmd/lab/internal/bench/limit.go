@@ -35,7 +35,8 @@ func (l *limit) close() error {
 	return errors.Join(l.cells.Close(), l.ends.Close(), os.RemoveAll(l.dir))
 }
 
-// startAndWait does what the function [startAndWait] does, for the process with this number.
+// startAndWait runs one process, as the function [startAndWait] does, but with a control group, a session, an output
+// file named by number, and a record of its end.
 func (l *limit) startAndWait(number int) error {
 	in, err := l.cells.Take(cell.Limits{}, nil)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// order is a command to the process that makes the load for a measured site. One field is set.
+// order is a command to the process that makes the load for a measured site. Exactly one field is set.
 type order struct {
 	Join    *joining    `json:"join,omitempty"`
 	Submit  *submitting `json:"submit,omitempty"`
@@ -57,7 +57,7 @@ type outcome struct {
 	Error   string  `json:"error,omitempty"`
 }
 
-// load is the other process, with nodes and clients.
+// load is the process that runs the simulated nodes and the clients of the measured site.
 type load struct {
 	process *exec.Cmd
 	orders  *json.Encoder
@@ -65,13 +65,13 @@ type load struct {
 	stdin   io.Closer
 }
 
-// loadCommand returns the command of the other process. It is not for users.
+// loadCommand returns the command that runs in the process of a load. It is not for users.
 func loadCommand() *cobra.Command {
 	return &cobra.Command{Use: "load", Hidden: true, Args: cobra.NoArgs, Short: "nodes and clients for `lab bench scale`",
 		RunE: func(c *cobra.Command, _ []string) error { return carryOut(c.Context(), os.Stdin, os.Stdout) }}
 }
 
-// startLoad starts the other process.
+// startLoad starts the process of a load.
 func startLoad(ctx context.Context) (*load, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -90,7 +90,7 @@ func startLoad(ctx context.Context) (*load, error) {
 	return &load{p, json.NewEncoder(in), json.NewDecoder(out), in}, p.Start()
 }
 
-// do sends an order to the other process, and waits for its outcome.
+// do sends an order to the process of the load, and waits for the order's outcome.
 func (l *load) do(o order) (r outcome, err error) {
 	if err = l.orders.Encode(o); err != nil {
 		return r, err

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// The same double entry in SQL: a transfer with its own identifier, and both balances. Rows are always locked in the
-// same order, so there are no deadlocks.
+// The SQL for the same work as in the bank's ledger: it inserts a transfer with a unique identifier, and updates both
+// balances. Rows are always locked in the same order, so there are no deadlocks.
 const (
 	schemaSQL = `CREATE TABLE accounts (id int PRIMARY KEY, balance bigint NOT NULL CHECK (balance >= 0));
 INSERT INTO accounts SELECT i, 1000000000000 FROM generate_series(1, 1000) i;
@@ -34,8 +34,8 @@ END;
 `
 )
 
-// cluster is a PostgreSQL server in a temporary directory, which is reached through a socket there. It has the
-// default settings, with durable commits.
+// cluster is a PostgreSQL server whose files and socket are in a temporary directory. It has the default settings, with
+// durable commits.
 type cluster struct {
 	dir string
 	as  *syscall.SysProcAttr // attributes to run it as another user, because PostgreSQL refuses to run as root

@@ -30,7 +30,7 @@ type hall struct {
 	want  int  // number of tasks that await waits for
 	full  chan struct{}
 	ended int // number of ended tasks that the leader knows
-	// longest is the duration of the longest exchange since the last count.
+	// longest is the duration of the longest exchange since the last call of count.
 	longest time.Duration
 	starts  []float64 // seconds from each claim to its task, since the last count
 }
@@ -53,7 +53,7 @@ type rack struct {
 	turn      sync.Cond
 }
 
-// simulated is a simulated node. talks is true while a worker has it or its request is on its way.
+// simulated is a simulated node. talks is true while the node is in turns, or a worker waits for its answer.
 type simulated struct {
 	name      messages.Name
 	session   uint64 // 0: it must register
@@ -167,7 +167,8 @@ func (r *rack) beat() {
 	}
 }
 
-// hear handles a vector, and wakes a number of nodes in proportion to the work.
+// hear handles a vector, which is the market's state that the auctioneer publishes. It wakes sleeping nodes: the more
+// tasks are pending, the more nodes.
 func (r *rack) hear(v *agent.Vector) {
 	if v.Term < r.term || v.Term == r.term && v.Seq <= r.seq {
 		return
@@ -221,7 +222,7 @@ func (r *rack) fetch() {
 	}()
 }
 
-// speak gives a node to the workers, which send its exchange.
+// speak puts a node into the queue turns. A worker will send the node's exchange.
 func (r *rack) speak(n *simulated) {
 	if !n.talks {
 		n.talks = true
@@ -238,7 +239,7 @@ func (r *rack) sleep(n *simulated) {
 	}
 }
 
-// work sends the exchanges of nodes, one at a time.
+// work is one worker: it sends the exchanges of the nodes in turns, one at a time.
 func (r *rack) work() {
 	for {
 		r.mu.Lock()
@@ -325,7 +326,7 @@ func (r *rack) answered(n *simulated, reply *agent.ExchangeReply, took time.Dura
 	r.sendOrSleep(n)
 }
 
-// obey ends and suspends the tasks that the leader named.
+// obey ends and suspends the tasks that the leader's answer names.
 func (r *rack) obey(n *simulated, stop, suspended []messages.Attempt, version uint64) {
 	for _, a := range stop {
 		r.end(n, a, agent.Stopped)
@@ -352,7 +353,9 @@ func (r *rack) end(n *simulated, a messages.Attempt, how agent.Outcome) {
 	delete(n.began, a)
 }
 
-// sendOrSleep lets a node send its news. If it has none and its slot is free, it sleeps.
+// sendOrSleep first ends the node's tasks, unless tasks last until they are released. Then it lets the node send an
+// exchange if it has ended tasks to report, or if its slot is free and there may be work. Otherwise a node with a free
+// slot sleeps.
 func (r *rack) sendOrSleep(n *simulated) {
 	if !r.hall.holdsTasks() {
 		for _, a := range slices.Clone(n.attempts) {
@@ -386,8 +389,8 @@ func (h *hall) start(n int) {
 	}
 }
 
-// tell counts n tasks as ended, because the leader got their ends in an exchange. took is the duration of the
-// exchange.
+// tell counts n tasks as ended, because an exchange has reported their ends to the leader. took is the duration of the
+// exchange. starts says that the exchange also started a task.
 func (h *hall) tell(n int, took time.Duration, starts bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -406,7 +409,7 @@ func (h *hall) await(tasks int) <-chan struct{} {
 	return h.full
 }
 
-// release ends all tasks, also suspended ones. If last is true, tasks that start afterwards run until the next
+// release ends all tasks, including suspended ones. If last is true, tasks that start afterwards run until the next
 // release.
 func (h *hall) release(last bool) {
 	h.mu.Lock()
@@ -426,8 +429,9 @@ func (h *hall) release(last bool) {
 	}
 }
 
-// count returns the number of ended tasks that the leader knows. For the time since the last count, it returns the
-// longest exchange, and the 99th percentile of the exchanges that started a task, in seconds.
+// count returns the number of ended tasks that the leader knows. For the time since the last call, it returns the
+// duration of the longest exchange, and the 99th percentile of the durations of exchanges that started a task, both in
+// seconds.
 func (h *hall) count() (ended int, longest, start float64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -55,7 +55,7 @@ func scaleFlags(c *cobra.Command) {
 	c.Flags().String("mechanism", market.Proportional, "mechanism of the market: proportional or highest-bid")
 }
 
-// crowdedSite is the site that is measured. Its agents and clients are in another process.
+// crowdedSite is the site that is measured. Its agents and clients are in another process, the load.
 type crowdedSite struct {
 	*grid
 	load    *load
@@ -119,7 +119,7 @@ func (s *crowdedSite) failover(ctx context.Context) (seconds float64, err error)
 	return seconds, s.StartReplica(messages.Auctioneer, stopped)
 }
 
-// openCrowded starts a site with one node of its own, and the other process.
+// openCrowded starts a site with one node in this process, and the process of the load.
 func openCrowded(ctx context.Context, mechanism messages.Name, jobs, batch, clients int) (*crowdedSite, error) {
 	gate := &gated{}
 	g, err := openMarket(ctx, mechanism, 1, 1, func(string, messages.Name) (runner.Runner, error) { return gate, nil }, crowds(jobs)...)
@@ -192,7 +192,7 @@ func (s *crowdedSite) pileUp(jobs int, r *scaleResult) error {
 	return err
 }
 
-// submitCrowd submits jobs, numbered from from on. It uses as many accounts as the jobs need.
+// submitCrowd submits jobs. The first of them has the number from. It uses as many accounts as the jobs need.
 func (s *crowdedSite) submitCrowd(from, jobs int) (all spent, err error) {
 	for jobs > 0 {
 		n := min(jobs, crowd-from%crowd)
@@ -208,8 +208,8 @@ func (s *crowdedSite) submitCrowd(from, jobs int) (all spent, err error) {
 	return all, nil
 }
 
-// dispatchAll ends the tasks of all agents, and measures until the same number of other tasks have started. Then it
-// runs the waiting jobs.
+// dispatchAll ends the tasks of all agents, and measures the time until the same number of new tasks have started. Then
+// it runs the waiting jobs for the time span, and measures how many end.
 func (s *crowdedSite) dispatchAll(tasks int, span time.Duration, r *scaleResult) error {
 	running, err := s.load.do(order{Count: true})
 	if err != nil {
@@ -235,7 +235,7 @@ func (s *crowdedSite) dispatchAll(tasks int, span time.Duration, r *scaleResult)
 	return err
 }
 
-// spent is the duration of some work, with the processor time of the site.
+// spent has the duration of some work, and the processor time that the site needed for it.
 type spent struct {
 	seconds float64
 	cpu     time.Duration
@@ -245,12 +245,12 @@ type spent struct {
 	start   float64 // 99th percentile of the time from a claim to its task, in seconds
 }
 
-// micros returns the processor time divided by a number of things, in microseconds.
+// micros returns the site's processor time for each of a number of things, such as jobs, in microseconds.
 func (s spent) micros(things int) float64 {
 	return float64(s.cpu.Microseconds()) / float64(max(things, 1))
 }
 
-// spend gives the other process an order, and measures its cost.
+// spend sends an order to the load, and measures the time until it is carried out.
 func (s *crowdedSite) spend(o order) (spent, error) {
 	before := processorTime()
 	r, err := s.load.do(o)

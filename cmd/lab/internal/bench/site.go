@@ -54,8 +54,9 @@ func open(ctx context.Context, nodes, slots int, run makeRunner) (*grid, error) 
 	return openMarket(ctx, market.Proportional, nodes, slots, run)
 }
 
-// openMarket starts a site with one market, and nodes with equal numbers of slots. run makes the runners of tasks;
-// nil: executors, as in "candor up". The site has the account of the benchmarks, and others.
+// openMarket starts a site with one market, and nodes with equal numbers of slots. run makes the runners of tasks. If
+// run is nil, executors run the tasks, as in "candor up". The site has the account of the benchmarks, and the accounts
+// in others.
 func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, run makeRunner, others ...messages.Name) (*grid, error) {
 	dir, err := os.MkdirTemp("", "candor-bench-")
 	if err != nil {
@@ -124,8 +125,8 @@ func (g *grid) subject(verb string) string {
 	return messages.Subject(g.Info().Site, messages.Auctioneer, verb, g.user)
 }
 
-// done waits until a job has ended, and returns an error if it did not complete. Each look costs the site as much as
-// an exchange of a node. So it looks less often at a long job.
+// done waits until a job has ended, and returns an error if it did not complete. Each question about the job costs the
+// site as much as an exchange of a node, so done asks less often if the job takes long.
 func (g *grid) done(ctx context.Context, id messages.JobID) error {
 	for wait := 5 * time.Millisecond; ; wait = min(wait+wait/8, 50*time.Millisecond) {
 		j, err := bus.Call[job.JobDetail](ctx, g.bus, g.subject(messages.VerbJob), job.JobRequest{Job: id})

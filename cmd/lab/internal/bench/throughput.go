@@ -138,7 +138,8 @@ func processes(ctx context.Context, c *cobra.Command) (any, error) {
 	return r, nil
 }
 
-// inParallel calls do with the numbers from 1 to n, parallel at a time, until one call fails or ctx ends.
+// inParallel calls do with the numbers from 1 to n, until one call fails or ctx ends. At most parallel calls run at a
+// time.
 func inParallel(ctx context.Context, n, parallel int, do func(number int) error) error {
 	var next atomic.Int64
 	return repeat(ctx, parallel, func(_, _ int) (bool, error) {
@@ -150,8 +151,8 @@ func inParallel(ctx context.Context, n, parallel int, do func(number int) error)
 	})
 }
 
-// repeat runs a number of workers. Each calls do again and again, with the worker's number and the number of its
-// earlier calls. It stops when do returns false, when a worker fails, or when ctx ends.
+// repeat runs a number of workers. Each worker calls do again and again, with the worker's number and the number of its
+// earlier calls. A worker stops when do returns false, when any worker fails, or when ctx ends.
 func repeat(ctx context.Context, workers int, do func(worker, before int) (more bool, err error)) error {
 	var failed atomic.Pointer[error]
 	var running sync.WaitGroup

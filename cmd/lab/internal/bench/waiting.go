@@ -130,7 +130,8 @@ func (w *waitingRoom) register() error {
 	return err
 }
 
-// arrive enters a job as `candor submit` does. The jobs differ in one argument.
+// arrive adds a job to the book, as `candor submit` does. The jobs differ in the user, the rate and one argument of the
+// command.
 func (w *waitingRoom) arrive() error {
 	w.jobs++
 	key := fmt.Sprintf("KJ3QXTQ6YZ2M4VDR6P%08d", w.jobs)
@@ -145,7 +146,8 @@ func (w *waitingRoom) arrive() error {
 	return err
 }
 
-// lead makes a desk, as a new leader does. It returns the time in seconds until its market has decided and published.
+// lead makes a desk, as a new leader does. It returns the time in seconds until the desk's market has made its first
+// decision and published it.
 func (w *waitingRoom) lead() (seconds float64, err error) {
 	w.began = time.Now()
 	config := desk.Config{Site: "site", Term: 1, Markets: []market.Market{w.market}, Lease: messages.Duration(10 * time.Second), HoldFor: messages.Duration(time.Hour), Estimator: true}
@@ -163,14 +165,14 @@ func (w *waitingRoom) lead() (seconds float64, err error) {
 	return 0, messages.Errorf(messages.Internal, "the new leader published nothing")
 }
 
-// now returns a time one day after the jobs, when their holds must be extended.
+// now returns a time one day after the jobs were submitted. At that time their holds must be extended.
 func (w *waitingRoom) now() desk.Instant {
 	passed := messages.Duration(time.Since(w.began))
 	return desk.Instant{Wall: messages.Time(24 * time.Hour / time.Microsecond).Add(passed), Mono: passed}
 }
 
-// step makes a step of the desk and carries out its proposals. It reports whether the desk published. The bank and
-// the estimator do not answer.
+// step makes a step of the desk and carries out its proposals. It reports whether the desk published a vector. The bank
+// and the estimator do not answer.
 func (w *waitingRoom) step() (published bool) {
 	in := w.inputs
 	w.inputs = nil
@@ -182,7 +184,8 @@ func (w *waitingRoom) step() (published bool) {
 	return len(out.Publish) > 0
 }
 
-// snapshot captures the book, and writes the image while the book changes. Then it reads the image.
+// snapshot measures an image of the book: it captures the book, writes the image while the book changes, and reads the
+// image.
 func (w *waitingRoom) snapshot(r *waitingResult) error {
 	runtime.GC()
 	began := time.Now()

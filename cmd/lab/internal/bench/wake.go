@@ -20,8 +20,8 @@ type wakeResult struct {
 	ClaimsFor1000Tasks int `json:"claims_for_1000_tasks"`
 }
 
-// wake counts the claims of a thousand idle agents with one slot each, until one task has started, and until a
-// thousand have. Tasks run until all have started, so that no slot claims twice.
+// wake counts the claims of a thousand idle agents with one slot each: once until a job of one task has started, and
+// once until a job of a thousand tasks has. Tasks run until all have started, so that no slot claims a second task.
 func wake(ctx context.Context, _ *cobra.Command) (any, error) {
 	gate := &gated{}
 	g, err := open(ctx, idleAgents, 1, func(string, messages.Name) (runner.Runner, error) { return gate, nil })
@@ -37,7 +37,8 @@ func wake(ctx context.Context, _ *cobra.Command) (any, error) {
 	return r, err
 }
 
-// claimsFor counts the claims for a job until all of its tasks have started, and the last claims have arrived.
+// claimsFor submits a job and counts the claims until all of its tasks have started. It waits a moment for the last
+// claims.
 func (g *grid) claimsFor(ctx context.Context, gate *gated, tasks int) (int, error) {
 	const claims = "candor_auctioneer_claims_total"
 	before, err := g.metric(claims)

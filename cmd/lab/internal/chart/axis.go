@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// ranged returns the axis with low < high.
+// ranged returns the axis with low < high. It widens an empty range, or chooses one if nothing is drawn.
 func (a Axis) ranged() Axis {
 	switch {
 	case !a.covers && a.Log:

@@ -16,7 +16,8 @@ type Chart struct {
 	lines []Line
 }
 
-// Line is a line of a chart, or only its points. Lines of the same style have the same colour.
+// Line is a line of a chart. If Points is true, only its points are drawn. Lines of the same style have the same
+// colour.
 type Line struct {
 	Name   string // name in the legend; "": not in it
 	Style  int
@@ -28,13 +29,13 @@ type Line struct {
 // Add adds a point.
 func (l *Line) Add(x, y float64) { l.xy = append(l.xy, [2]float64{x, y}) }
 
-// AddInterval adds a point with half of an interval around it.
+// AddInterval adds a point with the interval from y−half to y+half.
 func (l *Line) AddInterval(x, y, half float64) {
 	l.Add(x, y)
 	l.half = append(l.half, half)
 }
 
-// Axis is an axis whose range contains everything that is drawn.
+// Axis is an axis. Its range grows so that it contains all points that are drawn.
 type Axis struct {
 	Label     string
 	Log       bool // logarithmic: all values must be positive

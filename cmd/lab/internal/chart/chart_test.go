@@ -29,8 +29,8 @@ func wellFormed(t *testing.T, c *Chart) string {
 	return text
 }
 
-// TestLines draws a line from the least to the largest value. It must go from one corner of the frame to the opposite
-// one, on all kinds of axes.
+// TestLines draws a line from the least to the largest value on both axes. On all kinds of axes, it must go from one
+// corner of the frame to the opposite corner.
 func TestLines(t *testing.T) {
 	for _, log := range []bool{false, true} {
 		c := New("x < y", "y")
@@ -96,8 +96,8 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// TestIntervals checks that a band lies around its line and within the axis, and that a line without intervals has no
-// band.
+// TestIntervals draws a line with intervals. The band must lie around the line and within the axis. A line without
+// intervals must have no band.
 func TestIntervals(t *testing.T) {
 	c, l := New("x", "y"), Line{Name: "mean"}
 	l.AddInterval(0, 1, 1)

@@ -16,8 +16,8 @@ const (
 )
 
 var (
-	// Colours that people with any colour vision can distinguish (Okabe and Ito 2008). Their yellow is left out,
-	// because it is hard to see on white paper.
+	// Colours that people with any colour vision can distinguish (Okabe and Ito 2008). The yellow of that palette is
+	// left out, because it is hard to see on white paper.
 	colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#737373"}
 	dashes  = []string{"", "6 3", "2 2", "4 2 1 2", "8 3 2 3"}
 )
@@ -110,7 +110,7 @@ func (d *canvas) band(l *Line) {
 	d.add(`<path d="%sZ" fill="%s" fill-opacity="0.2"/>`, path.String(), colours[l.Style%len(colours)])
 }
 
-// glyph draws a point: a circle, a square or a triangle, by its style.
+// glyph draws a point: a circle, a square or a triangle. The style decides which.
 func (d *canvas) glyph(x, y float64, style int) {
 	shape := [...]string{"m-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0", "m-3 -3h6v6h-6z", "m-3 3l3 -6l3 6z"}[style%3]
 	d.add(`<path d="M%.1f %.1f%s" stroke="%s" fill="none"/>`, x, y, shape, colours[style%len(colours)])

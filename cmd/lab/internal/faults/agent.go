@@ -16,7 +16,8 @@ import (
 // slots is the number of slots of each node.
 const slots = 2
 
-// agent is the shell of a node agent. Its tasks are only timers.
+// agent is the shell of a node agent: it connects the real state of an agent with the simulated network and clock. Its
+// tasks are only timers.
 type agent struct {
 	*site
 	host
@@ -54,7 +55,7 @@ func newAgent(s *site, i int) *agent {
 
 func (a *agent) clock() messages.Time { return a.now.Add(a.offset) }
 
-// start starts the agent, unless it runs.
+// start starts the agent, unless it already runs.
 func (a *agent) start() {
 	if !a.down {
 		return
@@ -155,8 +156,8 @@ func (a *agent) begin(at messages.Attempt) {
 }
 
 // alone checks that a task runs at only one place at a time. An agent that cannot renew its lease must end its tasks
-// before the leader gives them to others. If clocks jump, a lease cannot guarantee this; then only claims are
-// checked.
+// before the leader gives them to others. If a clock of the site's agents has jumped, leases cannot guarantee this, so
+// alone checks nothing at this site. Claims are still checked.
 func (a *agent) alone(at messages.Attempt) {
 	for _, o := range a.agents {
 		if o == a || o.down || a.jumped {
@@ -170,7 +171,7 @@ func (a *agent) alone(at messages.Attempt) {
 	}
 }
 
-// goOn lets a task run to its end, unless it is interrupted.
+// goOn starts or continues a task. The task ends when its remaining time is over, unless it is interrupted.
 func (a *agent) goOn(at messages.Attempt, t *task) {
 	t.since = a.now
 	t.round++
@@ -209,7 +210,7 @@ func (a *agent) attempts() []messages.Attempt {
 	return slices.SortedFunc(maps.Keys(a.tasks), messages.Attempt.Compare)
 }
 
-// vector handles a published vector.
+// vector handles a vector, the state of the market that the leader publishes.
 func (a *agent) vector(v *agentmsg.Vector) {
 	if a.down {
 		return

@@ -26,7 +26,7 @@ type correspondent struct {
 	told uint64        // the last number for which this bank has told it that the outcome is known
 }
 
-// resend is how long a bank waits for an answer before it sends again.
+// resend is how long a bank waits for an answer before it sends a message again.
 const resend = 3 * second / 2
 
 func newBankLeader(s *site, r *replica) *bankLeader {
@@ -58,7 +58,7 @@ func (o *bankLeader) turn() {
 	})
 }
 
-// applied sends to each peer the instructions that it has not answered.
+// applied sends to each peer the instructions that the peer has not answered.
 func (o *bankLeader) applied() {
 	for _, s := range o.sites {
 		p := o.peers[s.name]
@@ -176,8 +176,8 @@ func (o *bankLeader) transfer(list []money.Transfer, answer func(any)) {
 	})
 }
 
-// refund is a planted bug: it frees the credits that are held for a payment to another site, because no answer has
-// come.
+// refund is a planted bug: it frees the credits that are held for a payment to another site when no answer has come
+// yet.
 func (o *bankLeader) refund(by messages.Name, key string) {
 	t := money.Transfer{ID: "refund/" + by + "/" + key, Kind: money.Void, Pending: fmt.Sprint(clearing.TransferPrefix, "remittance/", by, "/", key)}
 	c := ledger.Command{Verb: ledger.Transfers, At: o.r.clock(), By: "$clearing", Rank: ledger.Clearing, Transfers: []money.Transfer{t}}

@@ -4,7 +4,7 @@ package faults
 // checkers find it.
 type Bug int
 
-// The bugs. The number before each is the invariant that it breaks.
+// The bugs. The number in the comment of each is the invariant that the bug breaks.
 const (
 	Sound         Bug = iota
 	RefundTimeout     // 1: a charge without an immediate answer is refunded

@@ -5,10 +5,9 @@ import (
 	"testing"
 )
 
-// controls are the planted bugs: what each violates, under which rates of
-// faults, and within how many seeds it must be found. BenchmarkControls measures
-// the part of seeds that find each: to miss it in so many has a chance below one
-// in 10,000.
+// controls are the planted bugs: the invariant that each violates, the rates of faults, and the number of seeds within
+// which it must be found. BenchmarkControls measures how many of all seeds find each bug. These numbers are so large
+// that a test misses a bug with a probability below one in 10,000.
 var controls = []struct {
 	name      string
 	bug       Bug

@@ -1,22 +1,23 @@
 // Package faults runs a whole federation under faults in virtual time. There are three sites. Each site has three
-// machines, with a replica of the job book and one of the bank's state, and agents with virtual processes. Users
-// submit jobs here and to other sites, and cancel, repeat, hold, release, requeue and raise them. They run failed
-// tasks again, spend their budgets, and pay users of other sites. They also authorise other sites to charge them.
+// machines, with a replica of the job book and one of the bank's state, and agents with virtual processes. Users submit
+// jobs to their own and to other sites. They repeat the submissions, cancel, hold, release and requeue jobs, and raise
+// their budgets. They run failed tasks again, use up budgets, and pay users of other sites. They also authorise other
+// sites to charge them.
 //
 // # What is real and what is not
 //
 // The states are the real ones: packages book, ledger and clearing, and nodeagent/state. The auctioneer's leader,
 // package desk, is also real. Each site has a market with another mechanism (proportional, highest-bid preemptive,
-// batch-queue with gangs), which operators change while jobs run. Everything else is a model. The estimator
-// answers at random, or not at all. The replicated log is a small Raft with votes, snapshots, and a disk that can
-// lose everything or what was not synced. The bank keeps its history with package history, in files in memory that
-// can be damaged. There is no archive of ended jobs, because it is not part of a state; the tests of package
-// archive damage it. Signatures are cheap sums. The shells have sockets and goroutines in production; here they
-// are callbacks. Everything follows from a seed and a list of faults.
+// batch-queue with gangs), which operators change while jobs run. Everything else is a simplified model. The estimator
+// answers at random, or not at all. The replicated log is a small Raft with votes, snapshots, and a disk that can lose
+// everything or what was not synced. The bank keeps its history with package history, in files in memory that can be
+// damaged. There is no archive of ended jobs, because it is not part of a state. The tests of package archive damage an
+// archive. Signatures are cheap checksums. In production, the code around the states (the shells) uses sockets and
+// goroutines. Here it consists of callbacks. A run depends only on a seed and a list of faults.
 //
 // # Invariants
 //
-// After every entry that a replica applies, checkers of this package test what must always be true. They share no
+// After every entry that a replica applies, checkers of this package test whether the invariants hold. They share no
 // code with the states.
 //
 //   - 1: Money. A second set of books, which only adds up what was committed, agrees with each ledger account by

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// duties checks that a leader does what it must in time, and nothing twice.
+// duties checks that a leader does everything that it must do in time, and does nothing twice.
 type duties struct {
 	*site
 	r         *replica
@@ -23,17 +23,17 @@ type duties struct {
 	undecided messages.Time                    // time when the log was last full for a decision
 }
 
-// gathered has a time in the book, of a gang that gathers or a drain that is over. since is the time from which on
-// the book has it, in the world's time.
+// gathered has a time from the book: when a gang began to gather, or when the time to drain a node ends. since is when
+// the checker first saw it in the book, in the world's time.
 type gathered struct{ book, since messages.Time }
 
-// mostGathering is the longest time that a gang may gather. grace is the additional time that a leader may take for
-// anything.
+// mostGathering is the longest time that a gang may gather. grace is additional time that a leader may take for each of
+// its duties.
 const (
 	mostGathering = 3 * second / 2
 	grace         = 2 * second
-	// mostRetry is the longest wait of a desk before it repeats a decision for which the log had no room: its longest
-	// pause, and half as much at random.
+	// mostRetry is the longest time after which a desk repeats a decision for which the log had no room: the desk's
+	// longest pause, plus up to half of it at random.
 	mostRetry = 5*second + 5*second/2
 )
 
@@ -59,8 +59,8 @@ func (d *duties) proposes(c *book.Command) error {
 	return nil
 }
 
-// refuses records that the log has no room for a command. The desk does not learn when there is room; it tries again
-// at intervals.
+// refuses records the time at which the log had no room for a command. The desk is not told when the log has room
+// again, so it tries again at intervals.
 func (d *duties) refuses(c *book.Command) {
 	if d.refused = d.now; c.Decide != nil {
 		d.undecided = d.now
@@ -74,8 +74,8 @@ func (d *duties) decided(c *book.Command) {
 	}
 }
 
-// published checks that the numbers of a site's vectors only increase, also from one leader to the next. It does not
-// check vectors of an old leader that does not know its successor yet.
+// published checks that the numbers of a site's vectors only increase, including the step from one leader to the next.
+// It does not check vectors of an old leader that does not know yet that it has a successor.
 func (d *duties) published(v *agentmsg.Vector) error {
 	last := d.vector
 	if d.r.term < last.leader {
@@ -116,7 +116,7 @@ func (d *duties) undone() error {
 	return nil
 }
 
-// overdrawn returns an error if a job runs on after its budget is spent.
+// overdrawn returns an error if a job still runs some time after its budget was spent.
 func (d *duties) overdrawn(b *bookState, j *book.Job) error {
 	if d.market.Mechanism != market.HighestBid || !j.Active() {
 		delete(d.spent, j.ID)
@@ -134,20 +134,21 @@ func (d *duties) overdrawn(b *bookState, j *book.Job) error {
 	return nil
 }
 
-// waits reports whether something has waited for the leader for longer than most, while no entry is being committed.
+// waits reports whether something has waited for the leader for longer than the time most and a grace. It returns false
+// while an entry is being committed.
 func (d *duties) waits(since messages.Time, most messages.Duration) bool {
 	return d.r.applied == d.r.last() && d.now.Sub(max(since, d.began, d.refused)) > most+grace
 }
 
-// A node obeys after the second answer at the latest. One answer may have been sent before, and a market may change
-// its decision in between.
+// A node must obey after the second answer at the latest. The first answer may have been sent before the decision, and
+// a market may change its decision between two answers.
 const (
 	mostUnheeded = 1
 	soon         = 3 * second
 )
 
-// heeds checks that a node that got an answer does what the book says. Each answer says which tasks to end and to
-// suspend, so lost directives do not matter.
+// heeds checks that a node does what the book says after it got an answer from the leader. Each answer says which tasks
+// to end and to suspend, so lost directives do not matter.
 func (a *agent) heeds(l *leader) error {
 	n := l.book().Node(a.name)
 	for _, at := range a.attempts() {

@@ -8,17 +8,17 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// executor starts tasks on the slots of ended ones, like the executor of a node. It gets instructions at once. The agent
-// learns of its actions a moment later, in order.
+// executor starts waiting tasks on the slots of ended tasks, like the executor of a node. It gets instructions at once.
+// The agent learns of its actions a moment later, in order.
 type executor struct {
 	waits []state.Start // tasks that wait for a slot, the next one first
 	heard messages.Time // time when the agent learns of the latest action
 }
 
-// tells is the longest time until an agent learns of its executor's actions.
+// tells is the longest time until an agent learns of an action of its executor.
 const tells = second / 10
 
-// line makes a task wait for the slot of another task. Sometimes the executor refuses.
+// line makes a task wait until the slot of another task is free. Sometimes, at random, the executor refuses the task.
 func (a *agent) line(s state.Start) {
 	if a.rng.IntN(20) == 0 {
 		a.state.Keep(s.Grant.Attempt)
@@ -27,7 +27,7 @@ func (a *agent) line(s state.Start) {
 	a.executor.waits = append(a.executor.waits, s)
 }
 
-// withdraw removes a waiting task, unless it has started.
+// withdraw removes a task that waits for a slot. It does nothing if the task has started.
 func (a *agent) withdraw(at messages.Attempt) {
 	if a.Bug == WithdrawnBegins && a.executor.has(at) || a.executor.remove(at) {
 		a.hear(func() {
@@ -63,8 +63,8 @@ func (a *agent) over(f agentmsg.Finished, slot bool) {
 	a.hear(func() { a.state.Turned(a.clock().Add(since.Sub(a.now)), f, next.Grant.Attempt) })
 }
 
-// hear tells the agent something after all earlier messages. If no task of the agent waits for a slot, it does so at
-// once.
+// hear calls what, which tells the agent about an action of the executor. The call comes after all earlier ones with a
+// random delay. If the agent has no executor that holds waiting tasks, the call is immediate.
 func (a *agent) hear(what func()) {
 	if !a.feeds {
 		what()

@@ -64,8 +64,8 @@ func TestSeedsThatFailed(t *testing.T) {
 	}
 }
 
-// TestTheWorkloadIsRich checks that runs contain what they should: every kind of fault, work at every site,
-// settlements between sites, and cuts that last longer than everything else.
+// TestTheWorkloadIsRich runs some seeds. The runs must contain every kind of fault, work at every site, settlements
+// between sites, and cuts that last longer than everything else.
 func TestTheWorkloadIsRich(t *testing.T) {
 	var report Report
 	long := 0

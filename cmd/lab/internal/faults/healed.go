@@ -10,15 +10,15 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// patience is how long a site without faults may take to end and charge its jobs. It is also how long all sites may take
-// to agree after the faults. If clocks differ, decisions about time may take longer by the difference.
+// patience is how long a site without faults may take to end and charge its jobs. It is also how long all sites may
+// take to agree after the faults. If clocks differ, decisions about time may take longer by the difference.
 const patience = 100 * second
 
-// lastCycle is the cycle that is closed after all faults.
+// lastCycle is the number of the settlement cycle that is closed after all faults.
 const lastCycle = 2
 
 // look checks once in a simulated second whether the sites and their leaders have done what they must in time. It
-// checks invariants 5 and 9, which are not about a single step.
+// checks invariants 5 and 9, which cannot be checked after each single step.
 func (w *World) look() {
 	for _, s := range w.sites {
 		w.check(s, s.goesOn())
@@ -33,8 +33,8 @@ func (w *World) look() {
 	}
 }
 
-// goesOn checks a site that has had no fault of its own for long. Its earlier jobs must have ended and been charged,
-// even if other sites cannot be reached.
+// goesOn checks a site that has had no fault within it for a time of patience. Jobs that are older than this must have
+// ended and been charged, even if other sites cannot be reached.
 func (s *site) goesOn() error {
 	patience := patience + s.apart()
 	if s.troubles > 0 || s.now.Sub(s.wellSince) < patience {
@@ -56,7 +56,8 @@ func (s *site) goesOn() error {
 	return nil
 }
 
-// healed returns an error if something is not true that must be true when there have been no faults for long enough.
+// healed returns an error if the sites have not recovered completely. They must have recovered when there have been no
+// faults for long enough.
 func (w *World) healed() error {
 	var positions []clearingmsg.Position
 	for _, s := range w.sites {
@@ -94,8 +95,8 @@ func honest(p *clearingmsg.Position) *clearingmsg.Position {
 	return p
 }
 
-// ended returns an error about a job of a site that has not ended, or whose state differs from what
-// its user was told.
+// ended returns an error if a job of the site's users has not ended, if the site has lost a job that it acknowledged,
+// or if a job's charge differs between the book and the bank.
 func (s *site) ended() error {
 	b := s.books.reference.(*bookState)
 	for _, u := range s.users {
@@ -126,7 +127,7 @@ func (s *site) ended() error {
 	return nil
 }
 
-// whole returns an error about a replica of the bank with an incomplete history.
+// whole returns an error if the history of a replica of the bank is incomplete.
 func (s *site) whole() error {
 	for _, r := range s.banks.replicas {
 		if r.harmed || r.out {
@@ -136,8 +137,8 @@ func (s *site) whole() error {
 	return nil
 }
 
-// returned returns an error if a job of the user at another site has not ended, or if its state at
-// home differs from its state there.
+// returned returns an error if the user's job at another site has not ended, or if the home site shows another state or
+// charge of the job than the site that ran it.
 func (s *site) returned(u *user) error {
 	r := s.books.reference.(*bookState).RemoteByKey(u.name, u.key)
 	switch {
@@ -156,7 +157,7 @@ func (s *site) returned(u *user) error {
 	return nil
 }
 
-// agrees returns an error if two sites do not agree when no message is on its way.
+// agrees returns an error if the banks of two sites do not agree, or still have instructions without an answer.
 func (s *site) agrees(o *site) error {
 	if o == s {
 		return nil

@@ -17,7 +17,7 @@ import (
 // some files.
 const segmentBytes = 3000
 
-// files are the files in which package history stores the history of a bank's replica.
+// files are the simulated files in which package history stores the history of a bank's replica.
 type files struct{ now, synced, durable map[string][]byte }
 
 func newFiles() *files {
@@ -101,7 +101,8 @@ func (m *machine) open() {
 	m.store = history.New(m.files, segmentBytes, fetch)
 }
 
-// spoil switches a machine off, and damages a file of its bank's history. The other two machines have the file.
+// spoil switches a machine off, and damages a file of its bank's history. It damages nothing unless the other two
+// machines have all their files.
 func (m *machine) spoil(at messages.Duration) {
 	m.crash()
 	r := m.site.banks.replicas[m.index]
@@ -110,13 +111,13 @@ func (m *machine) spoil(at messages.Duration) {
 	}
 }
 
-// othersHaveAll reports whether all replicas except but have a complete history.
+// othersHaveAll reports whether all replicas except the replica but have all their data.
 func (g *group) othersHaveAll(but *replica) bool {
 	return !slices.ContainsFunc(g.replicas[:], func(r *replica) bool { return r != but && (r.doubtful || r.harmed) })
 }
 
-// fetch asks the other replicas of the bank for a file of the history, and checks the file. A new leader may need
-// this replica to commit anything, so every replica gives files, not only the leader.
+// fetch asks the other replicas of the bank for a file of the history, and checks the file. Every replica gives files,
+// not only the leader, because a new leader may not be able to commit anything before this replica has its files.
 func (m *machine) fetch(sum ledger.Sum) ([]byte, error) {
 	for _, r := range m.site.banks.replicas {
 		if r.host == m || r.host.down || m.cutOff() || r.host.cutOff() {

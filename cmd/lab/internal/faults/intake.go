@@ -63,7 +63,7 @@ func (l *leader) register(a *agent, q *agentmsg.RegisterRequest, answer func(*ag
 }
 
 // exchange answers an agent. If nothing must be committed, it answers as soon as a majority confirms the leader. A
-// claim waits while a market is about to decide about it.
+// claim waits for the market's decision if the market is about to decide about it.
 func (l *leader) exchange(a *agent, x *agentmsg.Exchange, answer func(*agentmsg.ExchangeReply, error)) {
 	heard := desk.Heard{Node: a.name, At: l.instant().Mono}
 	if !desk.MustCommit(l.book(), l.r.clock(), a.name, x) {

@@ -31,13 +31,14 @@ type leader struct {
 }
 
 const (
-	// gathering is how long a leader waits for further inputs before it makes a step.
+	// gathering is how long a leader waits for further inputs before it makes a step of the desk.
 	gathering = second / 200
 	// givesUp is how long a leader waits for the bank's answer.
 	givesUp = 5 * second
 	// mostOpen is the largest number of entries that wait for a slow disk. Further proposals are refused.
 	mostOpen = 3
-	// holdFor is how long the bank keeps a hold without an extension. It is longer than clocks can differ.
+	// holdFor is how long the bank keeps a hold that is not extended. It is longer than the largest difference between
+	// clocks.
 	holdFor = 200 * second
 )
 
@@ -60,7 +61,7 @@ func newLeader(s *site, r *replica) *leader {
 	return l
 }
 
-// openMarket opens a market, and checks its mechanism's guarantees. The market learns run times, although no
+// openMarket opens a market whose mechanism is checked by an auditor. The market learns run times, although no
 // mechanism here uses them to plan.
 func (s *site) openMarket(config marketmsg.Market) (*market.Market, error) {
 	mech, err := registry.Make(config)
@@ -81,7 +82,7 @@ func (l *leader) instant() desk.Instant {
 	return desk.Instant{Wall: wall, Leap: leap, Mono: l.now.Sub(epoch)}
 }
 
-// expect checks that all markets of the site can be run.
+// expect records a violation if a market of the site could not be opened.
 func (l *leader) expect(failed []error) {
 	for _, err := range failed {
 		l.violate("%v", err)
@@ -107,7 +108,7 @@ func (l *leader) Changes(f func(*book.Book, book.Changes)) {
 // applied plans a step of the desk soon. Inputs that come until then are part of the step.
 func (l *leader) applied() { l.plan(gathering) }
 
-// tell gives the desk an input for its next step, which is soon.
+// tell gives the desk an input for its next step, and plans this step.
 func (l *leader) tell(in desk.Input) {
 	if !l.gone() {
 		l.came = append(l.came, in)
@@ -115,7 +116,7 @@ func (l *leader) tell(in desk.Input) {
 	}
 }
 
-// plan plans the next step after a wait, or earlier if an earlier one is planned.
+// plan plans the next step of the desk after a wait. If an earlier step is planned already, plan does nothing.
 func (l *leader) plan(wait messages.Duration) {
 	at := max(l.now.Add(wait), l.now+1)
 	if l.planned > l.now && l.planned <= at {
@@ -204,7 +205,8 @@ func (l *leader) propose(c *book.Command, answered func(any)) {
 	l.r.propose(data, answered)
 }
 
-// ask sends a request of the desk, until it gives up after some time.
+// ask sends a request of the desk to the bank, the estimator or another site. If no answer comes in time, it tells the
+// desk so.
 func (l *leader) ask(q desk.Request) {
 	done := false
 	answer := func(reply any, err error) {

@@ -11,7 +11,8 @@ import (
 )
 
 // south is a site that exists only as messages. In plans with lies, it is a peer of the other sites. It has no books
-// and answers nothing. During a lie it sends its target anything that it can sign. These are its terms.
+// and answers nothing. During a lie it sends its target anything that it can sign. The constants are its name and the
+// terms that the other sites grant it.
 const (
 	south                       = "south"
 	southLimit messages.Credits = 5 * messages.Credit
@@ -33,7 +34,8 @@ func newLiar(s *site) liar {
 	return liar{rng: rand.New(rand.NewPCG(s.seed, 0x6c696172+uint64(s.index)))}
 }
 
-// meet makes the operator add south as a peer, and makes users authorise something for it.
+// meet makes the operator add south as a peer. It makes one user send a payment to south, and the other users authorise
+// south to charge them.
 func (s *site) meet() {
 	share := southShare
 	s.bank(s.clients, never, operator, clearing.Command{Peer: &clearingmsg.PeerRequest{Peer: south, Keys: []string{south}, Limit: southLimit, Share: &share}}, func(clearing.Result) {})
@@ -47,10 +49,10 @@ func (s *site) meet() {
 	}
 }
 
-// southKey is the key of users' requests about south to their bank.
+// southKey is the idempotency key of the requests that users send to their bank about south.
 const southKey = "south"
 
-// lie makes south send a site's bank one message after another, until a time.
+// lie makes south send one message after another to a site's bank, until the time until.
 func (w *World) lie(s *site, until messages.Time) {
 	if w.now >= until {
 		return
@@ -64,7 +66,8 @@ func (w *World) lie(s *site, until messages.Time) {
 	w.queue.Push(w.now.Add(second/20+messages.Duration(s.liar.rng.Int64N(int64(second/2)))), func() { w.lie(s, until) })
 }
 
-// hearLie gives a bank a message that south has signed. South knows everything that the bank knows.
+// hearLie gives a bank a random message that south has signed. South's messages are drawn with full knowledge of the
+// bank's state.
 func (o *bankLeader) hearLie() {
 	p, known := peerIn(o.state().clearing, south)
 	if !known {
@@ -86,7 +89,7 @@ func (o *bankLeader) hearLie() {
 	}
 }
 
-// some returns an amount below the most that south can get, or sometimes far above it.
+// some returns a random amount of less than 3 credits, or in one of eight cases the largest possible amount.
 func (o *bankLeader) some() messages.Credits {
 	if o.liar.rng.IntN(8) == 0 {
 		return messages.MaxCredits
@@ -94,8 +97,8 @@ func (o *bankLeader) some() messages.Credits {
 	return messages.Credits(o.liar.rng.Int64N(int64(3 * messages.Credit)))
 }
 
-// instruction returns one message of south. Most have the next number and the right total, so that
-// their content is checked.
+// instruction returns a signed message with instructions of south. Most of these messages have the next number and the
+// right total, so that the bank also checks the instructions in them.
 func (o *bankLeader) instruction(p *clearingmsg.PeerReply) *clearingmsg.SignedInstructions {
 	rng := o.liar.rng
 	m := clearingmsg.Instructions{From: south, To: o.name, First: p.Received.Number + 1, Known: p.Received, At: o.now}
@@ -127,7 +130,7 @@ func (o *bankLeader) instruction(p *clearingmsg.PeerReply) *clearingmsg.SignedIn
 	return &signed
 }
 
-// show returns an authorisation of south. It is new, or was shown before with other content.
+// show returns an authorisation that south has issued. Its identifier is new, or was used before with other content.
 func (o *bankLeader) show() *clearingmsg.AcceptRequest {
 	rng := o.liar.rng
 	if rng.IntN(3) > 0 {
@@ -174,7 +177,7 @@ func (o *bankLeader) answerLie(p *clearingmsg.PeerReply) {
 	o.propose(&clearing.Command{Receipt: &signed}, nil)
 }
 
-// obeyed counts the outcome of an instruction from south.
+// obeyed counts what south gains or pays by an instruction of south that this bank has carried out.
 func (l *liar) obeyed(in *clearingmsg.Instruction, o *money.TransferResult) {
 	switch in.Kind {
 	case clearingmsg.InstructPay:
@@ -184,7 +187,7 @@ func (l *liar) obeyed(in *clearingmsg.Instruction, o *money.TransferResult) {
 	}
 }
 
-// learned counts the outcome of an instruction to south.
+// learned counts what south gains or pays by an instruction of this bank, according to south's answer.
 func (l *liar) learned(in *clearingmsg.Instruction, o *money.TransferResult) {
 	switch in.Kind {
 	case clearingmsg.InstructPay:

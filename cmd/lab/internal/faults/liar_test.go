@@ -2,8 +2,8 @@ package faults
 
 import "testing"
 
-// TestALiarHasItsTermsAndNoMore runs a site that lies. It may get what its terms allow and no more. It must also be
-// active enough: at some site it gets almost everything that it may, and it is in disputes.
+// TestALiarHasItsTermsAndNoMore runs plans with a peer that lies. The peer must get no more than its terms allow. To
+// show that the test is hard enough, the peer must get almost all of that at some site, and must be in disputes.
 func TestALiarHasItsTermsAndNoMore(t *testing.T) {
 	plan := controlPlan(map[string]float64{Lie: 6})
 	most, disputes := 0.0, 0

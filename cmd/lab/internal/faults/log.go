@@ -40,13 +40,13 @@ func (r *replica) install(from *replica, term uint64, image []byte, base, baseAt
 	r.acknowledge(from, term)
 }
 
-// has reports whether the log has an entry with this index and term. Then an image up to it has nothing new, and the
-// entries after it may have been acknowledged.
+// has reports whether the log has an entry with this index and term. If it has, an image up to this entry contains
+// nothing new, and the entries after it must stay, because they may have been acknowledged.
 func (r *replica) has(i, term uint64) bool {
 	return r.base < i && i <= r.last() && r.termAt(i) == term
 }
 
-// take handles the entries of a leader at a follower.
+// take handles entries that a leader has sent to this replica, as in Raft's AppendEntries.
 func (r *replica) take(from *replica, term, first, prev uint64, entries []entry, commit uint64) {
 	r.hear(term)
 	if term < r.term {

@@ -39,7 +39,7 @@ func (l *leader) onceEach(list []desk.Direction) []desk.Direction {
 	})
 }
 
-// presume is a planted bug: it does not wait for the bank's answer.
+// presume is a planted bug: it answers at once that all transfers were made, without waiting for the bank.
 func presume(list []money.Transfer, answer func(any, error)) {
 	reply := new(money.TransferReply)
 	for _, t := range list {
@@ -59,7 +59,7 @@ func (w *World) spoil(list []money.Transfer) []money.Transfer {
 	return out
 }
 
-// impatient is a planted bug: it frees the credits for instructions without an immediate answer.
+// impatient is a planted bug: it frees the held credits of transfers that the bank has not answered after a moment.
 func (l *leader) impatient(list []money.Transfer, over func() bool) {
 	if l.Bug != RefundTimeout {
 		return

@@ -12,7 +12,7 @@ import (
 
 func (s *site) clearing() *clearing.State { return s.banks.reference.(*bankState).clearing }
 
-// peer returns another site as a site's bank sees it; false if the bank does not know it.
+// peer returns what the site's bank knows about another site, or false if that site is not its peer.
 func (s *site) peer(name messages.Name) (clearingmsg.PeerReply, bool) {
 	return peerIn(s.clearing(), name)
 }
@@ -61,8 +61,8 @@ func (s *site) mirrored() error {
 	return nil
 }
 
-// inFlight adds up the instructions that one bank has carried out, and whose results the sending bank has not entered
-// yet. It compares both books number by number.
+// inFlight adds up the amounts of instructions that one bank has carried out and whose results the sending bank has not
+// entered yet. It also compares the books of both banks, instruction by instruction.
 func inFlight(x, y *site) (sum messages.Credits, err error) {
 	sent, known := x.peer(y.name)
 	received, too := y.peer(x.name)
@@ -99,7 +99,7 @@ func inFlight(x, y *site) (sum messages.Credits, err error) {
 	return sum, nil
 }
 
-// wealth adds up all balances at all banks and everything in flight.
+// wealth returns an error unless all balances at all banks and all amounts in flight add up to what was issued.
 func (w *World) wealth() error {
 	var have, issued messages.Credits
 	for i, s := range w.sites {

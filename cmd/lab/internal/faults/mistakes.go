@@ -25,7 +25,8 @@ var mistakes = []struct {
 	{"fewer suspended tasks than 0", "n0", func(q *agentmsg.RegisterRequest) { q.MostSuspended = -1 }},
 }
 
-// refuses sends a leader messages that no agent and no site may send. The leader must refuse all of them.
+// refuses sends invalid messages of agents and sites to a leader, and returns an error unless the leader refuses all of
+// them.
 func (l *leader) refuses() error {
 	for _, m := range mistakes {
 		q := agentmsg.RegisterRequest{Session: 1, Slots: []job.ClassSlots{{Class: class, Slots: slots}}}
@@ -47,8 +48,8 @@ func (l *leader) refuses() error {
 	return anotherJob(l.book())
 }
 
-// vouched checks the authorisation of a visiting job with the given length, as the site does. The job comes from a site
-// that is named like the operator.
+// vouched checks the authorisation of a visiting job with the given length, with the code that a site uses. The job's
+// home site has the name of the operator's account.
 func (s *site) vouched(a clearing.Authorisation, now messages.Time, length messages.Duration) error {
 	r := &clearing.PeerSubmitRequest{Job: 1, Authorisation: clearing.SignedAuthorisation{Authorisation: a}}
 	arrival, err := federation.Arrive(s.name, operator, r)
@@ -58,7 +59,7 @@ func (s *site) vouched(a clearing.Authorisation, now messages.Time, length messa
 	return arrival.Timely(now, &s.market, &job.JobSpec{Length: length})
 }
 
-// anotherJob submits other jobs with the numbers of jobs that visit a site. They must be refused.
+// anotherJob submits a different job with the number of each visiting job. All must be refused.
 func anotherJob(b *book.Book) error {
 	for _, j := range jobs(b) {
 		if j.Visit == nil {

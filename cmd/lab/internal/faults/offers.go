@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// offers asks all sites for the cost and the end of a job. It answers in time even if some sites do not. The answer
-// is the site of the best offer, or its own site if there is none.
+// offers asks all sites for the cost and the end of a job. It answers in time even if some sites send no offer. The
+// answer is the site with the best offer, or the leader's own site if there is no offer.
 func (l *leader) offers(spec *job.JobSpec, answer func(any)) {
 	var all []clearing.Offer
 	over := false
@@ -34,7 +34,8 @@ func (l *leader) offers(spec *job.JobSpec, answer func(any)) {
 	})
 }
 
-// bestOf checks that a chosen offer is within the budget, and that no other offer is as early and cheaper.
+// bestOf checks that a chosen offer is within the budget, and that no other offer ends at the same time or earlier for
+// a lower price.
 func bestOf(spec *job.JobSpec, all []clearing.Offer, best int) error {
 	if best < 0 {
 		return nil
@@ -51,7 +52,8 @@ func bestOf(spec *job.JobSpec, all []clearing.Offer, best int) error {
 	return nil
 }
 
-// expect returns the site's offer for a job. The estimator may know the run time, and the market the price of a slot.
+// expect returns the site's offer for a job. At random, the estimator knows the run time or not, and the market knows
+// the price of a slot or not.
 func (v *visits) expect(spec *job.JobSpec) clearing.Offer {
 	l := v.leader
 	own := *spec

@@ -93,10 +93,10 @@ func Decode(name string, text []byte) (*Plan, error) {
 	return p, nil
 }
 
-// mostSpan is the longest time with faults.
+// mostSpan is the longest duration that a plan or a fault may have.
 const mostSpan = 24 * 3600 * second
 
-// check returns the path of the first wrong field and a message.
+// check returns the path of the first wrong field and an error about it.
 func (p *Plan) check() (string, error) {
 	switch {
 	case p.Jobs < 0 || p.Jobs > 1000:

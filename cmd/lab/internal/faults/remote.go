@@ -7,10 +7,10 @@ import (
 	clearingmsg "github.com/candor-grid/candor/messages/clearing"
 )
 
-// roamFor is how long a remote job can be charged. It is longer than any run.
+// roamFor is how long an authorisation to charge a remote job is valid. It is longer than any run of this package.
 const roamFor = 24 * 3600 * second
 
-// depart accepts a remote job. The request may be repeated.
+// depart enters a user's job for another site into the book. If the request is repeated, it answers with the same job.
 func (l *leader) depart(u *user, answer func(any)) {
 	c := &book.EnterRemote{Account: u.name, Key: u.key, Digest: []byte(u.key), Payer: u.name, Spec: u.spec, Peer: u.peer.name}
 	if known, _ := l.book().KnownRemote(c); known != nil {

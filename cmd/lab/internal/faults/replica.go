@@ -8,7 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// machine has a replica of each group of a site. They share a disk and a clock.
+// machine is one of a site's three machines. It has a replica of the book and one of the bank. Both share a disk and a
+// clock.
 type machine struct {
 	site  *site
 	name  string
@@ -28,8 +29,8 @@ type host struct {
 	life   int // number of restarts; actions that were planned before the last one are ignored
 }
 
-// shell is the behaviour of a leader, and what it knows in addition to the replicated state. It is made when the
-// leader has applied its own first entry. Then it has applied everything that was acknowledged before.
+// shell is the behaviour of a leader, and what it knows in addition to the replicated state. It is made when the leader
+// has applied the first entry of its term. At that time the leader has applied everything that was acknowledged before.
 type shell interface {
 	applied() // an entry was applied
 }
@@ -47,7 +48,8 @@ const (
 	leading
 )
 
-// group is the three replicas of one log. It also has the committed entries, as the first replica applied them.
+// group has the three replicas of one log, and the committed entries, in the order in which the first replica to reach
+// each of them applied it.
 type group struct {
 	*site
 	name      string
@@ -60,7 +62,8 @@ type group struct {
 	lead      func(*replica) shell
 }
 
-// replica is a member of a group. Its log is on the disk up to synced. Entries before base are in the image.
+// replica is a member of a group. Its log is on the disk up to the entry synced. The image contains the effects of all
+// entries up to base.
 type replica struct {
 	*group
 	me     int
@@ -96,7 +99,7 @@ type replica struct {
 	steady  *siteclock.Steady
 }
 
-// succeeded reports whether another replica leads or has led in a later term.
+// succeeded reports whether some replica has become leader in a later term than this replica's.
 func (r *replica) succeeded() bool { return r.led > r.term }
 
 func (r *replica) last() uint64 { return r.base + uint64(len(r.log)) }
@@ -108,7 +111,7 @@ func (r *replica) termAt(i uint64) uint64 {
 	return r.log[i-r.base-1].term
 }
 
-// boot starts from the disk.
+// boot starts the replica from what is on its disk.
 func (r *replica) boot() {
 	r.role, r.commit, r.applied, r.matched, r.syncing, r.shell = follower, r.base, r.base, 0, false, nil
 	r.waiting, r.state = map[uint64]func(any){}, r.fresh()
@@ -132,7 +135,7 @@ func (r *replica) boot() {
 	r.after(&r.host.host, second, r.examine)
 }
 
-// crash drops the memory and a part of the log that was not synced.
+// crash drops the replica's memory, and a part of the log entries that were not synced.
 func (r *replica) crash() {
 	kept := r.synced
 	if open := r.last() - r.synced; open > 0 && r.Bug != SkippedSync {
@@ -142,7 +145,8 @@ func (r *replica) crash() {
 	r.synced, r.role, r.waiting, r.shell = kept, follower, nil, nil
 }
 
-// propose appends an entry. answered is called when the entry is applied; this may never happen.
+// propose appends an entry. answered is called when the entry is applied. An entry may be lost, and answered is then
+// never called.
 func (r *replica) propose(data []byte, answered func(any)) {
 	r.log = append(r.log, entry{r.term, data})
 	if answered != nil {
@@ -152,7 +156,7 @@ func (r *replica) propose(data []byte, answered func(any)) {
 	r.replicate()
 }
 
-// flush writes the log to the disk after some time.
+// flush starts to write the log to the disk. The write takes some simulated time.
 func (r *replica) flush() {
 	if r.syncing || r.synced == r.last() {
 		return
@@ -219,7 +223,8 @@ func (r *replica) advance() {
 	}
 }
 
-// serve makes the shell of a leader that has applied its first entry and has a time for commands.
+// serve makes the shell of a leader. It does nothing before the leader has applied its first entry and knows the time
+// for commands.
 func (r *replica) serve() {
 	if r.shell == nil && r.role == leading && r.applied >= r.begun && r.steady.Ready() {
 		r.note(r.site.name, true, r.host.name, "leads", r.name, "in term", r.term)
@@ -246,8 +251,8 @@ func (r *replica) applyAt(i uint64, e entry) any {
 	return result
 }
 
-// comparedEvery is the number of entries between two comparisons of the replicas' states. A difference remains, and
-// hashing a state takes longer than applying an entry.
+// comparedEvery is the number of entries from one comparison of the replicas' states to the next. Not every entry is
+// compared: hashing a state takes longer than applying an entry, and a difference stays visible.
 const comparedEvery = 5
 
 // compare compares a replica's state after an entry with the first replica's state after the same entry.
@@ -265,7 +270,7 @@ func (r *replica) compare(i uint64) {
 	}
 }
 
-// same compares at the end the state that the checkers read with the states of the replicas.
+// same compares the reference state, which the checkers read, with the states of the replicas at the end of a run.
 func (g *group) same() {
 	hash := g.reference.hash()
 	for _, r := range g.replicas {

@@ -15,7 +15,7 @@ type auditor struct {
 	*site
 }
 
-// watcher is the auditor of a mechanism that decides only about changes.
+// watcher is the auditor of an incremental mechanism, which computes only the shares that change.
 type watcher struct {
 	auditor
 	incremental mechanism.Incremental
@@ -31,7 +31,7 @@ func audited(s *site, m mechanism.Mechanism) mechanism.Mechanism {
 	return &a
 }
 
-// Allocate lets the mechanism decide.
+// Allocate lets the mechanism decide, and checks the shares.
 func (a *auditor) Allocate(v *mechanism.View) *mechanism.Allocation {
 	out := a.Mechanism.Allocate(v)
 	a.tilt(out.Weights)
@@ -39,7 +39,7 @@ func (a *auditor) Allocate(v *mechanism.View) *mechanism.Allocation {
 	return out
 }
 
-// tilt is a planted bug: the first job gets less, and nobody gets the difference.
+// tilt is a planted bug: the first job gets a tenth less than its share, and nobody gets the difference.
 func (a *auditor) tilt(weights [][]float64) {
 	if a.Bug == Tilted && len(weights) > 1 {
 		for k := range weights[0] {
@@ -77,12 +77,12 @@ func (a *auditor) spent(j *mechanism.Job) bool {
 	return a.market.Mechanism == market.HighestBid && j.Accrued >= j.Budget
 }
 
-// waits reports whether the mechanism may leave a class unused although tasks are pending. A queue does so until its
-// front job can start.
+// waits reports whether the mechanism may leave a class unused although tasks are pending. A batch queue leaves it
+// unused until its front job can start.
 func (a *auditor) waits() bool { return a.market.Mechanism == market.BatchQueue }
 
-// monotone checks that nobody gets less than a lower bidder, for mechanisms that guarantee this: if budgets buy
-// shares, or if bids are served in order.
+// monotone checks that nobody gets less than a lower bidder. It checks only the mechanisms that guarantee this:
+// proportional, where budgets buy shares, and highest-bid, which serves bids in order.
 func (a *auditor) monotone(v *mechanism.View, weights func(int) []float64) error {
 	bid := func(j *mechanism.Job) messages.Credits { return j.Budget }
 	more := func(x, y float64) bool { return x >= y*(1-1e-9) }

@@ -22,7 +22,7 @@ type Outcome struct {
 	Violation error             // nil: none
 }
 
-// Invariant returns the number of the violated invariant, such as "5"; "": none was violated.
+// Invariant returns the number of the violated invariant, such as "5", or "" if none was violated.
 func (o *Outcome) Invariant() string {
 	if o.Violation == nil {
 		return ""
@@ -69,7 +69,7 @@ func run(p *Plan, events []Event, seed uint64, bug Bug, told *story) Outcome {
 	return out
 }
 
-// patience returns how long to wait for the site with the worst clocks.
+// patience returns how long the sites may take to recover. It is longer if their clocks differ more.
 func (w *World) patience() messages.Duration {
 	most := messages.Duration(0)
 	for _, s := range w.sites {
@@ -78,7 +78,8 @@ func (w *World) patience() messages.Duration {
 	return patience + most
 }
 
-// run runs events until all sites have recovered. They must recover within a time after calm.
+// run runs events until all sites have recovered. At calm, all jobs are submitted and all faults have ended. All sites
+// must recover within the time patience after it.
 func (w *World) run(calm messages.Time) {
 	for _, s := range w.sites {
 		w.queue.Push(calm.Add(5*second), func() { s.closeCycle(lastCycle) })

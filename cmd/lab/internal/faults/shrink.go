@@ -64,7 +64,8 @@ func (s *shrinker) events(events []Event) *Plan {
 	return s.plan.with(events, s.seed)
 }
 
-// fewer makes a number of the plan as small as possible, first by halves and then by ones.
+// fewer makes a number of the plan, such as the number of jobs, as small as the failure allows. It subtracts half of
+// the number first, and halves the step until it is one.
 func (s *shrinker) fewer(p *Plan, number func(*Plan) *int) *Plan {
 	for step := max(1, *number(p)/2); step > 0; {
 		smaller := *p

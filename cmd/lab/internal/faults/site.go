@@ -20,8 +20,8 @@ const (
 
 	// granted is the amount that each user gets: enough for a few jobs at the same time.
 	granted = 20 * messages.Credit
-	// limit is the most that another bank may owe a bank. reserve is the most that all others together may owe by
-	// settlements.
+	// limit is the largest amount that another site may owe a site. reserve is the largest amount that all other sites
+	// together may owe it by settlements.
 	limit   = 30 * messages.Credit
 	reserve = 20 * messages.Credit
 
@@ -186,7 +186,7 @@ func (s *site) reform() {
 	}, func(any) {})
 }
 
-// order commits a command of the operator.
+// order sends a command of the operator to the leader of the book, and repeats it until it is committed.
 func (s *site) order(command func(*leader) *book.Command, answered func(any)) {
 	s.call(s.clients, s.books, never, func(r *replica, answer func(any)) {
 		l := r.shell.(*leader)
@@ -199,7 +199,7 @@ func (s *site) closeCycle(number uint64) {
 	s.bank(s.clients, never, operator, clearing.Command{Close: &clearingmsg.CloseRequest{Cycle: number}}, func(clearing.Result) {})
 }
 
-// site returns the site of a target; nil: the target has none.
+// site returns the site that a fault's target names, or nil if the target names no site.
 func (w *World) site(target string) *site {
 	name, _, _ := strings.Cut(target, ".")
 	for _, s := range w.sites {
@@ -217,7 +217,7 @@ type struck interface {
 	shift(by messages.Duration) // moves its clock
 }
 
-// find returns the machine or the agent that a target names; nil: none.
+// find returns the machine or the agent that a fault's target names, or nil if it names neither.
 func (w *World) find(target string) struck {
 	s := w.site(target)
 	if s == nil {

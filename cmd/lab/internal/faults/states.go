@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// automaton is the state machine of a replicated state.
+// automaton is the state machine that a group replicates: the book or the bank's state.
 type automaton interface {
 	apply(data []byte) any
 	capture() []byte
@@ -58,7 +58,7 @@ func (b *bookState) apply(data []byte) any {
 	return b.Apply(c)
 }
 
-// stale is a planted bug: the end of an attempt counts for the task's present attempt, even if that is another one.
+// stale is a planted bug: a report that an old attempt has ended also ends the task's present attempt.
 func (b *bookState) stale(c *book.Command) {
 	for _, f := range c.Exchange.Finished {
 		for _, n := range b.Nodes() {
@@ -89,7 +89,8 @@ type bankState struct {
 	clearing *clearing.State
 }
 
-// newBankState returns the bank state of a machine. m is nil for the reference, whose files have no faults.
+// newBankState returns the bank state of a machine. m is nil for the reference state that the checkers read, whose
+// files have no faults.
 func newBankState(s *site, m *machine) *bankState {
 	b := &bankState{site: s, store: history.New(newFiles(), segmentBytes, nil)}
 	if m != nil {
@@ -116,7 +117,8 @@ func (b *bankState) apply(data []byte) any {
 	return b.clearing.Apply(data)
 }
 
-// trustSouth is a planted bug: a peer may owe and settle any amount, and every dispute with it is closed at once.
+// trustSouth is a planted bug: the lying peer south may owe and settle far more than its terms allow, and every dispute
+// with it is closed at once.
 func (b *bankState) trustSouth() {
 	if !b.clearing.Knows(south) {
 		return
@@ -172,8 +174,8 @@ func (b *bankState) hash() [32]byte {
 	return sha256.Sum256(append(c[:], l[:]...))
 }
 
-// seal is a cheap replacement for signatures. Each site's key is its name, so everybody could sign. The faults do not
-// include forgery.
+// seal is a cheap replacement for signatures. Each site's key is its name, so every site could forge every signature.
+// Forgery is not one of the simulated faults.
 func seal(key string, data, signature []byte) bool {
 	s, _ := sealer(key).Sign(data)
 	return bytes.Equal(s, signature)

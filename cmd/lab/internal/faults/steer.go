@@ -43,7 +43,7 @@ func (u *user) drop() {
 	u.word(&book.Command{CancelTasks: &book.CancelTasks{Job: u.job, By: u.name, Tasks: job.Array{{First: last, Last: last, Step: 1}}}}, func(any) {})
 }
 
-// beg gives some jobs that pay for each second a small budget.
+// beg gives a small budget to some jobs that pay for each second, so that the budget is used up while they run.
 func (u *user) beg() {
 	to := u.site
 	if u.peer != nil {
@@ -70,7 +70,7 @@ func (u *user) rerun() {
 	})
 }
 
-// again returns a job with the tasks of an ended job that did not end well; nil: there are none.
+// again returns a job with those tasks of an ended job that did not end well, or nil if all tasks ended well.
 func (u *user) again(j *book.Job) *job.JobSpec {
 	spec, all := *u.spec, u.spec.Stages[0].Tasks
 	stage := spec.Stages[0]
@@ -97,7 +97,8 @@ func done(j *book.Job, k int) bool {
 	return k < len(tasks) && tasks[k].Phase == book.Done
 }
 
-// repeats checks a task of a rerun. The task that it repeats must not have ended well.
+// repeats checks a task of a rerun, a job that repeats failed tasks of an earlier job. The repeated task must not have
+// ended well.
 func (a *agent) repeats(g *agentmsg.Grant) error {
 	b := a.books.reference.(*bookState)
 	j := b.Job(g.Attempt.Task.Job)
@@ -118,14 +119,15 @@ func (u *user) park(release bool, then func(any)) {
 	u.word(&book.Command{Park: &book.Park{Job: u.job, By: u.name, Release: release}}, then)
 }
 
-// raise raises a budget, if the market allows raises. Each user can pay three times as much.
+// raise raises the budget of the user's job by one credit, if the market allows raises.
 func (u *user) raise() {
 	if registry.Of(&u.site.market).Raises.Budget {
 		u.word(&book.Command{Change: &book.Change{Job: u.job, Key: u.key, Budget: u.spec.Budget + messages.Credit}}, func(any) {})
 	}
 }
 
-// word makes a leader propose a command, and repeats this until one answers. Then it calls then.
+// word sends a command to the leader of the book, and repeats it until a leader answers. Then it calls the function
+// then.
 func (u *user) word(c *book.Command, then func(any)) {
 	u.call(u.clients, u.books, never, func(r *replica, answer func(any)) {
 		own := *c
@@ -133,7 +135,7 @@ func (u *user) word(c *book.Command, then func(any)) {
 	}, then)
 }
 
-// short is a planted bug: less is held than the raised budget.
+// short is a planted bug: after a raise, the bank holds less than the new budget.
 func (l *leader) short(list []money.Transfer) {
 	if t := &list[len(list)-1]; l.Bug == RaiseShort && strings.HasPrefix(t.Reason, "raised budget") {
 		t.Amount--

@@ -84,7 +84,7 @@ var (
 	untold = []string{"Session", "Rules", "Margin", "Known", "Total", "Digest", "Signature"}
 )
 
-// named returns the names in a violation: jobs, as "job 3", accounts, nodes and identifiers.
+// named returns the names that occur in the text of a violation: jobs (as "job 3"), accounts, nodes and identifiers.
 func named(violation string) map[string]bool {
 	subjects := map[string]bool{}
 	for _, m := range jobsNamed.FindAllStringSubmatch(violation, -1) {
@@ -98,7 +98,7 @@ func named(violation string) map[string]bool {
 	return subjects
 }
 
-// shares reports whether a moment is about one of these subjects.
+// shares reports whether a moment is about at least one of the subjects.
 func (m *moment) shares(subjects map[string]bool) bool {
 	for s := range m.subjects {
 		if subjects[s] {
@@ -108,8 +108,9 @@ func (m *moment) shares(subjects map[string]bool) bool {
 	return false
 }
 
-// about returns the events that concern a violation, the last ones if there are many, and the violation. If the
-// violation names nothing, it returns events of its site.
+// about returns the lines of a story: the events about the names in the violation, and at the end the violation. If
+// there are too many events, it returns the last ones. If no event is about these names, it returns all events of the
+// violation's site.
 func (s *story) about(violation string, at messages.Duration) []string {
 	here := slices.DeleteFunc(slices.Clone(siteNames), func(n messages.Name) bool { return !strings.Contains(violation, n) })
 	there := slices.DeleteFunc(slices.Clone(s.moments), func(m moment) bool {
@@ -143,8 +144,8 @@ func line(at messages.Duration, site messages.Name, what string) string {
 	return fmt.Sprintf("%8.3fs %-6s%s", at.Seconds(), site, what)
 }
 
-// brief writes a value on one line: the fields with content, by name, without times and bytes. It
-// collects the names that the value is about.
+// brief writes a value on one line: the names and contents of its fields, without empty fields, times and bytes. It
+// adds the names that it finds to subjects.
 func brief(v reflect.Value, subjects map[string]bool) string {
 	if !v.IsValid() || v.IsZero() {
 		return ""

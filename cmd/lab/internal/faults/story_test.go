@@ -7,8 +7,8 @@ import (
 )
 
 // TestAFailingSeedTellsItsStory tells the story of a shrunk failing seed. It must contain the fault, the leaders, and
-// the committed entries about the node that the violation names. It must be short, end with the violation, and be the
-// same each time.
+// the committed entries about the node that the violation names. The story must be short, end with the violation, and
+// be the same each time.
 func TestAFailingSeedTellsItsStory(t *testing.T) {
 	for _, c := range controls {
 		if c.bug != LeaseForever {

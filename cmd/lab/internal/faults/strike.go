@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// relay makes a network with the present faults.
+// relay replaces the simulated network by one with the faults that are active now.
 func (w *World) relay() {
 	c := network.Config{Delay: second / 1000, Jitter: second / 200}
 	for _, e := range w.active {
@@ -66,8 +66,8 @@ func (w *World) strike(e Event) {
 	})
 }
 
-// troubled returns the sites that have a fault within. A site that is cut off, or gets lies, is not among them: it
-// must continue to work.
+// troubled returns the sites that have a fault within them. A site that is cut off from other sites, or gets lies, is
+// not in the list, because it must continue to work.
 func (w *World) troubled(e Event) []*site {
 	if e.Kind == Isolate || e.Kind == Lie {
 		return nil
@@ -124,7 +124,7 @@ func (w *World) end(e Event) {
 	}
 }
 
-// all calls do for all machines that a fault is about.
+// all calls do for all machines of the sites that a fault concerns.
 func (w *World) all(e Event, do func(*machine)) {
 	for _, s := range w.troubled(e) {
 		for _, m := range s.machines {

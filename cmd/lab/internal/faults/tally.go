@@ -38,8 +38,8 @@ func (t *tally) move(debit, credit messages.Name, amount messages.Credits) {
 	t.balance[credit] += amount
 }
 
-// expects records what the site keeps from a round of payments between jobs: payments to the site itself and amounts
-// to pay on later, minus amounts kept earlier that it pays on now.
+// expects records what the site keeps from a round of payments between jobs: the payments to the site itself, plus the
+// amounts that it will pay out later, minus the amounts from earlier rounds that it pays out now.
 func (t *tally) expects(e book.Effect) bool {
 	if _, noted := t.rounds[e.ID]; noted || e.Kind != book.Round && e.Kind != book.Refund {
 		return true
@@ -141,7 +141,8 @@ func (t *tally) count(x money.Transfer, amount messages.Credits) error {
 	return nil
 }
 
-// roundOf returns the effect that a transfer belongs to, if it is a payment between jobs.
+// roundOf returns the number of the round (an effect in the book) that a transfer belongs to. It returns false if the
+// transfer is no payment between jobs.
 func roundOf(transfer string) (effect uint64, of bool) {
 	_, number, of := strings.Cut(transfer, "/pays/")
 	if !of {
@@ -151,8 +152,8 @@ func roundOf(transfer string) (effect uint64, of bool) {
 	return effect, of && err == nil
 }
 
-// taken returns the amount that the bank has taken for a job: from its hold, or by another site's
-// authorisation.
+// taken returns the amount that the bank has taken for a job: from the job's hold, or, for a visiting job, by the
+// authorisation of its home site.
 func (t *tally) taken(j *book.Job) messages.Credits {
 	if j.Visit != nil {
 		return t.between.charges[j.Visit.Home+"/"+j.Visit.Authorisation]
@@ -161,7 +162,7 @@ func (t *tally) taken(j *book.Job) messages.Credits {
 }
 
 // balanced returns an error unless all payments of jobs went to the right accounts. The site gets the charges. From
-// payments between jobs, it keeps only amounts for jobs that were not considered yet.
+// payments between jobs, it keeps only what expects has recorded.
 func (t *tally) balanced() error {
 	due := t.kept
 	for _, amount := range t.charged {
@@ -198,7 +199,8 @@ func (s *site) seenBank(data []byte, state automaton, result any) error {
 	return cmp.Or(s.tally.compare(books), s.tally.balanced(), s.mirrored(), s.bounded(), s.wealth())
 }
 
-// compare compares a ledger with the tally, account by account, and checks that its own sums agree.
+// compare compares a ledger with the tally, account by account. It also checks that the ledger's own totals agree with
+// its accounts.
 func (t *tally) compare(books *bankState) error {
 	var sum, held, issued messages.Credits
 	for _, a := range books.ledger.Accounts() {
@@ -225,7 +227,7 @@ func (t *tally) compare(books *bankState) error {
 	return nil
 }
 
-// foreign reports whether an account belongs to other sites.
+// foreign reports whether an account is the account of a peer.
 func foreign(account messages.Name) bool {
 	return strings.HasPrefix(account, clearingmsg.PeerAccountPrefix)
 }

@@ -12,7 +12,7 @@ import (
 // most half a minute.
 const wrongest = ".m0"
 
-// mono returns the time of a clock that nobody sets.
+// mono returns the time of the monotonic clock, which nobody sets.
 func (w *World) mono() messages.Duration { return w.now.Sub(epoch) + second }
 
 // wall returns the time that the machine's clock shows.
@@ -52,7 +52,8 @@ func (r *replica) clock() messages.Time {
 	return now
 }
 
-// stamp returns the time for a command, the part of it that is a leap, and whether the time is continued from before.
+// stamp returns the time for a command. leap is the part of the advance that is a leap of the clocks. carried says that
+// the clocks are not known, so the time continues from the last known one.
 func (r *replica) stamp() (now messages.Time, leap messages.Duration, carried bool) {
 	switch r.Bug {
 	case BareClock:
@@ -63,13 +64,13 @@ func (r *replica) stamp() (now messages.Time, leap messages.Duration, carried bo
 	return r.steady.Stamp()
 }
 
-// keepTime starts the clock for the state of a replica.
+// keepTime starts the clock that gives times to the replica's commands.
 func (r *replica) keepTime() {
 	r.steady = siteclock.NewSteady(r.host.time.Now, r.host.time.Known, r.mono)
 }
 
-// apart returns how far the times of a site's machines can differ. The median of three clocks is between the two best
-// ones.
+// apart returns how far the times of a site's machines can differ. The site's time is the median of three clocks, so
+// only the error of the second worst clock matters.
 func (s *site) apart() messages.Duration {
 	if len(s.wrong) <= 1 {
 		return 0

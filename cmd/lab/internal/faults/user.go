@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// user submits one job, and repeats the request until it is answered. Later, the user may submit it again or cancel
-// it.
+// user submits one job, and repeats the request until it is answered. Later, the user may submit the same job again or
+// cancel it.
 type user struct {
 	*site
 	name messages.Name
@@ -88,7 +88,7 @@ func (u *user) submit() {
 	})
 }
 
-// to chooses the site of the job: another one, or the user's own.
+// to sets the site that will run the job: the user's own site or another one.
 func (u *user) to(s *site) {
 	u.peer, u.spec.Market, u.spec.Stages[0].Gang = s, s.market.Name, false
 	if s == u.site {
@@ -116,7 +116,7 @@ func (u *user) choose() {
 	})
 }
 
-// introduced reports whether the two sites are peers at both banks.
+// introduced reports whether the user's site and the site of the job know each other as peers, at both banks.
 func (u *user) introduced() bool {
 	_, ours := u.site.peer(u.peer.name)
 	_, theirs := u.peer.peer(u.site.name)

@@ -26,8 +26,8 @@ func (v *visits) changed(b *book.Book, c book.Changes) {
 	}
 }
 
-// serve answers another site's auctioneer. It sends an answer from the book only after a majority has confirmed that this
-// leader still leads.
+// serve answers another site's auctioneer. It sends an answer from the book only after a majority has confirmed that
+// this leader still leads.
 func (v *visits) serve(home messages.Name, q *desk.Request, answer func(any)) {
 	l := v.leader
 	switch body := q.Body.(type) {
@@ -53,7 +53,8 @@ func (v *visits) serveJob(home messages.Name, verb string, r *job.JobRequest, an
 	}
 }
 
-// changes answers with the changed jobs of a site, as soon as there is one.
+// changes answers a home site with its jobs that have changed here. If there are none, it waits for a change or until
+// the request's time is over.
 func (v *visits) changes(home messages.Name, r *clearingmsg.PeerJobsRequest, answer func(any)) {
 	l := v.leader
 	if err := v.Poll(home); err != nil {
@@ -80,13 +81,14 @@ func (v *visits) changes(home messages.Name, r *clearingmsg.PeerJobsRequest, ans
 	}
 }
 
-// outward returns a visiting job in the form for its home site.
+// outward returns the summary of a visiting job that its home site may see.
 func outward(j *book.Job) job.JobSummary {
 	total, running, done := j.Count()
 	return federation.Outward(job.JobSummary{Visit: &j.Visit.Visit, Account: j.Account, State: j.State, Reason: j.Reason, Charged: j.Charged, Tasks: total, Running: running, Done: done})
 }
 
-// welcome accepts a visiting job that its home site's bank has authorised. The request may be repeated.
+// welcome accepts a visiting job for which the bank of the home site has issued an authorisation. The request may be
+// repeated.
 func (v *visits) welcome(home messages.Name, r *clearingmsg.PeerSubmitRequest, answer func(any)) {
 	l := v.leader
 	visit := job.Visit{Home: home, Job: r.Job}

@@ -38,7 +38,7 @@ func (r *replica) campaign() {
 	}
 }
 
-// tell delivers a message to another replica, if its machine is on.
+// tell delivers a message to another replica, if that replica's machine is on and the replica can take part.
 func (r *replica) tell(p *replica, do func()) {
 	r.send(r.host.name, p.host.name, func() {
 		if !p.host.down && !p.out {
@@ -47,7 +47,7 @@ func (r *replica) tell(p *replica, do func()) {
 	})
 }
 
-// hear takes over a term that is newer than the replica's own.
+// hear makes the replica a follower in the given term if that term is newer than its own.
 func (r *replica) hear(term uint64) {
 	if term > r.term {
 		r.term, r.voted, r.matched = term, -1, 0
@@ -77,7 +77,8 @@ func (r *replica) serving() bool { return !r.host.down && r.shell != nil }
 // follow makes the replica a follower.
 func (r *replica) follow() { r.role, r.shell = follower, nil }
 
-// elected makes a candidate the leader. It needs one vote, because with its own this is a majority of three.
+// elected makes a candidate the leader. The vote of one other replica is enough, because two votes are a majority of
+// three.
 func (r *replica) elected() {
 	r.role, r.led = leading, max(r.led, r.term)
 	for i := range r.next {

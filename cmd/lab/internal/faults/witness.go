@@ -43,7 +43,7 @@ func newWitness(s *site) witness {
 	return witness{s, map[messages.TaskRef]uint32{}, map[messages.TaskRef]uint32{}, map[messages.TaskRef]claimed{}, map[messages.Attempt]messages.Time{}, map[messages.JobID]messages.Time{}, map[messages.JobID]bool{}, 0, map[messages.JobID]settles{}, false}
 }
 
-// book checks the changes that an entry of the book has made.
+// book checks the changes that a committed entry has made in the book.
 func (s *witness) book(data []byte, state automaton, _ any) error {
 	b := state.(*bookState)
 	if err := s.claimsOf(b.Book, data); err != nil {
@@ -89,7 +89,7 @@ func (s *witness) book(data []byte, state automaton, _ any) error {
 			return fmt.Errorf("invariant 6: job %d of another site was paid %v and promised %v", j.ID, j.Gained, j.Promised)
 		}
 	}
-	// If all other jobs are visitors, a job pays the site.
+	// Visitors are not paid. If all other jobs are visitors, a job's payment goes to the site.
 	if s.visited = s.visited || visited; paid < gained || paid > gained && !s.visited {
 		return fmt.Errorf("invariant 6: budget balance: jobs paid one another %v, and were paid %v", paid, gained)
 	}
@@ -119,8 +119,8 @@ func jobs(b *book.Book) (list []*book.Job) {
 	return list
 }
 
-// claimsOf checks that every task has at most one claim, of its latest attempt. If a claim is gone, a command about
-// that attempt must have ended it.
+// claimsOf checks that every task has at most one claim, and that this claim is for its latest attempt. If a claim is
+// gone, a command about that attempt must have ended it.
 func (s *witness) claimsOf(b *book.Book, data []byte) error {
 	now := map[messages.TaskRef]claimed{}
 	for _, n := range b.Nodes() {
@@ -158,10 +158,10 @@ func (s *witness) claimsOf(b *book.Book, data []byte) error {
 	return nil
 }
 
-// unsaid is the most that the time may advance in one step without a command that calls it a leap.
+// unsaid is the largest step of the time of the book that need not be marked as a leap in its command.
 const unsaid = 2 * siteclock.Bound
 
-// runs compares the time for which a running task must pay with the time since it was claimed.
+// runs compares the time for which a running task must pay with the true time since it was claimed.
 func (s *witness) runs(b *book.Book, r messages.TaskRef, h book.NodeClaim) error {
 	began, j := s.began[messages.Attempt{Task: r, Number: h.Attempt}], b.Job(r.Job)
 	if h.Halt == book.Ahead || j == nil || began <= s.booted { // after a restart, the site uses its own clock
@@ -174,7 +174,8 @@ func (s *witness) runs(b *book.Book, r messages.TaskRef, h book.NodeClaim) error
 	return nil
 }
 
-// refs returns the tasks of a map in order. Every job here has one stage.
+// refs returns the tasks of a map in the order of jobs and tasks. It ignores stages, because every job here has one
+// stage.
 func refs[V any](m map[messages.TaskRef]V) []messages.TaskRef {
 	return slices.SortedFunc(maps.Keys(m), func(a, b messages.TaskRef) int {
 		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Index, b.Index))
@@ -214,8 +215,8 @@ func (s *witness) job(j *book.Job) error {
 	return nil
 }
 
-// task checks that a task has one accepted attempt, and that it ended well. Accepted tasks run again only after a
-// gang is broken up.
+// task checks that a task has at most one accepted attempt, and that this attempt ended well. A task with an accepted
+// attempt may run again only if it belongs to a gang that was broken up.
 func (s *witness) task(j *book.Job, t *book.Task, r messages.TaskRef) error {
 	if t.Attempt < s.attempts[r] {
 		return fmt.Errorf("invariant 2: task %v was at attempt %d, and is at %d", r, s.attempts[r], t.Attempt)

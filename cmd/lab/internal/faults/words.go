@@ -6,14 +6,14 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// words records what banks have told each other. A bank must never change what it said about a number, even after a
-// crash.
+// words records what banks have told each other. A bank must never change what it said about the instruction with a
+// number, even after a crash.
 type words struct {
 	asked map[pair]clearing.Instruction
 	came  map[pair]money.TransferResult
 }
 
-// pair is the number of an instruction from one site to another.
+// pair identifies an instruction: its sender, its receiver, and its number.
 type pair struct {
 	from, to messages.Name
 	n        uint64

@@ -58,7 +58,7 @@ func (w *World) violate(format string, args ...any) {
 	}
 }
 
-// check records the error of a checker at a site; nil: there is none.
+// check records the error of a checker at a site, unless the error is nil.
 func (w *World) check(s *site, err error) {
 	if err != nil {
 		w.violate("%v, at %s", err, s.name)
@@ -79,8 +79,8 @@ func (w *World) send(from, to string, deliver func()) {
 	w.net.Send(w.now, from, to, func(at messages.Time) { w.queue.Push(at, deliver) })
 }
 
-// call sends a request to the leader of a group. It repeats it each second, until there is an answer or gone reports
-// that nobody waits for it.
+// call sends a request to the leader of a group. It repeats the request each second, until there is an answer, or gone
+// returns true because nobody waits for the answer any more.
 func (w *World) call(from string, to *group, gone func() bool, ask func(r *replica, answer func(any)), answered func(any)) {
 	done, hint := false, 0
 	var try func()
@@ -108,11 +108,11 @@ func (w *World) call(from string, to *group, gone func() bool, ask func(r *repli
 	try()
 }
 
-// never is the function gone for a call without an end.
+// never is a function gone for calls that are repeated until they are answered.
 func never() bool { return false }
 
-// transfer sends transfers to a site's bank as its auctioneer, until gone. The bank answers with a result for each,
-// or refuses all.
+// transfer sends transfers to a site's bank in the name of its auctioneer, and repeats them until they are answered or
+// gone returns true. The bank answers with a result for each, or refuses all.
 func (s *site) transfer(from string, gone func() bool, list []money.Transfer, answered func([]money.TransferResult, error)) {
 	tries := 0
 	s.call(from, s.banks, gone, func(r *replica, answer func(any)) {
@@ -130,7 +130,7 @@ func (s *site) transfer(from string, gone func() bool, list []money.Transfer, an
 	})
 }
 
-// anew is a planted bug: a repeated charge gets a new number, and does not use the hold.
+// anew is a planted bug: a repeated charge gets a new identifier and does not use the hold, so that the job pays again.
 func anew(list []money.Transfer, try int) []money.Transfer {
 	out := slices.Clone(list)
 	for i, t := range list {
@@ -141,7 +141,7 @@ func anew(list []money.Transfer, try int) []money.Transfer {
 	return out
 }
 
-// bank sends a command of the clearing to a site's bank.
+// bank sends a command of the clearing to a site's bank in the name of the account by.
 func (s *site) bank(from string, gone func() bool, by messages.Name, c clearing.Command, answered func(clearing.Result)) {
 	s.call(from, s.banks, gone, func(r *replica, answer func(any)) {
 		again := c

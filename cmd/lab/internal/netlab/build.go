@@ -9,7 +9,7 @@ import (
 )
 
 // Build builds the binary from the module's source into a file, with a given version. It needs the Go tool and the
-// source. The packages are compiled as for tests.
+// source.
 func Build(ctx context.Context, file, version string) error {
 	root, err := moduleRoot(ctx)
 	if err != nil {

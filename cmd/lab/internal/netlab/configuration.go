@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// configure writes the configuration of the racks, and the configuration of the agents, which is
-// the same without hosts.
+// configure writes two files: the configuration of the racks, and the configuration of the agents. They differ only in
+// the hosts, which the second does not list.
 func (s *Site) configure() error {
 	c := s.configuration()
 	c.Hosts = s.hosts()

@@ -18,8 +18,8 @@ import (
 // imagesDir is the directory of a lab's disk images. It is in memory.
 const imagesDir = "disks"
 
-// giveDisk gives a host that has not started yet a small disk for its state: a loop device with an image in memory.
-// So its disk can be full or hang without an effect on the machine's disk.
+// giveDisk gives a host that has not started yet a small disk for its state: a loop device with an image in memory. So
+// the host's disk can be full or hang without an effect on the machine's disk.
 func (h *Host) giveDisk(bytes int64) error {
 	images := filepath.Join(h.site.lab.Dir, imagesDir)
 	if err := os.MkdirAll(images, 0o700); err != nil {
@@ -55,7 +55,7 @@ func (h *Host) LosePower() error {
 		return err
 	}
 	// Tasks of other hosts also see the mount, each in its own namespace. So the host continues with a copy of its
-	// disk; what happens to the old disk cannot affect the copy.
+	// disk. What happens to the old disk cannot affect the copy.
 	old := h.image() + ".old"
 	if err := errors.Join(os.Rename(h.image(), old), run("cp", "--sparse=always", old, h.image())); err != nil {
 		return err
@@ -69,7 +69,7 @@ const (
 	shutdownNoJournal = 2          // nothing more is written, not even the journal
 )
 
-// shutDown makes a file system refuse all access, and drop what it has not written.
+// shutDown makes a file system refuse all access, and drop the data that it has not written to the disk.
 func shutDown(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -108,8 +108,8 @@ func endUsers(dir string) error {
 	}
 }
 
-// imagesInMemory puts the images of the lab into memory. Outside the lab's own namespaces it mounts nothing, because
-// the mount would remain if the lab were killed.
+// imagesInMemory mounts a file system in memory for the disk images of the lab. Outside the lab's own namespaces it
+// mounts nothing, because the mount would remain if the lab were killed.
 func (l *Lab) imagesInMemory(dir string) error {
 	if !Inside() {
 		return messages.Errorf(messages.Unavailable, "disks of hosts are mounted only within namespaces of the lab's own")
@@ -144,7 +144,7 @@ func (h *Host) Tidy() error {
 	return failed
 }
 
-// HasDisk reports whether the host has a disk of its own.
+// HasDisk reports whether giveDisk gave the host a disk of its own.
 func (h *Host) HasDisk() bool { return h.disk }
 
 // filler returns the path of the file that fills the disk.
@@ -178,10 +178,10 @@ func (h *Host) Freeze() error { return run("fsfreeze", "--freeze", h.Dir()) }
 // Thaw undoes Freeze.
 func (h *Host) Thaw() error { return run("fsfreeze", "--unfreeze", h.Dir()) }
 
-// empty are files of a replica without content.
+// empty are the names of the files of a replica that never have content.
 var empty = []string{"lock", "probe", "room"}
 
-// State returns the files of the host's replicas. On a running host they change.
+// State returns the paths of the files of the host's replicas. While the host runs, the list may change.
 func (h *Host) State() ([]string, error) {
 	var own []string
 	for _, replicas := range replicaDirs {
@@ -193,7 +193,7 @@ func (h *Host) State() ([]string, error) {
 // replicaDirs are the directories with the replicas of the auctioneer and of the bank.
 var replicaDirs = []string{messages.Auctioneer, messages.Bank}
 
-// NodeState returns the files of the host's agents and executors.
+// NodeState returns the paths of the files of the host's agents and executors.
 func (h *Host) NodeState() ([]string, error) { return h.files("nodes") }
 
 func (h *Host) files(below ...string) (files []string, err error) {

@@ -17,16 +17,16 @@ import (
 // insideVariable is the variable with which Enter marks the processes that it starts.
 const insideVariable = "CANDOR_NETLAB_INSIDE"
 
-// Inside reports whether this process is the first in the lab's own namespaces.
+// Inside reports whether this process is the first process in namespaces that Enter has made.
 func Inside() bool { return os.Getenv(insideVariable) != "" && os.Getpid() == 1 }
 
-// spaces are the namespaces of a lab. Everything made in them disappears with the last process; all
-// processes end with the first.
+// spaces are the namespaces of a lab. Everything that is made in them disappears when their last process ends. When
+// their first process ends, the kernel ends all others.
 const spaces = unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
 
-// Enter runs this program again, with the same arguments, as the first process in new namespaces,
-// and returns its exit code. An error of kind Unavailable means that the machine does not permit
-// this. An interrupt is passed on. If this process is killed, all those processes are killed too.
+// Enter runs this program again, with the same arguments, as the first process in new namespaces, and returns its exit
+// code. An error of kind Unavailable means that the machine does not permit this. Enter passes an interrupt on to that
+// process. If the process that called Enter is killed, all processes in the namespaces are killed too.
 func Enter(ctx context.Context) (int, error) {
 	var failed []error
 	for _, more := range []uintptr{0, unix.CLONE_NEWUSER} {
@@ -39,12 +39,12 @@ func Enter(ctx context.Context) (int, error) {
 	return 0, messages.Errorf(messages.Unavailable, "network namespaces: %v", errors.Join(failed...))
 }
 
-// probe is the argument with which a program that calls Enter runs itself in new namespaces, to try everything that a
-// network needs.
+// probe is a command line argument. A program that calls Enter first runs itself with this argument in new namespaces,
+// to try whether the machine allows everything that a network needs.
 const probe = "probe-namespaces"
 
-// Probed makes this trial if the process was started for it, and then does not return. A program that calls Enter
-// calls Probed first.
+// Probed tries the network and exits if the process was started with the argument probe. Otherwise it returns at once.
+// A program that calls Enter must call Probed first.
 func Probed() {
 	if len(os.Args) != 2 || os.Args[1] != probe {
 		return
@@ -97,7 +97,8 @@ func command(more uintptr, arguments ...string) *exec.Cmd {
 }
 
 func enter(ctx context.Context, more uintptr) (int, error) {
-	// The signal for a parent's death is sent when the thread that made the child ends.
+	// The child gets the signal for its parent's death when the thread that started it ends, so this thread must not
+	// end.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	c := command(more, os.Args[1:]...)

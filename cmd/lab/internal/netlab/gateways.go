@@ -16,16 +16,16 @@ import (
 
 const gatewayPort = 7222
 
-// A cut of a gateway is noticed after at most roadPing·(1+roadPings).
+// The servers notice that a gateway is cut after at most roadPing·(1+roadPings).
 const (
 	roadPing  = 2 * time.Second
 	roadPings = 2
 	roadStart = 30 * time.Second
 )
 
-// JoinByGateways makes two sites peers before they are started. The servers of each connect to a NATS server at the
-// site's border. These two servers are clusters of one owner, joined by gateways. Their link takes oneWay in each
-// direction.
+// JoinByGateways makes two sites peers before they are started. The servers of each site connect to a NATS server at
+// the site's border. Each of the two servers at the borders is a cluster of its own. Gateways join the two clusters.
+// Their link takes oneWay in each direction.
 func (l *Lab) JoinByGateways(oneWay time.Duration, limit messages.Credits) error {
 	if len(l.Sites) != 2 {
 		return messages.Errorf(messages.Invalid, "gateways join two sites here, and the lab has %d", len(l.Sites))
@@ -61,8 +61,8 @@ func (l *Lab) JoinByGateways(oneWay time.Duration, limit messages.Credits) error
 // between clusters with the same name.
 func roadOf(s *Site) string { return "road-of-" + s.Name }
 
-// startRoad starts the server at a site's border. It tells the other site only the address of the
-// link.
+// startRoad starts the server at a site's border. The server knows the other site's server only by the address of the
+// link between them.
 func (l *Lab) startRoad(s, to *Site) error {
 	const system, between = "SYSTEM", "BETWEEN" // without the account SYSTEM, a server has no leaf nodes and gateways
 	border := l.network.Border(s.number)

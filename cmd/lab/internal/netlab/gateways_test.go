@@ -18,7 +18,7 @@ import (
 )
 
 // TestGatewaysCarryRequestsBetweenSites sends requests between two sites whose servers are connected by two clusters
-// with gateways. They must pass before and after a cut of the gateways, and not during it.
+// with gateways. Requests must arrive before and after a cut of the gateways, and must not arrive during the cut.
 func TestGatewaysCarryRequestsBetweenSites(t *testing.T) {
 	network, err := Loopback()
 	if err != nil {
@@ -68,7 +68,7 @@ func TestGatewaysCarryRequestsBetweenSites(t *testing.T) {
 	until("healed")
 }
 
-// linked returns a connection for the bank of a site. Its server is linked to the server at the site's border.
+// linked returns a connection for the bank of a site to a server that is linked to the server at the site's border.
 func linked(t *testing.T, s *Site) *nats.Conn {
 	t.Helper()
 	p := s.peers[0]

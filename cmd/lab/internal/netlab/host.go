@@ -35,8 +35,8 @@ func (h *Host) Dir() string { return filepath.Join(h.site.dir, h.Name) }
 // Run makes the host run another build of the program from its next start on.
 func (h *Host) Run(binary string) { h.binary = binary }
 
-// Leave sets whether the host's next process leaves its node's tasks running when it is stopped.
-// Otherwise they are ended.
+// Leave sets whether the next process of the host, when it is stopped, leaves the tasks of its node running or ends
+// them.
 func (h *Host) Leave(running bool) { h.leave = running }
 
 // Program returns the file that the host's process really runs.
@@ -44,7 +44,7 @@ func (h *Host) Program() (string, error) {
 	return os.Readlink(fmt.Sprintf("/proc/%d/exe", h.process.command.Process.Pid))
 }
 
-// Runs reports whether the host's process has been started and not been ended.
+// Runs reports whether the host's process was started, and was not ended by Kill or Stop since then.
 func (h *Host) Runs() bool { return h.process != nil }
 
 // Start starts the host's process and does not wait for it to serve.
@@ -64,14 +64,13 @@ func (h *Host) Start() (err error) {
 // Await returns when the host serves.
 func (h *Host) Await(ctx context.Context) error { return h.process.await(ctx) }
 
-// Kill ends the host's process with kill -9, as a failure would. Tasks of its node run on, as they do if only the
-// process dies.
+// Kill ends the host's process with SIGKILL. The tasks of its node go on, as they do if only the process fails.
 func (h *Host) Kill() {
 	h.process.kill()
 	h.process = nil
 }
 
-// Stop ends the host's process as a service manager does.
+// Stop asks the host's process to end, as a service manager does, and waits until it has ended.
 func (h *Host) Stop() error {
 	p := h.process
 	h.process = nil

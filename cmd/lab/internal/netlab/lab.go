@@ -36,7 +36,8 @@ type link struct {
 	from, to *Site
 }
 
-// New makes a lab in a directory. Its sites run a binary. It starts nothing yet. The lab takes over the network.
+// New makes a lab in a directory, with a site for each plan. The hosts of the sites will run the file binary. New
+// starts nothing. Close of the lab also closes the network.
 func New(dir, binary string, network Network, plans ...Plan) (*Lab, error) {
 	if err := adopt(); err != nil {
 		return nil, err
@@ -58,7 +59,8 @@ func (l *Lab) Start(ctx context.Context) error {
 }
 
 // Join makes the sites peers of each other before they are started. Each site's servers connect to the servers of
-// earlier sites, over links with a delay of oneWay in each direction. Each site may owe each other one up to a limit.
+// earlier sites, over links with a delay of oneWay in each direction. Each site may owe each of the other sites at most
+// limit.
 func (l *Lab) Join(oneWay time.Duration, limit messages.Credits) error {
 	for _, from := range l.Sites {
 		from.reserve = limit
@@ -77,7 +79,7 @@ func (l *Lab) Join(oneWay time.Duration, limit messages.Credits) error {
 	return nil
 }
 
-// peer returns a site as it appears in another site's configuration.
+// peer returns the entry about the site to for the configuration of the site from.
 func (l *Lab) peer(from, to *Site, oneWay time.Duration) (embedded.Peer, error) {
 	key, err := to.authority.PublicKey()
 	p := embedded.Peer{Name: to.Name, Keys: []string{key}}
@@ -101,7 +103,7 @@ func (l *Lab) peer(from, to *Site, oneWay time.Duration) (embedded.Peer, error) 
 	return p, nil
 }
 
-// linkCreds returns the file with the credentials that another site issued for this site's servers.
+// linkCreds makes a file with credentials that the site to issues for this site's servers, and returns its path.
 func (s *Site) linkCreds(to *Site) (string, error) {
 	creds, err := to.authority.IssueLink(s.Name)
 	if err != nil {
@@ -111,7 +113,8 @@ func (s *Site) linkCreds(to *Site) (string, error) {
 	return file, os.WriteFile(file, creds, 0o600)
 }
 
-// linkPort returns the port, at the border of a site, of the link to a host of another site.
+// linkPort returns the port of the link to a host of another site. The link listens at this port at the border of the
+// connecting site.
 func linkPort(to *Site, h *Host) int { return 20_000 + to.number*(maxHosts+1) + h.number }
 
 // Cut disconnects a site from all others: its links carry nothing until Heal is called.
@@ -139,7 +142,7 @@ func (l *Lab) Memory() (sum int64) {
 }
 
 // Close stops all hosts and ends their remaining processes. The directory stays. Hosts that stop at the same time
-// cannot hand over their work and may log this; it is no error.
+// cannot hand over their leadership, and may log this. Close does not count it as an error.
 func (l *Lab) Close() error {
 	var running []*Host
 	for _, s := range l.Sites {

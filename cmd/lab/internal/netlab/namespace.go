@@ -21,7 +21,8 @@ type namespaces struct {
 	hosts   []string // names of the hosts; also the names of their veth and file
 }
 
-// Namespaces makes a network with namespaces. Their files are in a directory. [Enter] must have started this process.
+// Namespaces makes a network with a namespace for each host. The files of the namespaces are in a directory. This
+// process must have been started by [Enter].
 func Namespaces(dir string) (Network, error) {
 	if !Inside() {
 		return nil, messages.Errorf(messages.Invalid, "network namespaces: are made only within the lab's own; enter those first")
@@ -44,7 +45,8 @@ func (n *namespaces) file(site, host int) string {
 	return filepath.Join(n.dir, veth(site, host))
 }
 
-// bridge makes the bridge that connects the hosts of a site. There, the lab has the address of the border.
+// bridge makes the bridge that connects the hosts of a site. On this bridge, the lab has the address of the site's
+// border.
 func (n *namespaces) bridge(site int) error {
 	if n.bridges[site] {
 		return nil
@@ -88,7 +90,7 @@ func (n *namespaces) Add(site, host int) error {
 func veth(site, host int) string { return fmt.Sprintf("s%dh%d", site, host) }
 
 func (n *namespaces) Command(site, host int, path string, arguments ...string) *exec.Cmd {
-	// nsenter replaces itself by the command, so the process has the host's number.
+	// nsenter executes the command in its own process, so the process ID of nsenter is that of the host's process.
 	return exec.Command("nsenter", append([]string{"--net=" + n.file(site, host), path}, arguments...)...)
 }
 
@@ -125,7 +127,8 @@ func (n *namespaces) within(site, host int, lines ...string) error {
 	return ipAs([]string{"nsenter", "--net=" + n.file(site, host), "ip"}, lines...)
 }
 
-// Close removes the network, so that the process can make another one. Otherwise it disappears with the process.
+// Close removes the network, so that this process can make another one. Without Close, the network disappears when the
+// process ends.
 func (n *namespaces) Close() error {
 	var failed []error
 	for site := range n.bridges {

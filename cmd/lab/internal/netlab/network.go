@@ -12,7 +12,7 @@ type Network interface {
 	Kind() string
 	// Address returns the address of a host.
 	Address(site, host int) string
-	// Border is the lab's own address, as the hosts of a site see it.
+	// Border is the address under which the hosts of a site reach the lab itself.
 	Border(site int) string
 	// Add adds a host.
 	Add(site, host int) error
@@ -31,7 +31,7 @@ type Network interface {
 	Close() error
 }
 
-// Limits of both networks' addresses.
+// Limits of the addresses of both kinds of networks, namespaces and loopback.
 const (
 	maxSites   = 200
 	maxHosts   = 200

@@ -19,7 +19,8 @@ func adopt() error {
 	return nil
 }
 
-// endOrphans ends the children of this process, except those in before. It also ends the orphans that they leave.
+// endOrphans kills the children of this process, except the processes in before. It also kills the processes that these
+// children leave behind.
 func endOrphans(before []int) {
 	for {
 		left := slices.DeleteFunc(children(), func(pid int) bool { return slices.Contains(before, pid) })
@@ -29,7 +30,8 @@ func endOrphans(before []int) {
 		for _, pid := range left {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
-		// Waits for any of them. The first process of a namespace ends after the others were waited for.
+		// This waits until any child has ended. The first process of a namespace can end only after the other processes
+		// of the namespace.
 		_ = unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		for _, pid := range left {
 			var status unix.WaitStatus

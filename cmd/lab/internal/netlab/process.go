@@ -15,11 +15,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// stopWithin is the longest time that a process may take to stop after it is asked to.
+// stopWithin is the longest time that a process may take to stop after the signal to stop.
 const stopWithin = 30 * time.Second
 
-// process is a running process of a host. It reports that it is ready as it would to systemd, with a datagram to a
-// socket.
+// process is a running process of a host. The process reports that it is ready with a datagram to a socket, as it
+// reports this to systemd.
 type process struct {
 	command *exec.Cmd
 	log     string // file with all its output
@@ -109,7 +109,7 @@ func (p *process) tail() string {
 	return string(text)
 }
 
-// kill kills the process, as a failure of its machine would.
+// kill ends the process with SIGKILL.
 func (p *process) kill() {
 	_ = p.command.Process.Kill() // it may have ended by itself
 	<-p.ended

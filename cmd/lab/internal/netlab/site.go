@@ -28,7 +28,8 @@ type Plan struct {
 	Grant messages.Credits
 	// Lease is the lease in the site's configuration.
 	Lease time.Duration
-	// Disk is the size of each rack's own disk in bytes, if the machine allows one (see Host.HasDisk); 0: none.
+	// Disk is the size of each rack's own disk in bytes. If it is 0, or if the machine does not allow such disks (see
+	// Host.HasDisk), racks have none.
 	Disk int64
 	// TLS makes clients and peers use TLS. The site's own authority signs their certificates.
 	TLS bool
@@ -36,13 +37,13 @@ type Plan struct {
 	Queue bool
 }
 
-// QueueMarket is the name of that market and of its class.
+// QueueMarket is the name of the market that Plan.Queue adds, and of this market's class.
 const QueueMarket messages.Name = "queue"
 
 // Operator is the operator of every site.
 const Operator messages.Name = "operator"
 
-// The ports of every host's parts.
+// The ports of the servers on every host.
 const (
 	natsPort       = 4222
 	clusterPort    = 6222
@@ -165,7 +166,8 @@ func (s *Site) Start(ctx context.Context) error {
 // Connect connects a user or the operator to any server of the site that answers.
 func (s *Site) Connect(name messages.Name) (bus.Bus, error) { return s.connect(name, s.URL()) }
 
-// ConnectAt connects a user or the operator to the server of a rack. This server names the other ones.
+// ConnectAt connects a user or the operator to the server of a rack. This server tells the client the addresses of the
+// other servers.
 func (s *Site) ConnectAt(name messages.Name, h *Host) (bus.Bus, error) {
 	return s.connect(name, s.urlOf(h))
 }
@@ -193,8 +195,7 @@ func (s *Site) creds(name messages.Name) (string, error) {
 	return embedded.WriteCredentials(s.dir, s.authority, role, name)
 }
 
-// Candor runs a command of the binary as a user or the operator of the site, and returns its
-// output.
+// Candor runs a command of the candor binary as a user or the operator of the site, and returns the command's output.
 func (s *Site) Candor(ctx context.Context, as messages.Name, arguments ...string) ([]byte, error) {
 	creds, err := s.creds(as)
 	if err != nil {
@@ -213,7 +214,7 @@ func (s *Site) Candor(ctx context.Context, as messages.Name, arguments ...string
 	return output, nil
 }
 
-// Leader returns the rack that leads an actor's group, according to the group.
+// Leader asks the replicas of an actor for their leader, and returns its rack.
 func (s *Site) Leader(ctx context.Context, operator bus.Bus, actor string) (*Host, error) {
 	var led *Host
 	err := Until(ctx, func(ctx context.Context) error {
@@ -242,7 +243,8 @@ func (s *Site) AwaitNodes(ctx context.Context, operator bus.Bus) error {
 	})
 }
 
-// AwaitBack waits until the node of a host has registered after a time. It returns at once if the host has no node.
+// AwaitBack waits until the node of a host has registered after the instant since. It returns at once if the host has
+// no node.
 func (s *Site) AwaitBack(ctx context.Context, operator bus.Bus, h *Host, since time.Time) error {
 	if h.Node == "" {
 		return nil
@@ -255,7 +257,7 @@ func (s *Site) AwaitBack(ctx context.Context, operator bus.Bus, h *Host, since t
 	})
 }
 
-// awaitNodes reads since when each node is up, until enough returns true.
+// awaitNodes reads the time since which each node is up, again and again, until enough returns nil for these times.
 func (s *Site) awaitNodes(ctx context.Context, operator bus.Bus, enough func(map[messages.Name]messages.Time) error) error {
 	return Until(ctx, func(ctx context.Context) error {
 		reply, err := bus.Call[market.NodesReply](ctx, operator, messages.Subject(s.Name, messages.Auctioneer, messages.VerbNodes, Operator), messages.Empty{})
@@ -272,10 +274,10 @@ func (s *Site) awaitNodes(ctx context.Context, operator bus.Bus, enough func(map
 	})
 }
 
-// betweenLooks is the pause of Until between two attempts.
+// betweenLooks is the pause of Until between two calls of look.
 const betweenLooks = 20 * time.Millisecond
 
-// Until repeats look until it returns no error. If ctx ends before, it returns the last error.
+// Until repeats look until it returns no error. If ctx ends first, it returns the last error of look.
 func Until(ctx context.Context, look func(context.Context) error) error {
 	for {
 		err := look(ctx)

@@ -24,8 +24,8 @@ func (s *Site) scheme() string {
 	return "nats"
 }
 
-// certify issues certificates for the racks of a site with TLS. They are valid for the racks' addresses, and for the
-// ends of their links at the borders of all sites.
+// certify issues certificates for the racks of a site with TLS. A certificate is valid for its rack's address, and for
+// the borders of all sites, where links to the rack begin.
 func (s *Site) certify() error {
 	if !s.plan.TLS {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Estimate is a mean over seeds with half of its 95 % confidence interval, by Student's distribution. For a single
-// value, the interval is infinite.
+// Estimate is a mean over seeds, with half of the width of its 95 % confidence interval by Student's distribution. For
+// a single value, the interval is infinite.
 type Estimate struct {
 	Mean, Half float64
 }
@@ -25,7 +25,8 @@ func Estimated(values []float64) Estimate {
 	return Estimate{Mean: mean, Half: t * deviation / math.Sqrt(float64(n))}
 }
 
-// Holds reports whether x, which is known up to rounding, is in the interval.
+// Holds reports whether x is in the interval. x may be outside by at most rounding, because a paper prints rounded
+// numbers.
 func (e Estimate) Holds(x, rounding float64) bool {
 	return math.Abs(x-e.Mean) <= e.Half+rounding
 }

@@ -15,8 +15,7 @@ func NewFigure(name, x, y string) *Figure {
 	return &Figure{Name: name, Chart: chart.New(x, y)}
 }
 
-// Line adds a line of a style through the points of the same index, with a name in
-// the legend.
+// Line adds a line of a style through the points (x[k], y[k]), with a name in the legend.
 func (f *Figure) Line(name string, style int, x, y []float64) {
 	f.add(chart.Line{Name: name, Style: style}, x, y)
 }

@@ -49,7 +49,7 @@ func Cells(format string, numbers ...float64) []string {
 	return Each(numbers, func(x *float64) string { return fmt.Sprintf(format, *x) })
 }
 
-// Claim adds a sentence of the paper, and what our run shows about it.
+// Claim adds a sentence of the paper, whether it holds, and a sentence about our run.
 func (p *Page) Claim(holds bool, paper, ours string, args ...any) {
 	verdict := "Same"
 	if !holds {

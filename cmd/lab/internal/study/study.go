@@ -15,7 +15,7 @@ import (
 type Study struct {
 	Name  string
 	About string // one line
-	// Run is a pure function of the options and of the logs that they name.
+	// Run runs the study. Its result depends only on the options and on the logs that they name.
 	Run func(Options) (*Report, error)
 }
 

@@ -30,15 +30,15 @@ func showHeld(ctx context.Context, a *cli.App, s *cli.Session, name messages.Nam
 	})
 }
 
-// holders holds what is known about the jobs that the holds are for.
+// holders says how complete the search for the jobs of an account's holds was.
 type holders struct {
 	caller   messages.Name
 	all      bool // the auctioneer was asked for the jobs of all users, not only for the caller's
 	answered bool // the auctioneer answered with all jobs
 }
 
-// number fills in the job numbers of holds. It returns whether it saw the jobs of all users, and whether the
-// auctioneer answered.
+// number finds the jobs of the holds in list, and fills in the job numbers. every reports whether it searched the jobs
+// of all users, and answered whether the auctioneer gave all of the jobs.
 func (h *holders) number(ctx context.Context, s *cli.Session, list []money.PendingHold, all bool) (every, answered bool) {
 	q := job.JobsRequest{All: all, Active: true}
 	jobs := map[string]messages.JobID{}
@@ -51,7 +51,7 @@ func (h *holders) number(ctx context.Context, s *cli.Session, list []money.Pendi
 	return q.All, answered
 }
 
-// of returns what a hold is for, and when it ends.
+// of says what a hold is for, and what ends the hold.
 func (h *holders) of(p *cli.Page, hold *money.PendingHold) (what, ends string) {
 	at := "when " + terminal.Safe(hold.By) + " resolves it"
 	if hold.Expires != 0 {

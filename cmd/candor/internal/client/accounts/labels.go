@@ -51,7 +51,8 @@ type labelCost struct {
 	Cost  messages.Credits `json:"cost"`
 }
 
-// byLabel sums up what jobs cost, the dearest value first.
+// byLabel adds up the costs of the jobs in a statement for each value of a label. The value with the highest cost comes
+// first.
 func byLabel(r money.StatementReply, name string) labelCosts {
 	out := labelCosts{Account: r.Account, Label: name, Values: []labelCost{}, More: r.More}
 	jobs := map[string]map[messages.JobID]bool{}

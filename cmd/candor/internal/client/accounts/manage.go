@@ -53,8 +53,8 @@ func memberRemove(a *cli.App) *cobra.Command {
 	})
 }
 
-// changeMember runs a command that changes the part of a member in a project. The first argument is the project, the
-// second one the member.
+// changeMember makes cmd change a member of a project, for example the member's role. The first argument of cmd is the
+// project, the second one is the member.
 func changeMember(a *cli.App, cmd *cobra.Command, change func(r *money.MemberRequest, args []string) error) *cobra.Command {
 	cmd.ValidArgsFunction = a.CompleteAccounts()
 	cmd.RunE = a.Online(func(ctx context.Context, s *cli.Session, args []string) error {

@@ -117,7 +117,7 @@ func statement(ctx context.Context, a *cli.App, s *cli.Session, o *statementOpti
 	})
 }
 
-// statementOf reads the newest entries, at most limit of them; with limit 0, all.
+// statementOf reads the newest entries of a statement, at most limit of them. If limit is 0, it reads all entries.
 func statementOf(ctx context.Context, s *cli.Session, r money.StatementRequest, limit int) (all money.StatementReply, err error) {
 	if limit == 0 {
 		return FullStatement(ctx, s, r)

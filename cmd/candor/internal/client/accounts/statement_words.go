@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// jobFacts is what a statement says about a job and the bank does not know.
+// jobFacts has facts about a job that a statement shows, but that the bank does not know.
 type jobFacts struct {
 	name      string
 	market    messages.Name
@@ -24,8 +24,8 @@ type jobFacts struct {
 // answer too.
 const factsWithin = 2 * time.Second
 
-// jobsOf asks the auctioneer about the jobs of a statement. The result has no job that the auctioneer does not know,
-// and is empty if it does not answer.
+// jobsOf asks the auctioneer about the jobs of a statement. Jobs that the auctioneer does not know are not in the
+// result. If the auctioneer does not answer, the result is empty.
 func jobsOf(ctx context.Context, s *cli.Session, r money.StatementReply) map[messages.JobID]jobFacts {
 	facts := map[messages.JobID]jobFacts{}
 	low, high := bounds(r.Entries)
@@ -49,8 +49,9 @@ func quickly(s *cli.Session) *cli.Session {
 	return &quick
 }
 
-// eachJob reads the auctioneer's jobs, the newest first. It stops below job low, or after maxFactPages pages. It sets
-// q.All to false if the caller may see only its own jobs. It returns whether all jobs were read.
+// eachJob calls do for the auctioneer's jobs, the newest first. It stops when it has passed job number low, or after
+// maxFactPages pages. If the caller may see only the caller's own jobs, it sets q.All to false and asks for these. It
+// returns whether it read all jobs.
 func eachJob(ctx context.Context, s *cli.Session, q *job.JobsRequest, low messages.JobID, do func(*job.JobSummary)) (all bool) {
 	q.Limit = cli.MaxPage
 	for range maxFactPages {
@@ -71,7 +72,7 @@ func eachJob(ctx context.Context, s *cli.Session, q *job.JobsRequest, low messag
 	return all
 }
 
-// factsOf returns the facts about a job. They lack the mechanism if the market is at another site.
+// factsOf returns the facts about a job. If the market is at another site, the mechanism is missing.
 func factsOf(j *job.JobSummary, mechanisms map[messages.Name]string) jobFacts {
 	if j.Away != nil {
 		return jobFacts{name: j.Name, market: j.Market + " at " + j.Away.Site}
@@ -79,7 +80,7 @@ func factsOf(j *job.JobSummary, mechanisms map[messages.Name]string) jobFacts {
 	return jobFacts{j.Name, j.Market, mechanisms[j.Market]}
 }
 
-// maxFactPages is the most pages of jobs that one statement asks of the auctioneer.
+// maxFactPages is the largest number of pages of jobs that one statement requests from the auctioneer.
 const maxFactPages = 10
 
 // bounds returns the smallest and the largest job number of the entries.
@@ -93,8 +94,8 @@ func bounds(entries []money.Entry) (low, high messages.JobID) {
 	return low, high
 }
 
-// inWords says why an entry exists. The number of its job is in the next column. The reason of a payment to another
-// site ends in a colon if the user gave no reason; inWords removes that colon.
+// inWords says why an entry exists. It leaves out the job's number, which the next column shows. The reason of a
+// payment to another site ends in a colon if the user gave no reason; inWords removes that colon.
 func inWords(e money.Entry, facts map[messages.JobID]jobFacts) string {
 	job := facts[e.Job].words()
 	if e.Kind == money.Hold && e.Reason != "" {

@@ -13,7 +13,8 @@ func someFacts() map[messages.JobID]jobFacts {
 	return map[messages.JobID]jobFacts{103: {"flights", "main", "proportional"}}
 }
 
-// entriesOfEveryKind has an entry for each reason for which credits move, and the words for it.
+// entriesOfEveryKind has an entry for each reason for which credits move, with the words that a statement must show for
+// it.
 var entriesOfEveryKind = []struct {
 	entry money.Entry
 	words string

@@ -68,8 +68,8 @@ type usageReport struct {
 	Unreadable int           `json:"unreadable,omitempty"`
 }
 
-// usageRow is the sum of what some jobs used. These jobs have the same values in the columns that group the rows;
-// Keys has these values.
+// usageRow adds up what a group of jobs used. Keys has the value of each grouping column, such as the account; it is
+// the same for all jobs of the group.
 type usageRow struct {
 	Keys      []string         `json:"keys,omitempty"`
 	Jobs      int              `json:"jobs"`
@@ -139,7 +139,7 @@ func endedJobs(ctx context.Context, s *cli.Session, report *usageReport, each fu
 	}
 }
 
-// usageKey returns the value by which a job, or its use of one class, is grouped.
+// usageKey returns one grouping value, such as the account of a job, or the class of one of its uses.
 type usageKey func(*job.JobSummary, *job.ClassUse) string
 
 func usageKeys(by []string) (keys []usageKey, err error) {
@@ -183,8 +183,8 @@ type usageSums struct {
 	all  usageRow
 }
 
-// add adds a job's use to a row for each class. It counts the job once in each of these rows, and once in the sum of
-// all.
+// add adds the use of a job, class by class, to the rows and to the sum of all jobs. It counts the job once in each row
+// that it adds to, and once in the sum.
 func (s *usageSums) add(j *job.JobSummary) {
 	used := j.Used
 	if len(used) == 0 { // the job never had a slot

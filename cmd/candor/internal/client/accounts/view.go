@@ -111,8 +111,8 @@ func writeMoved(p *cli.Page, what string, c messages.Credits, where string, r mo
 	p.Printf("%s %s %s; %s\n", what, cli.Credits(c), where, left(r))
 }
 
-// left returns a phrase that says what an account has after a movement. The account for a peer's settled debts has no
-// credits to spend: its balance is a debt.
+// left returns a phrase that says what an account has after credits were moved. For a user's account, these are the
+// available credits. For the account of a peer's settled debts, the balance is a debt.
 func left(r money.AccountReply) string {
 	if !strings.HasPrefix(r.Account, clearing.PeerAccountPrefix) {
 		return r.Account + " now has " + cli.Credits(r.Available) + " available"

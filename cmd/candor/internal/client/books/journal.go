@@ -20,8 +20,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// AddCommands adds the commands about the books to the command that runs a replica of the bank. They connect as
-// clients. usage is a help template that shows the flags of the connection.
+// AddCommands adds the commands about the books to bank, the command that runs a replica of the bank. The added
+// commands connect to the site as clients. usage is a help template that shows the flags of the connection.
 func AddCommands(a *cli.App, bank *cobra.Command, usage string) {
 	bank.AddGroup(&cobra.Group{ID: "books", Title: "Its books:"})
 	for _, c := range []*cobra.Command{exportCommand(a), verifyCommand(a), signCommand(a)} {
@@ -54,7 +54,8 @@ func withJournal(a *cli.App, directory *string, do func(ctx context.Context, sou
 	}
 }
 
-// openHistory opens the history of a replica. dir may also be the directory of the replica itself.
+// openHistory opens the history of a replica. dir is the directory of the history, or the replica's directory that
+// contains it.
 func openHistory(dir string) (history.Files, error) {
 	if inner := filepath.Join(dir, "history"); isDir(inner) {
 		dir = inner
@@ -79,8 +80,8 @@ type liveJournal struct {
 
 func (j *liveJournal) site() messages.Name { return j.session.Site }
 
-// each reads all pages. It asks for the balances of accounts on the last page only: balances and records can be
-// compared only if one answer has both.
+// each reads all pages and calls f for every record. It asks for the balances of accounts together with the last page,
+// because balances and records can be compared only if one answer has both.
 func (j *liveJournal) each(ctx context.Context, f func(uint64, []byte) error) error {
 	r := money.JournalRequest{}
 	for {

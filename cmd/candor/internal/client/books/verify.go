@@ -79,7 +79,7 @@ type verified struct {
 	Proofs      *proofs          `json:"proofs"`  // null: the signatures of requests were not checked
 }
 
-// proofs counts the records by their proof. Each record is counted once.
+// proofs counts the records by the kind of their proof. Each record is counted once.
 type proofs struct {
 	Keys      uint64 `json:"keys"`      // statements in which the site names its keys
 	Requests  uint64 `json:"requests"`  // requests signed by users, operators and services
@@ -135,8 +135,8 @@ func verifyBooks(ctx context.Context, a *cli.App, source journalSource, quick bo
 	return a.Show(v.result, func(p *cli.Page) { writeVerified(p, v.result) })
 }
 
-// scratchStore returns a store on disk for a second journal, which is built while the first one is checked. A journal
-// may be too long for memory.
+// scratchStore returns a store on disk for the journal that a check builds from the checked records, and a function
+// that removes the store. The store is on disk because a journal may be too long for memory.
 func scratchStore() (ledger.Store, func(), error) {
 	dir, err := os.MkdirTemp("", "candor-verify-")
 	if err != nil {
@@ -210,7 +210,8 @@ func proofRoot(a *cli.App, keys string) (*ledger.Root, error) {
 	return &ledger.Root{Site: t.Site, Account: key, Unread: true}, nil
 }
 
-// run reads the journal, and compares the result with the balances that the bank states.
+// run checks the records and checkpoints of a journal. If the site is running, it also compares the recomputed balances
+// with the balances that the bank states.
 func (v *verification) run(ctx context.Context, source journalSource) error {
 	err := source.each(ctx, func(_ uint64, record []byte) error {
 		if err := v.verifier.Add(record); err != nil {

@@ -38,7 +38,7 @@ type App struct {
 	// Width returns the width of the terminal that an output goes to, in columns, or 0 if the output is no terminal.
 	Width func(w io.Writer) int
 
-	// Interrupted stops the reading of Input when it ends; nil: nothing stops it.
+	// Interrupted stops the reading of Input when this context ends; nil: nothing stops the reading.
 	Interrupted context.Context
 
 	// Only is the name of the command on the command line. [App.Make] makes only this command; "": all commands.
@@ -57,7 +57,7 @@ func New() *App {
 	}
 }
 
-// Input returns a reader of In. An interrupt stops it while it waits for typed input.
+// Input returns a reader of In. When Interrupted ends, the reader fails, even while it waits for typed input.
 func (a *App) Input() io.Reader {
 	if a.Interrupted == nil {
 		return a.In
@@ -76,9 +76,9 @@ func until(ctx context.Context, in io.Reader) io.Reader {
 	return r
 }
 
-// HeedOutput keeps the first error of a write to the output; the command returns it at the end. Commands print
-// without a check for errors: without HeedOutput, a command would report success when a full disk lost its output. It
-// does nothing for a terminal.
+// HeedOutput makes the App keep the first error of a write to Out. lost returns this error; the command calls lost at
+// its end. Commands print without a check for errors: without HeedOutput, a command would report success when a full
+// disk lost its output. For a terminal, HeedOutput does nothing.
 func (a *App) HeedOutput() (lost func() error) {
 	if terminal.IsTerminal(a.Out) {
 		return func() error { return nil }
@@ -143,8 +143,8 @@ func (a *App) Show(reply any, words func(*Page)) error {
 	return a.print(p)
 }
 
-// print prints a page. If the user asked only for names or columns, other text goes to standard error, such as a note
-// that the list is empty.
+// print prints a page. If the user asked only for names or columns, it prints only these. If such a page has no table,
+// its text goes to standard error, such as a note that the list is empty.
 func (a *App) print(p *Page) error {
 	if err := p.check(); err != nil {
 		return err
@@ -189,11 +189,11 @@ func Ask[Reply any](ctx context.Context, a *App, s *Session, actor, verb string,
 	return a.Show(reply, func(p *Page) { words(p, reply) })
 }
 
-// Makers are functions that make commands, by the names of the commands.
+// Makers has the functions that make commands. The key is the name of the command.
 type Makers map[string]func(*App) *cobra.Command
 
-// Make makes the command that the command line names, or all commands if a.Only is empty. To make all commands takes
-// longer than most commands run.
+// Make makes the command that the command line names, or all commands if a.Only is empty. Making all commands takes
+// longer than the run of most commands.
 func (a *App) Make(all Makers) (made []*cobra.Command) {
 	for name, make := range all {
 		if a.Only == "" || a.Only == name {

@@ -30,7 +30,7 @@ type connection struct {
 	form                                        string   // wide, name or json; "" for the usual one
 	columns                                     []string // columns of tables; "": all
 	// Destination is the site that must run the job, in commands where --site has this meaning. If the user names no
-	// site to connect to, the command connects to this one.
+	// site to connect to, the command connects to Destination.
 	Destination messages.Name
 }
 
@@ -91,9 +91,9 @@ func (a *App) StateDir() string {
 	return DefaultState(a.Getenv)
 }
 
-// DefaultState returns the state directory to use if none is named. The site and the users who submit to it compute
-// the same directory. Without HOME it is still in the user's home directory. It is never in a directory where other
-// users can write, such as /tmp, and never in the working directory.
+// DefaultState returns the state directory to use if none is named. The site and the users who submit to the site
+// compute the same directory. Without HOME, the directory is still in the user's home directory. It is never in a
+// directory where other users can write, such as /tmp, and never in the working directory.
 func DefaultState(getenv func(string) string) string {
 	if dir := getenv("XDG_STATE_HOME"); dir != "" {
 		return filepath.Join(dir, "candor")
@@ -130,8 +130,9 @@ func readSiteFile(state string) (site siteFile, err error) {
 	return site, nil
 }
 
-// Resolve decides where to connect. Flags win over the environment, and the environment wins over the file that
-// "candor up" wrote. It refuses a command for operators if neither names an account.
+// Resolve decides where to connect. Flags win over the environment, and the environment wins over the file that "candor
+// up" wrote. Without such a file, the machine's file and its door give what is missing. At the site of this machine, a
+// command for operators is refused if neither a flag nor the environment names an account.
 func (a *App) Resolve(asOperator bool) (Target, error) {
 	state, local, err := a.LocalSite()
 	if err != nil {
@@ -170,7 +171,7 @@ func (a *App) Resolve(asOperator bool) (Target, error) {
 	return t, t.check()
 }
 
-// ResolveDoor decides where a door connects: the account is the one in its credentials.
+// ResolveDoor decides where a door connects. The caller sets the account of the target from the door's credentials.
 func (a *App) ResolveDoor() (Target, error) {
 	t := Target{
 		Server: cmp.Or(a.Flags.server, a.Getenv("CANDOR_SERVER")), Site: cmp.Or(a.Flags.Site, a.Getenv("CANDOR_SITE")),
@@ -280,8 +281,8 @@ func ConnectNATS(t Target) (bus.Bus, error) {
 	return bus.Connect(c)
 }
 
-// principal returns a function that gives the credentials. The first call gives those already read. Later calls read
-// the file again, or ask the door again, because the credentials may have been renewed.
+// principal returns a function that gives the credentials. The first call gives the credentials that were read before.
+// Later calls read the file again, or ask the door again, because the credentials may have been renewed.
 func (t *Target) principal() func() (token, seed string, err error) {
 	var read atomic.Bool
 	return func() (string, string, error) {

@@ -88,8 +88,8 @@ func ExitCode(err error) int {
 	return CodeFailed
 }
 
-// isCobraUsage reports whether an error is cobra's about the flags of a command. cobra gives these errors no type of
-// their own.
+// isCobraUsage reports whether cobra returned an error because required flags are missing or flags exclude one another.
+// cobra gives these errors no type of their own.
 func isCobraUsage(err error) bool {
 	return strings.HasPrefix(err.Error(), "required flag(s) ") || strings.HasPrefix(err.Error(), "if any flags in the group ")
 }
@@ -150,8 +150,8 @@ func UsageErrors(cmd *cobra.Command) {
 	wrapArguments(cmd)
 }
 
-// wrapArguments makes every command below cmd check its arguments: none may be empty, and their number must match the
-// usage line. A command that only groups others lists them, and exits with the code for wrong usage.
+// wrapArguments makes every command below cmd check its arguments: no argument may be empty, and their number must
+// match the usage line. A command that only groups other commands lists these, and exits with the code for wrong usage.
 func wrapArguments(cmd *cobra.Command) {
 	if cmd.HasSubCommands() && !cmd.Runnable() {
 		cmd.Args, cmd.RunE = cobra.ArbitraryArgs, OneOf
@@ -259,7 +259,7 @@ func similarFlag(cmd *cobra.Command, err error) string {
 	return ""
 }
 
-// OneOf is the RunE of a command that only groups others: it returns an error that lists them.
+// OneOf is the RunE of a command that only groups other commands: it returns an error that lists these commands.
 func OneOf(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return UnknownCommand(cmd, args[0])

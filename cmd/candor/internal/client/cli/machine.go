@@ -15,7 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// MachineFile has the site of the users of a machine who name none. CANDOR_CLIENT names another file.
+// MachineFile names the site to which commands on this machine connect if the user names no site. The variable
+// CANDOR_CLIENT names another file.
 const MachineFile = "/etc/candor/client.yaml"
 
 // machine is the content of MachineFile.
@@ -26,8 +27,8 @@ type machine struct {
 	CA     string        `yaml:"ca"`     // PEM file with the authority of the server's certificate; "": as the door says
 }
 
-// Loan is the answer of a door: the credentials of the user who asked, and where the site is. If Refused is set, it says why
-// there are none.
+// Loan is the answer of a door: the credentials of the user who asked, and the address of the site. If the door gives
+// no credentials, Refused says why.
 type Loan struct {
 	Refused string        `json:"refused,omitempty"`
 	Server  string        `json:"server,omitempty"`
@@ -39,8 +40,9 @@ type Loan struct {
 	Expires messages.Time `json:"expires,omitempty"`
 }
 
-// readMachine reads the machine's file; the zero value if there is none. On a host of the site the user may not be allowed to
-// read the directory, which also has the site's keys: that is no error, since the user may have named everything.
+// readMachine reads the machine's file. It returns the zero value if the file is missing or the user may not read it.
+// On a host of the site, users may not be allowed to read the file's directory, because the directory also has the
+// site's keys. This is no error, because the user may have named a site and credentials.
 func (a *App) readMachine() (m machine, err error) {
 	path := cmp.Or(a.Getenv("CANDOR_CLIENT"), MachineFile)
 	text, err := os.ReadFile(path)
@@ -56,7 +58,8 @@ func (a *App) readMachine() (m machine, err error) {
 	return m, nil
 }
 
-// ofMachine fills in what the machine's file says of the site, and asks the door for credentials if there are none.
+// ofMachine fills in what the user did not name, from the machine's file. If the user named neither a server nor
+// credentials, it asks the door for credentials.
 func (a *App) ofMachine(t *Target) error {
 	m, err := a.readMachine()
 	if err != nil {
@@ -79,7 +82,7 @@ func (a *App) ofMachine(t *Target) error {
 	return nil
 }
 
-// doorWithin bounds the time that a door takes to answer.
+// doorWithin is the longest time to wait for a door's answer.
 const doorWithin = 15 * time.Second
 
 // borrow asks a door for the credentials of the user of this process. The kernel tells the door who asks.

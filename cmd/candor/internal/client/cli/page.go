@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// Page collects the output of a command. Views write to it. What a view writes depends only on the page and the
-// reply.
+// Page collects the output of a command. A view is a function that writes a reply to a page. What it writes depends
+// only on the page and the reply.
 type Page struct {
 	bytes.Buffer
 	terminal.Style
@@ -36,7 +36,7 @@ func (p *Page) Part() *Page {
 	return &Page{Style: p.Style, Now: p.Now, Zone: p.Zone, Columns: p.Columns, Layout: p.Layout}
 }
 
-// Table writes a table. It is shortened to the width of the terminal.
+// Table writes a table. The table is shortened to the width of the terminal.
 func (p *Page) Table(t *terminal.Table, indent string) {
 	p.tables = append(p.tables, t)
 	if p.alone() {
@@ -117,8 +117,8 @@ func LocalTimes(text string, zone *time.Location) string {
 	})
 }
 
-// Between writes the time between two instants. If the second one has not come, it counts up to now. If the first one
-// has not come, it returns "".
+// Between writes the time between two instants. If to is zero, because it has not come, Between counts up to now. If
+// from is zero, it returns "".
 func (p *Page) Between(from, to messages.Time) string {
 	if from == 0 {
 		return ""

@@ -9,8 +9,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/proxy"
 )
 
-// throughNode returns a session for a process in a task, which talks to its site through the agent of its node. It
-// returns nil if this process is in no such task, or if the user names a site or an account.
+// throughNode returns a session for a process in a task. The session reaches the site through the agent of the task's
+// node. throughNode returns nil if the agent offers this process no connection, or if the user says where to connect or
+// with which account.
 func (a *App) throughNode() (*Session, error) {
 	value := a.Getenv(proxy.Variable)
 	said := a.Flags.server + a.Flags.creds + a.Flags.account + a.Flags.at + a.Flags.state

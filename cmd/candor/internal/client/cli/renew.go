@@ -21,8 +21,8 @@ import (
 const renewWithin = 2 * time.Second
 
 // validity returns when the credentials in a file were issued and when they expire. It returns zero times if the file
-// cannot be read: connecting then reports the reason. For expired credentials it returns an error that says what to
-// do.
+// cannot be read, because connecting then reports the reason, and if a door gave the credentials. For expired
+// credentials it returns an error that says what to do.
 func (a *App) validity(t *Target) (issued, expires time.Time, err error) {
 	if t.door != "" {
 		return issued, expires, nil

@@ -43,8 +43,8 @@ func (a *App) Form(text string) error {
 	return nil
 }
 
-// Tariff returns a phrase for the price of one second on a slot of a class. "": a slot costs nothing, because nobody
-// else wants one.
+// Tariff returns a phrase for the price of one second on a slot of a class. It returns "" if a slot costs nothing,
+// because nobody else wants one.
 func Tariff(t market.SlotTariff) string {
 	costs := "a second on a slot of " + t.Class + " costs "
 	switch {

@@ -1,12 +1,13 @@
-// Package door gives the users of a machine, such as a login node, the credentials of their accounts, so that nobody needs a
-// file. A user's command connects to a socket of the machine. The kernel tells the door which user that is. The door asks
-// the site for the credentials of the account with the user's name, which are valid for an hour, and hands them over:
+// Package door gives the users of a machine, such as a login node, the credentials of their accounts, so that no user
+// needs a file of credentials. A user's command connects to a socket of the door. The kernel tells the door the number
+// of this user. The door asks the site for the credentials of the account with the user's name, and gives them to the
+// command. They are valid for an hour:
 //
 //	candor jobs, as alice --- socket ---> door --- verb "lend", alice ---> admission of the site
 //
-// The door has credentials of its own ([identity.Door]), which open nothing but this verb, and which an operator can revoke. Whoever
-// has them, or is root on the machine, can act as every user of the site, but not as an operator: a site asks for operators' own
-// credentials. The seed of a user's key is encrypted for the door on its way.
+// The door has credentials of its own ([identity.Door]), which allow only the verb lend, and which an operator can
+// revoke. Whoever has them, or is root on the machine, can act as every user of the site, but not as an operator: the
+// site does not lend the credentials of operators. The seed of a user's key is encrypted for the door while it is sent.
 //
 // A user who is removed from the machine gets no more credentials. The user's present credentials end within the hour.
 package door

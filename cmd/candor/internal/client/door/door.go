@@ -26,12 +26,13 @@ import (
 )
 
 const (
-	// leastUser is the first user number of people. A smaller one belongs to a service of the machine.
+	// leastUser is the smallest user number of a person. Smaller numbers belong to services of the machine.
 	leastUser = 1000
-	// lasts is how long credentials must still be valid to be given out again.
+	// lasts is how long credentials must still be valid so that the door gives them out again.
 	lasts = 45 * time.Minute
-	// answersWithin bounds the time of an answer, and mostAtOnce the users who are answered at a time. A user who does not
-	// read the answer is cut off.
+	// answersWithin is the longest time of an answer; then the door cuts off a user who does not read it. mostAtOnce is
+	// the largest number of connections that are answered at the same time, and mostOfUser the largest number for one
+	// user.
 	answersWithin = 10 * time.Second
 	mostAtOnce    = 64
 	mostOfUser    = 8
@@ -62,7 +63,7 @@ type named struct {
 	at   time.Time
 }
 
-// serve answers on a listener until ctx ends.
+// serve answers the connections of a listener until ctx ends.
 func (d *door) serve(ctx context.Context, l *net.UnixListener) error {
 	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
 	d.waiting, d.busy, d.names, d.loans = make(chan struct{}, mostAtOnce), map[uint32]int{}, map[uint32]named{}, map[messages.Name]cli.Loan{}
@@ -91,7 +92,8 @@ func (d *door) serve(ctx context.Context, l *net.UnixListener) error {
 	}
 }
 
-// begins takes a place for a connection of a user; false if there is none: one user cannot take the places of the others.
+// begins takes one of the mostAtOnce places for a connection of a user. It returns false if there is none, or if the
+// user has mostOfUser places already, so that one user cannot take all places.
 func (d *door) begins(uid uint32) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,7 +118,7 @@ func (d *door) ends(uid uint32) {
 	<-d.waiting
 }
 
-// peerOf returns the user number of the process at the other end, from the kernel.
+// peerOf returns the user number of the process at the other end of a connection. The kernel tells this number.
 func peerOf(c *net.UnixConn) (uid uint32, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -225,7 +227,8 @@ func (d *door) userName(ctx context.Context, uid uint32) (string, error) {
 	return name, nil
 }
 
-// listen makes the socket, which every user may connect to. A socket that a door left is replaced, one that a door serves is not.
+// listen makes the socket, which every user may connect to. It replaces a socket that an ended door left behind, but
+// not a socket at which a door answers.
 func listen(path string) (*net.UnixListener, error) {
 	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
 		_, _ = io.Copy(io.Discard, io.LimitReader(c, 1))

@@ -19,7 +19,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// asClient names the variable with which this program is the command candor.
+// asClient is a variable that makes this test binary behave as the command candor.
 const asClient = "CANDOR_DOOR_TEST"
 
 func TestMain(m *testing.M) {
@@ -66,7 +66,7 @@ func newMachine(t *testing.T) *machine {
 
 func (m *machine) file() string { return filepath.Join(m.dir, "client.yaml") }
 
-// as returns a command of a user.
+// as returns a call of candor by a user. words are the arguments.
 func (m *machine) as(uid uint32, words ...string) *exec.Cmd {
 	c := exec.Command(m.program, words...)
 	c.Env = []string{asClient + "=1", "CANDOR_CLIENT=" + m.file(), "HOME=/nonexistent", "PATH=" + os.Getenv("PATH")}
@@ -75,7 +75,7 @@ func (m *machine) as(uid uint32, words ...string) *exec.Cmd {
 	return c
 }
 
-// says runs a command of a user, and wants that its output has some words.
+// says runs candor as a user, and checks that the output contains want.
 func (m *machine) says(uid uint32, want string, words ...string) {
 	m.Helper()
 	out, err := m.as(uid, words...).CombinedOutput()
@@ -108,8 +108,9 @@ func (m *machine) open(s *embedded.Site, state string, flags ...string) (stop fu
 	}
 }
 
-// TestADoorGivesUsersTheirCredentials: a user without a file submits as the account with the user's name, and as nobody else. The
-// door refuses services of the machine and operators, and a user who keeps many connections open keeps no other user out.
+// TestADoorGivesUsersTheirCredentials checks a user who has no file of credentials. The user must be able to submit as
+// the account with the user's name, and as no other account. The door must refuse operators and services of the
+// machine. A user who keeps many connections open must not keep other users out.
 func TestADoorGivesUsersTheirCredentials(t *testing.T) {
 	m, state := newMachine(t), t.TempDir()
 	c := embedded.Config{Site: "west", State: state, Listen: "127.0.0.1:0", Replicas: 1, Operators: []messages.Name{"operator", "daemon"},
@@ -133,7 +134,7 @@ func TestADoorGivesUsersTheirCredentials(t *testing.T) {
 	m.says(0, "a door serves "+m.socket+" already", "door", "--creds", filepath.Join(state, "creds", "doors", "login1.creds"), "--site", "west", "--server", s.URL(), "--socket", m.socket)
 	m.says(0, "--creds: missing", "door", "--site", "west", "--server", s.URL())
 
-	// A user who may not read the machine's file names a site and credentials, and needs no file.
+	// If a user may not read the machine's file, a command must work as if the file were missing.
 	if err := os.Chmod(m.file(), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +148,7 @@ func TestADoorGivesUsersTheirCredentials(t *testing.T) {
 	defer stop()
 	m.says(1, "daemon is an operator", "jobs")
 
-	// Many commands of one user at once, and connections that read nothing, keep no other user out.
+	// Many commands of one user at once, and connections that read nothing, must not keep other users out.
 	holder := m.as(nobody, "-")
 	holder.Path, holder.Args = "/bin/sh", []string{"sh", "-c", fmt.Sprintf("for i in $(seq 12); do %s jobs >/dev/null 2>&1 & done; wait", m.program)}
 	if err := holder.Start(); err != nil {

@@ -67,7 +67,7 @@ func (o *Options) allocationOptions() {
 	})
 }
 
-// count returns the default number of ranks of a step, and the number of nodes that it uses.
+// count returns the number of ranks that a step has by default, and the number of nodes that the ranks use.
 func (a *allocation) count() (ranks, nodes int) {
 	ranks, nodes = a.ranks, max(a.nodes, 1)
 	switch {
@@ -124,8 +124,8 @@ func (job *Job) finishAllocation() error {
 	return nil
 }
 
-// listedNodes takes the nodes in the option --nodelist as the nodes of the job. In sbatch such a list means all of
-// these nodes.
+// listedNodes gives the job all nodes that its option --nodelist names, as sbatch does. It refuses a list that
+// contradicts the number of nodes.
 func (job *Job) listedNodes() error {
 	a := &job.allocation
 	switch ranks, nodes := a.count(); {
@@ -217,9 +217,10 @@ func RanksOf(script string) (ranks int) {
 	return ranks
 }
 
-// freeThreads returns a shell command that removes the thread counts that the site set. It does so only where the kernel
-// holds the script to its processors: the script may use all of them, and its ranks get thread counts of their own. "": the
-// job itself sets both variables.
+// freeThreads returns a shell command that removes the thread counts that the site set. The command does so only where
+// the kernel holds the script to its processors: the script may use all of them, and its ranks get thread counts of
+// their own. freeThreads returns "" for a script of one rank or of another system, and if the job itself sets both
+// variables.
 func (job *Job) freeThreads() string {
 	if job.Ranks() == 1 || job.system != "" {
 		return ""

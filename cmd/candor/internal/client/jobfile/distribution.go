@@ -8,15 +8,15 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// Distribution says which ranks of a step go to which node. The zero value is that of Slurm: consecutive ranks go to
+// Distribution says which ranks of a step go to which node. The zero value is Slurm's default: consecutive ranks go to
 // the same node.
 type Distribution struct {
 	Cyclic bool // the next rank goes to the next node
 	Plane  int  // as many consecutive ranks go to a node, and then to the next one; 0: not given
 }
 
-// ParseDistribution reads a value of --distribution, such as cyclic:block or plane=4. What it says about sockets and
-// cores has no meaning here.
+// ParseDistribution reads a value of --distribution, such as cyclic:block or plane=4. It ignores the parts of the value
+// about sockets and cores.
 func ParseDistribution(text string) (d Distribution, err error) {
 	words, pack, _ := strings.Cut(strings.ToLower(text), ",")
 	nodes, _, _ := strings.Cut(words, ":")

@@ -121,8 +121,8 @@ type Job struct {
 	// Usual are patterns of the files for standard output and standard error if no option names them; "": sbatch's
 	// usual names.
 	Usual [2]string
-	// inDirectory are the names of these files if the path in Usual is a directory when the task starts; "": it
-	// cannot be one.
+	// inDirectory has a file name for each path in Usual. If the path is a directory when the task starts, the output
+	// goes to a file of this name in it. "": the path cannot be a directory.
 	inDirectory [2]string
 	// system is PBS or Grid Engine, if the script has directives of one of them; "": it has none.
 	system string
@@ -136,8 +136,8 @@ type Job struct {
 	Host string
 	// Path is the path of the script's file; "": the script is not in a file.
 	Path string
-	// Commands is the directory with candor's srun for the user; "": there is none. A script whose PATH has no srun
-	// finds it there. Example: a script with "#!/bin/bash -l" or --export=NONE has its own PATH.
+	// Commands is the directory where the user's PATH has candor's srun; "": there is none. A script whose own PATH has
+	// no srun finds srun in this directory. Example: a script with "#!/bin/bash -l" or --export=NONE has its own PATH.
 	Commands string
 	// Warnings are sentences about ignored options.
 	Warnings []string
@@ -199,8 +199,8 @@ func documentError(err error) error {
 	return messages.Errorf(messages.Invalid, "line %d, column %d: %s\n%s", position.Line, position.Column, wanted(at), strings.TrimRight(snippet, " \n"))
 }
 
-// wanted returns the message of an error of the YAML reader. If a value has the wrong shape, it says what is wanted
-// without terms of YAML.
+// wanted returns the message of an error of the YAML reader. If a value has the wrong shape, the message says which
+// shape is right, without terms of YAML.
 func wanted(err yaml.Error) string {
 	if shape, ok := errors.AsType[*yaml.UnexpectedNodeTypeError](err); ok {
 		switch shape.Expected {
@@ -268,9 +268,9 @@ func (s *stage) spec() job.Stage {
 	return out
 }
 
-// Locate shows the line of the document that a message is about. The message begins with the path of a field
-// ("stages[0].tasks: …"). If the document does not have the field, it shows the nearest part above; "" if that is
-// missing too.
+// Locate returns the line of the document that a message is about; "": there is none. The message begins with the path
+// of a field ("stages[0].tasks: …"). If the document does not have the field, Locate takes the nearest part above it
+// that the document has.
 func (j *Job) Locate(message string) string {
 	field, _, ok := strings.Cut(message, ":")
 	if !ok || j.source == nil {

@@ -18,8 +18,8 @@ const (
 	firstOfArray = "first"
 )
 
-// MaxElements is the largest number of elements of an array of jobs on several nodes. It is the bound on the jobs
-// that a job can wait for, so another job can wait for the whole array.
+// MaxElements is the largest number of elements of an array of jobs on several nodes. A job can wait for this number of
+// jobs, so another job can wait for the whole array.
 const MaxElements = job.MaxDependencies
 
 // split is an array of jobs on several nodes.
@@ -33,7 +33,8 @@ type split struct {
 	first   messages.JobID // 0: this job is the first
 }
 
-// Splits returns the indices of an array whose elements are jobs of their own. It returns nil for every other job.
+// Splits returns the indices of an array whose elements become jobs of their own. It returns nil for every other job,
+// also for the job of one element.
 func (job *Job) Splits() job.Array {
 	if job.split.element {
 		return nil
@@ -52,8 +53,8 @@ func (job *Job) splitArray() error {
 	return nil
 }
 
-// Element returns the job for the next element of an array. [Job.Splits] must not return nil. earlier has the jobs of
-// all elements before it. The elements share the budget of the array.
+// Element returns the job for the next element of an array. [Job.Splits] must not return nil. earlier has the job
+// numbers of all elements before it. Each element gets an equal part of the budget of the array.
 func (job *Job) Element(earlier []messages.JobID) (*Job, error) {
 	e, n, at := *job, job.split.indices.Count(), len(earlier)
 	e.split.element, e.split.index = true, job.split.indices.At(int64(at))
@@ -119,7 +120,7 @@ func ElementOf(j *job.JobSummary) (array messages.JobID, index int64, is bool) {
 	return messages.JobID(n), index, err == nil
 }
 
-// ElementsAfter returns the label of all elements of an array but the first.
+// ElementsAfter returns the label that selects all elements of an array except the first one.
 func ElementsAfter(first messages.JobID) string { return arrayLabel + "=" + first.String() }
 
 // indices returns the indices of the job's array. The job is the array or one element of it. nil: there is no array.

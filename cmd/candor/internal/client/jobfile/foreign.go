@@ -245,8 +245,8 @@ func (f *foreign) words() (out []string, err error) {
 	return out, f.mails(add)
 }
 
-// files returns the names that PBS or Grid Engine gives to the files of standard output and standard error. The second name
-// is "" if there is only one file. within are the names to use if a path in usual is a directory.
+// files returns in usual the paths for standard output and standard error, as PBS or Grid Engine chooses them. usual[1]
+// is "" if both outputs go to one file. within has the file names to use if a path in usual is a directory.
 func (f *foreign) files() (usual, within [2]string) {
 	number := "%A"
 	if f.array != "" {

@@ -65,9 +65,9 @@ type Market struct {
 	Market    messages.Name // "": the first whose slots hold the job
 }
 
-// Translate replaces the job's names of Slurm by what they mean at a site. It returns the markets of its partitions,
-// none if it names no partition. payers returns the accounts that the user may charge; it is called only if the job
-// names an account.
+// Translate replaces the job's names of Slurm by what they mean at a site. It returns the markets that these names
+// mean; none: no name means a market. payers returns the accounts that the user may charge; it is called only if the
+// job names an account.
 func (j *Job) Translate(site messages.Name, reply *market.MarketsReply, payers func() ([]messages.Name, error)) ([]Market, error) {
 	table := reply.Slurm
 	if table == nil {
@@ -94,7 +94,7 @@ func sells(reply *market.MarketsReply, name messages.Name) bool {
 	return slices.ContainsFunc(reply.Markets, func(m market.MarketStatus) bool { return m.Market.Name == name })
 }
 
-// toSite finds the site for a list of clusters. As with sbatch, any cluster of the list will do.
+// toSite finds the site for a list of clusters. As with sbatch, any cluster of the list may run the job.
 func (j *Job) toSite(site messages.Name, table job.Labels) error {
 	names := j.Names.Cluster
 	if names == "" || names == "all" {
@@ -164,8 +164,8 @@ func (j *Job) toMarkets(table job.Labels, reply *market.MarketsReply) (markets [
 	return markets, nil
 }
 
-// within applies a quality of service or a reservation. The site's table says what its name means: a market, a limit
-// of the run time, or nothing.
+// within applies a quality of service or a reservation. The site's table says what name means: a market, a limit of the
+// run time, or nothing.
 func (j *Job) within(option, name string, table job.Labels, markets []Market, reply *market.MarketsReply) ([]Market, error) {
 	if name == "" {
 		return markets, nil

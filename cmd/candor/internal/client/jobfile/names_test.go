@@ -22,9 +22,8 @@ var campus = &market.MarketsReply{
 	},
 }
 
-// TestNamesOfSlurmAreTranslated checks the order in which a name gets its meaning: first its own line in the site's
-// table, then a thing with this name in Candor, then the table's line for all other names. A name without a meaning must
-// be refused.
+// TestNamesOfSlurmAreTranslated checks the order in which a name gets its meaning: first from its own line in the
+// site's table, then from a market, project or site with this name, then from the table's line for all other names.
 func TestNamesOfSlurmAreTranslated(t *testing.T) {
 	for _, c := range []struct {
 		line    string

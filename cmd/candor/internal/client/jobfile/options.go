@@ -45,7 +45,7 @@ type Options struct {
 	lookup   Lookup
 }
 
-// rule changes a job by the text of one option.
+// rule sets the text of one option on a job.
 type rule func(job *Job, text string) error
 
 // setting is one option with its text, as the user wrote it.
@@ -135,7 +135,8 @@ func (o *Options) check(name string) func(string) error {
 	}
 }
 
-// Overlay sets each option of top on o, so that top wins. After that, o uses the lookup of top.
+// Overlay adds the options of top to o. An option of top wins over the same option of o. From then on, o looks up
+// variables as top does.
 func (o *Options) Overlay(top *Options) error {
 	o.lookup = top.lookup
 	if err := o.forgetGPUs(top.Noted); err != nil {
@@ -244,8 +245,8 @@ func setLabels(job *Job, text string) error {
 	return nil
 }
 
-// setSignal reads [B:]SIGNAL[@SECONDS] as sbatch writes it. It also reads C:, for the ranks that srun has started.
-// Without B, sbatch means these ranks.
+// setSignal reads [B:]SIGNAL[@SECONDS] as sbatch writes it. B means that only the script gets the signal. It also reads
+// C:, which means that the ranks that srun has started get the signal; sbatch means this if B is missing.
 func setSignal(job *Job, text string) error {
 	rest, at, timed := strings.Cut(text, "@")
 	var s jobmsg.EarlySignal

@@ -8,7 +8,8 @@ import (
 )
 
 // Files returns the files that a script's prelude opens as standard input, standard output and standard error; "":
-// none, or unknown. value returns the value of a variable of the task. Files reads the text that redirection writes.
+// none, or unknown. value returns the value of a variable of the task. Files reads the shell command that the method
+// redirection writes into the prelude.
 func Files(script string, value func(variable string) string) (in, out, errs string) {
 	line, _, found := strings.Cut(script, cannotCreate)
 	at := strings.LastIndex(line, "exec ")
@@ -57,10 +58,11 @@ func PathOf(script string) string {
 	return path
 }
 
-// padded is a number with leading zeros, as file writes it.
+// padded matches the shell expression that the method file writes for a number with leading zeros.
 var padded = regexp.MustCompile(`^\$\(printf %0(\d+)d (.*)\)$`)
 
-// expand reads one word, which ends at a space outside of quotes.
+// expand reads the first word of a shell command, and puts in the values of its variables. The word ends at a space
+// outside of quotes. rest is the text after the word. ok is false if the word cannot be read.
 func expand(text string, value func(string) string) (word, rest string, ok bool) {
 	for text != "" && text[0] != ' ' {
 		end := 0
@@ -92,7 +94,7 @@ func expand(text string, value func(string) string) (word, rest string, ok bool)
 	return word, text, true
 }
 
-// valueOf returns what the text of a placeholder is in a task.
+// valueOf puts the values of a task into the shell text of a placeholder. It returns false if it does not know a value.
 func valueOf(text string, value func(string) string) (string, bool) {
 	if parts := padded.FindStringSubmatch(text); parts != nil {
 		inner, ok := valueOf(parts[2], value)

@@ -81,8 +81,8 @@ func withoutPrelude(script string) string {
 }
 
 // loginEnvironment returns a shell command that reads the profiles of a login shell. They define commands such as
-// module. sbatch gives a script this environment if --export passes on only some variables, or none. "": --export
-// passes on all variables.
+// module. sbatch gives a script this environment if --export passes on only some variables, or none. "": the job has no
+// --export, or passes on all variables.
 func (j *Job) loginEnvironment() string {
 	if j.Options == nil || !j.Options.Flags.Changed("export") || slices.Contains(j.Options.Export, "ALL") {
 		return ""
@@ -271,7 +271,8 @@ func (j *Job) file(option, pattern, user string) (string, error) {
 	return word, nil
 }
 
-// placeholder returns the shell text for a letter of a pattern. It stands within double quotes.
+// placeholder returns the shell text for a letter of a pattern, for use within double quotes; "": the letter is
+// unknown.
 func (j *Job) placeholder(letter byte, user string) string {
 	switch letter {
 	case 'j', 'J':
@@ -302,8 +303,8 @@ func (j *Job) placeholder(letter byte, user string) string {
 func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // withPrelude puts a shell command before a script. If a shell runs the script, the command is a new line in it. Any
-// other script is written to a file by a shell script that runs the command first. arguments is the number of lines that
-// set the script's arguments.
+// other script is written to a file by a shell script that runs the command first. arguments is the number of lines
+// that set the script's arguments.
 func withPrelude(script, prelude string, arguments int) string {
 	first, rest := "", script
 	if strings.HasPrefix(script, "#!") {

@@ -26,8 +26,8 @@ func SplitQsub(words []string) (options, rest []string) {
 	return words[:i], words[i:]
 }
 
-// ForQsub makes options of the command line of qsub the last directive of a script. The script is of PBS if neither its lines
-// nor the options are of Grid Engine alone.
+// ForQsub adds the options of qsub's command line to a script, as the last directive. If the script has no directives,
+// it is a script of Grid Engine if one of the options exists only there, and otherwise a script of PBS.
 func ForQsub(source []byte, options []string) (script []byte, isGridEngine bool, err error) {
 	text := string(source)
 	if !strings.HasPrefix(text, "#!") {

@@ -256,8 +256,8 @@ func (o *Options) sayMailType(text string) error {
 	return nil
 }
 
-// sayMail combines --mail-type and --mail-user. As in sbatch, no e-mail is sent without a type. Without an address
-// there is none to send to.
+// sayMail combines --mail-type and --mail-user into our option --notify. If one of them is missing, or the address is
+// not valid, no e-mail is sent, and sayMail adds the option to the ignored ones.
 func (o *Options) sayMail(ignored *[]string) error {
 	switch {
 	case len(o.mailOn) > 0 && o.mailUser != "" && !job.MailAddress(o.mailUser): // sbatch takes any text as an address

@@ -26,7 +26,7 @@ type sbatchRule struct {
 	text string
 	// alone says that the option takes no value, or takes one only after "=".
 	alone bool
-	// but are values of a refused option that ask for nothing special. They are accepted.
+	// but lists the values of a refused option that are accepted, because they ask for nothing special.
 	but []string
 }
 
@@ -178,7 +178,8 @@ func sbatchShort(short byte) string {
 	return ""
 }
 
-// sbatchLong completes the beginning of a long name, as sbatch does, if only one name begins so.
+// sbatchLong returns the full name of an option whose long name is shortened, as sbatch allows. If no option or several
+// options begin with name, it returns name itself.
 func sbatchLong(name string) string {
 	if _, known := sbatchOptions[name]; known || name == "" {
 		return name

@@ -74,7 +74,7 @@ func checkText(source []byte) error {
 // the interpreter.
 const byteOrderMark = "\ufeff"
 
-// directive is the text after #CANDOR or #SBATCH, with its line.
+// directive is the text after a marker such as #CANDOR or #SBATCH, with the number of its line.
 type directive struct {
 	line int
 	text string
@@ -86,8 +86,8 @@ type directives struct {
 	others         string // the complaint about directives of another system; "": there are none
 }
 
-// checkOthers refuses a script if all its directives are for systems that Candor does not read: what they ask for
-// would be lost. If there are also directives that Candor reads, it only reports the others.
+// checkOthers refuses a script if all its directives are for systems that Candor does not read: what they ask for would
+// be lost. If there are also directives that Candor reads, it only warns about the other directives.
 func (f *directives) checkOthers(job *Job) error {
 	switch {
 	case f.others == "", f.system() != "":
@@ -99,7 +99,8 @@ func (f *directives) checkOthers(job *Job) error {
 	return nil
 }
 
-// system returns PBS or Grid Engine if the script has directives of that system and none of Candor or Slurm.
+// system returns PBS or Grid Engine if the script has directives of that system, but none of the other one, of Candor
+// or of Slurm. Otherwise it returns "".
 func (f *directives) system() string {
 	switch {
 	case len(f.candor)+len(f.sbatch) > 0, len(f.pbs) > 0 && len(f.sge) > 0:
@@ -112,7 +113,8 @@ func (f *directives) system() string {
 	return ""
 }
 
-// foreign records the first line of a system whose directives are not read.
+// foreign collects a line that is a directive of PBS or Grid Engine. It also records a complaint about the first line
+// of PBS, Grid Engine or LSF.
 func (f *directives) foreign(line string, number int) {
 	for marker, system := range map[string]string{"#PBS": "PBS", "#$": "Grid Engine", "#BSUB": "LSF"} {
 		rest, ok := cutMarker(line, marker)
@@ -283,13 +285,13 @@ func interpreterOf(first string) string {
 	return "sh"
 }
 
-// documentKey matches a line that begins a mapping.
+// documentKey matches a line that can begin a document: a brace, "---", or a field of a job.
 var documentKey = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(\{|---|"?(name|project|market|budget|utility|stages|env|dir|class|tasks|command|script|time_limit|attempts|array|max_running|inputs|outputs|begin)"?\s*:(\s|$))`)
 })
 
-// IsScript reports whether a file is a script or a document. It looks at the file's name first, then at the beginning
-// of the text. ok is false if neither decides.
+// IsScript reports whether a file is a script or a document. A text that begins with "#!" is a script. For any other
+// text, the end of the file's name decides, and then the first lines of the text. ok is false if none of them decides.
 func IsScript(name string, source []byte) (script, ok bool) {
 	if bytes.HasPrefix(source, []byte("#!")) {
 		return true, true

@@ -196,8 +196,8 @@ func TestLicences(t *testing.T) {
 	}
 }
 
-// TestSlurmVariablesOfShapes checks that the variables of a script tell the resources that it asked for, in the terms
-// of the options that it used.
+// TestSlurmVariablesOfShapes checks that the variables of a script give the resources that the script asked for. As
+// under Slurm, the variables depend on the options that the script used.
 func TestSlurmVariablesOfShapes(t *testing.T) {
 	variables := func(text string) []string {
 		job := parse(t, "#!/bin/sh\n#SBATCH "+text+"\ntrue\n")

@@ -15,8 +15,8 @@ type asked struct {
 	allocation allocation
 }
 
-// Spreads reports whether the site may choose the number of nodes for the ranks of a job. It may if the job names no
-// number.
+// Spreads reports whether the site may choose the number of nodes for the ranks of a job. It may if the job has several
+// ranks, and does not say how many nodes they use or how many ranks each node gets.
 func (job *Job) Spreads() bool {
 	a, s := &job.asked.allocation, &job.Spec.Stages[0]
 	return a.ranks > 1 && !s.Gang && a.perGPU == 0 && a.perNode == 0 && (a.nodes == 0 || a.most > a.nodes) && a.listed < 2 && job.Spec.AfterEach == 0
@@ -26,8 +26,8 @@ func (job *Job) Spreads() bool {
 // their ranks over several nodes.
 func (job *Job) MaySplit() bool { return job.Spec.Stages[0].Array != nil && job.Spreads() }
 
-// NodeCounts returns the numbers of nodes over which the ranks of a job can be divided, at a site with all nodes in
-// total. The smallest number comes first.
+// NodeCounts returns the numbers of nodes over which the ranks of a job can be divided, the smallest first. all is the
+// number of nodes of the site.
 func (job *Job) NodeCounts(all int) iter.Seq[int] {
 	a := &job.asked.allocation
 	if a.most > 0 {

@@ -40,7 +40,8 @@ func runningTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) 
 	return running, r.job.Away != nil, err
 }
 
-// oneRunning returns the only task of a query that runs now. away reports whether it runs at another site.
+// oneRunning returns the running task that a query selects. If there are several, it returns an error. away reports
+// whether the task runs at another site.
 func oneRunning(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (t job.TaskStatus, away bool, err error) {
 	all, away, err := runningTasks(ctx, a, s, q)
 	if err == nil && len(all) > 1 {
@@ -52,13 +53,14 @@ func oneRunning(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (t
 	return all[0], away, nil
 }
 
-// StreamOf returns a stream to the process of a task. If begin is not nil, it returns a new stream that starts while
-// the task runs.
+// StreamOf returns a stream to the process of a running task. If begin is not nil, the stream does not lead to this
+// process, but to what begin starts, for example another command in the task.
 func StreamOf(a *cli.App, s *cli.Session, t *job.TaskStatus, away bool, begin *agent.StreamBegin) *Stream {
 	return &Stream{App: a, Session: s, Node: t.Node, Away: away, Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Begin: begin}
 }
 
-// ExitWith ends this process with the exit code of the remote process.
+// ExitWith returns an error that makes this process end with the exit code of the remote process; nil for code 0. If
+// err is not nil, it returns err.
 func ExitWith(code int, err error) error {
 	if err != nil || code == 0 {
 		return err

@@ -200,7 +200,7 @@ func (r *logReader) local(t messages.TaskRef, f job.File) string {
 	return path.Join(r.name(t), f.Name)
 }
 
-// part is the end of the name of a file that is not complete yet. longestName is the largest length of a file's name
+// part is the ending of the name of a file that is not complete yet. longestName is the largest length of a file's name
 // in bytes.
 const (
 	part        = ".part"

@@ -47,8 +47,9 @@ func writeAllEnded(p *cli.Page, all []job.JobSummary) {
 	p.Printf("%s of %s completed, %s charged\n", terminal.Count(len(all)-others), terminal.Plural(len(all), "job"), cli.Credits(charged))
 }
 
-// firstLook is the first pause between two questions for the jobs that have ended. Each pause is an eighth longer
-// than the last one: the end of the last job is seen at most one ninth of the waiting time late.
+// firstLook is the first pause between two requests for the jobs that have ended. Each pause is an eighth longer than
+// the pause before it. So the command sees the end of the last job late by at most one ninth of the time that it has
+// waited.
 const firstLook = 5 * time.Millisecond
 
 func nextLook(d time.Duration) time.Duration { return min(d+d/8, lastPause) }
@@ -90,8 +91,8 @@ func followAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.J
 	}
 }
 
-// lookAtEnded asks for the first jobs of ids, and returns the jobs that have ended. If sure is true, it also checks
-// that the site still knows the other jobs.
+// lookAtEnded asks for as many jobs of ids as one request allows, and returns those that have ended. If sure is true,
+// it also checks that the site still knows the other ones.
 func lookAtEnded(ctx context.Context, s *cli.Session, ids []messages.JobID, sure bool) ([]job.JobSummary, error) {
 	r := job.JobsRequest{Jobs: ids[:min(len(ids), job.MaxListed)], Limit: job.MaxListed}
 	if !sure {

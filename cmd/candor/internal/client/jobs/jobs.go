@@ -92,8 +92,8 @@ func takesNoJob(cmd *cobra.Command, args []string) error {
 	return cli.Usagef("it lists jobs; candor job %s shows this job", args[0])
 }
 
-// othersHave reports whether an operator without jobs of their own would see jobs with --all. Only operators may use
-// --all.
+// othersHave reports whether other accounts have jobs that the caller would see with --all-accounts. Only operators may
+// use this flag.
 func othersHave(ctx context.Context, s *cli.Session, r jobmsg.JobsRequest) bool {
 	if r.All || r.Account != "" {
 		return false

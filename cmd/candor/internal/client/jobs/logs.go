@@ -219,7 +219,8 @@ func (r *logReader) chosen() string {
 	return noun + strings.Join(parts, ", ")
 }
 
-// noneHas returns a sentence that says that none of the selected tasks has done something.
+// noneHas returns a sentence that says that none of the selected tasks has done something. done says what, such as
+// "left files".
 func (r *logReader) noneHas(done string) string {
 	if r.selected == 1 {
 		return r.chosen() + " has not " + done
@@ -227,7 +228,7 @@ func (r *logReader) noneHas(done string) string {
 	return "none of the " + r.chosen() + " has " + done
 }
 
-// eachTask calls f for every selected task that was ever claimed. It reads them page by page.
+// eachTask reads the selected tasks page by page, and calls f for every task that a node has claimed.
 func (r *logReader) eachTask(ctx context.Context, f func(jobmsg.TaskStatus) error) error {
 	for stage := range r.job.Stages {
 		if r.stage != nil && stage != *r.stage {
@@ -273,7 +274,8 @@ func (r *logReader) eachTaskOf(ctx context.Context, stage int, f func(jobmsg.Tas
 }
 
 // choose returns the attempt to read: the latest one, or the one that the query names. attempts are all of one task,
-// with the latest at the end. If the site no longer knows the attempt, its node is empty.
+// with the latest at the end. If the site no longer knows the named attempt, the result has no node. choose returns
+// false if the task never had this attempt.
 func (r *logReader) choose(attempts []jobmsg.TaskStatus) (jobmsg.TaskStatus, bool) {
 	latest := attempts[len(attempts)-1]
 	if r.query.attempt == 0 {
@@ -310,8 +312,8 @@ func (r *logReader) printAll(ctx context.Context) error {
 	return err
 }
 
-// followAll prints the output of each attempt from its claim on. It returns when the job has ended and all output is
-// read.
+// followAll follows the output of each attempt from the time when a node claims the task. It returns when the job has
+// ended and all output is read.
 func (r *logReader) followAll(ctx context.Context) error {
 	var readers sync.WaitGroup
 	defer readers.Wait()
@@ -338,8 +340,8 @@ func (r *logReader) followAll(ctx context.Context) error {
 	return r.failed
 }
 
-// watch lists the tasks again and again, and calls start for each, until the job has ended. It asks for the job's
-// state before the tasks, so that it misses no attempt.
+// watch lists the tasks again and again until the job has ended, and each time calls start for each task. It asks for
+// the job's state before the tasks, so that it misses no attempt.
 func (r *logReader) watch(ctx context.Context, start func(jobmsg.TaskStatus) error) error {
 	for d := firstPause; ; d = nextPause(d) {
 		job, err := cli.Call[jobmsg.JobDetail](ctx, r.session, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: r.query.job})
@@ -371,7 +373,7 @@ func (r *logReader) streams() []bool {
 	return []bool{false, true}
 }
 
-// readBoth prints the output of an attempt that is there now, one stream after the other.
+// readBoth prints the present output of an attempt, one stream after the other.
 func (r *logReader) readBoth(ctx context.Context, t jobmsg.TaskStatus) error {
 	if t.Node == "" {
 		node, err := r.findNode(ctx, t)
@@ -388,7 +390,8 @@ func (r *logReader) readBoth(ctx context.Context, t jobmsg.TaskStatus) error {
 	return nil
 }
 
-// findNode finds the node that ran an attempt. If the site does not know it, it asks every node.
+// findNode finds the node that ran an attempt, if the site no longer knows this node. It asks every node that is not
+// lost for the attempt's output.
 func (r *logReader) findNode(ctx context.Context, t jobmsg.TaskStatus) (messages.Name, error) {
 	gone := messages.Errorf(messages.NotFound, "the site has forgotten where attempt %d ran, and no node has its output", t.Attempt)
 	if r.job.Away != nil {
@@ -412,8 +415,8 @@ func (r *logReader) findNode(ctx context.Context, t jobmsg.TaskStatus) (messages
 	return "", gone
 }
 
-// read prints one output stream of an attempt. With follow, it prints until the attempt has ended; without, it prints what
-// is there now. If the node does not answer, read reports this, and the other tasks are still read.
+// read prints one output stream of an attempt. If follow is true, it prints until the attempt has ended; otherwise it
+// prints only the present output. If the node does not answer, read reports this, and the other tasks are still read.
 func (r *logReader) read(ctx context.Context, t jobmsg.TaskStatus, stderr, follow bool) error {
 	out := r.output(t, stderr)
 	defer out.Close()

@@ -31,9 +31,11 @@ type Stream struct {
 	Attempt messages.Attempt
 	Away    bool               // another site runs the task; the auctioneers of both sites pass the messages on
 	Begin   *agent.StreamBegin // starts the remote process; nil: connect to the process of the task itself
-	// Over returns an error with the reason if a stream that does not answer has ended; nil: it may answer later.
+	// Over is called when the node does not answer. If the stream has ended, Over returns an error with the reason. If
+	// the node may answer later, Over returns nil.
 	Over func(context.Context) error
-	// Comes reports whether the node may begin the task later, if it does not know the stream yet. A nil function means no.
+	// Comes is called when the node does not know the stream. It reports whether the node may begin the task later. A
+	// nil function means no.
 	Comes func(context.Context) bool
 
 	In        io.Reader
@@ -94,7 +96,7 @@ func (c *Stream) ask(ctx context.Context, r agent.StreamRequest) (agent.StreamRe
 	}
 }
 
-// askStream sends a node a request about a stream, or a signal. away says that the node belongs to the other site,
+// askStream sends a node a request about a stream, or a signal. If away is true, the node belongs to another site,
 // which runs the job.
 func askStream(ctx context.Context, s *cli.Session, node messages.Name, away bool, r *agent.StreamRequest) (reply agent.StreamReply, err error) {
 	if !away {
@@ -124,8 +126,8 @@ func (c *Stream) Signal(ctx context.Context, name string) error {
 	return err
 }
 
-// Copy passes input and output between this process and the remote one until that one has ended. It returns the exit
-// code.
+// Copy passes input and output between this process and the remote process until the remote process has ended. It
+// returns the exit code of the remote process.
 func (c *Stream) Copy(ctx context.Context, from int64) (code int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -180,8 +182,8 @@ func (c *Stream) close(ctx context.Context) {
 	_, _ = c.ask(ctx, agent.StreamRequest{Close: true})
 }
 
-// pass writes the bytes of a piece that were not written yet, and returns the position after them. at is the piece's
-// position, have the number of bytes written.
+// pass writes the part of a piece that was not written yet, and returns the position after the piece. at is the
+// position of the piece. have is the number of bytes that were written before.
 func pass(to io.Writer, piece []byte, at, have int64) (int64, error) {
 	if skip := have - at; skip > 0 {
 		piece = piece[min(skip, int64(len(piece))):]

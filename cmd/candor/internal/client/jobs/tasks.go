@@ -70,7 +70,7 @@ attempts of each job, the first ones of each stage, and counts the others.`,
 	return cmd
 }
 
-// of checks the flags, and fills in the request for a job.
+// of checks the flags, and fills in the request for the job that argument names.
 func (q *tasksQuery) of(argument string) (err error) {
 	if q.job, err = cli.JobNumber(argument); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (q *tasksQuery) of(argument string) (err error) {
 	return err
 }
 
-// filters reports whether the query leaves out tasks that have started.
+// filters reports whether the flags can leave out tasks that have started.
 func (q *tasksQuery) filters() bool { return len(q.states) > 0 || q.ask.Node != "" || q.index != "" }
 
 // positions reads "7", "7-9" or "7-". It returns the first position and the position after the last one; 0 means no
@@ -167,8 +167,8 @@ func (q *tasksQuery) tasksOf(ctx context.Context, s *cli.Session, stage int, all
 	}
 }
 
-// writeTasks writes a line for each attempt. If the sentences are too wide for the page, each line has only the
-// reason. The sentences of a few tasks follow below.
+// writeTasks writes a line for each attempt, with a sentence about it. If a line would be wider than the page, each
+// line has only the reason, and the sentences of a few tasks follow below.
 func writeTasks(p *cli.Page, q *tasksQuery, r job.TasksReply) {
 	columns := p.Layout.Width
 	t := tasksTable(p, r.Tasks, func(s job.TaskStatus) string { return s.Message })

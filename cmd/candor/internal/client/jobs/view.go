@@ -189,7 +189,7 @@ func whyOrNote(s job.State) string {
 	return "Why"
 }
 
-// results says until when the output files and logs can be read, if the market has a limit.
+// results says when the output files and logs can be read, if the site hides them until the job is settled.
 func results(p *cli.Page, j job.JobDetail) string {
 	if !j.Kept {
 		return ""
@@ -243,7 +243,7 @@ func notState(s job.State, reason string) string {
 	return terminal.Safe(reason)
 }
 
-// begins says before which time no task of a job may start.
+// begins gives the earliest time at which tasks of a job may start, if the job has one.
 func begins(p *cli.Page, j job.JobDetail) string {
 	if j.Spec.Begin == 0 {
 		return ""

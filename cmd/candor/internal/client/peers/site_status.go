@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/clearing"
 )
 
-// AddStatus adds the command status, which asks a running site, to the commands that prepare a site. usage is a help
-// template that shows the flags of the connection.
+// AddStatus adds the command status to site, the command whose other commands prepare a site. status asks a running
+// site. usage is a help template that shows the flags of the connection.
 func AddStatus(a *cli.App, site *cobra.Command, usage string) {
 	status := siteStatusCommand(a)
 	status.SetUsageTemplate(usage)
@@ -73,7 +73,8 @@ func linked(ctx context.Context, s *cli.Session, bank clearing.PeersReply) (r si
 	return r, err
 }
 
-// sound reports whether every peer is linked and answers. Unknown links count as good.
+// sound reports whether every peer that this site has not parted from is linked and answers, and whether no books are
+// in dispute. Unknown links count as good.
 func (r *siteStatus) sound() bool {
 	for _, p := range r.Bank.Peers {
 		if p.Standing == clearing.PeerParted {
@@ -136,7 +137,8 @@ func writeSiteStatus(p *cli.Page, r siteStatus) {
 	}
 }
 
-// way returns the connected servers, and the shortest round trip between two of them.
+// way returns a text with the address of the first link and the number of other links, and the shortest round trip of
+// all links.
 func way(links []clearing.Link) (string, string) {
 	if len(links) == 0 {
 		return "none", ""

@@ -99,7 +99,8 @@ func peerState(p *cli.Page, r clearing.PeerReply) string {
 	return p.Green("answers")
 }
 
-// partedDebt says what this site wrote off when it parted from the peer, or what it still owes; "" for nothing.
+// partedDebt returns the debt that is left after this site parted from the peer: what this site still owes to the peer,
+// or what it wrote off. "": there is none.
 func partedDebt(r clearing.PeerReply) string {
 	switch {
 	case r.Settled < 0:
@@ -127,13 +128,13 @@ func parting(r clearing.PeerReply) string {
 	return "its operator must part too, or candor peer list there says what is missing"
 }
 
-// silent says how long a peer has not answered.
+// silent says how many messages a peer has not answered, and why.
 func silent(r clearing.PeerReply) string {
 	return "silent after " + terminal.Plural(r.Tries, "message") + ": " + terminal.Safe(r.Failure)
 }
 
-// gone reports whether a peer refuses all messages, because its operator has parted from this site and this site has
-// not.
+// gone reports whether a peer refuses all messages because its operator has parted from this site. This site has not
+// parted from the peer.
 func gone(r clearing.PeerReply) bool {
 	return r.Tries > 0 && strings.HasPrefix(r.Failure, "parted: ")
 }

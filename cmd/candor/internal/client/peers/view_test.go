@@ -37,8 +37,8 @@ func TestStateOfAPeer(t *testing.T) {
 	}
 }
 
-// TestWhatAPartingWaitsFor checks an agreed parting that waits for several things in turn. The operator is told the
-// first one.
+// TestWhatAPartingWaitsFor checks an agreed parting that waits for several things. The text must say the first one that
+// is not done yet.
 func TestWhatAPartingWaitsFor(t *testing.T) {
 	const c = messages.Credit
 	all := clearing.PeerReply{Owed: c, Settled: 2 * c, Tries: 1, Failure: "timeout", Outstanding: 3, Held: c}

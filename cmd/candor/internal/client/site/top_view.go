@@ -17,7 +17,8 @@ type look struct {
 	err      error
 }
 
-// topView is the state of the display: how far it is scrolled, and how it is sorted.
+// topView is the state of the display: the latest answer of the site, how far the display is scrolled, and how it is
+// sorted.
 type topView struct {
 	look     look
 	offset   int // first line shown below the header

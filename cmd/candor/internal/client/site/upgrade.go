@@ -97,8 +97,8 @@ type upgrade struct {
 	Back    string        `json:"back"`   // how to go back
 }
 
-// planUpgrade plans the upgrade to a release of a level. A replica has the name of its host. Hosts that lead come last,
-// so that leadership moves seldom.
+// planUpgrade plans the upgrade to a release of a level. A replica has the name of its host. Hosts whose replicas lead
+// come last, so that leadership moves seldom.
 func planUpgrade(release string, level int, groups []messages.ReplicasReply, nodes []market.NodeStatus) upgrade {
 	u := upgrade{Release: release, Level: level}
 	hosts := map[string]*upgradeHost{}
@@ -169,7 +169,7 @@ func (h *upgradeHost) add(g *messages.ReplicasReply, r *messages.ReplicaState, r
 	h.seen = true
 }
 
-// step upgrades a host.
+// step returns the step that upgrades a host.
 func (h *upgradeHost) step(release string) upgradeStep {
 	leads := ""
 	if len(h.leads) > 0 {
@@ -179,7 +179,8 @@ func (h *upgradeHost) step(release string) upgradeStep {
 		Check: "candor replica list shows no replica as Silent or Catching up, and candor nodes shows the nodes of " + h.name + " as Up with a new SINCE"}
 }
 
-// firstStart returns what to do before a site can be upgraded while it serves: start each replica that is silent.
+// firstStart returns the steps that come before an upgrade of a running site: one for each host with a replica that
+// does not answer or has not caught up.
 func firstStart(all []*upgradeHost) (steps []upgradeStep) {
 	for _, h := range all {
 		if len(h.silent) > 0 {

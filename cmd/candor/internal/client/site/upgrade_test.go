@@ -8,7 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// threeHosts returns the groups of a site whose hosts run releases. rack1 leads the auctioneer, rack2 the bank.
+// threeHosts returns the groups of a site with three hosts. level has the level of each host's release; a host without
+// a level does not answer. rack1 leads the auctioneer, rack2 the bank.
 func threeHosts(agreed int, level map[string]int) (groups []messages.ReplicasReply) {
 	for actor, leader := range map[string]string{messages.Auctioneer: "rack1", messages.Bank: "rack2"} {
 		g := messages.ReplicasReply{Actor: actor, Spare: 1, Level: agreed}
@@ -21,8 +22,8 @@ func threeHosts(agreed int, level map[string]int) (groups []messages.ReplicasRep
 	return groups
 }
 
-// TestUpgradePlan plans the upgrade of a site of three hosts and a node of its own to a release of level 2. Hosts that
-// lead come last. Nothing is upgraded while a replica is silent.
+// TestUpgradePlan plans the upgrade of a site to a release of level 2. The site has three hosts, and a node on a
+// machine of its own. Hosts that lead must come last. Nothing may be upgraded while a replica is silent.
 func TestUpgradePlan(t *testing.T) {
 	old := []market.NodeStatus{{Node: "node4", State: "Up", Level: 1}, {Node: "gone", State: "Lost"}}
 	for name, c := range map[string]struct {

@@ -41,8 +41,8 @@ func writeNodes(p *cli.Page, r market.NodesReply) {
 	writeReach(p, r.Nodes)
 }
 
-// writeNodeResources writes the resources of nodes, how much of them is sold, and the labels by which jobs choose nodes. It
-// leaves out nodes that do not report resources.
+// writeNodeResources writes the resources of nodes, how much of them is sold, and the labels by which jobs choose
+// nodes. It leaves out nodes that do not report resources.
 func writeNodeResources(p *cli.Page, nodes []market.NodeStatus) {
 	t, any := terminal.NewTable("~NODE|~50SOLD|~LABELS"), false
 	for _, n := range nodes {
@@ -61,8 +61,8 @@ func writeNodeResources(p *cli.Page, nodes []market.NodeStatus) {
 	}
 }
 
-// abilityWords returns words for the abilities of a node. It leaves out names of builds, and abilities that have a sentence
-// below the table.
+// abilityWords returns words for the abilities of a node. It leaves out names of builds, and abilities that have a
+// sentence below the table.
 func abilityWords(abilities []messages.Name) (out []string) {
 	for _, x := range []struct{ ability, words string }{
 		{agent.AbilityFreeze, "freeze"}, {agent.AbilityMemory, "limit memory"}, {agent.AbilityPids, "limit processes"}, {agent.AbilityCPU, "limit CPU"},
@@ -308,7 +308,7 @@ func topHead(p *cli.Page, o overview) string {
 		up, terminal.Plural(len(o.Nodes), "node"), o.Account.Account, cli.Credits(o.Account.Available), o.Account.Reserved)
 }
 
-// bounds says how much accounts and projects have at once at most in a market.
+// bounds says how many slots, GPUs and tasks each account and each project can have at once in a market.
 func bounds(a *market.AtOnce) (lines []string) {
 	for _, of := range []struct {
 		who   string

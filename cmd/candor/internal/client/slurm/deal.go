@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 )
 
-// shareOf returns how many ranks the n-th node of a step gets, of all nodes together.
+// shareOf returns how many ranks the node with index n gets. nodes is the number of nodes of the step.
 func (w *step) shareOf(n, nodes int) int {
 	if plane := w.deals.Plane; plane > 0 && (w.ranks-1)/plane >= nodes-1 { // otherwise some node would have no rank
 		round := plane * nodes
@@ -19,7 +19,7 @@ func (w *step) shareOf(n, nodes int) int {
 	return share
 }
 
-// deal gives each place of the step its ranks. The places know how many they get.
+// deal decides which ranks run on each place of the step. The number of ranks of each place is known before.
 func (w *step) deal() {
 	at, some := 0, w.ranks // how many consecutive ranks go to a node
 	switch {
@@ -41,7 +41,8 @@ func (w *step) deal() {
 	}
 }
 
-// distribution returns how the step deals its ranks: as its option says, or as the job's variable says.
+// distribution returns how the step divides its ranks among nodes: as its option says, or else as the environment
+// variables of the job say.
 func (c *call) distribution(w *step) (d jobfile.Distribution, err error) {
 	if !c.flags.Changed("distribution") && w.mpi != "none" { // launchers of MPI programs expect one rank on each node
 		w.dealt = c.Getenv("SLURM_DISTRIBUTION")
@@ -52,8 +53,9 @@ func (c *call) distribution(w *step) (d jobfile.Distribution, err error) {
 	return jobfile.ParseDistribution(w.dealt)
 }
 
-// processMap says on which node each rank is, in the form of PMI: entries of a first node, a number of nodes, and
-// how many ranks each of them gets. The entries are repeated until all ranks are counted.
+// processMap says on which node each rank is, in the form of PMI. Each entry has the index of a first node, a number of
+// nodes, and the number of ranks on each of these nodes. A reader repeats the list of entries until it has a node for
+// each rank.
 func processMap(placeAt []int) (entries [][3]int) {
 	var runs [][3]int
 	for rank := 0; rank < len(placeAt); {
@@ -76,7 +78,7 @@ func processMap(placeAt []int) (entries [][3]int) {
 	return runs
 }
 
-// placesOf returns the node of each rank that the entries of a process map say.
+// placesOf reads the entries of a process map, and returns the node of each rank.
 func placesOf(entries [][3]int, ranks int) (placeAt []int) {
 	for len(placeAt) < ranks {
 		for _, e := range entries {

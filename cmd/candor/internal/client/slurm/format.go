@@ -52,8 +52,8 @@ func (c *call) print(columns []column, rows []row, titles bool) error {
 	return err
 }
 
-// oneLine replaces control characters in a text of another user. So it can neither end the line nor send commands to
-// the terminal.
+// oneLine replaces control characters in a text of another user. Then the text can neither end the line nor send
+// commands to the terminal.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == '\u202e' {

@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// pmi is a server with which the ranks of a step find one another. It speaks the protocols PMI-1 (MPICH, src/pmi) and
-// PMI-2. Each rank has its own socket, whose number is in PMI_FD, so no other process can send requests. After a barrier,
-// all ranks can read the values that any rank has put before it.
+// pmi is a server through which the ranks of a step find one another. It speaks the protocols PMI-1 (MPICH, src/pmi)
+// and PMI-2. Each rank has its own socket, whose file descriptor is in PMI_FD, so no other process can send requests.
+// After a barrier, all ranks can read the values that any rank put before the barrier.
 type pmi struct {
 	name    string   // name of the step and of its table of values
 	aborted chan int // gets the exit code if a rank wants all ranks to end
@@ -70,7 +70,7 @@ func (p *pmi) attach(rank int, conn io.ReadWriteCloser) {
 	go p.serve(r)
 }
 
-// left reports whether a rank that has ended started the protocol and did not finish it.
+// left reports whether a rank that has ended started the PMI protocol and did not finish it.
 func (p *pmi) left(rank int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,7 +119,7 @@ func parsePMI(line string) map[string]string {
 	return words
 }
 
-// answer returns the answer to one request, or "" if it comes later. The caller holds p.mu.
+// answer returns the answer to one request, or "" if the answer comes later. The caller holds p.mu.
 func (p *pmi) answer(r *pmiRank, ask map[string]string) string {
 	switch ask["cmd"] {
 	case "init":

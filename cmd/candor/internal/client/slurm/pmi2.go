@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// PMI-2 (Slurm, contribs/pmi2) begins with the line "cmd=init pmi_version=2 pmi_subversion=0". Each later message is its
-// length in six digits, and then "cmd=NAME;KEY=VALUE;…". In a value, ";;" stands for one semicolon.
+// PMI-2 (Slurm, contribs/pmi2) begins with the line "cmd=init pmi_version=2 pmi_subversion=0". Each later message is
+// its length in six digits, and then "cmd=NAME;KEY=VALUE;…". In a value, ";;" stands for one semicolon.
 
 // serve2 answers the requests of a rank that speaks PMI-2, until the rank has closed its socket.
 func (p *pmi) serve2(r *pmiRank, from *bufio.Reader) {
@@ -67,7 +67,8 @@ func parsePMI2(text string) map[string]string {
 	return words
 }
 
-// answer2 writes an answer. It repeats the request's thrid: a rank with several threads finds its request by it.
+// answer2 writes an answer. The answer repeats the field thrid of the request, by which a rank with several threads
+// finds the thread that waits.
 func (r *pmiRank) answer2(ask map[string]string, answer string) {
 	text := "cmd=" + ask["cmd"] + "-response;"
 	if thread, is := ask["thrid"]; is {
@@ -77,7 +78,7 @@ func (r *pmiRank) answer2(ask map[string]string, answer string) {
 	_, _ = fmt.Fprintf(r, "%6d%s", len(text), text)
 }
 
-// answer2 returns the answer to a message, or "" if it comes later. The caller holds p.mu.
+// answer2 returns the answer to a message, or "" if the answer comes later. The caller holds p.mu.
 func (p *pmi) answer2(r *pmiRank, ask map[string]string) string {
 	switch ask["cmd"] {
 	case "fullinit":

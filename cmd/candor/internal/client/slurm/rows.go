@@ -18,7 +18,7 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// row is one line of output: a job, an element of an array, or all elements of an array that wait.
+// row is one line of output: a job, an element of an array, or all waiting elements of an array.
 type row struct {
 	jobmsg.JobSummary
 	array  messages.JobID // number of the array
@@ -231,8 +231,8 @@ func (q *query) jobs(ctx context.Context, s *cli.Session) (jobs []jobmsg.JobSumm
 	return append(jobs, elements...), err
 }
 
-// elementsMissing returns the jobs that targets name but the list jobs lacks. Such a job is an element of an array
-// whose elements are jobs of their own.
+// elementsMissing completes the list jobs. If a target is an array whose elements are jobs of their own, it returns the
+// jobs of these elements that are not in the list.
 func elementsMissing(ctx context.Context, s *cli.Session, targets []target, jobs []jobmsg.JobSummary) (more []jobmsg.JobSummary, err error) {
 	for _, t := range targets {
 		i := slices.IndexFunc(jobs, func(j jobmsg.JobSummary) bool { return j.Job == t.job })
@@ -255,8 +255,8 @@ func elementsMissing(ctx context.Context, s *cli.Session, targets []target, jobs
 	return more, nil
 }
 
-// elementsOf changes targets whose number is an array element's own number: afterwards they name the array and the
-// index. It returns the targets whose arrays are not in jobs.
+// elementsOf changes targets that name an array element by the element's own number: afterwards they name the array and
+// the index. It returns the changed targets whose arrays are not in jobs.
 func elementsOf(ctx context.Context, s *cli.Session, targets []target, jobs []jobmsg.JobSummary) (more []target, err error) {
 	among := func(id messages.JobID) bool {
 		return slices.ContainsFunc(jobs, func(j jobmsg.JobSummary) bool { return j.Job == id })
@@ -275,8 +275,8 @@ func elementsOf(ctx context.Context, s *cli.Session, targets []target, jobs []jo
 	return more, nil
 }
 
-// resolve replaces the own number of an array element by the array and the index. It reports whether the target was
-// such a number.
+// resolve changes a target that names an array element by the element's own number: afterwards it names the array and
+// the index. It reports whether the target was such a number.
 func (t *target) resolve(ctx context.Context, s *cli.Session) (is bool, err error) {
 	array, at, is, err := cli.Element(ctx, s, t.job)
 	if is {
@@ -339,7 +339,7 @@ func (q *query) rowsOf(ctx context.Context, s *cli.Session, j *jobmsg.JobSummary
 	return elements(ctx, s, &whole)
 }
 
-// addTask adds facts about the first task to the row of its job.
+// addTask adds the nodes, the processor time and the memory of the job's tasks to the row of a job.
 func (r *row) addTask(ctx context.Context, s *cli.Session) error {
 	reply, err := ask[jobmsg.TasksReply](ctx, s, messages.VerbTasks, jobmsg.TasksRequest{Job: r.Job, Limit: min(r.nodes(), cli.MaxPage)})
 	if err != nil || len(reply.Tasks) == 0 {

@@ -22,8 +22,8 @@ type recordField struct {
 	text  func(*row) string
 }
 
-// records returns the fields of sacct that Candor supports, and two of its own: Budget and Charged. Fields for which the site
-// measures nothing are empty.
+// records returns the fields of sacct that Candor supports, and the fields Budget and Charged, which only Candor has.
+// Fields for which the site measures nothing are empty.
 func (c *call) records(cluster string) []recordField {
 	now := messages.TimeOf(c.Now())
 	number := func(of func(*row) int) func(*row) string { return func(r *row) string { return strconv.Itoa(of(r)) } }
@@ -188,7 +188,8 @@ func sacct(ctx context.Context, c *call, args []string) error {
 	return c.printRecords(columns, rows, *bare, *parsable || *parsable2)
 }
 
-// window sets the time that the query asks about. As with sacct, it is today, unless the user names jobs.
+// window sets the time that the query asks about. As with sacct, the time begins today at midnight, unless the user
+// names another time or jobs.
 func (c *call) window(q *query, since, until string) (err error) {
 	now := c.Now().In(c.Zone)
 	if since != "" {

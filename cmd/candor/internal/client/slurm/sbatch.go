@@ -104,8 +104,8 @@ var (
 	inputOptions  = map[string]string{"ARRAY_INX": "array", "MEM_PER_NODE": "mem", "TIMELIMIT": "time"} // each other option has the name of its variable
 )
 
-// variables returns the options that the user's variables with a prefix ask for. As under Slurm, these options
-// replace the script's, and options of the command line replace these.
+// variables returns the options that the user's environment variables with a prefix ask for. As under Slurm, these
+// options win over options in the script, and options of the command line win over both.
 func (c *call) variables(prefix string) (words []string) {
 	for _, name := range inputVariables {
 		if value := c.Getenv(prefix + name); value != "" {

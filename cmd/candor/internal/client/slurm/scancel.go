@@ -16,7 +16,8 @@ import (
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
-// endings are the signals with which scancel cancels a job, as under Slurm. It only sends any other signal.
+// endings are the signals with which scancel cancels a job, as under Slurm. Any other signal is sent to the tasks, and
+// the job is not cancelled.
 var endings = []string{"", "KILL"}
 
 // scancel cancels jobs, and elements of arrays.

@@ -74,8 +74,8 @@ func someTargets(ctx context.Context, s *cli.Session, words []string) (list []ta
 	return known(ctx, s, list)
 }
 
-// known returns a list of targets in which each number of an array element has become the array and its index. A
-// target whose array has jobs of their own as elements becomes these jobs.
+// known changes a list of targets to numbers that the site knows. The own number of an array element becomes the number
+// of the array and the index. An array whose elements are jobs of their own becomes these jobs.
 func known(ctx context.Context, s *cli.Session, list []target) (all []target, err error) {
 	var ids []messages.JobID
 	for _, t := range list {
@@ -333,8 +333,8 @@ func accountsOf(m *market.Market) string {
 	return "AllowAccounts=ALL"
 }
 
-// price returns, for each class of a market, what a second on a slot costs now in credits, or the level of contention
-// there.
+// price returns text with what a second on a slot costs now in credits, for each class of a market, such as "cpu:0.02".
+// Depending on the mechanism, the text has the level of contention or a word instead of a price.
 func price(markets []market.MarketStatus, name messages.Name) string {
 	var classes []string
 	for _, m := range markets {
@@ -433,7 +433,7 @@ func (c *call) jobLines(r *row) []string {
 	return append(lines, fmt.Sprintf("Budget=%v Charged=%v Shares=%s", r.Budget, r.Charged, strings.Join(shares, ",")))
 }
 
-// within returns the path of a file that is named from a directory.
+// within returns the path of a file whose name may be relative to dir.
 func within(dir, file string) string {
 	if file == "" || filepath.IsAbs(file) {
 		return file
@@ -569,7 +569,7 @@ func (c *call) accounts(ctx context.Context) (s *cli.Session, reply money.Accoun
 	return s, reply, err
 }
 
-// sshare lists the credits that the accounts have left. In Candor, they take the place of shares.
+// sshare lists the credits that the accounts have left. Candor has credits in place of Slurm's shares.
 func sshare(ctx context.Context, c *call, args []string) error {
 	f := c.flags
 	bare := f.BoolP("noheader", "h", false, "")

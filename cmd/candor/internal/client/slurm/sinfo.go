@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// group is the nodes of a partition that are in the same state, and alike as far as the fields tell.
+// group has the nodes of a partition that are in the same state and do not differ in any field that is printed.
 type group struct {
 	partition  *partition
 	first      bool // the partition is the site's first

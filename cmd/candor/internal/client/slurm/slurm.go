@@ -46,8 +46,8 @@ func Names() (all []string) {
 	return all
 }
 
-// Main runs the Slurm command that the process is named after, and returns its exit code. known reports whether the
-// name is a Slurm command.
+// Main runs the Slurm command with the name of the process, and returns its exit code. known reports whether the name
+// is a Slurm command.
 func Main(argv []string) (code int, known bool) {
 	if len(argv) == 2 && argv[1] == ranksOfStep {
 		return away(), true
@@ -110,9 +110,9 @@ func (c *call) parse(args []string) (words []string, done bool, err error) {
 	return c.flags.Args(), *ask || *help, nil
 }
 
-// complete makes the command accept a shortened long option, as Slurm's commands do, if no other option begins with
-// the same letters. It does not change the words of the command line, because those after srun's options are options
-// of a program.
+// complete makes the command accept a shortened long option, as Slurm's commands do, if no other option begins with the
+// same letters. It does not change the words of the command line itself: the words after srun's own options can be
+// options of the program that srun starts.
 func (c *call) complete() {
 	var names []string
 	c.flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })

@@ -223,8 +223,8 @@ var queueNames = map[string]string{"jobid": "A", "jobarrayid": "i", "arrayjobid"
 	"numcpus": "C", "prioritylong": "Q", "priority": "p", "qos": "q", "minmemory": "m", "mincpus": "c", "dependency": "E", "comment": "k", "workdir": "Z", "submittime": "V",
 	"starttime": "S", "endtime": "e", "tres-per-node": "b", "feature": "f", "reqnodes": "n", "exc_nodes": "x", "oversubscribe": "h", "reservation": "v", "wckey": "w", "nice": "y"}
 
-// lettersOf returns the format of letters for a list of names: "JobID:8,State:.10" is "%8A%.10T". A field has 20 columns where
-// the list says no number.
+// lettersOf returns the format of letters for a list of names: "JobID:8,State:.10" becomes "%8A%.10T". A field without
+// a number gets 20 columns.
 func lettersOf(list string) (format string, err error) {
 	for field := range strings.SplitSeq(list, ",") {
 		name, width, _ := strings.Cut(field, ":")
@@ -249,8 +249,8 @@ func (c *call) unknown(ctx context.Context, s *cli.Session, t target) error {
 	return fmt.Errorf("slurm_load_jobs error: Invalid job id specified")
 }
 
-// usersOf replaces the names of users on the command line by accounts of Candor. The name of the user of this process
-// becomes the account self.
+// usersOf replaces the names of users on the command line by accounts of Candor. The name of this process's user
+// becomes self, the caller's account.
 func usersOf(names []string, self messages.Name) (accounts []string) {
 	for _, name := range names {
 		if name == localUser() {

@@ -28,8 +28,8 @@ var srunOutside = []string{"partition/p", "account/A", "qos/q", "reservation", "
 var srunSays = []string{"mem", "mem-per-cpu", "cpus-per-task", "job-name", "time", "partition", "account", "export", "gres", "gpus", "gpus-per-node", "gpus-per-task",
 	"cpus-per-gpu", "mem-per-gpu", "constraint", "exclude", "nodelist", "chdir", "exclusive", "qos", "reservation", "begin", "dependency", "mail-type", "mail-user", "licenses", "tmp", "mincpus"}
 
-// srun runs a command. Within a job, it runs at once on the slots of the task. Elsewhere, it becomes a job, with the
-// input and output of this process.
+// srun runs a command. Within a job, it runs the command at once on the slots of the task. Outside a job, it submits a
+// job that runs the command with the input and output of this process.
 func srun(ctx context.Context, c *call, args []string) error {
 	f := c.flags
 	f.SetInterspersed(false)
@@ -58,7 +58,8 @@ func srun(ctx context.Context, c *call, args []string) error {
 // stepSwitches maps a variable to the option of srun that it turns on in all steps of a script.
 var stepSwitches = map[string]string{"SLURM_EXACT": "exact", "SLURM_OVERLAP": "overlap", "SLURM_OVERCOMMIT": "overcommit", "SLURM_KILL_BAD_EXIT": "kill-on-bad-exit", "SLURM_LABELIO": "label"}
 
-// stepVariables sets the options that variables ask for, unless the command line has the option.
+// stepVariables sets the options that environment variables ask for. An option on the command line wins over its
+// variable.
 func (c *call) stepVariables() error {
 	for variable, option := range stepSwitches {
 		if value, set := c.Lookup(variable); set && value != "0" && !c.flags.Changed(option) {

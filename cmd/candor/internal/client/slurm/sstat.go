@@ -40,8 +40,8 @@ type used struct {
 	nodes []string
 }
 
-// usedBy reads the lines of measure on a node, and adds what they say to the steps. withBatch is false where a process
-// only holds the slots of the node.
+// usedBy reads the lines that measure prints on a node, and adds their numbers to the steps. withBatch is false if the
+// processes outside of steps only hold the slots of the node.
 func usedBy(steps map[string]*used, node, lines string, withBatch bool) {
 	for line := range strings.Lines(lines) {
 		parts := strings.SplitN(line, "|", 4)
@@ -87,7 +87,7 @@ func usedBy(steps map[string]*used, node, lines string, withBatch bool) {
 	}
 }
 
-// usedFields are the fields of sstat. Candor does not measure those that are always empty.
+// usedFields are the fields of sstat. Fields that Candor does not measure are always empty.
 func usedFields(of map[string]*used) []recordField {
 	task := func(text func(u *used) string) func(*row) string {
 		return func(r *row) string { return text(of[r.index]) }
@@ -204,7 +204,8 @@ func sstat(ctx context.Context, c *call, args []string) error {
 	return c.printRecords(columns, rows, *bare, *parsable || *parsable2)
 }
 
-// chosenSteps returns the steps that a user asks for: one of them, or all, or those of srun, or else the script.
+// chosenSteps returns the names of the steps that a user asks for: the step one, or all steps if every is true.
+// Otherwise it returns the steps of srun, or the step of the script if there is no other step.
 func chosenSteps(steps map[string]*used, one string, every bool) (names []string) {
 	for name := range steps {
 		if one == name || one == "" && (every || name != batch || len(steps) == 1) {
@@ -225,7 +226,7 @@ func chosenSteps(steps map[string]*used, one string, every bool) (names []string
 	return names
 }
 
-// isOwn reports whether a number is that of the job on one node in which this command runs.
+// isOwn reports whether this command runs in the job with the number id, and this job has one node.
 func (c *call) isOwn(id string) bool {
 	return id == c.Getenv("SLURM_JOB_ID") && c.Getenv("CANDOR_LEASE") != "" && len(c.nodesOfJob()) == 1
 }

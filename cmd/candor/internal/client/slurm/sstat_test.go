@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// TestSstatMeasuresTheProcessesOfATask runs processes of two tasks, and checks that the script finds those of one task
-// by their variables, and not itself.
+// TestSstatMeasuresTheProcessesOfATask runs processes of two tasks. The script must find the processes of one task by
+// their variables, and must leave out its own processes.
 func TestSstatMeasuresTheProcessesOfATask(t *testing.T) {
 	begin := func(env ...string) {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", "while :; do :; done")
@@ -52,7 +52,7 @@ func TestSstatMeasuresTheProcessesOfATask(t *testing.T) {
 	})
 }
 
-// TestSstatInAJob asks, in a job on one node, for the job itself. This needs no site.
+// TestSstatInAJob runs sstat in a job on one node, for this job. sstat must need no site for this.
 func TestSstatInAJob(t *testing.T) {
 	for _, one := range []struct {
 		job, want string

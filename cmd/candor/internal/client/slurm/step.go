@@ -139,8 +139,8 @@ func (c *call) chosen(w *step, all []string) (may []int, err error) {
 	return may, nil
 }
 
-// plan fills in what the step does not say from the resources of the job. It refuses a step that asks for more than
-// the job has.
+// plan fills in what the options of the step do not say, from the resources of the job. It refuses a step that asks for
+// more than the job has.
 func (c *call) plan(w *step) (may []int, nodes, processors int, err error) {
 	least, _, _ := strings.Cut(w.nodes, "-")
 	nodes, err = strconv.Atoi(cmp.Or(least, "0"))
@@ -277,8 +277,8 @@ func deviceList(lists ...string) []string {
 	return nil
 }
 
-// devices returns the number of GPUs that a step takes on a node with has GPUs of the job. −1: it takes none for
-// itself, but sees all.
+// devices returns the number of GPUs that a step takes on a node. has is the number of the job's GPUs on the node,
+// nodes is the number of the step's nodes. −1: the step reserves no GPUs, but sees all GPUs of the job.
 func (w *step) devices(has, nodes int) (int, error) {
 	text := w.gpus
 	if rest, is := strings.CutPrefix(text, "gpu"); is {
@@ -327,8 +327,8 @@ func (c *call) stepEnvironment(w *step) []string {
 }
 
 // threads returns variables that tell each rank to start as many threads as it has processors. It does so only if the
-// script set no number. For MPI launchers, the script's values stay, because ranks that are started without srun have them
-// too.
+// script set no number. For MPI launchers, the script's values stay, because ranks that are started without srun have
+// them too.
 func (c *call) threads(w *step) (env []string) {
 	processors, job := c.number("CANDOR_CPUS"), max(c.number("SLURM_NTASKS"), 1)
 	if processors == 0 || w.mpi == "none" {
@@ -425,7 +425,7 @@ func (w *step) alone(here string) bool {
 	return w.ranks == 1 && w.places[0].node == here && !w.label && w.limit == "" && (w.in == "" || w.in == "all" || w.in == "0")
 }
 
-// become replaces the process of srun by the only rank. Signals to srun then reach the rank.
+// become replaces the process of srun by the only rank of the step. Signals to srun then reach the rank.
 func (c *call) become(w *step, path string, words, env []string) error {
 	if w.chdir != "" {
 		if err := os.Chdir(w.chdir); err != nil {

@@ -28,9 +28,9 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// How srun starts ranks on another node of the job: srun asks the agent of its node, that agent asks the leader, and the
-// leader asks the other node's agent. The other agent starts this program next to the task that holds the slots. The two
-// programs exchange JSON documents over its input and output: first an awayPlan, then frames.
+// How srun starts ranks on another node of the job: srun asks the agent of its node, that agent asks the leader, and
+// the leader asks the other node's agent. The other agent starts this program next to the task that holds the slots.
+// The two programs exchange JSON documents over its input and output: first an awayPlan, then frames.
 
 // ranksOfStep is the argument with which srun starts this program on another node.
 const ranksOfStep = "--ranks-of-step"
@@ -51,7 +51,8 @@ type awayPlan struct {
 	Hears []bool   `json:"hears"`          // for each rank here: whether it reads srun's input
 }
 
-// frame reports an event of a rank, or orders one.
+// frame is a message between srun and the program on the other node. It reports an event of a rank, or has an order or
+// data for ranks.
 type frame struct {
 	Rank   int    `json:"rank,omitempty"`
 	Out    []byte `json:"out,omitempty"`
@@ -369,10 +370,11 @@ func (b *stepsBus) Request(ctx context.Context, _ string, payload []byte) ([]byt
 	return wire.Marshal(reply.Stream, format)
 }
 
-// ownVariables are variables with values of one node and attempt. Ranks get the values of the node that they run on.
+// ownVariables are variables whose values belong to one node and one attempt. Ranks get the values of the node that
+// they run on.
 var ownVariables = []string{"CANDOR_NODE", "CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_LEASE", agent.StepsVariable, "CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HOSTNAME"}
 
-// away starts the ranks on this node for a srun on another node, and reports how they end.
+// away starts ranks on this node if srun runs on another node, and reports to srun how they end.
 func away() int {
 	in := json.NewDecoder(bufio.NewReaderSize(os.Stdin, 64<<10))
 	var plan awayPlan
@@ -384,7 +386,7 @@ func away() int {
 	return a.run(in)
 }
 
-// step returns the step that srun planned, with the place on this node alone.
+// step returns the part of srun's step that runs on this node.
 func (plan *awayPlan) step() *step {
 	w := &step{chdir: plan.Dir, ranks: plan.Total}
 	if plan.Each {

@@ -17,14 +17,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Steps of a job that run at the same time divide its processors and GPUs among them. A step takes what it needs before it
-// starts, and waits while other steps use it. For each processor and GPU there is a lock on one byte of a file of the job.
-// The kernel frees the locks when the process of srun ends for any reason, also if srun has become another program by
-// exec.
+// Steps of a job that run at the same time divide its processors and GPUs among them. A step takes what it needs before
+// it starts, and waits while other steps use it. For each processor and GPU there is a lock on one byte of a file of
+// the job. The kernel frees the locks when the process of srun ends for any reason, also if srun has become another
+// program by exec.
 //
-// The file begins with the number of the next step. Each node of the job has a range of bytes for its processors, and one
-// for its GPUs. Steps that are started on another node than the job's first node use a file on that node. They do not know
-// about the steps of the first node.
+// The file begins with the number of the next step. Each node of the job has a range of bytes for its processors, and
+// one for its GPUs. Steps that are started on another node than the job's first node use a file on that node. They do
+// not know about the steps of the first node.
 const (
 	numberBytes    = 8
 	processorsFrom = 1 << 20
@@ -49,8 +49,8 @@ func (c *call) stepsFile() string {
 	return filepath.Join(dir, fmt.Sprintf(".candor-steps-%d-%s-%s-%s-%s", os.Getuid(), c.Getenv("CANDOR_JOB"), c.Getenv("CANDOR_STAGE"), c.Getenv("CANDOR_TASK"), c.Getenv("CANDOR_ATTEMPT")))
 }
 
-// take waits until a step can have a number of the nodes that it may use, and on each of them a number of processors
-// and GPUs. −1: it needs none for itself.
+// take waits until it can lock what a step needs, and locks it: a number of processors and GPUs on each of a number of
+// nodes. may has the nodes that the step may use. If gpus is −1, the step reserves no GPUs.
 func (c *call) take(ctx context.Context, w *step, may []int, nodes, processors, gpus int) (*stepRoom, error) {
 	file, err := os.OpenFile(c.stepsFile(), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -114,8 +114,8 @@ func (r *stepRoom) try(w *step, all []string, may []int, nodes, processors, gpus
 	return true, err
 }
 
-// spread places the ranks of a step on a number of nodes. The numbers of ranks on two nodes differ by at most one, or by
-// one plane.
+// spread divides the ranks of a step among a number of nodes. The numbers of ranks on two nodes differ by at most one,
+// or by at most one plane if ranks are dealt in planes.
 func (r *stepRoom) spread(w *step, all []string, may []int, nodes, processors, gpus, devices int) (taken bool, err error) {
 	w.places = nil
 	for _, i := range may {
@@ -140,8 +140,8 @@ func (r *stepRoom) spread(w *step, all []string, may []int, nodes, processors, g
 	return true, nil
 }
 
-// fills reports whether the numbers of ranks on the nodes may differ. Then the ranks can go wherever other steps have
-// left room.
+// fills reports whether each node of the step may get any number of ranks. Then the ranks can go wherever other steps
+// have left room.
 func (w *step) fills() bool { return w.exact && w.nodes == "" && w.on == "" && w.perNode == 0 }
 
 // fill places the ranks of a step where there is room. Example: two nodes have 1 and 2 free processors; of 3 ranks,
@@ -167,7 +167,8 @@ func (r *stepRoom) fill(w *step, all []string, may []int, processors int) (taken
 	return true, nil
 }
 
-// some locks want bytes of the range that begins at from and has of bytes, or locks none. It returns their indices.
+// some locks want bytes in a range of bytes, or none. from is the beginning of the range, and of is its length. got has
+// the positions of the locked bytes in the range.
 func (r *stepRoom) some(from int64, want, of int) (got []int, ok bool) {
 	for i := 0; i < of && len(got) < want; i++ {
 		if r.lock(unix.F_SETLK, unix.F_WRLCK, from+int64(i), 1) == nil {
@@ -181,7 +182,7 @@ func (r *stepRoom) some(from int64, want, of int) (got []int, ok bool) {
 	return nil, false
 }
 
-// free unlocks bytes, given by their indices in the range that begins at from.
+// free unlocks bytes. got has their positions in the range that begins at from.
 func (r *stepRoom) free(from int64, got []int) {
 	for _, i := range got {
 		_ = r.lock(unix.F_SETLK, unix.F_UNLCK, from+int64(i), 1)
@@ -203,8 +204,8 @@ func (r *stepRoom) stay() error {
 	return err
 }
 
-// deviceVariables returns environment variables that show a rank the GPUs of its step on its node, or only the rank's own.
-// environ returns the variables of the job on that node.
+// deviceVariables returns environment variables that show a rank the GPUs of its step on its node, or only the rank's
+// own GPUs. environ returns the job's variables on that node.
 func (w *step) deviceVariables(p *place, rank int, environ func(string) string) []string {
 	if len(p.gpus) == 0 {
 		return nil

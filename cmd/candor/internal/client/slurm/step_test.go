@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// asSrun is a variable that makes this test binary behave as srun. Tests run it as a separate process, because the process
-// of a step holds the locks.
+// asSrun is a variable that makes this test binary behave as srun. Tests run srun as a separate process, because the
+// process of a step holds the locks.
 const asSrun = "CANDOR_TEST_AS_SRUN"
 
 func TestMain(m *testing.M) {
@@ -53,8 +53,8 @@ func linesOf(text string) []string {
 	return lines
 }
 
-// TestStep checks that a step has the number of ranks that it asks for, or else the number that its job asks for. Each
-// rank must know its number. Lines of different ranks must not mix.
+// TestStep checks that a step has the number of ranks that its options ask for, or else the number that the job asks
+// for. Each rank must know its number. Lines of different ranks must not mix.
 func TestStep(t *testing.T) {
 	for _, one := range []struct {
 		words []string
@@ -119,8 +119,8 @@ func TestVariablesOfSteps(t *testing.T) {
 	}
 }
 
-// TestStepsHaveTheGPUsOfTheirJobsRanks checks that each rank has the number of GPUs that the job asks for each rank. A step
-// may ask for another number. The launcher of an MPI program gets all GPUs.
+// TestStepsHaveTheGPUsOfTheirJobsRanks runs steps in a job that asks for a number of GPUs for each rank. Each rank must
+// have this number, or the number that the step asks for. The launcher of an MPI program must get all GPUs.
 func TestStepsHaveTheGPUsOfTheirJobsRanks(t *testing.T) {
 	for _, one := range []struct {
 		words []string
@@ -216,8 +216,8 @@ func TestStepExitCodes(t *testing.T) {
 	}
 }
 
-// TestStepsDivideTheJob starts steps that ask for their own processors. They must run at the same time while processors are
-// free; the others must wait.
+// TestStepsDivideTheJob starts steps that ask for processors. The steps must run at the same time while processors are
+// free; further steps must wait.
 func TestStepsDivideTheJob(t *testing.T) {
 	dir := t.TempDir()
 	start := func(words ...string) *exec.Cmd {
@@ -377,7 +377,8 @@ func TestPMI(t *testing.T) {
 	}
 }
 
-// TestRanksOfOpenMPI: mpirun starts them, with the environment from which it learns of the step, and each knows its number.
+// TestRanksOfOpenMPI starts steps of Open MPI with a script in place of mpirun. mpirun must get the variables that
+// describe the step, and each rank must know its number. Options that mpirun cannot carry out must be refused.
 func TestRanksOfOpenMPI(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "mpirun"), []byte(`#!/bin/sh
@@ -411,7 +412,8 @@ OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_LOCAL_RANK=1 "$@"
 	}
 }
 
-// TestMPI runs programs of two implementations unmodified, by srun and by their own commands.
+// TestMPI runs unmodified programs of two implementations of MPI, with srun and with the launchers of these
+// implementations.
 func TestMPI(t *testing.T) {
 	for compiler, launchers := range map[string][]string{"mpicc.mpich": {"srun", "mpiexec.hydra"}, "mpicc.openmpi": {"mpirun.openmpi", "srun"}} {
 		t.Run(compiler, func(t *testing.T) {

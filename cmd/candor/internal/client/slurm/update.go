@@ -86,8 +86,8 @@ func set(change *job.ChangeRequest, key, value string) (err error) {
 	return err
 }
 
-// conditions reads what a job shall wait for from now on. text has the form of sbatch's option --dependency; "": no
-// job.
+// conditions reads the jobs that a job must wait for from now on. text has the form of sbatch's option --dependency;
+// "": the job waits for no job.
 func (c *call) conditions(ctx context.Context, s *cli.Session, text string) (*job.Conditions, error) {
 	job := &jobfile.Job{Spec: job.JobSpec{Stages: make([]job.Stage, 1)}}
 	if text == "" {

@@ -137,8 +137,7 @@ func unnamed(path string, err error) error {
 	return err
 }
 
-// keyOf returns the key for the job of a file. It is the same when the command is repeated, also if the repeated
-// command names more files.
+// keyOf returns the key for the job of a file. A repeated command makes the same key, even if it names more files.
 func (b *batch) keyOf(path string) string {
 	b.named[path]++
 	digest := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", b.key, path, b.named[path]))
@@ -154,8 +153,8 @@ func sizeOf(r *job.SubmitRequest) (int, error) {
 	return len(data) + len(r.Key), err
 }
 
-// submit sends the jobs of some files and shows the result of each. It returns an error if it does not know the
-// results.
+// submit sends the jobs of some files and shows the result of each job. If the results are unknown, it returns an
+// error.
 func (b *batch) submit(ctx context.Context, part []*member) error {
 	b.members = append(b.members, part...)
 	var together []*member
@@ -229,7 +228,7 @@ func (b *batch) sendTogether(ctx context.Context, part []*member) error {
 	return nil
 }
 
-// unknown adds advice to an error if it is not known which jobs were submitted: how to repeat the request.
+// unknown adds advice on how to repeat the request to an error, if it is not known which jobs were submitted.
 func (b *batch) unknown(err error) error {
 	if !messages.KindOf(err).Retriable() {
 		return err

@@ -35,8 +35,8 @@ func asksSite(job *jobfile.Job) bool {
 	return job.Names != (jobfile.Names{}) || job.Spreads() || job.Slurm && len(job.Spec.Predecessors()) > 0
 }
 
-// suit replaces a job's names of Slurm by their meaning at the site. It also divides the ranks over as many nodes as they
-// need there.
+// suit replaces a job's names of Slurm by their meaning at the site. It also divides the ranks of the job among as many
+// nodes as they need at this site.
 func suit(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	if job.Names != (jobfile.Names{}) {
 		if err := cmp.Or(translate(ctx, s, job), alone(ctx, s, job)); err != nil {
@@ -61,8 +61,8 @@ func Await(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	return awaitElements(ctx, s, job)
 }
 
-// awaitArrays replaces numbers of array elements in a list of jobs to wait for by the numbers of their arrays. The
-// job then waits for the whole arrays.
+// awaitArrays changes a list of jobs to wait for, so that the job waits for whole arrays. The number of an array
+// element becomes the number of its array. For an array on several nodes, it adds the jobs of all elements.
 func awaitArrays(ctx context.Context, s *cli.Session, job *jobfile.Job, list *[]messages.JobID) error {
 	var jobs []messages.JobID
 	for _, id := range *list {
@@ -171,7 +171,8 @@ func translate(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	return nil
 }
 
-// earliest returns the market where a job can start first, judged by the slots that are free now.
+// earliest returns the first market that accepts the job and has free slots for it now. If no market has free slots, it
+// returns the first market that accepts the job.
 func earliest(ctx context.Context, s *cli.Session, job *jobfile.Job, markets []jobfile.Market, reply *market.MarketsReply) (first jobfile.Market, err error) {
 	nodes, err := cli.Call[market.NodesReply](ctx, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
 	if err != nil {
@@ -232,7 +233,7 @@ func sendSomewhere(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile
 	return reply, err
 }
 
-// roomy reports whether some node has enough free slots for a task of each stage.
+// roomy reports whether, for each stage of a job, some node has enough free slots for a task now.
 func roomy(spec *jobmsg.JobSpec, market messages.Name, reply *market.MarketsReply, nodes []market.NodeStatus) bool {
 	for i := range reply.Markets {
 		if m := &reply.Markets[i].Market; m.Name == market {
@@ -262,8 +263,8 @@ func fitsNow(m *market.Market, s *jobmsg.Stage, nodes []market.NodeStatus) bool 
 	return false
 }
 
-// widthIn returns the number of slots of a class that a task of a stage takes. ok is false if the stage asks for another
-// class, or for a resource that the class lacks.
+// widthIn returns the number of slots of a class that a task of a stage takes. ok is false if the stage asks for
+// another class, or for a resource that the class lacks.
 func widthIn(m *market.Market, class messages.Name, s *jobmsg.Stage) (width int, ok bool) {
 	if s.Class != "" && s.Class != class {
 		return 0, false

@@ -49,8 +49,8 @@ func quoteSites(ctx context.Context, a *cli.App, s *cli.Session, q *offersQuery,
 	return noOffer(reply.Silent)
 }
 
-// noOffer returns an error that says why there is no offer. If a site refused the job, it gives that reason.
-// Otherwise no site answered.
+// noOffer returns an error that says that no site makes an offer. If a site refused the job, the error has the kind of
+// this refusal. Otherwise no site answered, and the kind is Unavailable.
 func noOffer(silent []clearing.Silent) error {
 	kind := messages.Unavailable
 	for _, s := range silent {

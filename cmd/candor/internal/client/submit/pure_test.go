@@ -24,8 +24,8 @@ func TestJobIsNamedAfterItsFile(t *testing.T) {
 	}
 }
 
-// TestRefusalsSayHowToAskAgain checks the advice to repeat a request with its key. It is given only if the site may
-// have accepted the job: the key prevents a second submission.
+// TestRefusalsSayHowToAskAgain checks the advice to repeat a request with its key. The advice must be given only if the
+// site may have accepted the job; then the key prevents a second submission.
 func TestRefusalsSayHowToAskAgain(t *testing.T) {
 	const hint = "repeat the command with --key k1"
 	for kind, want := range map[messages.Kind]bool{messages.Unavailable: true, messages.Unknown: true, messages.Invalid: false, messages.Conflict: false} {
@@ -44,8 +44,8 @@ func TestRefusalsSayHowToAskAgain(t *testing.T) {
 	}
 }
 
-// TestWhyThereIsNoOffer checks that the refusal of one site is reported before the silence of another. Another try
-// helps only against silence.
+// TestWhyThereIsNoOffer checks the error if one site refuses the job and others do not answer. The error must have the
+// kind of the refusal, because another try helps only if no site has refused.
 func TestWhyThereIsNoOffer(t *testing.T) {
 	of := func(kinds ...messages.Kind) (out []clearing.Silent) {
 		for _, k := range kinds {
@@ -67,8 +67,8 @@ func TestWhyThereIsNoOffer(t *testing.T) {
 	}
 }
 
-// TestPartOfABudget checks the budget of a job that repeats a part of the tasks. It is the same part of the budget,
-// rounded up.
+// TestPartOfABudget checks the budget of a job that repeats a part of the tasks of another job. It must be the same
+// part of that job's budget, rounded up.
 func TestPartOfABudget(t *testing.T) {
 	for _, c := range []struct {
 		budget     messages.Credits

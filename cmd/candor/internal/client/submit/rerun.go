@@ -55,7 +55,7 @@ budget.`,
 	return cmd
 }
 
-// rerun submits a new job with the tasks of a job that did not end well.
+// rerun submits a new job with all tasks of an earlier job except those that ended well.
 func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobID, r *again) error {
 	job, err := cli.Call[jobmsg.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, jobmsg.JobRequest{Job: number})
 	if err != nil {
@@ -105,8 +105,8 @@ func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobI
 	return jobs.Wait(ctx, a, s, reply.Job)
 }
 
-// repeated returns a new job with the tasks of an ended job that did not end well. todo returns these tasks for a
-// stage, in ascending order.
+// repeated returns a new job with all tasks of an ended job except those that ended well. If a task of a gang did not
+// end well, the whole gang runs again. todo returns the tasks of a stage that did not end well, in ascending order.
 func repeated(job jobmsg.JobDetail, todo func(stage int) ([]uint32, error)) (jobmsg.JobSpec, error) {
 	spec := job.Spec
 	switch {

@@ -208,7 +208,8 @@ func (i *interaction) started(ctx context.Context, a *cli.App, s *cli.Session, j
 // outputKept is how long a node keeps the last output of a command that has ended.
 const outputKept = 2 * time.Minute
 
-// lostFor returns an error with the reason if a task that does not answer has ended; nil: it may answer again.
+// lostFor decides whether to wait for a task whose node does not answer. If the task has ended or is lost, it returns
+// an error with the reason. If the node may answer again, it returns nil.
 func lostFor(ctx context.Context, a *cli.App, s *cli.Session, t *jobmsg.TaskStatus) error {
 	tasks, err := cli.Call[jobmsg.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, jobmsg.TasksRequest{Job: t.Task.Job})
 	if err != nil {

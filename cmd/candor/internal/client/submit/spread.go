@@ -12,9 +12,9 @@ import (
 	"github.com/candor-grid/candor/messages/market"
 )
 
-// spreadRanks divides the ranks of a job over the fewest nodes that have room for them, if no single node has. If the job
-// names no market, it goes to the first market with such room. If no market has room, the job stays unchanged, and the
-// site says what is missing.
+// spreadRanks divides the ranks of a job among the fewest nodes that have room for them, if no single node has enough
+// room. If the job names no market, it goes to the first market with such room. If no market has room, the job stays
+// unchanged, and the site says what is missing.
 func spreadRanks(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	if !job.Spreads() {
 		return nil
@@ -52,8 +52,8 @@ func spreadRanks(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 	return nil
 }
 
-// fewestNodes returns the smallest number of nodes of a market that have room for the ranks of a job, and the job divided
-// over that many nodes. 0: even all nodes have no room.
+// fewestNodes returns the smallest number of nodes of a market that have room for the ranks of a job, and the job
+// divided among that many nodes. 0: the ranks have no room even on all nodes together.
 func fewestNodes(job *jobfile.Job, m *market.Market, nodes []market.NodeStatus) (int, jobmsg.JobSpec) {
 	for n := range job.NodeCounts(len(nodes)) {
 		again := *job

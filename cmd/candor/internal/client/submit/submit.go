@@ -236,7 +236,7 @@ func commands() string {
 	return filepath.Dir(path)
 }
 
-// prepare makes the request for a job. It refuses a job that any site would refuse.
+// prepare makes the request for a job. It refuses a job that every site would refuse.
 func prepare(a *cli.App, job *jobfile.Job, key string, dryRun bool) (*jobmsg.SubmitRequest, error) {
 	if job.Splits() != nil {
 		return nil, messages.Errorf(messages.Invalid, "--array: each element would be a job on several nodes: submit the script with sbatch, which makes these jobs, or ask for one node")
@@ -455,14 +455,14 @@ func parse(a *cli.App, sub *submission, name string, source []byte, arguments []
 		"is it a script or a job file? begin a script with #!/bin/sh, or submit it with --script; a job file has stages, command or script")
 }
 
-// roams reports whether any site can run the job. It must have a budget, and need nothing that only the user's site
+// roams reports whether any site can run the job. Such a job has a budget, and needs nothing that only the user's site
 // has.
 func roams(job *jobfile.Job) bool {
 	s := &job.Spec
 	return job.HasBudget && s.Contract == "" && !s.Hold && s.Begin == 0 && len(s.Predecessors())+len(s.Notify) == 0
 }
 
-// ownDirectory, as the working directory, asks for a fresh directory for each task.
+// ownDirectory is the working directory that asks for a fresh directory for each task.
 const ownDirectory = "-"
 
 // complete fills in the fields that depend on the user's environment: name, directory, deadline, begin time and

@@ -71,8 +71,8 @@ Package faults defines the keys of --json.`,
 const (
 	mostSeeds   = 1_000_000
 	largestPlan = 1 << 20 // bytes
-	// mostShrunk is the number of failing seeds for which a short plan is searched; each needs many runs. For further
-	// seeds, the plan has all events.
+	// mostShrunk is the largest number of failing seeds for which a short plan is searched, because a search needs many
+	// runs. For further failing seeds, the report has the plan with all events.
 	mostShrunk = 3
 )
 
@@ -93,8 +93,8 @@ func readPlan(name string) (*faults.Plan, error) {
 	return faults.Decode(name, text)
 }
 
-// run runs a plan with each seed. It prints a failing seed at once. If a seed fails, it returns an error after the
-// report.
+// run runs a plan with each seed. It prints each failing seed immediately, and a report at the end. If any seed has
+// failed, it returns an error.
 func (o *options) run(out, stderr io.Writer) error {
 	plan, err := readPlan(o.plan)
 	if err != nil {

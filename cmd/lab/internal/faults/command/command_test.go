@@ -52,8 +52,8 @@ func TestFaultsAreReported(t *testing.T) {
 	}
 }
 
-// TestAViolationIsToldAndReplays checks that a failing seed is printed before its plan is shrunk, and that the
-// printed plan fails in the same way.
+// TestAViolationIsToldAndReplays runs a seed with a planted bug. The failing seed must be printed before its plan is
+// shrunk, and a run of the printed plan must fail in the same way.
 func TestAViolationIsToldAndReplays(t *testing.T) {
 	var out, errs strings.Builder
 	f := options{plan: planFile(t, "jobs: 3\n"), seeds: 1, from: 1, bug: faults.NoDedupe}

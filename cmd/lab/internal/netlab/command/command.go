@@ -92,7 +92,7 @@ promise was broken, and with 2 if a scenario could not be run.`,
 	return c
 }
 
-// verdict is the error that makes the program exit with a code other than 0.
+// verdict is an error with the exit code of the program.
 type verdict struct {
 	code int
 	why  string // "": it was printed already
@@ -135,7 +135,7 @@ func (o *options) run(ctx context.Context) (int, error) {
 	return o.trials(ctx, dir, func(string) (netlab.Network, error) { return netlab.Loopback() })
 }
 
-// every stands for all scenarios.
+// every is the name that stands for all scenarios.
 const every = "all"
 
 // names returns the scenarios that the user asked for.
@@ -146,7 +146,7 @@ func (o *options) names() []string {
 	return strings.Split(o.scenarios, ",")
 }
 
-// drawn returns the faults that the user allows; none: all.
+// drawn returns the names of the faults that the user allows. An empty list allows all faults.
 func (o *options) drawn() []string {
 	return strings.FieldsFunc(o.only, func(r rune) bool { return r == ',' })
 }
@@ -201,13 +201,15 @@ func (o *options) binary(dir, version string) string {
 	return filepath.Join(cmp.Or(o.builds, dir), "candor-"+version)
 }
 
-// dirVariable is the variable that tells the program in the namespaces the path of the lab's directory.
+// dirVariable is the environment variable with the path of the lab's directory. The program that runs again in the
+// namespaces reads it.
 const dirVariable = "CANDOR_NETLAB_DIR"
 
 // versions are the builds that trials use. The second one replaces the first.
 var versions = []string{"v1.0.0-lab", "v1.1.0-lab"}
 
-// directory makes the lab's directory. remove removes it, unless the user wants to keep it.
+// directory makes the lab's directory. The returned function remove removes it, unless the user named the directory or
+// asked to keep it.
 func (o *options) directory() (dir string, remove func(), err error) {
 	if o.dir == "" {
 		dir, err = os.MkdirTemp("", "netlab-")

@@ -17,7 +17,8 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/netlab/witness"
 )
 
-// builds is the directory of the lab and its builds. It stays until the last test has ended.
+// builds is the directory of the compiled lab and of the candor binaries that it builds. It is removed after the last
+// test.
 var builds string
 
 func TestMain(m *testing.M) {
@@ -30,7 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// program returns the path of the lab as a program, because it must enter namespaces.
+// program builds the lab and returns the path of the program. The tests need a separate program, because it must enter
+// namespaces.
 var program = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(builds, "lab")
 	out, err := exec.Command("go", "build", "-o", path, "../../..").CombinedOutput()
@@ -40,17 +42,19 @@ var program = sync.OnceValues(func() (string, error) {
 	return path, err
 })
 
-// TestLab kills a leader of the auctioneer, a leader of the bank, and a server that leads neither, under load, in network namespaces if the machine allows them, otherwise
-// on loopback addresses. Nothing may be lost, and no request given up.
+// TestLab kills a leader of the auctioneer, a leader of the bank, and a server that leads neither, while users submit
+// jobs. It uses network namespaces if the machine allows them, otherwise loopback addresses. Nothing may be lost, and
+// no request may be given up.
 func TestLab(t *testing.T) {
 	reports := run(t, "--short", "--scenario", "failover")
 	kept(t, reports)
 	atLeast(t, &reports[0], "hosts killed", 3)
 }
 
-// TestUpgradeFromTheLastRelease builds the last release from the history. It replaces that release by this source on
-// every host of a site, host by host, and back, and forth again. Users submit all the time, and each node has a task
-// that runs all the time. Both releases must have led while both ran.
+// TestUpgradeFromTheLastRelease builds the last release from the history. It replaces that release by the present
+// source on every host of a site, host by host. Then it goes back to the release, and again to the present source.
+// Users submit all the time, and each node has a task that runs all the time. While hosts run both builds, each of the
+// builds must have led.
 func TestUpgradeFromTheLastRelease(t *testing.T) {
 	text, err := os.ReadFile("../../../../../deploy/packages/releases")
 	if err != nil {
@@ -88,7 +92,8 @@ func kept(t *testing.T, reports []trial.Report) {
 	}
 }
 
-// TestLiar lets a peer attack a site with its own credentials. The site may lose at most the peer's limit and share.
+// TestLiar lets a peer attack a site with the peer's own credentials. The site may lose at most the peer's limit and
+// share.
 func TestLiar(t *testing.T) {
 	long(t)
 	for _, r := range run(t, "--short", "--scenario", "liar") {
@@ -99,8 +104,8 @@ func TestLiar(t *testing.T) {
 	}
 }
 
-// TestChaos makes random faults happen to a site for some seconds. Only the later runs, which plant a fault in the
-// record, may find something broken.
+// TestChaos makes random faults happen to a site for some seconds. The check must find no broken promise. Then it
+// plants faults in the clients' record. The check must find each of them.
 func TestChaos(t *testing.T) {
 	for _, r := range run(t, "--short", "--scenario", "chaos", "--acks", "200", "--faults", "4") {
 		t.Logf("%+v", r.Numbers)
@@ -126,7 +131,7 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// TestPower makes single racks and all racks lose their power.
+// TestPower cuts the power of single racks, and of all racks at the same time. No promise may be broken.
 func TestPower(t *testing.T) {
 	long(t)
 	for _, r := range run(t, "--scenario", "chaos", "--for", "30s", "--only", "power lost,power of all racks lost") {
@@ -138,7 +143,8 @@ func TestPower(t *testing.T) {
 	}
 }
 
-// TestRestore restores one of two sites from an older backup. Both banks must name what it lost.
+// TestRestore restores one of two sites from an older backup. The banks of both sites must name the instructions that
+// this site lost.
 func TestRestore(t *testing.T) {
 	long(t)
 	for _, r := range run(t, "--scenario", "restore") {
@@ -151,8 +157,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestLinks cuts each link between two of three hosts for a minute, each way and both ways: every
-// client is served meanwhile, and no task runs twice.
+// TestLinks cuts each link between two of three hosts for a minute, in each direction and in both. Meanwhile every
+// client must be served, and no task may run twice.
 func TestLinks(t *testing.T) {
 	long(t)
 	for _, r := range run(t, "--scenario", "links") {

@@ -123,8 +123,8 @@ func echo(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// TestLink sends data in both directions over a link with real sockets, more than the link can hold, and cuts the
-// link meanwhile. A closed link must leave no connection.
+// TestLink sends data in both directions over a link with real sockets, and cuts the link meanwhile. The data is more
+// than the link can hold. All of it must arrive, and a closed link must leave no connection.
 func TestLink(t *testing.T) {
 	l, err := Listen("127.0.0.1:0", echo(t), time.Millisecond)
 	if err != nil {

@@ -9,6 +9,6 @@
 // that opened it can use it at once. So the first exchange takes one round trip; on a real link it takes two.
 //
 // A link that is cut carries nothing and reports no error. Bytes on the way wait, as with retransmissions, and new
-// connections open without an answer. After it is healed, it continues where it was. There is no loss, no reordering
-// and no limit of bandwidth. A stream hides loss and reordering, and bandwidth is not studied.
+// connections open without an answer. After the link is healed, it continues where it was. There is no loss, no
+// reordering and no limit of bandwidth. A stream hides loss and reordering, and bandwidth is not studied.
 package delay

@@ -13,7 +13,7 @@ const (
 	inFlight = 256
 )
 
-// gate says when data arrives that was sent at a time.
+// gate decides when data of one direction arrives: a fixed delay after it was sent, and not while the link is cut.
 type gate struct {
 	oneWay time.Duration
 
@@ -52,7 +52,7 @@ func (g *gate) heal() {
 	}
 }
 
-// wait returns when data sent at a time has arrived, or with ctx's error.
+// wait returns nil when data that was sent at the time sent has arrived. If ctx ends first, it returns ctx's error.
 func (g *gate) wait(ctx context.Context, sent time.Time) error {
 	timer := time.NewTimer(time.Until(sent.Add(g.oneWay)))
 	defer timer.Stop()
@@ -72,14 +72,14 @@ func (g *gate) wait(ctx context.Context, sent time.Time) error {
 	}
 }
 
-// chunk is a piece of data on its way. An empty one means that the sender has closed its side.
+// chunk is a piece of data on its way. An empty chunk means that the sender has closed its side.
 type chunk struct {
 	data []byte
 	sent time.Time
 }
 
-// forward delivers data from src to dst after a delay, until src ends. Then it closes both. The end of a connection
-// is delayed like its data.
+// forward delivers data from src to dst with the gate's delay, until src ends. Then it closes src and dst. The end of a
+// connection is delayed like its data.
 func forward(ctx context.Context, dst io.WriteCloser, src io.ReadCloser, g *gate) {
 	under := make(chan chunk, inFlight)
 	var reading sync.WaitGroup
@@ -102,7 +102,8 @@ func forward(ctx context.Context, dst io.WriteCloser, src io.ReadCloser, g *gate
 	reading.Wait()
 }
 
-// read reads data from src, and sends it with its time into under. It also sends the end of src.
+// read reads data from src, and sends it with the present time to the channel under. At the end of src it sends an
+// empty chunk and closes the channel.
 func read(ctx context.Context, src io.Reader, under chan<- chunk) {
 	defer close(under)
 	for {

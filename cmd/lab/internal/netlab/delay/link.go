@@ -61,7 +61,7 @@ func (l *Link) accept() {
 	}
 }
 
-// join connects a connection to the target, until either end or the link closes.
+// join forwards data between a connection and the target, in both directions, until either end or the link closes.
 func (l *Link) join(near net.Conn) {
 	defer near.Close()
 	if l.gate.wait(l.ctx, time.Now()) != nil {

@@ -11,17 +11,17 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// askAtOnce is the largest number of requests of a check at the same time.
+// askAtOnce is the largest number of requests that a check sends at the same time.
 const askAtOnce = 16
 
-// Losses has what a site acknowledged and no longer knows.
+// Losses has the acknowledged submissions that a site no longer knows, or knows with another number.
 type Losses struct {
 	Asked int
 	Lost  []string // one sentence for each loss
 }
 
-// Repeat sends every acknowledged submission again with its key, over new connections. The answer must have the
-// acknowledged number.
+// Repeat sends every acknowledged submission again with its key, over new connections. Each answer must have the job
+// number that was acknowledged.
 func (l *Load) Repeat(ctx context.Context, acks []Ack) (Losses, error) {
 	losses := Losses{Asked: len(acks)}
 	buses := map[messages.Name]bus.Bus{}

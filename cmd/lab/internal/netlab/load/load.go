@@ -17,15 +17,15 @@ type Config struct {
 	Users []messages.Name // each user is one client
 	// Connect connects a user; the load closes the connection.
 	Connect func(user messages.Name) (bus.Bus, error)
-	// Job returns a client's n-th submission, from 0; the load sets the key.
+	// Job returns a client's n-th submission, counted from 0. The load sets its key.
 	Job func(n int) job.SubmitRequest
 	// Every is the time between two submissions of a client. The clients take turns within it.
 	Every time.Duration
-	// Jobs is the number of jobs that each client submits; 0: until the load is stopped.
+	// Jobs is the number of jobs that each client submits. If it is 0, clients submit until the load is stopped.
 	Jobs int
 	// Patience is the longest time for a request with all its repetitions, and for each wait for requests.
 	Patience time.Duration
-	// Prefix is the beginning of the keys. Loads of the same site need different ones.
+	// Prefix is the beginning of the keys of submissions. Loads of the same site need different prefixes.
 	Prefix string
 }
 
@@ -131,8 +131,8 @@ func (l *Load) submit(ctx context.Context, user messages.Name, b bus.Bus, n int)
 	l.more = make(chan struct{})
 }
 
-// Submit repeats a submission until it is answered or ctx ends. The refusal for a full disk is no answer, because the
-// disk may have room later, or another replica may lead.
+// Submit repeats a submission until it is answered or ctx ends. A refusal because of a full disk does not count as an
+// answer, because the disk may have room later, or another replica may lead.
 func Submit(ctx context.Context, b bus.Bus, site, user messages.Name, r job.SubmitRequest) (job.SubmitReply, error) {
 	for {
 		reply, err := bus.Call[job.SubmitReply](ctx, b, messages.Subject(site, messages.Auctioneer, messages.VerbSubmit, user), r)
@@ -157,8 +157,8 @@ func (l *Load) request(user messages.Name, n int) job.SubmitRequest {
 	return r
 }
 
-// AwaitServed waits until every client has an answer to a request that it sent after a time. It returns for each
-// client the time from after to the answer.
+// AwaitServed waits until every client has an answer to a request that it sent after the instant after. For each client
+// it returns the time from that instant to the answer.
 func (l *Load) AwaitServed(ctx context.Context, after time.Time) (waits []time.Duration, err error) {
 	err = l.await(ctx, func() error {
 		first := l.firstServed(after)
@@ -186,7 +186,7 @@ func (l *Load) AwaitMore(ctx context.Context, n int) error {
 	})
 }
 
-// AwaitAnswered waits until all requests from before a time are answered.
+// AwaitAnswered waits until all requests that were sent before the instant before are answered.
 func (l *Load) AwaitAnswered(ctx context.Context, before time.Time) error {
 	return l.await(ctx, func() error {
 		for key, sent := range l.open {
@@ -198,8 +198,8 @@ func (l *Load) AwaitAnswered(ctx context.Context, before time.Time) error {
 	})
 }
 
-// await calls missing whenever something has happened, until it returns nil. If ctx or the load's patience ends
-// first, it returns the last error of missing.
+// await calls the function missing whenever a client got an answer, until missing returns nil. If ctx or the load's
+// patience ends first, await returns the last error of missing.
 func (l *Load) await(ctx context.Context, missing func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, l.config.Patience)
 	defer cancel()
@@ -218,8 +218,8 @@ func (l *Load) await(ctx context.Context, missing func() error) error {
 	}
 }
 
-// firstServed returns for each client the time of its first answer to a request after a time. It begins with the
-// newest answers, because it is called while they arrive.
+// firstServed returns for each client the time of its first answer to a request that was sent after the instant after.
+// It starts at the newest answers, so that it is fast when it is called for each new answer.
 func (l *Load) firstServed(after time.Time) map[messages.Name]time.Time {
 	first := map[messages.Name]time.Time{}
 	for i := len(l.acks) - 1; i >= 0 && l.acks[i].Acked.After(after); i-- {

@@ -15,7 +15,7 @@ import (
 // patience is the longest wait for something that must happen.
 const patience = 20 * time.Second
 
-// counter is an auctioneer that gives each key a number. It can be told to forget or refuse some keys.
+// counter is a simulated auctioneer that gives each key a number. A test can make it forget or refuse some keys.
 type counter struct {
 	mu     sync.Mutex
 	jobs   map[string]messages.JobID

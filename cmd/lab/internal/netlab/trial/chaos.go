@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The trial of chaos has rounds. Each has some faults; after them, everything that was acknowledged in the round is
-// checked.
+// The trial of chaos has rounds. In each round some faults happen. After them, the trial checks everything that was
+// acknowledged in the round.
 const (
 	chaosFor           = time.Minute
 	chaosForShort      = 12 * time.Second
@@ -34,7 +34,7 @@ const (
 	chaosStartWith     = 100 * messages.Credit
 )
 
-// chaosPlan returns a site of three hosts. The first and two others have agents.
+// chaosPlan returns a site of three racks with three agents.
 func chaosPlan(name messages.Name) netlab.Plan {
 	return netlab.Plan{Name: name, Racks: 3, Agents: 3, Slots: chaosSlots, Users: slices.Concat(slices.Concat(chaosAccounts()...), chaosUsers()),
 		Grant: chaosStartWith, Lease: 10 * time.Second, Disk: chaosDisk}
@@ -82,8 +82,8 @@ type storm struct {
 	mostOnDisks, mostMemory int64                   // largest size of the racks' disks, and largest memory of all hosts, in bytes
 }
 
-// chaos makes random faults happen to the hosts of a site, drawn with the seed, while clients use the site and keep
-// records.
+// chaos makes random faults happen to the hosts of a site while clients use the site and record the answers. The seed
+// decides the faults.
 func chaos(ctx context.Context, t *trial, all []*member) error {
 	dir, err := openDir()
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *storm) enough(begun time.Time) bool {
 	return time.Since(begun) >= s.trial.duration() && c.Acknowledged >= s.trial.Acks && s.faults() >= s.trial.Faults
 }
 
-// possible returns the faults that the machine permits.
+// possible returns the faults that the machine permits and the user allows.
 func (s *storm) possible() (list []fault) {
 	disk, namespaces := s.Racks[0].HasDisk(), netlab.Inside()
 	for _, f := range faults {
@@ -149,7 +149,7 @@ func (s *storm) possible() (list []fault) {
 }
 
 // verifyAll verifies the books that the site reports, and the books on the disk of each replica after it was stopped.
-// Damage that nobody has noticed is found there.
+// The second check finds damage that nobody has noticed.
 func (s *storm) verifyAll(ctx context.Context) error {
 	if err := s.verify(ctx); err != nil {
 		return err
@@ -238,10 +238,10 @@ func (s *storm) faults() (n int) {
 	return n
 }
 
-// upTo draws a time between 0 and d.
+// upTo draws a time between 0 and d. All times are equally likely.
 func (s *storm) upTo(d time.Duration) time.Duration { return time.Duration(s.rng.Int64N(int64(d) + 1)) }
 
-// mostlyShort draws a time; half of the times are below a quarter of the longest.
+// mostlyShort draws a time between 0 and d. Half of the drawn times are below d/4.
 func (s *storm) mostlyShort(d time.Duration) time.Duration {
 	u := s.rng.Float64()
 	return time.Duration(u * u * float64(d))
@@ -267,8 +267,8 @@ func (s *storm) strikes(ctx context.Context, possible []fault) error {
 	return nil
 }
 
-// draw draws a fault. A fault that must happen alone takes as long as several others, so it is drawn again in three
-// of four cases.
+// draw draws a fault. A fault that must happen alone takes as long as several other faults, so in three of four such
+// cases draw draws once more.
 func (s *storm) draw(possible []fault) fault {
 	f := possible[s.rng.IntN(len(possible))]
 	if f.alone && s.rng.IntN(4) > 0 {
@@ -285,7 +285,7 @@ func (s *storm) target(f *fault) *netlab.Host {
 	return hosts[s.rng.IntN(len(hosts))]
 }
 
-// strike makes a fault happen to a host, and then ends it.
+// strike makes a fault happen to a host, and ends it after some time. Meanwhile a second fault may happen.
 func (s *storm) strike(ctx context.Context, f *fault, h *netlab.Host, possible []fault) error {
 	s.struck[f.name]++
 	s.under[h] = f.name
@@ -307,8 +307,8 @@ func (s *storm) strike(ctx context.Context, f *fault, h *netlab.Host, possible [
 	return f.mend(ctx, s, h)
 }
 
-// another adds a second fault, at a host that has none. One rack stays without a fault, because a host that starts
-// needs a majority.
+// another adds a second fault, at a host that has none. At least one rack stays without a fault, because a rack that
+// starts again needs another rack to form a majority.
 func (s *storm) another(ctx context.Context, first *fault, possible []fault) error {
 	if first.alone {
 		return nil

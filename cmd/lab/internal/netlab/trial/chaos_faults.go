@@ -26,15 +26,15 @@ type fault struct {
 	// alone says that no other fault may be present, because the fault removes data of a replica, or affects every
 	// host.
 	alone bool
-	// needs says what the machine must allow: "network" namespaces, or a "disk" of the host's own.
+	// needs says what the fault needs: "network" (network namespaces), "disk" (a disk of the host's own), or nothing.
 	needs string
 	most  time.Duration // longest time of the fault; its time is drawn
-	// strike begins the fault, mend ends it
+	// strike begins the fault, and mend ends it.
 	strike func(context.Context, *storm, *netlab.Host) error
 	mend   func(context.Context, *storm, *netlab.Host) error
 }
 
-// faults are the faults that are drawn. Those that must be alone are drawn less often.
+// faults are the faults that are drawn. Faults that must happen alone are drawn less often.
 var faults = []fault{
 	{name: "kill -9", agents: true, most: 2 * time.Second, strike: killed, mend: revived},
 	{name: "stands still (SIGSTOP)", agents: true, most: 6 * time.Second, strike: plain((*netlab.Host).Pause), mend: plainly((*netlab.Host).Resume)},
@@ -63,7 +63,7 @@ func Faults() (names []string) {
 	return names
 }
 
-// plain returns a strike that does one thing to a host. If the host's process ends by itself, it is started again.
+// plain returns a strike that does one thing to a host.
 func plain(do func(*netlab.Host) error) func(context.Context, *storm, *netlab.Host) error {
 	return func(_ context.Context, _ *storm, h *netlab.Host) error { return do(h) }
 }
@@ -94,8 +94,8 @@ func revived(ctx context.Context, s *storm, h *netlab.Host) error {
 // superviseEvery is the time between two checks of the hosts' processes during a wait.
 const superviseEvery = 10 * time.Second
 
-// await waits until look succeeds after the hosts were restored. A process may end by itself, because its host was
-// cut off, its disk hung or its files are damaged. It is then started again, as a service manager would.
+// await waits until look succeeds after the hosts were restored. A process may have ended by itself, because its host
+// was cut off, its disk hung or its files are damaged. await starts such a process again, as a service manager would.
 func (s *storm) await(ctx context.Context, look func(context.Context) error) error {
 	return within(ctx, healWithin, func(ctx context.Context) error {
 		for _, h := range s.Hosts() {
@@ -115,7 +115,7 @@ func (s *storm) await(ctx context.Context, look func(context.Context) error) err
 	})
 }
 
-// obey removes the damaged file of the history that the log names, as an operator would.
+// obey removes the damaged file of the history that the end of the host's log names, as an operator would.
 func (s *storm) obey(h *netlab.Host, said string) {
 	for word := range strings.FieldsFuncSeq(said, func(r rune) bool { return strings.ContainsRune(" \n\t:\";,", r) }) {
 		if strings.HasPrefix(word, h.Dir()) && strings.Contains(word, "/history/") {
@@ -126,7 +126,7 @@ func (s *storm) obey(h *netlab.Host, said string) {
 	}
 }
 
-// muted drops everything that a host sends to one or both of the other racks.
+// muted makes a fault: everything that a host sends to one or both of the other racks is lost.
 func muted(_ context.Context, s *storm, h *netlab.Host) error {
 	s.deaf = slices.DeleteFunc(slices.Clone(s.Racks), func(o *netlab.Host) bool { return o == h })
 	if one := s.rng.IntN(len(s.deaf)); s.rng.IntN(2) != 0 {
@@ -142,7 +142,7 @@ func heard(ctx context.Context, s *storm, h *netlab.Host) error {
 	return revived(ctx, s, h)
 }
 
-// filled fills a disk, completely or so that a replica lacks space.
+// filled makes a fault: the host's disk is full, or so full that a replica lacks space.
 func filled(_ context.Context, s *storm, h *netlab.Host) error {
 	return h.Fill(s.rng.Int64N(4) * (64 << 20))
 }
@@ -210,7 +210,7 @@ func damaged(_ context.Context, s *storm, h *netlab.Host) error {
 	return spoil(s, h, "")
 }
 
-// bothDamaged damages the auctioneer's files of one host and the bank's files of another. A majority of each group
+// bothDamaged damages the auctioneer's files on one host and the bank's files on another. A majority of each group
 // still has everything.
 func bothDamaged(_ context.Context, s *storm, h *netlab.Host) error {
 	others := slices.DeleteFunc(slices.Clone(s.Racks), func(o *netlab.Host) bool { return o == h })
@@ -234,7 +234,8 @@ func bothHealed(ctx context.Context, s *storm, h *netlab.Host) error {
 	return s.also.Tidy()
 }
 
-// spoil kills a host and damages some of its files, of one actor, or of both if actor is "".
+// spoil kills a host and damages some of the files of its replica of an actor. If actor is "", it damages files of both
+// replicas.
 func spoil(s *storm, h *netlab.Host, actor string) error {
 	h.Kill()
 	files, err := h.State()
@@ -261,7 +262,8 @@ func (s *storm) each(h *netlab.Host, files []string, damage func(string, *rand.R
 	return nil
 }
 
-// damagedRunning changes parts of some files of a running host: of its replicas, or of its agent and executor.
+// damagedRunning changes parts of some files while the host runs. The files belong to its replicas, or to its agent and
+// executor.
 func damagedRunning(_ context.Context, s *storm, h *netlab.Host) error {
 	s.since = h.LogEnd()
 	list := h.State
@@ -275,7 +277,7 @@ func damagedRunning(_ context.Context, s *storm, h *netlab.Host) error {
 	return s.each(h, files, change)
 }
 
-// startedAnew kills or stops a host that runs on damaged files, and starts it again so that it heals.
+// startedAnew kills or stops a host that runs on damaged files, and starts it again, so that it repairs its data.
 func startedAnew(ctx context.Context, s *storm, h *netlab.Host) error {
 	if s.rng.IntN(2) == 0 {
 		_ = h.Stop() // it may have found the damage, and ended by itself
@@ -312,8 +314,8 @@ func change(file string, rng *rand.Rand) (string, error) {
 	return fmt.Sprintf("bytes %d to %d changed", from, to), err
 }
 
-// written is the size of the part of a file that is damaged, in bytes. Log segments are reserved at their full size
-// and mostly empty.
+// written is the size in bytes of the beginning of a file, in which damage is done. The rest of a log segment is mostly
+// empty, because segments are reserved at their full size.
 const written = 4 << 20
 
 // damage damages a file and returns a description.
@@ -337,7 +339,7 @@ func damage(file string, rng *rand.Rand) (string, error) {
 	return fmt.Sprintf("bytes %d to %d changed", from, to), os.WriteFile(file, content, 0o600)
 }
 
-// part draws a range in the written part of a file.
+// part draws a range of bytes in the beginning of a file, before the trailing zeroes.
 func part(content []byte, rng *rand.Rand) (from, to int) {
 	end := len(bytes.TrimRight(content[:min(len(content), written)], "\x00"))
 	from = rng.IntN(max(end, 1))
@@ -385,8 +387,8 @@ func putBack(ctx context.Context, s *storm, h *netlab.Host) error {
 	return h.PutBack()
 }
 
-// has returns the last entry in the log of a host's bank, as its leader knows it, and the last
-// entry that the leader has applied.
+// has returns two numbers that the bank's leader knows: the last entry that a host's replica has, and the last entry
+// that the leader has applied.
 func (s *storm) has(ctx context.Context, h *netlab.Host) (last, applied uint64, err error) {
 	reply, err := ask[messages.ReplicasReply](ctx, s.member, messages.Bank, messages.VerbReplicas, messages.Empty{})
 	for _, r := range reply.Replicas {
@@ -397,8 +399,9 @@ func (s *storm) has(ctx context.Context, h *netlab.Host) (last, applied uint64, 
 	return last, reply.Applied, err
 }
 
-// healed returns a function that starts a host that has lost something, and waits until it has everything again. If
-// lacks is true, the host must report what its replicas lack. Damage may also be in a place that is never read again.
+// healed returns a function that starts a host that has lost data, and waits until it has everything again. If lacks is
+// true, the host must report that its replicas lack data. After damage lacks is false, because the damaged place may
+// never be read.
 func healed(lacks bool) func(context.Context, *storm, *netlab.Host) error {
 	return func(ctx context.Context, s *storm, h *netlab.Host) error {
 		end := h.LogEnd()

@@ -16,9 +16,9 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// A check is only useful if it can find a fault. These tests plant the fault that each check is for.
+// A check is only useful if it can find a fault. These tests plant, for each check, the fault that it must find.
 
-// played is a site that the test plays. The test sets its answers.
+// played is a site in memory. It gives the answers that the test sets.
 type played struct {
 	numbers map[string]messages.JobID
 	jobs    []job.JobSummary

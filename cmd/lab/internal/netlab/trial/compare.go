@@ -45,8 +45,8 @@ func (t *trial) agree(ctx context.Context, all []*member) error {
 	return nil
 }
 
-// awaitStatements waits until the statements of all users of a site agree with their jobs. The cost of a remote job
-// arrives with the other site's next report.
+// awaitStatements waits until the statements of all users of a site agree with their jobs. They may differ at first,
+// because the cost of a remote job arrives with the other site's next report.
 func (m *member) awaitStatements(ctx context.Context) error {
 	var read statements
 	err := within(ctx, patience, func(ctx context.Context) (err error) {
@@ -71,8 +71,8 @@ type statements struct {
 	away  int // number of jobs that ran at other sites
 }
 
-// readStatements adds up the statement of every user of a site. Each charge of a job must be in it once, and all
-// entries must sum to the balance.
+// readStatements adds up the statement of every user of a site. A statement must have each charge of a job once, and
+// its entries must sum to the user's balance.
 func (m *member) readStatements(ctx context.Context) (read statements, err error) {
 	jobs, err := m.jobs(ctx)
 	if err != nil {
@@ -156,7 +156,7 @@ func (t *trial) awaitAgreement(ctx context.Context, all []*member) error {
 	return err
 }
 
-// disagreement asks all banks, and says where they do not agree yet.
+// disagreement asks all banks, and returns a sentence that says where they do not agree yet, or "" if they agree.
 func disagreement(ctx context.Context, all []*member) (string, error) {
 	var replies []clearing.PeersReply
 	for _, m := range all {
@@ -169,7 +169,7 @@ func disagreement(ctx context.Context, all []*member) (string, error) {
 	return apart(replies), nil
 }
 
-// apart says where banks disagree about their debts; "": they agree.
+// apart returns a sentence that says where banks disagree about their debts, or "" if they agree.
 func apart(replies []clearing.PeersReply) string {
 	owed := map[[2]messages.Name]messages.Credits{}
 	for _, r := range replies {
@@ -193,8 +193,8 @@ func apart(replies []clearing.PeersReply) string {
 	return ""
 }
 
-// settleCycle closes a cycle at every bank. Its settlement must net to zero, and each two books must agree line by
-// line.
+// settleCycle closes a cycle at every bank. The payments of the settlement must sum to zero, and the books of each two
+// banks must agree line by line.
 func (t *trial) settleCycle(ctx context.Context, all []*member) error {
 	const cycle = 1
 	for _, m := range all {

@@ -10,7 +10,7 @@ import (
 )
 
 // phases are the time that a trial of a cut measures before the cut, and the length of the cut. Both are multiples of
-// the time for three submissions; one of the three is for another site.
+// the time in which a client makes three submissions, because one of three is for another site.
 type phases struct{ before, cut time.Duration }
 
 const (
@@ -29,8 +29,8 @@ const (
 	agreeWithin     = 30 * time.Second // longest time until the books agree after the cut, with everything that waited for it
 )
 
-// cut disconnects one of three sites from the others while users of all submit. It checks that the
-// site works as before, loses nothing, and catches up.
+// cut disconnects one of three sites from the other two while users of all sites submit. It checks that this site works
+// as before, loses nothing, and catches up after the cut.
 func cut(ctx context.Context, t *trial, all []*member) error {
 	p := either(t, long, short)
 	for _, m := range all {
@@ -81,7 +81,8 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// catchUp measures the time after the cut until everything that waited for it is done and all records agree.
+// catchUp measures the time from the end of the cut until everything that waited for this end is done, and all records
+// agree.
 func (t *trial) catchUp(ctx context.Context, all []*member, healed time.Time) error {
 	if err := everyone(all, func(m *member) error { return m.settle(ctx) }); err != nil {
 		return err

@@ -8,16 +8,18 @@
 //	isolation   the same with hosts that are disconnected from their network
 //	links       each link between two of three hosts is cut for a minute, in
 //	            each direction and in both, while users submit
-//	upgrade     a newer build replaces an older one, forth, back and forth, host by host, while users
+//	upgrade     a newer build replaces an older one, host by host; then the
+//	            older build returns, and the newer one again. Meanwhile users
 //	            submit and long tasks run
 //	federation  users of three sites, 60 ms apart, submit 500 jobs each, a third
 //	            of them to the other sites; all books, statements and positions
 //	            are compared
 //	cut         one of three sites is cut off for two minutes under load, and
 //	            catches up afterwards
-//	liar        a peer without hosts attacks a site with its own credentials.
+//	liar        a peer without hosts attacks a site with the peer's credentials.
 //	            Meanwhile the site's users and an honest peer must be served
-//	quotes      offers of three sites, also while one of them does not answer
+//	quotes      users ask three sites for offers, at first while all answer,
+//	            and then while one of them does not
 //	chaos       faults drawn with a seed happen to three hosts. Meanwhile clients
 //	            that keep a record (package witness) pay, submit, cancel and
 //	            change markets

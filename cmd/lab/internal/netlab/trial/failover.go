@@ -10,12 +10,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Numbers of blows of a trial. Each kind of victim gets a quarter of them.
+// Numbers of blows of a trial. Each of the four kinds of victims gets a quarter of them.
 const (
 	blows      = 20
 	blowsShort = 4
-	// acksBetweenBlows is the number of submissions that are acknowledged before each blow. So there is something to lose even
-	// if a site recovers quickly.
+	// acksBetweenBlows is the number of submissions that are acknowledged before each blow. Thus there is something to
+	// lose even if a site recovers quickly.
 	acksBetweenBlows = 12
 )
 
@@ -29,7 +29,8 @@ type blow struct {
 	name   string // name in the report
 	strike func(*netlab.Host) error
 	mend   func(context.Context, *netlab.Host) error
-	// median and longest limit the time without service after a blow to leaders; 0: nothing is promised.
+	// median and longest are limits of the time without service after a blow to leaders. 0 means that there is no
+	// limit.
 	median, longest time.Duration
 }
 
@@ -39,8 +40,8 @@ const (
 	deathLongest = 2 * time.Second
 )
 
-// failover kills hosts under load. A client counts as served again when it has an answer to a request from after the
-// death.
+// failover kills hosts under load. A client counts as served again when it has an answer to a request that it sent
+// after the death.
 func failover(ctx context.Context, _ *trial, all []*member) error {
 	return all[0].strikes(ctx, blow{
 		name:   "killed",
@@ -62,7 +63,7 @@ func standstill(ctx context.Context, _ *trial, all []*member) error {
 }
 
 // isolation disconnects hosts from the network of their site under load. Unlike the death of a process, this closes no
-// connections, so the others get no sign of it.
+// connections, so the other hosts get no sign of it.
 func isolation(ctx context.Context, _ *trial, all []*member) error {
 	return all[0].strikes(ctx, blow{
 		name:   "isolated",
@@ -93,8 +94,8 @@ func (m *member) strikes(ctx context.Context, b blow) error {
 	return m.checkBooks(ctx)
 }
 
-// strikeInTurn hits one victim after another. Before the next blow, the last victim must be back and all clients
-// served. It returns the times without service, by victim.
+// strikeInTurn hits one victim after another. Before each blow, the previous victim must be back and all clients must
+// be served. It returns the times without service, by victim.
 func (m *member) strikeInTurn(ctx context.Context, b blow, n int) (map[string][]time.Duration, error) {
 	waits := map[string][]time.Duration{}
 	for i := range n {
@@ -136,8 +137,8 @@ func revive(ctx context.Context, h *netlab.Host) error {
 	return h.Await(ctx)
 }
 
-// victim returns the host that leads an actor, or both. For "server", it returns a host that leads neither, if there
-// is one.
+// victim returns the host that leads the actor what, or for "both" the host that leads both actors. For "server", it
+// returns a host that leads neither, if there is one.
 func (m *member) victim(ctx context.Context, what string) (*netlab.Host, error) {
 	auctioneer, err := m.leads(ctx, messages.Auctioneer)
 	if err != nil {
@@ -166,7 +167,7 @@ func (m *member) victim(ctx context.Context, what string) (*netlab.Host, error) 
 	return auctioneer, nil
 }
 
-// united restarts the host that leads the bank until one host leads both actors.
+// united restarts the host that leads the bank, again and again, until one host leads both actors.
 func (m *member) united(ctx context.Context, bank *netlab.Host) (*netlab.Host, error) {
 	if err := bank.Stop(); err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 const (
 	oneWay    = 30 * time.Millisecond // a round trip between two sites takes 60 ms
 	peerLimit = 10_000 * messages.Credit
-	// jobsEach is the number of jobs that the users of a site submit. A third of them is for the other sites, in
+	// jobsEach is the number of jobs that the users of a site submit. A third of these jobs is for the other sites, in
 	// turn.
 	jobsEach      = 500
 	jobsEachShort = 60
@@ -32,7 +32,7 @@ func roaming(home messages.Name) func(n int) job.SubmitRequest {
 	return roamingTo(slices.DeleteFunc(slices.Clone(siteNames), func(name messages.Name) bool { return name == home }))
 }
 
-// roamingTo does what roaming does, for given other sites.
+// roamingTo returns the jobs that users submit. Every third job is for one of the given sites, in turn.
 func roamingTo(others []messages.Name) func(n int) job.SubmitRequest {
 	return func(n int) job.SubmitRequest {
 		r := quick(n)
@@ -44,7 +44,7 @@ func roamingTo(others []messages.Name) func(n int) job.SubmitRequest {
 }
 
 // federation lets the users of three sites submit jobs, a third of them to the other sites. Then it compares all
-// records about them.
+// records about these jobs.
 func federation(ctx context.Context, t *trial, all []*member) error {
 	jobs := either(t, jobsEach, jobsEachShort) / len(federated)
 	began := time.Now()

@@ -30,8 +30,8 @@ const (
 	leastVisit = messages.Credit / 100 // smallest authorisation of a visiting job
 )
 
-// Accounts at the victim. The honest users submit. The trusting user has a job at the liar. The liar pays its
-// accomplice.
+// Accounts at the victim. The honest users submit jobs. The trusting user sends a job to the liar. The liar makes
+// payments to its accomplice.
 var (
 	honest                             = users[:2]
 	trusting, accomplice messages.Name = "dave", "erin"
@@ -40,7 +40,7 @@ var (
 // chargedWithin is the longest time until the site's own jobs are charged, whatever its peer does.
 const chargedWithin = 30 * time.Second
 
-// liarPlan returns a site of a federation. The last one only sends lies.
+// liarPlan returns a site of a federation. The last of the three sites has no hosts and only sends lies.
 func liarPlan(name messages.Name) netlab.Plan {
 	p := plan(name, true)
 	p.Agents, p.Queue = 2, name == siteNames[0]
@@ -64,9 +64,9 @@ type liar struct {
 	out     clearingmsg.RunningTotal       // sum of the victim's instructions
 }
 
-// lies lets a peer attack a site with its own credentials. The attack may gain at most the peer's limit, its share,
-// and what users authorised it to charge. Meanwhile, the site's own users and an honest peer must be served. At the
-// end the site parts from the attacker.
+// lies lets a peer attack a site with the peer's own credentials. The attack may gain at most the peer's limit, its
+// share, and what users authorised it to charge. Meanwhile, the site's own users and an honest peer must be served. At
+// the end the site ends its relation with the attacker (candor peer part).
 func lies(ctx context.Context, t *trial, all []*member) error {
 	l, err := newLiar(ctx, t, all[0])
 	if err != nil {
@@ -100,7 +100,8 @@ func newLiar(ctx context.Context, t *trial, victim *member) (*liar, error) {
 	return l, errors.Join(l.terms(ctx, false), l.listen())
 }
 
-// terms makes the victim's operator set the liar's key, limit and share.
+// terms makes the victim's operator set the liar's key, limit and share. If retire is true, the liar's earlier keys are
+// retired.
 func (l *liar) terms(ctx context.Context, retire bool) error {
 	key, err := l.Key.(interface{ PublicKey() (string, error) }).PublicKey()
 	if err != nil {
@@ -142,8 +143,8 @@ func (l *liar) attack(ctx context.Context, all []*member) error {
 	return nil
 }
 
-// speaksIll makes a user of the victim send a job to the liar and ask it for offers. It checks what that user's
-// commands print. The user may pay only the liar's charge.
+// speaksIll makes a user of the victim send a job to the liar and ask for offers. The liar answers with texts and
+// numbers that no terminal can show. The user's commands must not print them.
 func (l *liar) speaksIll(ctx context.Context) error {
 	script := filepath.Join(l.Lab.Dir, "job.sh")
 	if err := os.WriteFile(script, []byte("true\n"), 0o600); err != nil {
@@ -241,13 +242,13 @@ func (l *liar) floods(ctx context.Context) error {
 	return l.charged(ctx)
 }
 
-// visit sends the n-th trivial job, which may cost amount.
+// visit sends the n-th trivial visiting job, with an authorisation of amount.
 func (l *liar) visit(ctx context.Context, n int, amount messages.Credits) error {
 	spec := quick(n).Spec
 	return l.visitWith(ctx, n, amount, &spec)
 }
 
-// visitWith sends the n-th job, which may cost amount.
+// visitWith sends the n-th visiting job, with an authorisation of amount.
 func (l *liar) visitWith(ctx context.Context, n int, amount messages.Credits, spec *job.JobSpec) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -263,7 +264,7 @@ func (l *liar) visitWith(ctx context.Context, n int, amount messages.Credits, sp
 	return err
 }
 
-// charged checks that new jobs of a user of the victim complete and are charged in time.
+// charged submits new jobs of a user of the victim, and checks that they complete and are charged in time.
 func (l *liar) charged(ctx context.Context) error {
 	client, err := l.victim.Connect(users[2])
 	if err != nil {
@@ -297,7 +298,7 @@ func (l *liar) charged(ctx context.Context) error {
 	return nil
 }
 
-// had returns the amount that the liar's accomplice has received.
+// had returns the amount that the liar's accomplice has received so far.
 func (l *liar) had(ctx context.Context) (messages.Credits, error) {
 	a, err := ask[money.AccountReply](ctx, l.victim, messages.Bank, messages.VerbAccount, money.AccountRequest{Account: accomplice})
 	return a.Balance - startingGrant, err
@@ -317,7 +318,7 @@ func (l *liar) standing(ctx context.Context) (clearingmsg.PeerReply, error) {
 	return clearingmsg.PeerReply{}, err
 }
 
-// bound checks in the books that the liar costs no more than its terms allow.
+// bound checks in the victim's books that the liar costs the victim no more than its terms allow.
 func (l *liar) bound(ctx context.Context, step string) error {
 	had, err := l.had(ctx)
 	if err != nil {
@@ -333,8 +334,8 @@ func (l *liar) bound(ctx context.Context, step string) error {
 	return nil
 }
 
-// after makes the victim part from the liar. The loss must be within the limit, and all other records must agree,
-// also with an honest peer.
+// after makes the victim part from the liar, and enter the loss in its books. The loss must be within the liar's limit
+// and share. All other records must agree, including the records at the honest peer.
 func (l *liar) after(ctx context.Context, all []*member) error {
 	p, err := l.standing(ctx)
 	if err != nil {
@@ -362,14 +363,14 @@ func (l *liar) after(ctx context.Context, all []*member) error {
 	return l.agreed(ctx, all)
 }
 
-// parted makes a site part from a peer that never answered.
+// parted makes a site part from a peer that never answered, so that there is no loss.
 func (m *member) parted(ctx context.Context, peer messages.Name) error {
 	_, err := m.Candor(ctx, netlab.Operator, "peer", "part", peer, "--loss", "0", "--reason", "it never answers")
 	return err
 }
 
-// agreed compares the books of the victim and its honest peer, closes a cycle between them, and verifies all books
-// again.
+// agreed compares the books of the victim and the honest peer, closes a cycle between these two sites, and verifies all
+// their books again.
 func (l *liar) agreed(ctx context.Context, all []*member) error {
 	if err := l.agree(ctx, all); err != nil {
 		return err

@@ -59,7 +59,8 @@ const (
 	late = messages.Time(100_000_000_000_000_000) // in the year 5138
 )
 
-// summary returns the liar's statement about a job: it is complete. There is no charge yet.
+// summary returns the liar's statement about a job: the job is complete. The other fields are invalid texts and
+// numbers.
 func summary(id messages.JobID) job.JobSummary {
 	return job.JobSummary{Job: id, Account: ill, Name: ill, Market: ill, State: job.Completed, Reason: ill, Message: ill, Payer: ill,
 		Submitted: math.MinInt64, Started: math.MaxInt64, Charged: math.MaxInt64, Tasks: math.MaxInt, Running: math.MaxInt, Done: math.MinInt}
@@ -78,7 +79,8 @@ func (l *liar) submitted(_ context.Context, _ messages.Name, r clearingmsg.PeerS
 	return clearingmsg.PeerSubmitReply{Job: summary(r.Job)}, nil
 }
 
-// quoted returns three offers: one that ends in 1970 for free, one without numbers, and one that ends much later.
+// quoted returns three offers: one that ends in 1970 for free, one with impossible numbers, and one that ends in the
+// year 5138.
 func (l *liar) quoted(context.Context, messages.Name, clearingmsg.PeerQuoteRequest) (clearingmsg.PeerQuoteReply, error) {
 	return clearingmsg.PeerQuoteReply{Offers: []clearingmsg.Offer{
 		{Site: l.Name, Market: "main", Mechanism: ill, Completion: 1, Basis: ill},

@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// answerWithin is the longest time that the liar waits for an answer, and repeats a request that is refused for a
-// temporary reason.
+// answerWithin is the longest time that the liar waits for an answer. During this time it also repeats requests that
+// are refused for a temporary reason.
 const answerWithin = 3 * time.Second
 
 // send sends instructions to the bank of the victim.
@@ -28,7 +28,7 @@ func (l *liar) send(ctx context.Context, signed clearingmsg.SignedInstructions) 
 	return bus.Call[clearingmsg.SignedReceipt](ctx, l.Bus, l.Subject(messages.Bank, clearingmsg.VerbInstruct), signed)
 }
 
-// says signs instructions with numbers and a running total that the liar chooses.
+// says signs and sends instructions with a first number and a running total that the liar chooses.
 func (l *liar) says(ctx context.Context, first uint64, known clearingmsg.RunningTotal, list ...clearingmsg.Instruction) ([]money.TransferResult, error) {
 	signed, err := clearing.SignInstructions(l.Key, clearingmsg.Instructions{From: l.Name, To: l.To, First: first, List: list, Known: known, At: messages.TimeOf(time.Now())})
 	if err != nil {
@@ -42,12 +42,12 @@ func (l *liar) says(ctx context.Context, first uint64, known clearingmsg.Running
 	return r.Receipt.Outcomes, err
 }
 
-// next sends instructions with the next numbers.
+// next sends instructions with the numbers and the running total that the victim expects.
 func (l *liar) next(ctx context.Context, list ...clearingmsg.Instruction) ([]money.TransferResult, error) {
 	return l.says(ctx, l.in.Number+1, l.in, list...)
 }
 
-// refused checks that instructions moved no credits.
+// refused checks that the instructions with these outcomes moved no credits.
 func (l *liar) refused(what string, outcomes []money.TransferResult, err error) {
 	for _, o := range outcomes {
 		if err == nil && o.Amount != 0 {
@@ -60,8 +60,8 @@ func pays(amount messages.Credits) clearingmsg.Instruction {
 	return clearingmsg.Instruction{Kind: clearingmsg.InstructPay, Account: accomplice, Amount: amount}
 }
 
-// overcharges charges a user's authorisation above its amount, and then its amount twice. It also charges the
-// authorisation of a job that is not its own.
+// overcharges charges a user's authorisation with more than its amount, and then twice with its amount. It also charges
+// authorisations that were not issued for the liar.
 func (l *liar) overcharges(ctx context.Context) error {
 	l.mu.Lock()
 	id := ""
@@ -87,8 +87,8 @@ func (l *liar) overcharges(ctx context.Context) error {
 	return nil
 }
 
-// settlesAlone pays its accomplice up to its limit, settles this in a cycle that only it has closed, and repeats
-// both.
+// settlesAlone pays the liar's accomplice up to the liar's limit, settles this debt in a cycle that only the liar has
+// closed, and repeats both.
 func (l *liar) settlesAlone(ctx context.Context) error {
 	outcomes, err := l.next(ctx, pays(10*liarLimit))
 	l.refused("pays ten times its limit", outcomes, err)
@@ -149,7 +149,7 @@ func (l *liar) othersSettle(ctx context.Context, all []*member) error {
 	})
 }
 
-// paid waits until a site has both payments between the honest sites.
+// paid waits until a site's books have both payments between the honest sites.
 func (l *liar) paid(ctx context.Context, m *member) error {
 	return within(ctx, patience, func(ctx context.Context) error {
 		peers, err := ask[clearingmsg.PeersReply](ctx, m, messages.Bank, clearingmsg.VerbPeers, messages.Empty{})
@@ -162,7 +162,7 @@ func (l *liar) paid(ctx context.Context, m *member) error {
 	})
 }
 
-// repeats sends everything again, the latest message first.
+// repeats sends every message of the liar again, the latest message first.
 func (l *liar) repeats(ctx context.Context) error {
 	before, err := l.had(ctx)
 	if err != nil {
@@ -177,8 +177,8 @@ func (l *liar) repeats(ctx context.Context) error {
 	return nil
 }
 
-// forges uses numbers that are too large or already used, and running totals that differ from the instructions in the
-// books. The first one that is signed and wrong must start a dispute.
+// forges sends instructions with numbers that are too large or already used, and with running totals that differ from
+// the victim's books. The first wrong running total with a valid signature must start a dispute.
 func (l *liar) forges(ctx context.Context) error {
 	ahead := l.in
 	ahead.Number += 7
@@ -207,7 +207,8 @@ func (l *liar) forges(ctx context.Context) error {
 	return err
 }
 
-// signsOld makes the victim's operator trust another key and then set other terms. The old key must stay refused.
+// signsOld makes the victim's operator replace the liar's key, and later set other terms. Messages that are signed with
+// the old key must be refused all the time.
 func (l *liar) signsOld(ctx context.Context) error {
 	old := l.Key
 	fresh, err := nkeys.CreateAccount()
@@ -229,7 +230,7 @@ func (l *liar) signsOld(ctx context.Context) error {
 	return nil
 }
 
-// leaves announces that it parts, and then pays and settles once more.
+// leaves announces that the liar parts from the victim, and then sends a payment and a settlement once more.
 func (l *liar) leaves(ctx context.Context) error {
 	if _, err := l.next(ctx, clearingmsg.Instruction{Kind: clearingmsg.InstructPart}); err != nil {
 		return err

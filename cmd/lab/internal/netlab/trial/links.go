@@ -24,13 +24,14 @@ const (
 	leadsNothing
 )
 
-// link is a cut of a link: messages from racks with some roles do not arrive at other racks.
+// link is a cut of a link between two racks. For each pair of roles in mutes, messages from the first rack do not
+// arrive at the second.
 type link struct {
 	title string
 	mutes [][2]int // pairs: from, to
 }
 
-// links returns all cuts of one link. The worst comes first.
+// links returns all cuts: each link in both directions and in either direction. The worst cut comes first.
 func links() (all []link) {
 	names := []string{"the auctioneer's leader", "the bank's leader", "the third rack"}
 	for _, pair := range [][2]int{{leadsAuctioneer, leadsBank}, {leadsAuctioneer, leadsNothing}, {leadsBank, leadsNothing}} {
@@ -50,8 +51,9 @@ const (
 	mostUnserved = 5 * time.Second
 )
 
-// severed cuts the links between two racks, one after another, under load. At each cut the two leaders are on
-// different racks, and each rack has a client. Each client must be served meanwhile, and each task must run once.
+// severed cuts the links between the racks of a site, one after another, under load. During each cut the two leaders
+// are on different racks, and each rack has a client. Each client must be served during the cut, and each task must run
+// once.
 func severed(ctx context.Context, t *trial, all []*member) error {
 	m, cuts := all[0], links()
 	dir, err := openDir()
@@ -123,7 +125,7 @@ func (m *member) sever(ctx context.Context, l link, prefix, dir string) error {
 	return nil
 }
 
-// severFor cuts a link for a while, and heals it.
+// severFor cuts a link for some time, and heals it.
 func (m *member) severFor(ctx context.Context, l link, roles []*netlab.Host) (cutAt time.Time, err error) {
 	if err := m.load.AwaitMore(ctx, acksBetweenBlows); err != nil {
 		return cutAt, err
@@ -177,7 +179,7 @@ func (m *member) depose(ctx context.Context, h *netlab.Host) error {
 	return errors.Join(err, restore())
 }
 
-// longestSilence returns the longest time since an instant in which a client got no answer.
+// longestSilence returns the longest time after the instant from in which some client got no answer.
 func longestSilence(from time.Time, acks []load.Ack) (longest time.Duration) {
 	last := map[messages.Name]time.Time{}
 	for _, a := range slices.SortedFunc(slices.Values(acks), func(a, b load.Ack) int { return a.Acked.Compare(b.Acked) }) {

@@ -84,7 +84,7 @@ func (m *member) settle(ctx context.Context) error {
 	})
 }
 
-// calm waits until every open request is answered, and every client is served.
+// calm waits until every request that is open now is answered, and every client has an answer to a later request.
 func (m *member) calm(ctx context.Context) error {
 	now := time.Now()
 	if err := m.load.AwaitAnswered(ctx, now); err != nil {
@@ -113,7 +113,7 @@ func (m *member) reportLoad() {
 	m.givenUp()
 }
 
-// givenUp reports requests that were given up. There may be none.
+// givenUp reports each request that was given up as a broken promise.
 func (m *member) givenUp() {
 	var sentences []string
 	for _, err := range m.result.Failed {

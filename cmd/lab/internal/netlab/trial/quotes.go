@@ -20,7 +20,7 @@ const (
 	quotesShort = 20
 )
 
-// quotes asks three sites for offers, and then three sites while one of them does not answer.
+// quotes asks three sites for offers, first while all of them answer, and then while one of them does not.
 func quotes(ctx context.Context, t *trial, all []*member) error {
 	home := all[0]
 	alice, err := home.Connect("alice")
@@ -88,7 +88,8 @@ func (q *asker) answered(ctx context.Context, n int) error {
 	return nil
 }
 
-// silent asks for offers while one site does not answer: first before the others know this, and then after.
+// silent asks n times for offers while one site does not answer. The other sites do not know this at the first
+// question.
 func (q *asker) silent(ctx context.Context, n int, site messages.Name) error {
 	var took []time.Duration
 	for range n {
@@ -109,7 +110,7 @@ func (q *asker) silent(ctx context.Context, n int, site messages.Name) error {
 	return nil
 }
 
-// slack is the additional time for a busy machine.
+// slack is an additional time for answers, because the machine may be busy.
 const slack = 100 * time.Millisecond
 
 func offering(reply *clearing.OffersReply) (sites []messages.Name) {
@@ -120,7 +121,7 @@ func offering(reply *clearing.OffersReply) (sites []messages.Name) {
 	return slices.Compact(sites)
 }
 
-// named returns the sites without an offer in a reply.
+// named returns the sites that a reply names as sites without an answer.
 func named(reply *clearing.OffersReply) (sites []messages.Name) {
 	for _, s := range reply.Silent {
 		sites = append(sites, s.Site)

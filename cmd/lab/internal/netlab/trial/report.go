@@ -55,8 +55,8 @@ func (r *Report) times(name string, all []time.Duration) {
 	r.time(name+", longest", sorted[len(sorted)-1])
 }
 
-// quantile returns the smallest value such that at least the part q of all values is at most as large. The values must
-// be sorted.
+// quantile returns the q-quantile: the smallest value such that at least the part q of all values is not larger than
+// it. The values must be sorted.
 func quantile(sorted []time.Duration, q float64) time.Duration {
 	i := int(q*float64(len(sorted))+0.999999) - 1
 	return sorted[min(max(i, 0), len(sorted)-1)]

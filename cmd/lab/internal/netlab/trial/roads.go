@@ -54,8 +54,8 @@ func (t *trial) beginBoth(ctx context.Context, all []*member, users []messages.N
 	return nil
 }
 
-// endBoth carries out some steps, in which users make a number of payments. Then everything must be done, and all
-// records must agree.
+// endBoth carries out some steps, in which users make a number of payments, and stops the loads. Then it checks that
+// everything that was begun is done, and that all records agree.
 func (t *trial) endBoth(ctx context.Context, all []*member, steps []func() error, remittances int) (err error) {
 	for i := 0; i < len(steps) && err == nil; i++ {
 		err = steps[i]()
@@ -75,7 +75,7 @@ func (t *trial) endBoth(ctx context.Context, all []*member, steps []func() error
 	return t.compare(ctx, all)
 }
 
-// remit lets a user of each site pay a user of the other.
+// remit lets a user of each site pay a user of the other site.
 func (t *trial) remit(ctx context.Context, all []*member) error {
 	for i, m := range all {
 		if _, err := m.Candor(ctx, remitter, "remit", remitter+"@"+all[1-i].Name, remitted[i].String()); err != nil {
@@ -85,7 +85,7 @@ func (t *trial) remit(ctx context.Context, all []*member) error {
 	return nil
 }
 
-// arrived checks that each payment was made and received once.
+// arrived checks by the balances that each payment was made and received exactly once.
 func (t *trial) arrived(ctx context.Context, all []*member, times int) error {
 	for i, m := range all {
 		account, err := ask[money.AccountReply](ctx, m, messages.Bank, messages.VerbAccount, money.AccountRequest{Account: remitter})

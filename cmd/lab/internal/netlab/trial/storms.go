@@ -45,8 +45,8 @@ func storms(ctx context.Context, t *trial, all []*member) error {
 	return t.checkAfterStorms(ctx, all)
 }
 
-// weather makes one fault after another happen to the sites. During half of them, the sites are cut off from each
-// other.
+// weather makes one fault after another happen to the sites. During about half of the faults, the sites are cut off
+// from each other.
 func (t *trial) weather(ctx context.Context, of []*storm) (cuts int, err error) {
 	rng, possible := of[0].rng, of[0].possible()
 	for begun := time.Now(); time.Since(begun) < t.duration() && err == nil; {

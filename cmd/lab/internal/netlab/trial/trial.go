@@ -43,9 +43,9 @@ type trial struct {
 // scenario is a trial that can be run.
 type scenario struct {
 	sites []messages.Name
-	// plan returns the hosts of each site; nil: the same as for most trials.
+	// plan returns the plan of each site. If it is nil, the trial has the sites of most trials.
 	plan func(messages.Name) netlab.Plan
-	// ready prepares the lab before it starts; nil: nothing.
+	// ready prepares the lab before its sites start. It may be nil.
 	ready func(*netlab.Lab) error
 	run   func(ctx context.Context, t *trial, all []*member) error
 }
@@ -137,7 +137,7 @@ func (t *trial) run(ctx context.Context, s scenario) error {
 	return err
 }
 
-// stack matches the output of a Go program that fails without an error message.
+// stack matches the output of a Go program that panics.
 var stack = regexp.MustCompile(`(?m)^(panic: |fatal error: |SIGSEGV|goroutine \d+ \[)(?s:.{0,900})`)
 
 // checkLogs checks that no process of a site ended with a Go stack.
@@ -157,7 +157,7 @@ func either[T any](t *trial, full, short T) T {
 	return full
 }
 
-// Longest times for several things.
+// The longest times for several things, and the grant of each user.
 const (
 	startWithin   = 2 * time.Minute
 	patience      = time.Minute     // for a request with all its repetitions, and for most waits
@@ -182,7 +182,7 @@ func describe(plans []netlab.Plan) string {
 // siteNames are the sites of a federation. Trials with one site use the first name.
 var siteNames = []messages.Name{"west", "east", "north"}
 
-// users of every site, and federated the users of the sites of a federation.
+// users are the users of a site in trials of one site, and federated the users of each site of a federation.
 var (
 	users     = []messages.Name{"alice", "bob", "carol"}
 	federated = append(slices.Clone(users), "dave", "erin")

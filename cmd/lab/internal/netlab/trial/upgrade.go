@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// upgrade replaces the binary on the hosts of a site one by one, forth, back and forth, while users submit. Every node has a task that runs
-// during the whole time.
+// upgrade replaces the binary on the hosts of a site, one host after another: by the newer build, by the older build
+// again, and by the newer build. Users submit meanwhile. Every node has a task that runs during the whole time.
 func upgrade(ctx context.Context, _ *trial, all []*member) error {
 	m := all[0]
 	dir, err := openDir()
@@ -48,7 +48,8 @@ func upgrade(ctx context.Context, _ *trial, all []*member) error {
 // between is the number of answered submissions between two replacements.
 const between = 30
 
-// leaving makes the hosts' first processes leave the tasks of their nodes running for the next ones.
+// leaving makes the first process of each host leave its node's tasks running when it stops. The next process of the
+// host continues them.
 func leaving(l *netlab.Lab) error {
 	for _, h := range l.Sites[0].Hosts() {
 		h.Leave(true)
@@ -57,7 +58,7 @@ func leaving(l *netlab.Lab) error {
 }
 
 // forthAndBack replaces the binary on all hosts by the newer one, then by the older one, and by the newer one again.
-// Meanwhile both builds must have led.
+// While hosts run both builds, each of the builds must have led.
 func (m *member) forthAndBack(ctx context.Context) error {
 	t, led := m.trial, map[string]int{}
 	var replaced []time.Duration
@@ -92,7 +93,7 @@ func (m *member) forthAndBack(ctx context.Context) error {
 	return nil
 }
 
-// countLeaders counts the builds of the hosts that lead the auctioneer and the bank.
+// countLeaders adds to led, by build, the hosts that lead the auctioneer and the bank.
 func (m *member) countLeaders(ctx context.Context, led map[string]int) error {
 	for _, actor := range []string{messages.Auctioneer, messages.Bank} {
 		reply, err := ask[messages.ReplicasReply](ctx, m, actor, messages.VerbReplicas, messages.Empty{})
@@ -114,8 +115,8 @@ func (m *member) countLeaders(ctx context.Context, led map[string]int) error {
 	return nil
 }
 
-// replace starts another build on a host. It returns when the new process serves and the node has registered again,
-// as an operator would go on.
+// replace stops a host and starts another build on it. It returns when the new process serves and the host's node has
+// registered again, as an operator would wait before the next host.
 func (m *member) replace(ctx context.Context, h *netlab.Host, build string, leave bool) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
@@ -144,7 +145,8 @@ type longJob struct {
 	file  string
 }
 
-// startLong starts so many tasks that each node gets at least one. It waits until all of them run in the directory.
+// startLong submits a job with so many tasks that each node gets at least one. The tasks run in the directory dir.
+// startLong waits until all of them run.
 func (m *member) startLong(ctx context.Context, dir string) (*longJob, error) {
 	p := plan(m.Name, false)
 	long := &longJob{tasks: (p.Agents-1)*p.Slots + 1, file: filepath.Join(dir, "end")}
@@ -174,8 +176,8 @@ func (m *member) startLong(ctx context.Context, dir string) (*longJob, error) {
 	return long, err
 }
 
-// openDir makes a working directory that the users of all tasks can enter. It is not next to the sites' state, which
-// nobody else can enter.
+// openDir makes a working directory that the users of all tasks can enter. It is not next to the sites' state, because
+// other users cannot enter that directory.
 func openDir() (string, error) {
 	dir, err := os.MkdirTemp("", "netlab-job-")
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Check checks the site after a round. No job may be running. An error means that the check was not possible.
+// Check compares what the site knows after a round with the record. No job may be running when it is called. An error
+// means that the check was not possible.
 func (w *Witness) Check(ctx context.Context) error {
 	charged, err := w.checkJobs(ctx)
 	if err == nil {
@@ -34,7 +35,7 @@ func (w *Witness) Check(ctx context.Context) error {
 
 func closing(f *os.File, err error) error { return errors.Join(err, f.Close()) }
 
-// statement reads the new part of an account's statement, to its end.
+// statement reads the entries of an account's statement that are new since the last check, and calls each for them.
 func (w *Witness) statement(ctx context.Context, name messages.Name, each func(*money.Entry)) error {
 	for {
 		reply, err := ask[money.StatementReply](ctx, w.buses[name], w.Patience, w.subject(messages.Bank, messages.VerbStatement, name),
@@ -52,7 +53,7 @@ func (w *Witness) statement(ctx context.Context, name messages.Name, each func(*
 	}
 }
 
-// line is an entry that should be in a statement.
+// line is an entry that a statement must contain.
 type line struct {
 	account messages.Name
 	reason  string
@@ -113,7 +114,8 @@ func (w *Witness) wrong(by messages.Credits, format string, arguments ...any) {
 	w.breaks(format, arguments...)
 }
 
-// checkBalance compares a balance with the record. Later rounds continue with this balance.
+// checkBalance compares an account's balance with the record. After a difference, the record continues with the real
+// balance.
 func (w *Witness) checkBalance(ctx context.Context, name messages.Name) error {
 	account, err := w.account(ctx, name)
 	if err != nil {
@@ -181,7 +183,7 @@ func (w *Witness) checkJob(j *jobmsg.JobSummary, ran int) {
 	}
 }
 
-// ran returns how often the task of each key ran, according to the tasks themselves.
+// ran returns how often the task of the job with each key ran, according to the file that the tasks write.
 func (w *Witness) ran() (map[string]int, error) {
 	text, err := os.ReadFile(w.traces())
 	times := map[string]int{}
@@ -191,8 +193,8 @@ func (w *Witness) ran() (map[string]int, error) {
 	return times, err
 }
 
-// allNewJobs lists each worker's jobs since the last check. A list may say that it lacks records; if jobs are then
-// missing, it is requested again.
+// allNewJobs lists each worker's jobs since the last check. A list may say that it lacks records. If it says so and
+// jobs are missing, allNewJobs requests the lists again.
 func (w *Witness) allNewJobs(ctx context.Context) (jobs map[messages.Name][]jobmsg.JobSummary, err error) {
 	for begun := time.Now(); ; {
 		jobs = map[messages.Name][]jobmsg.JobSummary{}

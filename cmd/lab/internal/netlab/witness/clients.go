@@ -28,7 +28,8 @@ func (w *Witness) account(ctx context.Context, name messages.Name) (money.Accoun
 	return ask[money.AccountReply](ctx, w.buses[name], w.Patience, w.subject(messages.Bank, messages.VerbAccount, name), money.AccountRequest{})
 }
 
-// moveMoney pays from the i-th account of a group, reads a balance, or grants credits.
+// moveMoney makes one request of the i-th account of a group: it pays another account or reads its balance. Sometimes
+// the operator grants credits to another account of the group instead.
 func (w *Witness) moveMoney(ctx context.Context, client, g, i int, old *stale, rng *rand.Rand) {
 	group := w.Groups[g]
 	in := moneyAsk{kind: "pay", from: i, to: (i + 1 + rng.IntN(groupSize-1)) % groupSize, amount: 1 + messages.Credits(rng.Int64N(int64(2*messages.Credit)))}
@@ -62,14 +63,14 @@ func (w *Witness) moveMoney(ctx context.Context, client, g, i int, old *stale, r
 	}
 }
 
-// stale is the last balance that a client has read, and whether it has paid since.
+// stale is the last balance that a client has read. paid says whether the client has made a payment since then.
 type stale struct {
 	balance messages.Credits
 	paid    bool
 }
 
-// plantStale returns the balance that a client should record. To plant the fault, it returns the balance from before
-// the client's last payment.
+// plantStale returns the balance that a client must record. Usually this is the balance that it has read. To plant the
+// fault PlantStale, it is once the balance from before the client's last payment.
 func (w *Witness) plantStale(old *stale, balance messages.Credits) messages.Credits {
 	before := *old
 	*old = stale{balance: balance}
@@ -79,7 +80,7 @@ func (w *Witness) plantStale(old *stale, balance messages.Credits) messages.Cred
 	return balance
 }
 
-// plants reports whether a fault must be planted now.
+// plants reports whether the fault what must be planted now. It returns true at most once.
 func (w *Witness) plants(what string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -139,7 +140,8 @@ func (w *Witness) fund(ctx context.Context) error {
 // keptKeys is the number of its latest jobs that a worker asks about.
 const keptKeys = 8
 
-// work submits a job, asks for a job, repeats its submission or cancels it. It returns the keys of the worker's jobs.
+// work makes one request of a worker: it submits a new job, or asks for an earlier job, submits it again, or cancels
+// it. mine has the keys of the worker's latest jobs. work returns this list with the new job.
 func (w *Witness) work(ctx context.Context, client int, worker messages.Name, mine []string, rng *rand.Rand) []string {
 	if len(mine) < keptKeys/2 || rng.IntN(2) == 0 {
 		key := w.key(client, rng)
@@ -201,7 +203,7 @@ func (w *Witness) show(ctx context.Context, client int, worker messages.Name, ke
 }
 
 // applyMarkets applies the markets with a new time limit for the last one, or reads them. Half of the changes are
-// only for the version that it has just read.
+// conditional: they are only valid if the markets still have the version that the client has just read.
 func (w *Witness) applyMarkets(ctx context.Context, client int, rng *rand.Rand) {
 	seen, err := w.readMarket(ctx, client) // the answer is in the record
 	if err != nil || rng.IntN(10) > 0 {
@@ -251,7 +253,7 @@ func (w *Witness) look(ctx context.Context) (found markets, err error) {
 // traces returns the file in which the tasks of the round record that they ran.
 func (w *Witness) traces() string { return filepath.Join(w.Dir, fmt.Sprintf("ran-%d", w.round)) }
 
-// prepareTraces makes this file. The users of all tasks can write to it.
+// prepareTraces makes the file of traces. The users of all tasks can write to it.
 func (w *Witness) prepareTraces() error {
 	_ = os.Remove(filepath.Join(w.Dir, fmt.Sprintf("ran-%d", w.round-1)))
 	f, err := os.Create(w.traces())
@@ -261,7 +263,7 @@ func (w *Witness) prepareTraces() error {
 	return closing(f, os.Chmod(w.traces(), 0o666))
 }
 
-// job returns the submission with a key. Every fourth job takes some time, so that it can be cancelled.
+// job returns the submission of the job with a key. Every fourth job takes some time, so that it can be cancelled.
 func (w *Witness) job(key string) jobmsg.SubmitRequest {
 	script := "echo $KEY >> " + filepath.Base(w.traces())
 	if key[len(key)-1]%4 == 0 {

@@ -1,5 +1,5 @@
-// Package witness is clients of a site who record what they are told, and later check it, whatever
-// happened to the site's hosts.
+// Package witness simulates clients of a site. They record what the site tells them, and check later that it was true,
+// whatever happened to the site's hosts.
 //
 // The record has only what the clients know: requests, answers and their times. It is compared with
 // what the site answers later, and with what the tasks themselves wrote into a file. The site's

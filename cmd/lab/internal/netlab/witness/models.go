@@ -71,7 +71,7 @@ type (
 
 func (in jobAsk) verb() string { return in.kind }
 
-// phase is the state of a job, as far as its clients can know it.
+// phase is the state of a job, as far as the answers to its clients show it.
 type phase uint8
 
 const (
@@ -82,8 +82,8 @@ const (
 	cancelled
 )
 
-// jobModel is the model of a job that handles one request at a time. The job has one number. A cancelled job stays
-// cancelled, and an ended job never comes back. A job may end by itself at any time.
+// jobModel is the model of a job that handles one request at a time. The job always has the same number. A cancelled
+// job stays cancelled, and an ended job never becomes active again. A job may end by itself at any time.
 var jobModel = porcupine.Model{
 	Init: func() any { return jobState{} },
 	Step: func(state, input, output any) (bool, any) {
@@ -114,7 +114,8 @@ var jobModel = porcupine.Model{
 	DescribeOperation: describe,
 }
 
-// show returns whether a job may be shown in a state, and what is known of it afterwards.
+// show reports whether a job in the state s may be shown as out says. It also returns the state that follows from this
+// answer.
 func (s jobState) show(out jobTold) (bool, any) {
 	switch {
 	case out.missing:

@@ -103,7 +103,7 @@ func (r *record) note(client int, model string, call int64, input request, outpu
 	r.histories[model] = append(r.histories[model], porcupine.Operation{ClientId: client, Input: input, Call: call, Output: output, Return: end})
 }
 
-// Silence returns the longest time without an acknowledgement since its last call.
+// Silence returns the longest time without an acknowledgement since the last call of Silence.
 func (r *record) Silence() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,7 +122,7 @@ func (r *record) breaks(format string, arguments ...any) {
 // betweenTries is the pause before a client repeats a request that was refused for now.
 const betweenTries = 50 * time.Millisecond
 
-// ask repeats a request until its outcome is known or patience ends. In the second case it returns an error with a
+// ask repeats a request until its outcome is known or patience ends. If patience ends, it returns an error with a
 // temporary reason (see messages.Waits).
 func ask[Reply any](ctx context.Context, b bus.Bus, patience time.Duration, subject string, request any) (Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -140,7 +140,8 @@ func ask[Reply any](ctx context.Context, b bus.Bus, patience time.Duration, subj
 	}
 }
 
-// judge returns the outcome that an error means for a request. holding are the kinds of final refusals.
+// judge returns the outcome of a request that was answered with err. holding are the kinds of errors that are final
+// refusals.
 func judge(err error, holding ...messages.Kind) outcome {
 	switch {
 	case err == nil:

@@ -24,8 +24,8 @@ type Config struct {
 	Operator messages.Name
 	Groups   [][]messages.Name // groups of groupSize accounts that pay each other
 	Workers  []messages.Name   // accounts that submit jobs
-	// Markets are the markets of the site. The clients change and read the time limit of the last one. None: the
-	// clients leave the markets alone.
+	// Markets are the markets of the site. The clients change and read the time limit of the last one. If there are
+	// none, the clients leave the markets alone.
 	Markets []market.Market
 	// Dir is the directory where tasks record that they ran; all users may enter it.
 	Dir   string
@@ -33,7 +33,7 @@ type Config struct {
 	// Patience is the longest time for a request with all its repetitions.
 	Patience time.Duration
 	Seed     uint64
-	// Plant names a fault that is planted once in the record. The check must find it; "": none.
+	// Plant names a fault that is planted once in the record. The check must find it. If it is "", no fault is planted.
 	Plant string
 }
 
@@ -65,7 +65,7 @@ type Witness struct {
 	clients  sync.WaitGroup
 }
 
-// payment is an acknowledged payment; from "" it is a grant.
+// payment is an acknowledged payment. If from is "", it is a grant.
 type payment struct {
 	key      string
 	from, to messages.Name
@@ -202,7 +202,7 @@ func (w *Witness) Counts() (Counts, []string) {
 	return c, append([]string(nil), w.broken...)
 }
 
-// AwaitServed returns when n more requests were acknowledged.
+// AwaitServed returns when n more requests have been acknowledged.
 func (w *Witness) AwaitServed(ctx context.Context, n int) error {
 	first, _ := w.Counts()
 	for {

@@ -27,8 +27,8 @@ func TestExampleIsThePapers(t *testing.T) {
 	}
 }
 
-// TestRoundsOfSettledRowsEndAtTheFixedPoint checks that rounds with settled rows end at the same fixed point as the
-// solver.
+// TestRoundsOfSettledRowsEndAtTheFixedPoint runs rounds in which every job repeats its step until its row settles. They
+// must end at the same fixed point as the solver.
 func TestRoundsOfSettledRowsEndAtTheFixedPoint(t *testing.T) {
 	r := newRepeated(running)
 	for range 100 {
@@ -46,7 +46,8 @@ func TestRoundsOfSettledRowsEndAtTheFixedPoint(t *testing.T) {
 	}
 }
 
-// TestAuctionBearsThePaperOut checks the statements of the paper's text about figures 6 and 7.
+// TestAuctionBearsThePaperOut runs a small study, which must confirm the statements of the paper's text about figures 6
+// and 7.
 func TestAuctionBearsThePaperOut(t *testing.T) {
 	r := studytest.Quick(t, Auction, 2)
 	studytest.Same(t, r, "It takes no more", "With linear utilities", "With log utilities", "95 %")
@@ -57,8 +58,8 @@ func TestAuctionBearsThePaperOut(t *testing.T) {
 	}
 }
 
-// TestUtilitiesBearThePaperOut checks the statements of the paper's text about figure 11. It does not check times,
-// which depend on the machine.
+// TestUtilitiesBearThePaperOut runs a small study, which must confirm the statements of the paper's text about figure
+// 11. It does not check times, because they depend on the machine.
 func TestUtilitiesBearThePaperOut(t *testing.T) {
 	r := studytest.Quick(t, Utilities, 2)
 	studytest.Same(t, r, "The ratio", "The variance")

@@ -21,17 +21,17 @@ var Auction = study.Study{
 	Run:   auction,
 }
 
-// setting is a point of a figure.
+// setting has the parameters of the auctions of one point of a figure.
 type setting struct {
 	users, classes int
 	alpha          float64
 	log            bool
 }
 
-// usual is the paper's default.
+// usual is the paper's default setting. Each figure varies one of its values.
 var usual = setting{users: 32, classes: 4, alpha: 0.5}
 
-// sweep is a figure's axis.
+// sweep is the axis of a figure: its values, and how they change the setting.
 type sweep struct {
 	name, label string
 	at          []float64
@@ -44,7 +44,7 @@ var sweeps = []sweep{
 	{"alpha", "α", []float64{0.1, 0.3, 0.5, 0.7, 0.9}, func(s *setting, x float64) { s.alpha = x }},
 }
 
-// measured has means and 95 % quantiles over the runs of a setting.
+// measured has results over the runs of a setting: means or medians, and 95 % quantiles.
 type measured struct {
 	At       float64 `json:"at"`
 	Rounds   float64 `json:"rounds"` // rounds with settled rows until no sub-budget moves by more than coarse
@@ -59,8 +59,9 @@ type measured struct {
 	Solver95 float64 `json:"solver_ms_95"`
 }
 
-// coarse is the largest move, as a part of a budget, that does not count as a change. The paper does not say when two
-// rounds count as equal. Its figures are in whole dollars, with budgets of at most 200.
+// coarse is the largest change of a sub-budget from one round to the next, as a part of the budget, that counts as no
+// change. The paper does not say when two rounds count as equal. Its figures are in whole dollars, with budgets of at
+// most 200.
 const coarse = 0.005
 
 const (
@@ -135,7 +136,7 @@ func (s *setting) measure(r *rand.Rand, n int) (*measured, error) {
 	}, nil
 }
 
-// mostRounds is the largest number of rounds of an auction that does not end by itself.
+// mostRounds is the number of rounds after which an auction is stopped if it has not ended by itself.
 const mostRounds = 10_000
 
 // timed runs an auction and returns the milliseconds that it took.
@@ -145,8 +146,8 @@ func timed(run func() (*proportional.Result, error)) (float64, *proportional.Res
 	return time.Since(began).Seconds() * 1000, r, err
 }
 
-// roundsUntil returns the number of the first round in which no sub-budget moves by more than a
-// part of its budget.
+// roundsUntil returns the number of the first round in which no sub-budget changes by more than the given part of its
+// budget.
 func roundsUntil(s *proportional.Solver, p *proportional.Problem, part float64) (int, error) {
 	var before []float64
 	for k := 0; ; k++ {
@@ -165,7 +166,8 @@ func roundsUntil(s *proportional.Solver, p *proportional.Problem, part float64) 
 	}
 }
 
-// settledRounds does what roundsUntil does, with rows that settle in each round.
+// settledRounds does what roundsUntil does, but in each round every job repeats its step until its row of sub-budgets
+// no longer changes (see repeated).
 func settledRounds(p *proportional.Problem, part float64) int {
 	r := newRepeated(p)
 	for k := 1; ; k++ {

@@ -9,7 +9,7 @@ import (
 
 var kinds = []string{"linear", "log"}
 
-// figures draw rounds, their quantiles and times over each axis.
+// figures draws, for each axis, the rounds, their quantiles and the times.
 func (n auctionNumbers) figures() (out []*study.Figure) {
 	for _, sw := range sweeps {
 		rounds := study.NewFigure(auctionName+"-rounds-"+sw.name, sw.label, "rounds: means, and 95 % quantiles as points")

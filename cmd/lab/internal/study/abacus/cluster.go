@@ -26,18 +26,19 @@ type user struct {
 	between float64          // seconds between submissions, on average
 }
 
-// cluster is some slots and their users.
+// cluster has the slots of a cluster and the users who share them.
 type cluster struct {
 	users []user
 	slots [classes]int
 	alpha float64
 	fifo  bool // the earliest job gets everything that it can use, without an auction
-	// levels is for jobs with deadlines. It chooses among jobs outside the pool.
+	// levels is set if jobs have deadlines (the paper's service levels). It is the random generator that chooses among
+	// jobs outside the pool.
 	levels *rand.Rand
 	hadoop
 }
 
-// mapReduce is a job. Its reduces run when its maps have ended.
+// mapReduce is a job. Its reduce tasks run when its map tasks have ended.
 type mapReduce struct {
 	user      int
 	submitted float64
@@ -51,19 +52,19 @@ type mapReduce struct {
 	data      [][copies]int // nodes with the data of each map
 	budget    float64
 
-	// Only with deadlines.
+	// The following fields are used only for jobs with deadlines.
 
 	deadline float64
 	outside  bool // the job is outside the pool
 }
 
-// waits reports whether the job has a task to start on a class.
+// waits reports whether the job has a task that can start on a slot of a class.
 func (j *mapReduce) waits(class int) bool {
 	return j.next[class] < len(j.durations[class]) && (class == mapClass || j.left[mapClass] <= j.early)
 }
 
 // draw draws the jobs up to a time, in the order of submission. A user's jobs do not depend on the other users. The
-// times of tasks vary by a fifth.
+// times of tasks differ from their mean by at most a fifth.
 func (c *cluster) draw(until float64, seed uint64) []*mapReduce {
 	var jobs []*mapReduce
 	for i, u := range c.users {
@@ -118,8 +119,8 @@ type course struct {
 	strays int // number of them away from their data
 }
 
-// served is what users received: mean response times in seconds, the end of the last job, the budgets of jobs that met
-// their deadlines, and the part of maps that ran away from their data.
+// served is what users received: the mean response time of each user in seconds, the end of the last job, the sum of
+// the budgets of jobs that met their deadlines, and the part of map tasks that ran on a node without their data.
 type served struct {
 	response []float64
 	total    float64
@@ -127,7 +128,8 @@ type served struct {
 	away     float64
 }
 
-// run serves the jobs, and changes them. All events of the same time happen together, before slots are given out.
+// run serves the jobs until all have ended. It changes the jobs. All events of the same time happen together, before
+// slots are given out.
 func (c *cluster) run(jobs []*mapReduce) (*served, error) {
 	r := &course{cluster: c, free: c.slots, idle: c.nodes(), sums: make([]float64, len(c.users)), counts: make([]int, len(c.users))}
 	for len(jobs) > 0 || len(r.ends) > 0 {
@@ -195,8 +197,8 @@ func (r *course) auction() error {
 	return err
 }
 
-// start gives every free slot to the job that has the smallest part of its share, among jobs with a task for it.
-// Slots that a job cannot use go to others.
+// start gives free slots to jobs that have a task for them. Each slot goes to the job that has the smallest part of its
+// share of the slots.
 func (r *course) start() {
 	for class := range classes {
 		for r.free[class] > 0 {

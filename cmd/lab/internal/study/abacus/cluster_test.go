@@ -8,14 +8,14 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study/studytest"
 )
 
-// alone returns a job of two maps of 10 and two reduces of 4, with a budget of 100.
+// alone returns a job of a user with two map tasks of 10 seconds, two reduce tasks of 4 seconds, and a budget of 100.
 func alone(user int) *mapReduce {
 	return &mapReduce{user: user, budget: 100, durations: [classes][]float64{{10, 10}, {4, 4}}, left: [classes]int{2, 2}}
 }
 
-// TestCluster runs two equal jobs on two slots of each class, and compares the times with values computed by hand.
-// First in, first out: the first job ends its maps at 10 and its reduces at 14, the second one 10 later. With equal
-// shares, both end their maps at 20 and their reduces at 28.
+// TestCluster runs two equal jobs on two slots of each class, and compares the times with values computed by hand. With
+// first in, first out, the first job ends its maps at 10 and its reduces at 14, and the second job does so 10 seconds
+// later. With equal shares, both end their maps at 20 and their reduces at 28.
 func TestCluster(t *testing.T) {
 	for _, c := range []struct {
 		fifo          bool
@@ -56,8 +56,9 @@ func TestEfficiencyBearsThePaperOut(t *testing.T) {
 	studytest.Same(t, r, "A larger budget", "It makes the others", "With less than the others", "A larger α")
 }
 
-// TestTotalTime checks the total times. No order can be faster than the work allows. With short jobs, and data on
-// some nodes only, the auction must be faster, because of the scheduler that it uses.
+// TestTotalTime runs a small study of total times. More users must never end sooner than fewer. With short jobs whose
+// data is on some nodes only, the auction must be faster than first in, first out, because its scheduler prefers nodes
+// with the data. In the other variants it must not be faster.
 func TestTotalTime(t *testing.T) {
 	r := studytest.Quick(t, Time, 1)
 	n := r.Numbers.(map[string]both)
@@ -75,9 +76,9 @@ func TestTotalTime(t *testing.T) {
 	}
 }
 
-// TestPool compares the pool with values computed by hand. By ARIA's bounds, a job alone is estimated to take 18.9,
-// and two together 29.4. So the larger budget has all slots first and ends at 14; the smaller one ends at 24. With
-// deadlines of 30 they share the slots until 28.
+// TestPool compares the pool with values computed by hand. By ARIA's bounds, one job alone is estimated to take 18.9
+// seconds, and two together 29.4. With earlier deadlines, the job with the larger budget gets all slots first and ends
+// at 14, and the other job ends at 24. With deadlines of 30 both jobs share the slots, and end at 28.
 func TestPool(t *testing.T) {
 	for _, c := range []struct{ deadline, profit float64 }{{13, 0}, {20, 100}, {23, 100}, {24, 160}, {30, 160}} {
 		u := user{weights: [classes]float64{1, 1}, seconds: [classes]float64{10, 4}}
@@ -95,8 +96,8 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// TestSLOBearsThePaperOut checks that the profits are competitive, and that they are everything that is offered if
-// there is little to do.
+// TestSLOBearsThePaperOut runs a small study. It must confirm the paper's sentence about the overall profit. If the
+// load is below the capacity, each scheduler must earn almost the budgets of all jobs.
 func TestSLOBearsThePaperOut(t *testing.T) {
 	r := studytest.Quick(t, SLO, 2)
 	studytest.Same(t, r, "The overall profit")

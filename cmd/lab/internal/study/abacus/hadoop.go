@@ -10,10 +10,10 @@ const copies = 3
 
 // hadoop has properties of Hadoop 0.20 clusters. The model can switch them off.
 type hadoop struct {
-	// slowStart is the part of a job's maps after which its reduces take slots and wait for the other maps. 0: they
-	// take no slots before all maps have ended.
+	// slowStart is the part of a job's maps after which its reduces take slots and wait for the other maps. If it is 0,
+	// they take no slots before all maps have ended.
 	slowStart float64
-	// away is the factor by which a map is slower on a node without its data. 0: all nodes have the data.
+	// away is the factor by which a map is slower on a node without its data. If it is 0, all nodes have the data.
 	away    float64
 	perNode int // map slots of a node
 	// patient makes first in, first out skip jobs whose data is not on the node of a free slot, as the fair scheduler
@@ -21,7 +21,8 @@ type hadoop struct {
 	patient bool
 }
 
-// spread draws the slow start and the data of jobs, from separate random streams.
+// spread prepares jobs for these properties: it sets when reduces take slots, and draws the nodes that have the data of
+// each map.
 func (c *cluster) spread(jobs []*mapReduce, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, uint64(len(c.users))))
 	for _, j := range jobs {
@@ -36,7 +37,7 @@ func (c *cluster) spread(jobs []*mapReduce, seed uint64) {
 	}
 }
 
-// some draws the nodes of a map's data.
+// some draws different nodes for the copies of a map's data.
 func some(nodes int, r *rand.Rand) (of [copies]int) {
 	for k := range of {
 		for of[k] = r.IntN(nodes); slices.Contains(of[:k], of[k]); {
@@ -46,7 +47,7 @@ func some(nodes int, r *rand.Rand) (of [copies]int) {
 	return of
 }
 
-// near returns a map that has not started and has its data on a node, or −1.
+// near returns the index of a map that has not started and whose data is on a node, or −1 if there is none.
 func (j *mapReduce) near(node int) int {
 	for t := j.next[mapClass]; t < len(j.data); t++ {
 		if slices.Contains(j.data[t][:], node) {
@@ -56,7 +57,7 @@ func (j *mapReduce) near(node int) int {
 	return -1
 }
 
-// nodes returns the nodes of the map slots, all of them free.
+// nodes returns the node of each map slot at the start, when all slots are free.
 func (c *cluster) nodes() []int {
 	var idle []int
 	for slot := range c.slots[mapClass] {
@@ -67,8 +68,8 @@ func (c *cluster) nodes() []int {
 	return idle
 }
 
-// place chooses a job for the map slot that has been free for longest. If the job has a map with data on this node,
-// this map is its next one.
+// place chooses a job for the map slot that has been free for longest. If the job has a map with data on the slot's
+// node, place makes this map the job's next one.
 func (r *course) place() *mapReduce {
 	node := r.idle[0]
 	var j *mapReduce

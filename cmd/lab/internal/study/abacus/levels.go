@@ -12,9 +12,9 @@ import (
 // taskSpread is the largest difference of a task's duration from the mean, as a part of the mean.
 const taskSpread = 0.2
 
-// pool divides the active jobs as section 6 of the paper does, by descending budget. A job joins the pool if each
-// member is then still estimated to be in time, with the shares of the auction. The pool has the slots. The other
-// jobs have what the pool cannot use.
+// pool divides the active jobs into a pool and the other jobs, as section 6 of the paper does. It takes jobs by
+// descending budget. A job joins the pool if all members, with the shares that the auction gives them, are then still
+// estimated to be in time. The slots are shared in the pool. The other jobs get slots that the pool cannot use.
 func (r *course) pool() error {
 	order := slices.Clone(r.active)
 	slices.SortStableFunc(order, func(a, b *mapReduce) int { return cmp.Compare(b.budget, a.budget) })
@@ -73,7 +73,7 @@ func (r *course) estimate(j *mapReduce, shares [classes]float64) float64 {
 	return aria.Estimate(phases, slots)
 }
 
-// leftover returns a random job outside the pool that has a task for a class; nil if there is none.
+// leftover returns a random job outside the pool that has a task for a class, or nil if there is none.
 func (r *course) leftover(class int) *mapReduce {
 	var waiting []*mapReduce
 	for _, j := range r.active {

@@ -9,14 +9,15 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// repeatedJob is an experiment like figure 11 of Ding et al. A user repeats a job with fixed weights for two
-// resources. Its shares differ from run to run. The weights are estimated from the utilities of the runs.
+// repeatedJob is an experiment like figure 11 of Ding et al. A user repeats a job with fixed weights for two resources.
+// The job's shares of the resources differ from run to run. The weights are estimated from the utilities of the runs.
 type repeatedJob struct {
 	Weights [2]float64
 	// Low and High are the limits of each run's shares, which are uniform.
 	Low, High float64
 	// Timed makes the utility the inverse of a run time. The work is in proportion to the weights, one resource after
-	// the other. This is only nearly linear in the shares. Otherwise the utility is linear.
+	// the other. The inverse of such a time is only nearly linear in the shares. If Timed is false, the utility is
+	// linear.
 	Timed bool
 	// Noise is the relative fluctuation of utilities (standard deviation of their logarithm).
 	Noise float64

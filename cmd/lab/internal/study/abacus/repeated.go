@@ -6,9 +6,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
 )
 
-// repeated runs rounds in which each job repeats the step of algorithm 2 until its row settles, as in the paper's
-// figure 4. Then a round is a best response of each job. Our solver makes one step instead. The fixed point is the
-// same.
+// repeated runs rounds in which each job repeats the step of algorithm 2 until its row of sub-budgets settles, as in
+// the paper's figure 4. In such a round each job makes a best response. Our solver makes one step for each job in a
+// round. Both end at the same fixed point.
 type repeated struct {
 	p      *proportional.Problem
 	bids   []float64 // n·m
@@ -17,7 +17,7 @@ type repeated struct {
 	next   []float64 // m, temporary
 }
 
-// settledAt is the largest move of a row, as a part of the budget, that counts as none.
+// settledAt is the largest change of a row, as a part of the budget, that counts as no change.
 const settledAt = 1e-9
 
 // mostSteps is the largest number of steps of a row. If α is near 1, the steps may go in a circle.
@@ -63,7 +63,7 @@ func (r *repeated) settle(i int) float64 {
 	return most / r.p.Budgets[i]
 }
 
-// step makes the row proportional to (∂u/∂s)·s·(1−s), and returns how far the row has moved.
+// step makes the row of job i proportional to (∂u/∂s)·s·(1−s), and returns how far the row has moved.
 func (r *repeated) step(i int, row []float64) float64 {
 	sum, most, budget := 0.0, 0.0, r.p.Budgets[i]
 	for j, b := range row {

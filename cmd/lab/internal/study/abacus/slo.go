@@ -19,11 +19,11 @@ var SLO = study.Study{
 	Run:   slo,
 }
 
-// rates are the sizes of workloads, relative to the capacity of the cluster.
+// rates are the sizes of workloads, divided by the capacity of the cluster.
 var rates = []float64{0.5, 1, 1.5, 2, 2.5, 3}
 
-// The repetitions of each setting, the number of machines in the paper, and the range of budgets, which is that of
-// figures 6 to 8.
+// The repetitions of each setting, the number of machines in the paper, and the range of budgets (the same as in
+// figures 6 to 8).
 const (
 	sloRepeats      = 30
 	quickSLORepeats = 2
@@ -39,7 +39,7 @@ type deadlines struct {
 }
 
 // The paper gives the range of the uniform distribution. For its normal distributions it gives only the variances, 2
-// and 3. They are taken as square minutes, with the mean of the uniform distribution.
+// and 3. We take the variances as square minutes, and use the mean of the uniform distribution.
 var settings = []deadlines{
 	{"normal, variance 2", func(r *rand.Rand) float64 { return 60 * (12.5 + math.Sqrt(2)*r.NormFloat64()) }},
 	{"normal, variance 3", func(r *rand.Rand) float64 { return 60 * (12.5 + math.Sqrt(3)*r.NormFloat64()) }},
@@ -58,7 +58,7 @@ type profits struct {
 	Over study.Estimate `json:"over"`
 }
 
-// sloNumbers are the results by setting of the deadlines.
+// sloNumbers are the results, by the distribution of the deadlines.
 type sloNumbers map[string][]profits
 
 func slo(o study.Options) (*study.Report, error) {
@@ -103,8 +103,8 @@ func (d *deadlines) measure(rate float64, repeats int, seed uint64) (*profits, e
 	return p, nil
 }
 
-// levelled draws jobs with deadlines and budgets at uniform times. All kinds of jobs are equally frequent. It stops
-// when the demand for the most wanted class is rate times its supply.
+// levelled draws jobs with deadlines and budgets, submitted at uniformly distributed times. All kinds of jobs are
+// equally frequent. It stops when the demand for the most wanted class of slots is rate times the supply of that class.
 func (c *cluster) levelled(rate float64, d *deadlines, r *rand.Rand) (jobs []*mapReduce) {
 	var work [classes]float64
 	for i := 0; max(work[mapClass]/float64(c.slots[mapClass]), work[reduceClass]/float64(c.slots[reduceClass])) < rate*submitSeconds; i++ {
@@ -121,7 +121,7 @@ func (c *cluster) levelled(rate float64, d *deadlines, r *rand.Rand) (jobs []*ma
 	return jobs
 }
 
-// compare returns the profits of the schedulers from the same jobs, which it changes.
+// compare returns the profit of each scheduler from the same jobs. It changes the jobs.
 func (c *cluster) compare(jobs []*mapReduce, seed uint64) ([]float64, error) {
 	in := &aria.Instance{Slots: c.slots[:]}
 	for _, j := range jobs {

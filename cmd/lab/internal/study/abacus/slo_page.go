@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// figures draw the profits of each setting of deadlines.
+// figures draws the profits for each distribution of deadlines.
 func (n sloNumbers) figures() (out []*study.Figure) {
 	for k, d := range settings {
 		p := study.NewFigure(fmt.Sprintf("%s-%d", sloName, k+1), "workload over capacity", "profit over all budgets")
@@ -49,7 +49,8 @@ func percent(e study.Estimate) string {
 	return fmt.Sprintf("%+.1f ± %.1f %%", 100*e.Mean, 100*e.Half)
 }
 
-// competitive is the largest part by which a profit may be below ARIA's and still be called competitive.
+// competitive is a limit for the word in the paper: a profit counts as competitive if it is at most this part below
+// ARIA's profit.
 const competitive = 0.1
 
 // verdict judges all settings and rates together, because the paper's text has only one sentence about its figure,

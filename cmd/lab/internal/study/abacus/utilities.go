@@ -18,20 +18,21 @@ var Utilities = study.Study{
 	Run:   utilities,
 }
 
-// The paper's user 3 has weights 6 to 1, and its estimates' ratios are from 5 to 9.
+// The paper's user 3 has weights in the ratio 6 to 1. The ratios of the paper's estimates are from 5 to 9.
 const (
 	trueRatio           = 6
 	lowRatio, highRatio = 5, 9
 )
 
 // pointJobs is the number of jobs for each estimate in the paper's scatter plot. points is the number of estimates in
-// it.
+// that plot.
 const (
 	pointJobs = 5
 	points    = 20
 )
 
-// jobCounts are the numbers of jobs for which the variance is shown. The paper's text does not give its own.
+// jobCounts are the numbers of jobs for which the variance is shown. The paper's text does not give the numbers of jobs
+// of its figure.
 var jobCounts = []int{5, 10, 15, 20, 30, 50}
 
 // estimator has the results of one way to estimate the weights, over the repetitions.
@@ -50,7 +51,8 @@ type recovery struct {
 	Slowest  float64   `json:"slowest_ms"`
 }
 
-// utilitiesNumbers has the points of the figure, [map, reduce], by least squares, and the results with more jobs.
+// utilitiesNumbers has the points of the scatter plot, which are the weights [map, reduce] estimated by least squares,
+// and the results by the number of jobs.
 type utilitiesNumbers struct {
 	Points [][]float64 `json:"points"`
 	ByJobs []recovery  `json:"by_jobs"`

@@ -32,10 +32,10 @@ var variations = []variation{
 	{"data-slow-short", "data, slow start, a quarter of the tasks", everyOne, 4},
 }
 
-// fewer is the number by which the repeats are divided for variations.
+// fewer is the number by which the number of repetitions is divided for variations.
 const fewer = 2
 
-// axes returns the axes of the paper's claims, on the changed clusters.
+// axes returns the axes about which the paper makes claims, with the changed clusters.
 func (v *variation) axes() []axis {
 	var out []axis
 	for _, a := range timeAxes {
@@ -66,7 +66,7 @@ func (b *both) spanned() string {
 	return fmt.Sprintf("%s to %s", change(low), change(high))
 }
 
-// strays writes the part of maps that ran away from their data.
+// strays writes the part of maps that ran on a node without their data.
 func (b *both) strays(k int) string {
 	if b.FIFO[k].Away == nil {
 		return "none"
@@ -107,7 +107,7 @@ func variationSection(p *study.Page, n map[string]both) {
 		"costs nor how many ran so: this shows what suffices for its result, not that it was so.")
 }
 
-// moved returns the largest relative difference between two sets of totals under first in, first out.
+// moved returns the largest relative difference between two sets of total times with first in, first out.
 func moved(a, b func(axis string) *both) float64 {
 	furthest := 0.0
 	for _, axis := range []string{"10a", "10c", "13a", "13b"} {

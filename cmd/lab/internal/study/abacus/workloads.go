@@ -5,15 +5,15 @@ import "github.com/candor-grid/candor/cmd/lab/internal/study"
 // submitSeconds is how long users submit jobs, in seconds, as in the paper.
 const submitSeconds = 30 * 60
 
-// repeats is the number of repetitions of a setting with other draws.
+// repeats is the number of repetitions of a setting. Each repetition draws other jobs.
 const (
 	repeats      = 30
 	quickRepeats = 6
 )
 
 // private returns the cluster of figures 9 and 10. Maps and reduces of users 1 to 3 take 30 and 20, 20 and 30, and 60
-// and 10 seconds. The paper's text gives user 3's times, user 1's ratio, and 72 nodes. It does not give user 2's
-// times, or the number and frequency of tasks. Ours ask for a little more than the slots can do.
+// and 10 seconds. The paper's text gives user 3's times, user 1's ratio, and 72 nodes. It does not give user 2's times,
+// or the number and frequency of tasks. With our values, jobs need a little more time than the slots have.
 func private(number int) *cluster {
 	c := &cluster{slots: [classes]int{72, 72}, alpha: 0.5, hadoop: hadoop{perNode: 1}}
 	for i := range number {
@@ -45,7 +45,7 @@ func public(number, machines int) *cluster {
 	return c
 }
 
-// estimates are the results of the users of a setting.
+// estimates are the results of one point of an axis, with their confidence intervals.
 type estimates struct {
 	At       float64          `json:"at"`
 	Response []study.Estimate `json:"response_s"` // by user
@@ -78,17 +78,17 @@ func (c *cluster) repeat(n int, seed uint64) (*estimates, error) {
 	return e, nil
 }
 
-// axis is a figure. It has a cluster for each place on the axis.
+// axis is the axis of a figure. of returns the cluster for a value on the axis.
 type axis struct {
 	name, label string
 	at          []float64
 	of          func(x float64) *cluster
 }
 
-// often returns the number of repetitions of a setting, with these options.
+// often returns the number of repetitions of a setting: fewer if the options ask for a quick study.
 func often(o study.Options) int { return study.Sized(o, repeats, quickRepeats) }
 
-// run measures each place n times, under the auction or under first in, first out.
+// run measures each value of the axis n times, with the auction or with first in, first out.
 func (a *axis) run(fifo bool, n int, seed uint64) ([]estimates, error) {
 	var out []estimates
 	for _, x := range a.at {
@@ -109,6 +109,7 @@ func third(c *cluster, change func(*user)) *cluster {
 	return c
 }
 
-// budgeted and reporting change user 3: the budget, and the ratio of the reported weights.
+// budgeted and reporting return changes of a user: budgeted sets the budget, and reporting sets the ratio of the
+// reported weights.
 func budgeted(x float64) func(*user)  { return func(u *user) { u.budget = x } }
 func reporting(x float64) func(*user) { return func(u *user) { u.weights = [classes]float64{x, 1} } }

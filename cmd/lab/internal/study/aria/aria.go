@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
-// Rule says what happens to slots that no job needs to be in time.
+// Rule says what happens to free slots that no job needs in order to meet its deadline.
 type Rule uint8
 
 // The rules.
@@ -29,7 +29,7 @@ type Job struct {
 	Deadline float64 // a time, not a duration
 	Value    float64 // earned if it is in time
 	Phases   []Phase
-	// Durations are the durations of the tasks by phase; nil: every task takes its phase's mean.
+	// Durations are the durations of the tasks by phase. If it is nil, every task takes its phase's mean.
 	Durations [][]float64
 }
 

@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { casetest.Main(m, 1000) }
 
-// bounds returns the shortest and the longest time that the phase takes on a number of slots, at least one, in any
-// order of its tasks.
+// bounds returns the shortest and the longest time that the phase can take on a number of slots, over all orders of its
+// tasks. There must be at least one slot.
 func (p *Phase) bounds(slots int) (low, up float64) {
 	if p.Tasks == 0 {
 		return 0, 0
@@ -25,7 +25,8 @@ func (p *Phase) bounds(slots int) (low, up float64) {
 	return max(n*p.Mean/s, p.Longest), (n-1)*p.Mean/s + p.Longest
 }
 
-// TestBoundsHold starts tasks in any order on the first free one of S slots. They must end within the bounds.
+// TestBoundsHold starts the tasks of a phase in random order, each on the slot that is free first. The phase must end
+// within its bounds.
 func TestBoundsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		durations := rapid.SliceOfN(rapid.Float64Range(0, 10), 1, 30).Draw(t, "durations")
@@ -59,7 +60,7 @@ func drawPhases(t *rapid.T) ([]Phase, []int) {
 	return phases, slots
 }
 
-// TestFewest compares the result with a search over all numbers of slots.
+// TestFewest compares the result of Fewest with a search over all numbers of slots.
 func TestFewest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		phases, slots := drawPhases(t)
@@ -96,8 +97,9 @@ func TestFewest(t *testing.T) {
 	})
 }
 
-// TestLagrange checks an example: a = 4·(16−1/2) and 4·(4−1/2) without tails are 62 and 14. With 38 left, the
-// solution in real numbers is √62·(√62+√14)/38 = 2.4 and 1.1.
+// TestLagrange checks an example of two phases. Their values of a are 4·(16−1/2) = 62 and 4·(4−1/2) = 14, and they have
+// no tails. With a time of 38 left, the solution in real numbers is √62·(√62+√14)/38 = 2.4 slots and √14·(√62+√14)/38 =
+// 1.1 slots.
 func TestLagrange(t *testing.T) {
 	phases := []Phase{{Tasks: 16, Mean: 4, Longest: 4}, {Class: 1, Tasks: 4, Mean: 4, Longest: 4}}
 	slots := []int{16, 4}
@@ -132,8 +134,9 @@ func draw(t *rapid.T) *Instance {
 	return in
 }
 
-// TestScheduleIsPossible checks schedules. Every job must end, and not before its work is possible. The profit must
-// be that of the jobs in time. All work of a class must fit in its slots between the first start and the last end.
+// TestScheduleIsPossible checks schedules of random instances. Every job must end, and not earlier than its work
+// allows. The profit must be the sum of the values of the jobs that are in time. All work of a class must fit in the
+// slots of that class between the first start and the last end.
 func TestScheduleIsPossible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := draw(t)
@@ -173,8 +176,8 @@ func TestScheduleIsPossible(t *testing.T) {
 	})
 }
 
-// TestAlone runs one job of equal tasks. It must be in time under every rule if the upper bounds with the fewest
-// slots say so.
+// TestAlone runs one job of equal tasks. Under every rule, the job must be in time if its upper bound with the fewest
+// slots is in time.
 func TestAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		phases, slots := drawPhases(t)
@@ -256,7 +259,8 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// BenchmarkSchedule runs 1,000 jobs of 50 map and 10 reduce tasks at a load of 1.
+// BenchmarkSchedule schedules 1,000 jobs of 50 map and 10 reduce tasks. Together the jobs need as much time as the
+// slots have.
 func BenchmarkSchedule(b *testing.B) {
 	rng, in := rand.New(rand.NewPCG(1, 2)), &Instance{Slots: []int{100, 20}, Rule: Spare}
 	for i := range 1000 {

@@ -1,47 +1,41 @@
-// Package aria schedules jobs with deadlines by earliest deadline first, giving
-// each the fewest slots with which it should be in time: the scheduler that the
-// SLO pool of package proportional is compared with.
+// Package aria schedules jobs with deadlines by earliest deadline first. It gives each job the fewest slots with which
+// the job should be in time. Package abacus compares its pool for jobs with deadlines with this scheduler.
 //
 // # Model
 //
-// A job is phases one after the other (map, then reduce), each a number of tasks
-// on the slots of one class. Of N tasks that take A on average and M at most, on
-// S slots whatever their order, a phase takes between N·A/S and (N−1)·A/S + M. A
-// job's completion is estimated by the mean of the bounds, added up over its
-// phases: Σ (N−1/2)·A/S + M/2.
+// A job has phases that run one after the other (map, then reduce). Each phase has a number of tasks on the slots of
+// one class. Consider a phase of N tasks that take A on average and M at most. On S slots, it takes between N·A/S and
+// (N−1)·A/S + M, in any order of its tasks. The time of a phase is estimated by the mean of these bounds, and the time
+// of a job by the sum over its phases: Σ (N−1/2)·A/S + M/2.
 //
-// The fewest slots that bring the estimate down to the time that is left, D, are
-// by Lagrange's multipliers, with a = (N−1/2)·A of each phase and C = Σ M/2,
+// Let D be the time that is left, a = (N−1/2)·A for each phase, and C = Σ M/2. Lagrange's multipliers give the fewest
+// slots of each phase p with which the estimate is at most D:
 //
 //	S_p = √a_p · Σ_q √a_q / (D − C)
 //
-// rounded up, and then down again phase by phase where the estimate allows it; at
-// most the tasks of the phase and the slots of its class. A job that cannot be in
-// time is given all it can use.
+// The numbers are rounded up, and then reduced again phase by phase as long as the estimate allows it. A phase gets at
+// most as many slots as it has tasks and as its class has slots. A job that cannot be in time gets all slots that it
+// can use.
 //
-// Schedule runs the tasks, which are not preempted. Whenever slots are free, the
-// jobs are looked at by deadline (ties by submission, then index), those whose
-// deadline has passed after all others; each starts tasks of its current phase up
-// to the fewest slots that it needs for what is left of it. The rule says what
-// comes of slots that are then still free: under Least they stay idle, under
-// Spare they are given out by deadline too, under Most every job takes all it can
-// use from the start.
+// Schedule runs the tasks and does not preempt them. Whenever slots are free, it goes through the jobs by deadline
+// (ties by submission, then index). Jobs whose deadline has passed come last. Each job starts tasks of its current
+// phase until it has the fewest slots that it needs for its remaining work. The rule says what happens to slots that
+// are then still free. Under Least they stay idle. Under Spare they go to jobs in the same order. Under Most every job
+// takes all slots that it can use from the start.
 //
 // # Shapes and units
 //
-// Times are in any one unit, deadlines are instants. Slots are by class. The
-// value of a job is earned if it finishes by its deadline, the same instant
-// included; the profit is the sum.
+// All times are in the same unit, which may be any unit. Deadlines are instants. Slots are counted by class. The value
+// of a job is earned if the job ends at its deadline or earlier. The profit is the sum of the earned values.
 //
 // # Guarantees
 //
-// A phase alone on S slots keeps within its bounds. Fewest needs at most one
-// slot a phase more than the least that there is. No slot runs two tasks, no
-// phase begins before the one before it has ended.
+// A phase that runs alone on S slots stays within its bounds. For each phase, Fewest returns at most one slot more than
+// the minimum. No slot runs two tasks at the same time. No phase begins before the previous phase of its job has ended.
 //
 // # Errors
 //
-// Invalid, naming the job, the phase and the field.
+// Errors are of kind Invalid and name the job, the phase and the field.
 //
 // # Cost
 //
@@ -49,10 +43,9 @@
 //
 // # Source
 //
-// A. Verma, L. Cherkasova, R. Campbell, ARIA: automatic resource inference and
-// allocation for MapReduce environments, 2011, as described in Ding et al.,
-// sections 6 and 7.2 (figure 14); the rules Spare and Most are MinEDF-WC and
-// MaxEDF of their Two sides of a coin, 2012. We differ: a phase is bounded as a
-// whole, without telling the first shuffle apart; jobs that are late already do
-// not go first; spare slots are not taken back from a task that runs.
+// A. Verma, L. Cherkasova, R. Campbell, ARIA: automatic resource inference and allocation for MapReduce environments,
+// 2011, as described in Ding et al., sections 6 and 7.2 (figure 14); the rules Spare and Most are MinEDF-WC and MaxEDF
+// of their Two sides of a coin, 2012. This package differs in three points. A phase has bounds as a whole; the first
+// shuffle is not separate. Jobs that are already late do not go first. Spare slots are not taken back from a running
+// task.
 package aria

@@ -2,7 +2,7 @@ package aria
 
 import "math"
 
-// Phase is a phase of a job: a number of tasks on slots of a class.
+// Phase is a phase of a job: a number of tasks that run on slots of one class.
 type Phase struct {
 	Class   int
 	Tasks   int
@@ -10,7 +10,7 @@ type Phase struct {
 	Longest float64 // duration of the longest task
 }
 
-// work and tail return a and c in the estimate a/S + c of the time of a phase on S slots.
+// work and tail return a and c: the time of the phase on S slots is estimated as a/S + c.
 func (p *Phase) work() float64 { return (float64(p.Tasks) - 0.5) * p.Mean }
 func (p *Phase) tail() float64 { return p.Longest / 2 }
 
@@ -25,9 +25,9 @@ func Estimate(phases []Phase, slots []int) float64 {
 	return sum
 }
 
-// Fewest returns for each phase the number of slots with which all phases are estimated to end within the time left.
-// It reports whether this is possible. If not, the numbers are as many slots as the phases can use. slots has the
-// slots of each class. The result is written to out, which grows if needed.
+// Fewest returns for each phase the number of slots with which all phases are estimated to end within the time left. It
+// reports whether this is possible. If it is not possible, each number is as many slots as the phase can use. slots has
+// the number of slots of each class. The result is written to out, which grows if needed.
 func Fewest(phases []Phase, slots []int, left float64, out []int) ([]int, bool) {
 	out = out[:0]
 	for _, p := range phases {
@@ -46,8 +46,9 @@ func Fewest(phases []Phase, slots []int, left float64, out []int) ([]int, bool) 
 	return out, true
 }
 
-// lagrange reduces the slots, from the most that can be used, to the solution in real numbers, rounded up. If a phase
-// would need more than it can use, it keeps that number, and the other phases are solved for the remaining time.
+// lagrange computes the fewest slots. slots has the most that each phase can use, and lagrange reduces this to the
+// solution in real numbers, rounded up. If a phase would need more than it can use, it keeps that number, and the other
+// phases are solved for the remaining time.
 func lagrange(phases []Phase, left float64, slots []int) {
 	open := 0 // bits of the phases that are not solved yet
 	for i, p := range phases {
@@ -89,7 +90,7 @@ func settle(phases []Phase, slots []int, open int, factor float64) {
 	}
 }
 
-// trim removes slots that came from rounding up, as long as the estimate is still within the time.
+// trim removes slots that are unnecessary because of rounding, as long as the estimate is still within the time left.
 func trim(phases []Phase, left float64, slots []int) {
 	for i := range phases {
 		for slots[i] > 1 {

@@ -46,7 +46,7 @@ type state struct {
 	result  *Result
 }
 
-// progress is the state of a job's work.
+// progress is a job and the state of its work.
 type progress struct {
 	*Job
 	index   int
@@ -109,7 +109,7 @@ func (s *state) end(e event) {
 	}
 }
 
-// assign gives out the free slots: first those that jobs need, and then the rest by the rule.
+// assign gives the free slots to jobs: first the slots that jobs need, and then the other slots according to the rule.
 func (s *state) assign() {
 	late, _ := slices.BinarySearchFunc(s.active, s.now, func(p *progress, now float64) int {
 		return cmp.Compare(p.Deadline, now)
@@ -140,7 +140,7 @@ func (s *state) need(job *progress) int {
 	return s.fewest[0]
 }
 
-// start starts tasks of a job until most of them run, no task is left or no slot is free.
+// start starts tasks of a job's current phase until the number most of them runs, no task is left, or no slot is free.
 func (s *state) start(job *progress, most int) {
 	p := &job.rest[0]
 	for job.running < min(most, p.Tasks) && s.free[p.Class] > 0 {

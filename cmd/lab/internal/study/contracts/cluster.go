@@ -37,7 +37,7 @@ func (c *cluster) problem() *deadlineaware.Problem {
 	return p
 }
 
-// join adds a job of a type, scheduled as that type.
+// join adds a job whose user has type t. The job is scheduled with this type.
 func (c *cluster) join(t jobmsg.Valuation, work float64) (*job, error) {
 	curve, err := valuation.New(t)
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *cluster) join(t jobmsg.Valuation, work float64) (*job, error) {
 	return j, nil
 }
 
-// offer returns the menu of the job that joined last. declared is its declared type.
+// offer returns the menu of contracts for the job that joined last. declared is the type that the job's user declares.
 func (c *cluster) offer(declared jobmsg.Valuation, class contract.Sampler, seed uint64) (*contract.Offer, error) {
 	d, err := contract.NewDraw(declared, class, replicas, seed)
 	if err != nil {
@@ -57,9 +57,9 @@ func (c *cluster) offer(declared jobmsg.Valuation, class contract.Sampler, seed 
 	return contract.NewOffer(&c.solver, d, contract.DeadlineAware(c.problem(), len(c.jobs)-1))
 }
 
-// arrive adds a job of a type, offers it a menu, and takes the contract for its own type. Then all jobs are scheduled
-// again. Without a class there is no menu: the job is scheduled with its own type, with its times multiplied by a
-// part.
+// arrive adds a job of type t, offers it a menu, and takes the contract for this type. Then all jobs are scheduled
+// again. If class is nil, there is no menu: the job is scheduled with its own type, with both of its times multiplied
+// by part.
 func (c *cluster) arrive(t jobmsg.Valuation, work float64, class contract.Sampler, seed uint64, part float64) error {
 	j, err := c.join(t, work)
 	if err != nil {
@@ -96,7 +96,8 @@ func (c *cluster) order() error {
 	return nil
 }
 
-// run works until a time. It settles the jobs that complete: the agreed price is scaled by the received value.
+// run lets the server work until a time. It charges each job that completes: the agreed price, scaled by the value that
+// the user receives.
 func (c *cluster) run(until float64) {
 	for len(c.jobs) > 0 && c.now+c.jobs[0].work <= until {
 		j := c.jobs[0]

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestDivergenceBearsThePaperOut checks both sentences of the paper about figure 7.
+// TestDivergenceBearsThePaperOut runs a small study, which must confirm both sentences of the paper about figure 7.
 func TestDivergenceBearsThePaperOut(t *testing.T) {
 	r := studytest.Quick(t, Divergence, 3)
 	studytest.Same(t, r, "The variance", "The mean")
@@ -48,8 +48,8 @@ func TestFigure7(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestMenusAreRational checks menus. A later completion must cost less, and one contract must be free. For a user of
-// the declared type, no contract may be better than its own.
+// TestMenusAreRational checks menus. A contract with a later completion must cost less, and one contract must be free.
+// For a user of the declared type, no contract may be better than the contract for this type.
 func TestMenusAreRational(t *testing.T) {
 	for seed := range uint64(10) {
 		r := studytest.Quick(t, Menus, seed)
@@ -61,8 +61,8 @@ func TestMenusAreRational(t *testing.T) {
 	}
 }
 
-// TestDistributions checks that no user with a true declaration pays more than it received, and that every job
-// completes once.
+// TestDistributions checks that no user with a true declaration pays more than the value that the user received, and
+// that every job completes once.
 func TestDistributions(t *testing.T) {
 	r := studytest.Quick(t, Distributions, 1)
 	for _, n := range r.Numbers.([]loaded) {

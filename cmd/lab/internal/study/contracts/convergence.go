@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// figure7 returns the truth of figure 7 of Huang et al.: types (μ, δ), normal around (2000, 1000)
-// with standard deviations 1000 and 500.
+// figure7 returns the true density of figure 7 of Huang et al.: types (μ, δ), normal around (2000, 1000) with standard
+// deviations 1000 and 500.
 func figure7() *density.Density {
 	f, err := density.New(&density.Data{Dimensions: 2, Values: []float64{2000, 1000}}, mat.NewSymDense(2, []float64{1e6, 0, 0, 250_000}))
 	if err != nil {
@@ -19,8 +19,9 @@ func figure7() *density.Density {
 	return f
 }
 
-// convergence measures how far estimates by a rule are from a true density. For each number of samples, it repeatedly draws the
-// samples, makes an estimate, and computes the divergence by a number of draws. All random numbers come from the seed.
+// convergence measures how far estimates with a rule for the bandwidth are from a true density. For each number of
+// samples, it repeatedly draws the samples, makes an estimate, and computes the divergence by a number of draws. All
+// random numbers come from the seed.
 func convergence(truth *density.Density, r density.Rule, samples []int, repetitions, draws int, seed uint64) ([]point, error) {
 	if repetitions < 2 {
 		return nil, messages.Errorf(messages.Invalid, "repetitions: must be at least 2, are %d", repetitions)
@@ -39,7 +40,7 @@ func convergence(truth *density.Density, r density.Rule, samples []int, repetiti
 	return points, nil
 }
 
-// stream is the stream of random numbers from which samples are drawn.
+// stream is the number of the random stream from which samples are drawn.
 const stream = 0x64656e73697479
 
 func converge(truth *density.Density, r density.Rule, n, repetitions, draws int, seed uint64) (point, error) {

@@ -23,7 +23,7 @@ var Distributions = study.Study{
 // arrivalSeconds is the paper's mean time between arrivals.
 const arrivalSeconds = 130
 
-// loads are the parts of the server's time that jobs use. The paper does not give its load.
+// loads are the parts of the server's time that the jobs need. The paper does not give its load.
 var loads = []float64{0.8, 0.9, 0.95}
 
 // size is the number of jobs, and the number of repetitions with other draws.
@@ -34,7 +34,7 @@ var (
 	quickSize = size{60, 2}
 )
 
-// levels are the parts of jobs for which quantiles are listed.
+// levels are the levels of the listed quantiles: at 0.05, a twentieth of the jobs have a smaller utility.
 var levels = []float64{0.05, 0.1, 0.25, 0.5, 0.75, 0.9}
 
 // distribution is the distribution of the utilities of all repetitions.

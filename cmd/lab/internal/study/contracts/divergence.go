@@ -29,7 +29,7 @@ const (
 	quickDraws       = 300
 )
 
-// rules are the bandwidths that are compared. The paper does not name its rule, only a book that has it. In two
+// rules are the bandwidths that are compared. The paper does not name its rule. It only cites a book. In two
 // dimensions, Silverman's bandwidths equal Scott's.
 var rules = []density.Rule{density.ScottFull, density.ScottDiag}
 
@@ -56,7 +56,7 @@ func divergence(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: n.page(times, each), Figures: n.figures()}, nil
 }
 
-// figures draw the mean and the variance.
+// figures draws the mean and the variance of the divergence.
 func (n divergenceNumbers) figures() []*study.Figure {
 	mean := study.NewFigure(divergenceName+"-mean", "samples", "mean divergence, nats")
 	variance := study.NewFigure(divergenceName+"-variance", "samples", "variance of the divergence")
@@ -91,7 +91,7 @@ func (n divergenceNumbers) page(times, each int) *study.Page {
 	return p
 }
 
-// at returns the point for a number of samples, by the rule that our estimator uses.
+// at returns the point for a number of samples, with the rule that our estimator uses.
 func (n divergenceNumbers) at(samples int) point {
 	of := n[density.ScottFull]
 	if k := slices.IndexFunc(of, func(p point) bool { return p.Samples == samples }); k >= 0 {
@@ -100,9 +100,9 @@ func (n divergenceNumbers) at(samples int) point {
 	return point{Samples: samples, Mean: math.NaN(), Variance: math.NaN()}
 }
 
-// verdict counts the variance as nearly zero if it is a hundredth of the variance with the fewest
-// samples, the height of the figure. It counts the mean as converged if four times as many samples
-// lower it by less than a tenth of a nat.
+// verdict judges the paper's statements. It counts the variance as nearly zero if it is at most a hundredth of the
+// variance with the fewest samples, which is the height of the figure. It counts the mean as converged if four times as
+// many samples lower it by less than a tenth of a nat.
 func (n divergenceNumbers) verdict(p *study.Page) {
 	five, twenty, fifty, last := n.at(5), n.at(20), n.at(50), n.at(200)
 	p.Section("Same, better, different")

@@ -1,22 +1,20 @@
-// Package contracts reproduces what Z. Huang, S. M. Weinberg, L. Zheng, C. Joe-Wong
-// and M. Chiang, "Discovering valuations and enforcing truthfulness in a
-// deadline-aware scheduler", report: menus of contracts and what they leave the
-// user, figures 4 and 5; the utilities of a thousand jobs whose types were estimated
-// from three training sets, figure 6; and how far an estimate is from the truth
-// after so many samples, figure 7.
+// Package contracts reproduces what Z. Huang, S. M. Weinberg, L. Zheng, C. Joe-Wong and M. Chiang, "Discovering
+// valuations and enforcing truthfulness in a deadline-aware scheduler", report. Figures 4 and 5 show menus of contracts
+// and the user's utility of each contract. Figure 6 shows the utilities of a thousand jobs, with the distribution of
+// types estimated from three training sets. Figure 7 shows how far such an estimate is from the truth, by the number of
+// samples.
 //
 // # Model
 //
-// Types are sigmoids of 100 credits with (μ, δ) normal around (2000, 1000), standard
-// deviations 1000 and 500, drawn again unless they are valuations. An estimate is of
-// Gaussian kernels by Scott's rule. Where the paper runs Hadoop on a cluster, here
-// the cluster is one server that works on one job at a time, in the order of package
-// deadlineaware, resumes what it interrupts, and knows how much work there is; the
-// work of a job is exponential. The paper does not report its jobs' work.
+// Types are sigmoids of 100 credits. The pair (μ, δ) is normal around (2000, 1000) seconds with standard deviations
+// 1000 and 500, and is drawn again until it is a valid valuation. A distribution of types is estimated with Gaussian
+// kernels by Scott's rule. The paper runs Hadoop on a cluster. Here the cluster is one server that works on one job at
+// a time, in the order of package deadlineaware. It resumes jobs that it interrupts, and knows how much work each job
+// has left. The work of a job is exponential. The paper does not report its jobs' work.
 //
-// Figure 6 is reversed here: users get more where the training set says half of the true times. The cause is the
-// scheduler and not the menus. Without surrogates, to halve all times in the eyes of the scheduler
-// raises what users receive by −0.2 ± 0.3, 7.0 ± 5.6 and 21 ± 11 credits a job at loads 0.8, 0.9 and 0.95; to
-// double them in the training set lowers it by 1.2 ± 0.5, 2.5 ± 1.5 and 6.1 ± 3.0. By true times the scheduler is too patient
-// with jobs whose value falls late, and more so the longer the queue.
+// The result of figure 6 is reversed here: users get more if the training set has half of the true times. The cause is
+// the scheduler, not the menus. Without surrogates, if the scheduler sees half of the true times, users receive −0.2 ±
+// 0.3, 7.0 ± 5.6 and 21 ± 11 credits more for a job at loads 0.8, 0.9 and 0.95. If the training set has twice the true
+// times, users receive 1.2 ± 0.5, 2.5 ± 1.5 and 6.1 ± 3.0 credits less. With the true times, the scheduler lets jobs
+// whose value falls late wait too long, and longer if the queue is long.
 package contracts

@@ -7,7 +7,8 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
 )
 
-// tie is the largest difference of utilities that count as equal, in credits. It is the rounding of the matching.
+// tie is the largest difference, in credits, of two utilities that count as equal. It is the rounding error of the
+// matching.
 const tie = 1e-9
 
 func (c *competition) figures() []*study.Figure {
@@ -24,7 +25,7 @@ func (c *competition) figures() []*study.Figure {
 	return []*study.Figure{prices, utilities}
 }
 
-// named returns the name of a figure for this number of other jobs.
+// named returns the name of a figure about this number of other jobs.
 func (c *competition) named(suffix string) string {
 	return fmt.Sprintf("%s-%s-%d", menusName, suffix, c.Others)
 }

@@ -14,13 +14,13 @@ const (
 	replicas = 100 // M
 )
 
-// typed returns the type for a pair (μ, δ).
+// typed returns the type with the pair x = (μ, δ).
 func typed(x []float64) jobmsg.Valuation {
 	return jobmsg.Valuation{Class: jobmsg.Sigmoidal, Max: best, Mu: x[0], Delta: x[1]}
 }
 
-// normal draws types whose mean and standard deviations are a part of the true
-// distribution's.
+// normal returns a function that draws types. Their means and standard deviations are those of the true distribution,
+// multiplied by part.
 func normal(part float64) contract.Sampler {
 	return func(r *rand.Rand) jobmsg.Valuation {
 		return typed([]float64{part * (2000 + 1000*r.NormFloat64()), part * (1000 + 500*r.NormFloat64())})
@@ -34,16 +34,16 @@ type training struct {
 	part    float64 // part of the true distribution: 1 is truthful
 }
 
-// The training sets of the paper, and controls. In one control the types are less urgent than the
-// true types; in the paper they are more urgent. Two controls have no surrogates: every job is scheduled
-// by its own type, or by its own type with halved times, and pays nothing.
+// The training sets of the paper, and controls. The paper's untruthful types are more urgent than the true types. In
+// one control they are less urgent. Two controls have no surrogates: every job is scheduled with its own type, or with
+// its own type with halved times, and pays nothing.
 var (
 	trainings = []training{{"500 truthful", 500, 1}, {"20 truthful", 20, 1}, {"500 untruthful", 500, 0.5}}
 	controls  = []training{{"500 less urgent", 500, 2}, {"no surrogates", 0, 1}, {"no surrogates, times halved", 0, 0.5}}
 )
 
-// train draws the training set and estimates the distribution of types from it; nil: there
-// is none.
+// train draws the training set and estimates the distribution of types from it. It returns nil if there is no training
+// set.
 func (t *training) train(r *rand.Rand) (contract.Sampler, error) {
 	if t.samples == 0 {
 		return nil, nil

@@ -23,7 +23,7 @@ var exampleTasks = []deadline.Task{
 	{Arrival: 102, Deadline: 108, Length: 3, Value: 33},
 }
 
-// exampleNumbers has, by task, the units that it had, and the payments under each rule.
+// exampleNumbers has, for each task, the units of time in which it had the slot, and its payments under each rule.
 type exampleNumbers struct {
 	Units    [][]int   `json:"units"`
 	Payments []float64 `json:"payments"`

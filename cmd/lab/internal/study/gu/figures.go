@@ -19,7 +19,8 @@ var Figures = study.Study{
 	Run:   figures,
 }
 
-// capacities are parts of the average capacity, and lambdas are values of λ. They are the axes.
+// capacities and scarcities are numbers of slots, divided by the average capacity. lambdas are values of λ. These lists
+// are the axes of the figures.
 var (
 	capacities  = []float64{0.25, 0.5, 0.75, 1, 1.25, 1.5, 2}
 	lambdas     = []float64{0, 0.2, 0.4, 0.6, 0.8, 1}
@@ -95,7 +96,7 @@ func figures(o study.Options) (*study.Report, error) {
 
 func (c *crowd) slots(part float64) int { return max(1, int(math.Round(part*c.average))) }
 
-// at runs all rules at a part of the average capacity.
+// at runs all rules with the given part of the average capacity.
 func (c *crowd) at(part float64, seed uint64) (*point, error) {
 	out := &point{Capacity: part, Slots: c.slots(part)}
 	out.Offline, out.OffTasks = c.offline(out.Slots)
@@ -124,7 +125,8 @@ func (c *crowd) run(slots int, rule deadline.Rule, lambda float64, pays bool) (o
 	return c.count(o.Completed, o.Payments()), nil
 }
 
-// grouped draws the group of each task. Five groups share the slots.
+// grouped runs the monotone rule with five groups. It draws the group of each task, and divides the slots among the
+// groups.
 func (c *crowd) grouped(slots int, seed uint64) (outcome, error) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	g := &deadline.Groups{}
@@ -156,7 +158,8 @@ func (c *crowd) count(completed []bool, payments []float64) (out outcome) {
 	return out
 }
 
-// offline returns the value and the number of counted tasks, among the densest tasks that fit.
+// offline computes the paper's approximation of the best value. It takes the tasks with the largest value per unit of
+// time that fit, and returns the value and the number of the counted tasks among them.
 func (c *crowd) offline(slots int) (value float64, number int) {
 	order := make([]int, len(c.tasks))
 	for i := range order {
@@ -177,9 +180,9 @@ func (c *crowd) offline(slots int) (value float64, number int) {
 	return value, number
 }
 
-// bound returns an upper bound on the value of the counted tasks in any schedule: the value of the
-// densest tasks that fit into all slots from the first arrival to the last deadline, with a part of
-// the last one.
+// bound returns an upper bound on the value of the counted tasks in any schedule: the value of the tasks with the
+// largest value per unit of time that fit into all slots from the first arrival to the last deadline. Of the last task
+// it counts the part that fits.
 func (c *crowd) bound(slots int) (value float64) {
 	var own []deadline.Task
 	first, last := math.MaxInt, math.MinInt
@@ -201,7 +204,7 @@ func (c *crowd) bound(slots int) (value float64) {
 	return value
 }
 
-// ratios returns the online value divided by its bound, for each λ.
+// ratios returns, for each λ and with the given part of the average capacity, the online value divided by its bound.
 func (c *crowd) ratios(part float64) (*ratio, error) {
 	slots := c.slots(part)
 	best := c.bound(slots)

@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/cmd/lab/internal/study/studytest"
 )
 
-// paperAllocation says who has the slot in units 100 to 104. paperPayment is the payment of each of the two who
-// complete there.
+// paperAllocation has, for each unit of time from 100 to 104, the user who has the slot in the paper's example.
+// paperPayment is the payment of each of the two users whose tasks complete.
 var paperAllocation = []int{1, 1, 1, 2, 2}
 
 const paperPayment = 22
@@ -38,7 +38,7 @@ func TestExampleIsThePapers(t *testing.T) {
 	}
 }
 
-// small writes a log of 300 records, named like RICC's, and returns its directory.
+// small writes a log of 300 records with the file name of the RICC log, and returns its directory.
 func small(t *testing.T) string {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 1))
@@ -55,7 +55,8 @@ func small(t *testing.T) string {
 	return dir
 }
 
-// TestFiguresBearThePaperOut checks the statements of the paper's text about value, tasks and payments.
+// TestFiguresBearThePaperOut runs a small study, which must confirm the statements of the paper's text about value,
+// tasks and payments.
 func TestFiguresBearThePaperOut(t *testing.T) {
 	r := studytest.Run(t, Figures, study.Options{Seed: 1, Quick: true, Traces: small(t)})
 	n := r.Numbers.(*figureNumbers)

@@ -6,9 +6,9 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
 )
 
-// anew computes payments as the thesis does: each expectation is estimated at the place where it
-// occurs, by its own draws. On a whole machine an expectation costs O(jobs) for each draw, with
-// widths O(jobs²); there are as many expectations as pairs of jobs.
+// anew computes payments as the thesis does: it estimates each expectation at the place where it occurs, with separate
+// draws. For each draw, an expectation costs O(jobs) if every job takes the whole machine, and O(jobs²) if jobs have
+// widths. There is an expectation for each pair of jobs.
 type anew struct {
 	queue   *batchqueue.Queue
 	scale   scale
@@ -52,7 +52,7 @@ func (a *anew) payment(i int) float64 {
 	return others/float64(len(a.queue.Jobs)-1) - own
 }
 
-// externality returns what the others can expect, given j's announcement.
+// externality returns the expected worth of the decision to all jobs except j, given j's announcement.
 func (a *anew) externality(j int) float64 {
 	sum := 0.0
 	for range a.draws {
@@ -63,7 +63,7 @@ func (a *anew) externality(j int) float64 {
 	return sum / float64(a.draws)
 }
 
-// redraw draws the announcements of all others.
+// redraw draws the announcements of all jobs except j.
 func (a *anew) redraw(j int) {
 	jobs := a.drawn.Jobs
 	jobs[0].Value = a.scale.value * a.random.Float64()
@@ -73,7 +73,7 @@ func (a *anew) redraw(j int) {
 	jobs[j].Value, jobs[j].Delay = a.queue.Jobs[j].Value, a.queue.Jobs[j].Delay
 }
 
-// weigh computes cost and loss again for each draw, as the thesis does.
+// weigh computes cost and loss for the drawn jobs. It does this again for each draw, as the thesis does.
 func (a *anew) weigh() {
 	jobs := a.drawn.Jobs
 	if a.drawn.Nodes > 0 {
@@ -93,7 +93,7 @@ func (a *anew) weigh() {
 	}
 }
 
-// others returns the worth of the decision on the drawn jobs to all except j.
+// others returns the worth of the decision about the drawn jobs to all jobs except j.
 func (a *anew) others(j int) float64 {
 	threshold, worth := 0.0, a.drawn.Jobs[0].Value
 	for l := 1; l < len(a.cost); l++ {

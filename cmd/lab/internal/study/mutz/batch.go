@@ -43,11 +43,12 @@ var (
 	}
 )
 
-// batchCrowd are the other users in figures 4.1 and 4.2. Amounts are by the hour, so that the mean threshold is 87.5
-// for the participant of figure 4.1.
+// batchCrowd are the other users in figures 4.1 and 4.2. Amounts are credits per hour. They are chosen so that the mean
+// threshold is 87.5 for the participant of figure 4.1.
 var batchCrowd = crowd{jobs: 8, scale: scale{value: 350, delay: 100}, length: 1}
 
-// The participants of figures 4.1 and 4.2. Value and cost of delay are the thesis'; position and length are ours.
+// The participants of figures 4.1 and 4.2. The value and the cost of delay are from the thesis. The position and the
+// length are our choice.
 var (
 	frontParticipant = participant{0, batchqueue.Job{Value: 129.8, Length: 0.25}, func(job *batchqueue.Job, x float64) { job.Value = x }}
 	queued           = participant{4, batchqueue.Job{Delay: 48.9, Length: 0.5}, func(job *batchqueue.Job, x float64) { job.Delay = x }}
@@ -68,7 +69,7 @@ type batchNumbers struct {
 	failure
 }
 
-// unbalanced says how far the payments are from a sum of zero, as a part of the sum of their magnitudes, over all
+// unbalanced says how far the sum of the payments is from zero, divided by the sum of their absolute values, over all
 // queues.
 type unbalanced struct {
 	Draws  int     `json:"draws"`
@@ -89,7 +90,8 @@ func batch(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: n.page(), Figures: n.figures()}, nil
 }
 
-// front computes figure 4.1, with our payments, with the thesis' payments, and by equation 4.2 as it is printed.
+// front computes figure 4.1 three times: with our payments, with the thesis' payments, and with equation 4.2 as it is
+// printed.
 func (n *batchNumbers) front(seed uint64) {
 	at, c, e := steps(0, batchCrowd.value, 29), &batchCrowd, n.size.costly
 	s := sweep{Figure: "4.1", Declares: "v", Truth: frontParticipant.truth.Value}
@@ -106,7 +108,7 @@ func (n *batchNumbers) queued(seed uint64) {
 	n.QueuedThesis = n.explore(s, at, e.dots, c.payoff(&queued, e, seed, c.thesis(e.draws, false)))
 }
 
-// timedScale returns a scale in which values are as large as thresholds, for queues of any length.
+// timedScale returns a scale with values about as large as thresholds, for a queue of a number of jobs.
 func timedScale(jobs int) scale { return scale{value: 25 * float64(jobs-1) * 2, delay: 100} }
 
 // timedCrowd returns the crowd from which the queues of figures 4.4 and 4.5 are drawn.
@@ -131,7 +133,8 @@ func (n *batchNumbers) byDraws(seed uint64) {
 	}
 }
 
-// timeQueue measures the time of all payments of a queue. If both is set, it also measures the thesis' payments.
+// timeQueue measures the time of all payments of a queue. If both is set, it also measures the time of the thesis'
+// payments.
 func (f *failure) timeQueue(c *crowd, thesis, ours *series, at float64, both bool, draws int, seed uint64) {
 	q, e := c.queue(rand.New(rand.NewPCG(seed, 2))), c.expectation(batchqueue.Priority, draws, seed)
 	if both {
@@ -164,7 +167,8 @@ func (f *failure) imbalances(c *crowd, size *queueSize, seed uint64) (out []unba
 	return out
 }
 
-// balance adds up how far payments of some queues are from zero, and the sum of their magnitudes.
+// balance adds up two numbers over some queues: the absolute value of the sum of the payments, and the sum of their
+// absolute values.
 type balance struct{ off, all float64 }
 
 func (b *balance) add(net []float64) {

@@ -63,7 +63,7 @@ func (n *batchNumbers) page() *study.Page {
 	return p
 }
 
-// verdict compares our numbers with those in the thesis' text.
+// verdict compares our numbers with the numbers in the thesis' text.
 func (n *batchNumbers) verdict(p *study.Page) {
 	thesis, ours := n.ByJobs[0], n.ByJobs[1]
 	first, last := n.Imbalance[0], n.Imbalance[len(n.Imbalance)-1]

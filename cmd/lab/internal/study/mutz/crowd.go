@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
 )
 
-// crowd says how queues are drawn: values of the front job, costs of delay of the others, lengths uniform from 0, and
-// widths from 1 to all nodes.
+// crowd says how queues are drawn: the value of the front job, the costs of delay of the other jobs, and the lengths
+// are uniform from 0. Widths are from 1 to all nodes.
 type crowd struct {
 	jobs, nodes int // nodes 0: every job takes the whole machine
 	scale
@@ -37,7 +37,7 @@ func (c *crowd) queue(r *rand.Rand) *batchqueue.Queue {
 	return q
 }
 
-// expectation returns the belief about other jobs. It is the true distribution of the crowd.
+// expectation returns the distribution from which payments draw other jobs. It is the true distribution of the crowd.
 func (c *crowd) expectation(mode batchqueue.Mode, draws int, seed uint64) *batchqueue.Expectation {
 	e := &batchqueue.Expectation{Mode: mode, Draws: draws, Seed: seed}
 	for i := range c.jobs {
@@ -46,8 +46,9 @@ func (c *crowd) expectation(mode batchqueue.Mode, draws int, seed uint64) *batch
 	return e
 }
 
-// sample returns a function from uniform numbers to jobs. In mode Priority it is monotone. In mode Full the number is
-// the seed of a generator that draws a whole job.
+// sample returns a function that makes a job at position i from a uniform random number. In mode Priority, a larger
+// number gives a larger value or cost of delay. In mode Full, the number is the seed of a generator that draws a whole
+// job.
 func (c *crowd) sample(mode batchqueue.Mode, i int) func(u float64) batchqueue.Job {
 	switch {
 	case mode == batchqueue.Full:
@@ -74,8 +75,8 @@ type effort struct {
 	draws  int // draws for each expectation
 }
 
-// payoff returns a function: the mean payoff of a participant that declares x, among groups of competitors. The
-// competitors depend only on the seed and the dot.
+// payoff returns a function of x and a dot: the mean payoff of a participant that declares x, over groups of
+// competitors. The competitors depend only on the seed and the dot, not on x.
 func (c *crowd) payoff(p *participant, e effort, seed uint64, pay payer) func(x float64, dot int) (float64, error) {
 	return func(x float64, dot int) (float64, error) {
 		sum := 0.0
@@ -98,8 +99,8 @@ func (c *crowd) payoff(p *participant, e effort, seed uint64, pay payer) func(x 
 	}
 }
 
-// payer decides on a queue. It returns whether the front job runs, how long this delays the job at a position, and
-// what that job pays.
+// payer decides whether the front job of a queue runs. It returns the decision, the time by which the decision delays
+// the job at a position, and the payment of the job at this position.
 type payer func(q *batchqueue.Queue, position int, seed uint64) (runs bool, delay, payment float64, err error)
 
 // ours returns a payer with Candor's payments.
@@ -117,7 +118,8 @@ func (c *crowd) ours(mode batchqueue.Mode, draws int) payer {
 	}
 }
 
-// thesis returns a payer with the thesis' payments, by equation 4.2 as intended or as printed.
+// thesis returns a payer with the thesis' payments. If printed is true, it uses equation 4.2 as it is printed,
+// otherwise as it is meant.
 func (c *crowd) thesis(draws int, printed bool) payer {
 	return func(q *batchqueue.Queue, position int, seed uint64) (bool, float64, float64, error) {
 		a := newAnew(q, c.scale, draws, rand.New(rand.NewPCG(seed, 1)))

@@ -1,25 +1,22 @@
-// Package mutz reproduces the figures of A. Mutz, "Eliciting Honest Behavior on Computational
-// Grids", 2008: what users of a batch queue (figures 4.1 to 4.5, and 6.1 to 6.7 for jobs of any
-// width) and of a reservation system (figures 5.5 to 5.14, and 7.1 to 7.11) gain by what they
-// declare; how long decisions and payments take; how far the sum of payments is from zero; and what
-// a deeper search brings.
+// Package mutz reproduces the figures of A. Mutz, "Eliciting Honest Behavior on Computational Grids", 2008: what users
+// of a batch queue (figures 4.1 to 4.5, and 6.1 to 6.7 for jobs of any width) and of a reservation system (figures 5.5
+// to 5.14, and 7.1 to 7.11) gain by what they declare; how long decisions and payments take; how far the sum of
+// payments is from zero; and how much better schedules a deeper search finds.
 //
 // # Model
 //
-// Each study compares Candor's own mechanism with the thesis' way of computing the same thing:
-// expectations estimated separately at each place (anew); a table whose cells hold lists of bids,
-// filled again without each bid (table); random orders drawn again without each bid (anewSearch);
-// and all orders (brute force).
+// Each study compares Candor's own mechanism with the thesis' way of computing the same thing: expectations that are
+// estimated separately at each place (anew); a table whose cells hold lists of bids, and which is computed again for
+// each bid without this bid (table); random orders, which are drawn again for each payment (anewSearch); and a search
+// of all orders (brute force).
 //
-// A payoff is what an outcome is really worth to a participant, minus its payment. Dots of a figure
-// that belong together, one for each declaration, have the same competitors. The gain of a lie is
-// the mean of the differences between such dots. The best of many lies can look good by luck: so it
-// is chosen on one half of the dots and measured on the other half.
+// A payoff is what an outcome is really worth to a participant, minus its payment. Dots of a figure that belong
+// together, one for each declaration, have the same competitors. The gain of a lie is the mean of the differences
+// between such dots. The best of many lies can look good by luck. So the best lie is chosen with one half of the dots,
+// and its gain is measured with the other half.
 //
-// The thesis uses uniform distributions, and gives their ranges only for figures 5.5 to 5.7. Ours
-// are constants here, named on the pages, and chosen so that the thesis' participants are somewhere
-// in the middle.
+// The thesis uses uniform distributions, and gives their ranges only for figures 5.5 to 5.7. The other ranges are our
+// choice: constants that the pages name, chosen so that the thesis' participants are somewhere in the middle.
 //
-// Times are processor time, measured where the study runs; everything else is a function of the
-// seed.
+// Times are processor times on the machine on which the study runs. Everything else depends only on the seed.
 package mutz

@@ -6,15 +6,15 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
 )
 
-// scheduled is the result of a search: a schedule of bids of any width.
+// scheduled is the result of a search: the value of the best schedule, and the bids that it serves.
 type scheduled struct {
 	value float64
 	met   []bool // by bid
 }
 
-// randomOrders returns the result of the thesis' search. It tries depth random orders of the first
-// bids, puts each bid in turn into its soonest window, and keeps the first order with the largest
-// value.
+// randomOrders returns the result of the thesis' search among the first bids of a problem; bids is their number. It
+// tries depth random orders. In each order it puts one bid after another into the bid's soonest window. It keeps the
+// first order with the largest value.
 func randomOrders(p *reservation.Problem, bids, depth int, r *rand.Rand) scheduled {
 	best := scheduled{value: -1, met: make([]bool, bids)}
 	met, order := make([]bool, bids), make([]int, bids)
@@ -39,14 +39,14 @@ func randomOrders(p *reservation.Problem, bids, depth int, r *rand.Rand) schedul
 	return best
 }
 
-// meet puts a bid into its soonest window, if this ends in time.
+// meet puts a bid into its soonest window. It returns false if no window ends in time.
 func (s *segments) meet(p *reservation.Problem, i int) bool {
 	b := &p.Bids[i]
 	return s.place(float64(b.Length), b.Width, float64(min(b.Deadline, p.Horizon))) >= 0
 }
 
-// anewSearch returns the result of the last bid by the thesis' search and payments. The search without this bid uses
-// newly drawn orders.
+// anewSearch runs the thesis' search, and returns whether the last bid is met and what it pays. The payment needs a
+// search without this bid, which uses newly drawn orders.
 func anewSearch(p *reservation.Problem, depth int, r *rand.Rand) (met bool, payment float64) {
 	last := len(p.Bids) - 1
 	with := randomOrders(p, last+1, depth, r)
@@ -57,7 +57,7 @@ func anewSearch(p *reservation.Problem, depth int, r *rand.Rand) (met bool, paym
 	return true, without.value - (with.value - p.Bids[last].Value)
 }
 
-// ourSearch returns the result of the last bid by our search and payments.
+// ourSearch runs our search, and returns whether the last bid is met and what it pays.
 func ourSearch(p *reservation.Problem, depth int, seed uint64) (met bool, payment float64, err error) {
 	found, err := reservation.Find(p, reservation.Search{Candidates: depth, Seed: seed})
 	if err != nil {
@@ -71,7 +71,7 @@ func ourSearch(p *reservation.Problem, depth int, seed uint64) (met bool, paymen
 type every struct {
 	problem *reservation.Problem
 	// short skips a bid when it no longer fits, and skips orders that cannot be worth more than the best so far. The
-	// result is the same, but sooner.
+	// result is the same, and comes sooner.
 	short  bool
 	levels []segments // by the number of bids placed so far
 	used   []bool
@@ -111,7 +111,8 @@ func (e *every) extend(level int, value float64) {
 	}
 }
 
-// hope returns the sum of the values of the bids that would each still fit alone.
+// hope returns an upper bound on the value that can still be added: the sum of the values of all unused bids that would
+// fit if they were placed next.
 func (e *every) hope(level int) (sum float64) {
 	scratch := &e.levels[min(level+1, len(e.used))]
 	for i := range e.used {

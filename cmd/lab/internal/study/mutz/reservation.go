@@ -38,7 +38,7 @@ const (
 	mostWorth   = 1000
 )
 
-// reserved is the participant of the thesis.
+// reserved is the bid of the participant in the thesis.
 var reserved = reservation.Bid{Length: 5, Deadline: 90, Value: 950}
 
 // pool draws bids: lengths from 0 to longest, deadlines within the horizon, and values from 1 to mostWorth. If nodes
@@ -55,8 +55,8 @@ func pool(r *rand.Rand, bids, nodes, horizon, longest int) *reservation.Problem 
 	return p
 }
 
-// reservationNumbers are the results. Each series has the thesis' times and ours. Our times of schedules include
-// payments, because our method finds both together.
+// reservationNumbers are the results. Each series has the thesis' times and ours. Our method finds schedules and
+// payments together, so its time of schedules includes the payments.
 type reservationNumbers struct {
 	Payoffs         []*sweep   `json:"payoffs"`           // figures 5.5 to 5.7
 	One             []*sweep   `json:"payoffs_of_a_pool"` // the same with the same competitors in each dot
@@ -102,8 +102,8 @@ func deadline(b *reservation.Bid, x float64) { b.Deadline = int(x) }
 func length(b *reservation.Bid, x float64)   { b.Length = int(x) }
 func breadth(b *reservation.Bid, x float64)  { b.Width = int(x) }
 
-// payoffs computes figures 5.5 to 5.7. A bid for less time than needed would be useless, so declarations are only on one
-// side of the truth.
+// payoffs computes figures 5.5 to 5.7. Declared lengths are only above the true one, because a bid for less time than
+// needed would be useless. Likewise, declared deadlines are only before the true one.
 func (n *reservationNumbers) payoffs(seed uint64) {
 	for _, d := range []reservationDeclaration{
 		{sweep{Figure: "5.5", Declares: "d", Truth: float64(reserved.Deadline)}, steps(0, float64(reserved.Deadline), 46), deadline},
@@ -122,7 +122,7 @@ func (n *reservationNumbers) payoffs(seed uint64) {
 	}
 }
 
-// payoff returns the payoff of the participant, the last bid.
+// payoff returns the payoff of the participant, whose bid is the last one of the problem.
 func (n *reservationNumbers) payoff(p *reservation.Problem) (float64, error) {
 	o, err := reservation.Solve(p)
 	if err != nil {

@@ -50,7 +50,7 @@ func (n *reservationNumbers) page() *study.Page {
 	return p
 }
 
-// verdict compares our numbers with those in the thesis' text.
+// verdict compares our numbers with the numbers in the thesis' text.
 func (n *reservationNumbers) verdict(p *study.Page) {
 	p.Section("Same, better, different")
 	for k, says := range []string{"Figure 5.5: no earlier deadline gains over the true one of 90.", "Figure 5.6: no greater length gains over the true one of 5.", "Figure 5.7: no value gains over the true one of 950."} {
@@ -73,5 +73,6 @@ func (n *reservationNumbers) verdict(p *study.Page) {
 		most, n.OursByBids.at(most), n.PaymentsByBids.at(most)/1000, n.Violations)
 }
 
-// near reports whether a measured power is as expected, within the precision of clocks.
+// near reports whether a measured power differs from the expected one by less than 0.25, because clocks are not
+// precise.
 func near(power, want float64) bool { return power > want-0.25 && power < want+0.25 }

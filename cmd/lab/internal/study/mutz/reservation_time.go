@@ -29,7 +29,7 @@ func (n *reservationNumbers) timeProblem(p *reservation.Problem, at float64, sch
 	n.time(ours, at, func() error { _, err := reservation.Solve(p); return err })
 }
 
-// byBids computes figures 5.8 and 5.9.
+// byBids computes figures 5.8 and 5.9: times by the number of bids.
 func (n *reservationNumbers) byBids(seed uint64) {
 	n.SchedulesByBids, n.PaymentsByBids, n.OursByBids = &series{Name: "table: schedule"}, &series{Name: "table: payments"}, &series{Name: "ours: both"}
 	for _, bids := range n.size.bids {
@@ -37,7 +37,8 @@ func (n *reservationNumbers) byBids(seed uint64) {
 	}
 }
 
-// bruteForce computes figure 5.10: all payments, by all orders, by the table and by ours.
+// bruteForce computes figure 5.10: the times of all payments with a search of all orders, with the thesis' table, and
+// with our method.
 func (n *reservationNumbers) bruteForce(seed uint64) {
 	n.BruteForce = [3]*series{{Name: "all orders"}, {Name: "table"}, {Name: "ours"}}
 	for _, bids := range n.size.brute {
@@ -58,7 +59,7 @@ func (n *reservationNumbers) bruteForce(seed uint64) {
 	}
 }
 
-// differing returns the number of payments that differ.
+// differing returns the number of payments in x and y that differ.
 func differing(x, y []float64) (count int) {
 	for i := range x {
 		if x[i] != y[i] {
@@ -68,7 +69,7 @@ func differing(x, y []float64) (count int) {
 	return count
 }
 
-// byPeriod computes figures 5.11 and 5.12.
+// byPeriod computes figures 5.11 and 5.12: times by the length of the period.
 func (n *reservationNumbers) byPeriod(seed uint64) {
 	n.ByPeriod = [3]*series{{Name: "table: schedule"}, {Name: "table: payments"}, {Name: "ours: both"}}
 	for _, days := range n.size.days {
@@ -77,7 +78,7 @@ func (n *reservationNumbers) byPeriod(seed uint64) {
 	}
 }
 
-// byGranule computes figures 5.13 and 5.14.
+// byGranule computes figures 5.13 and 5.14: times by the length of a granule.
 func (n *reservationNumbers) byGranule(seed uint64) {
 	n.ByGranule = [3]*series{{Name: "table: schedule"}, {Name: "table: payments"}, {Name: "ours: both"}}
 	for _, granule := range []int{60, 120, 240, 450, 900} {

@@ -38,16 +38,16 @@ var (
 		bids: []int{20, 40, 80}, few: []int{2, 6, 10}, tests: 4, brute: []int{2, 4, 6}}
 )
 
-// Numbers of nodes and competitors for figures 7.1 to 7.4, 7.10 and 7.11. The thesis does not give them; with these, the
-// likelihoods are similar to the thesis'. These figures have the period of figures 5.5 to 5.7. The other figures have the
-// thesis' day, in quarters of an hour.
+// Numbers of nodes and competitors for figures 7.1 to 7.4, 7.10 and 7.11. The thesis does not give them. With these
+// numbers, the probabilities that the participant's job runs are similar to those in the thesis. These figures have the
+// period of figures 5.5 to 5.7. The other figures have a day in quarters of an hour, as in the thesis.
 const (
 	nodes      = 16
 	rivals     = 40
 	dayQuarter = 96
 )
 
-// searched is the participant of the thesis. Only the length is our choice.
+// searched is the bid of the participant in the thesis. Only the length is our choice.
 var searched = reservation.Bid{Length: 30, Deadline: 82, Value: 470, Width: 6}
 
 // searchNumbers are the results.
@@ -67,14 +67,14 @@ type searchNumbers struct {
 	failure
 }
 
-// byDepth has the results of a search with one depth, for the participant.
+// byDepth has what the participant gets from a search with one depth.
 type byDepth struct {
 	Name    string    `json:"name"`
 	Payoffs *sweep    `json:"payoffs"` // figure 7.10
 	Runs    []float64 `json:"runs"`    // part of the runs in which its bid is met, by declaration; figure 7.11
 }
 
-// worths has the values of schedules for a number of bids, as means over pools.
+// worths has the values of the schedules that searches find for a number of bids, as means over pools of bids.
 type worths struct {
 	Bids    int       `json:"bids"`
 	ByDepth []float64 `json:"by_depth"` // over random orders
@@ -94,15 +94,16 @@ func search(o study.Options) (*study.Report, error) {
 	return &study.Report{Numbers: n, Page: n.page(), Figures: n.figures()}, nil
 }
 
-// contest returns a pool of competitors with the participant, who declares told.
+// contest returns the problem of a pool: the competitors' bids, and at the end the bid told, which the participant
+// declares.
 func contest(seed, number uint64, told reservation.Bid) *reservation.Problem {
 	p := pool(rand.New(rand.NewPCG(seed, number)), rivals, nodes, units, units)
 	p.Bids = append(p.Bids, told)
 	return p
 }
 
-// payoffs computes figures 7.1 to 7.4. The thesis draws new orders for each dot and declaration; our orders depend only on
-// the dot.
+// payoffs computes figures 7.1 to 7.4. The thesis draws new orders for each dot and declaration; our orders depend only
+// on the dot.
 func (n *searchNumbers) payoffs(seed uint64) {
 	for _, d := range []reservationDeclaration{
 		{sweep{Figure: "7.1", Declares: "v", Truth: searched.Value}, steps(0, mostWorth, 21), value},
@@ -129,14 +130,16 @@ func payoffOf(met bool, payment float64) float64 {
 	return searched.Value - payment
 }
 
-// The pool of figures 7.10 and 7.11. It is the first one in which the participant pays about as much as in the
-// thesis, where the probability of running its job jumps near a declared value of 100.
+// Limits for the choice of the pool of figures 7.10 and 7.11. It is the first pool in which the participant pays
+// between lowestPrice and highestPrice. In the thesis, the probability of running its job jumps near a declared value
+// of 100.
 const (
 	lowestPrice, highestPrice = 90, 110
 	mostPools                 = 10_000
 )
 
-// priced returns the number of this pool, found with our search.
+// priced returns the number of the first pool in which, with our search, the participant's price is within these
+// limits.
 func (n *searchNumbers) priced(seed uint64) (number uint64, err error) {
 	for ; number < mostPools; number++ {
 		met, price, err := ourSearch(contest(seed, number, searched), n.size.depth, seed)
@@ -151,7 +154,7 @@ func (n *searchNumbers) priced(seed uint64) (number uint64, err error) {
 	return 0, messages.Errorf(messages.Internal, "in %d pools no participant's price is from %d to %d: try another seed", mostPools, lowestPrice, highestPrice)
 }
 
-// byDepth computes figures 7.10 and 7.11.
+// byDepth computes figures 7.10 and 7.11 for all depths of the thesis' search, and for two depths of ours.
 func (n *searchNumbers) byDepth(seed uint64) {
 	pool, err := n.priced(seed)
 	if err != nil {

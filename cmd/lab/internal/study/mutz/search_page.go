@@ -21,12 +21,13 @@ func (n *searchNumbers) figures() (out []*study.Figure) {
 		n.incentivesPlot(), n.likelihoodPlot())
 }
 
-// searchNames returns the names of the thesis' searches, by depth, and at the end of ours.
+// searchNames returns the names of the thesis' searches in the order of their depths, and at the end the name of our
+// search.
 func (n *searchNumbers) searchNames() []string {
 	return append(study.Each(n.size.depths, func(depth *int) string { return depthName(*depth) }), "ours, "+depthName(n.size.depth))
 }
 
-// found returns the values that searches find, in the order of their names.
+// found returns the values that the searches find, in the order of searchNames.
 func (w *worths) found() []float64 { return append(slices.Clone(w.ByDepth), w.Ours) }
 
 // worthPlot draws the values that searches find, divided by a scale.
@@ -140,7 +141,7 @@ func (n *searchNumbers) byDepthPage(p *study.Page) {
 	p.Figure(searchName+"-likelihood", "How often the job runs by the value declared and the depth (figure 7.11)")
 }
 
-// often returns the part of the runs in which the participant's bid is met, at the declaration nearest to x.
+// often returns the part of the runs in which the participant's bid is met if it declares the value nearest to x.
 func (d *byDepth) often(x float64) float64 {
 	return d.Runs[slices.Index(d.Payoffs.declared(), d.Payoffs.at(x).At)]
 }

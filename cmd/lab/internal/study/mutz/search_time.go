@@ -16,7 +16,7 @@ func (n *searchNumbers) depthSeries() []*series {
 	return study.Each(n.size.depths, func(depth *int) *series { return &series{Name: depthName(*depth)} })
 }
 
-// byBids computes figures 7.5 and 7.6, for one day of the machine.
+// byBids computes figures 7.5 and 7.6: times by the number of bids for one day of the machine.
 func (n *searchNumbers) byBids(seed uint64) {
 	n.Table, n.Finds = &series{Name: "whole machine: table"}, &series{Name: fmt.Sprintf("ours, %d candidates, with payments", n.size.depth)}
 	n.Search = n.depthSeries()
@@ -39,7 +39,7 @@ func (n *searchNumbers) timeOrders(by []*series, p *reservation.Problem, seed ui
 	}
 }
 
-// small computes figure 7.7: the times of all orders of a few bids, and of the searches.
+// small computes figure 7.7: the time to try all orders of a few bids, and the times of the searches of the same bids.
 func (n *searchNumbers) small(seed uint64) {
 	n.Small = append([]*series{{Name: "all orders"}}, n.depthSeries()...)
 	for _, bids := range n.size.brute {
@@ -49,7 +49,7 @@ func (n *searchNumbers) small(seed uint64) {
 	}
 }
 
-// worth computes figure 7.8, for few bids, and figure 7.9.
+// worth computes figure 7.8 (few bids) and figure 7.9 (many bids).
 func (n *searchNumbers) worth(seed uint64) {
 	for _, bids := range n.size.few {
 		n.Few = append(n.Few, n.worths(bids, seed, true))
@@ -59,7 +59,8 @@ func (n *searchNumbers) worth(seed uint64) {
 	}
 }
 
-// worths returns means over pools of a number of bids.
+// worths returns the values that the searches find, as means over pools of a number of bids. If best is set, it also
+// finds the best schedules.
 func (n *searchNumbers) worths(bids int, seed uint64, best bool) *worths {
 	w, tests := &worths{Bids: bids, ByDepth: make([]float64, len(n.size.depths))}, float64(n.size.tests)
 	if best {
@@ -95,7 +96,7 @@ func (n *searchNumbers) values(p *reservation.Problem, seed uint64) (out []float
 	return append(out, r.Value)
 }
 
-// compare counts the values that are as good as the best. Values are whole numbers.
+// compare counts, for each search, the pools in which its value equals the best one. Values are whole numbers.
 func (w *worths) compare(values []float64, best, tests float64) {
 	w.Best += best / tests
 	for k, value := range values {

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// segments has the number of free nodes over time, as the thesis stores it: a list in the order of time. Each
-// question and each change goes through the list from its beginning, in O(segments). After the last segment, all
-// nodes are free.
+// segments has the number of free nodes over time, as the thesis stores it: a list in the order of time. Each search
+// and each change goes through the list from its beginning, in O(segments). After the last segment, all nodes are free.
 type segments struct {
 	from []float64 // beginnings in ascending order; the first is 0
 	free []int
@@ -17,8 +16,9 @@ func (s *segments) reset(nodes int) {
 	s.from, s.free = append(s.from[:0], 0), append(s.free[:0], nodes)
 }
 
-// place takes the soonest window of some length and nodes that ends by a time. It returns when the window begins, or
-// −1 if there is none. A window of length 0 needs its nodes to be free at one instant, and takes none.
+// place finds the soonest window in which a number of nodes is free for a length of time, and which ends at the time by
+// or earlier. It takes these nodes for the window and returns the window's beginning, or −1 if there is no such window.
+// A window of length 0 needs its nodes free at one instant, and occupies no nodes.
 func (s *segments) place(length float64, nodes int, by float64) float64 {
 	for first := 0; first < len(s.from); {
 		start := s.from[first]
@@ -38,8 +38,8 @@ func (s *segments) place(length float64, nodes int, by float64) float64 {
 	return -1
 }
 
-// take takes nodes from the beginning of segment first until a time. Segment next is the first one that does not
-// begin before that time.
+// take marks a number of nodes as not free from the beginning of the segment first until the time until. The segment
+// next is the first segment that does not begin before this time.
 func (s *segments) take(first, next int, until float64, nodes int) {
 	if !(until > s.from[first]) {
 		return
@@ -56,5 +56,5 @@ func (s *segments) copy(from *segments) {
 	s.from, s.free = append(s.from[:0], from.from...), append(s.free[:0], from.free...)
 }
 
-// never is the latest end of a window that may end at any time.
+// never is the value of by for a window that may end at any time.
 var never = math.Inf(1)

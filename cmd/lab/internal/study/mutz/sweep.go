@@ -19,15 +19,16 @@ type sweep struct {
 	Lie      lie     `json:"best_lie"`
 }
 
-// point has the dots of one declaration. Dots with the same index have the same competitors.
+// point has the dots of one declaration. A dot is one measured payoff. Dots with the same index have the same
+// competitors.
 type point struct {
 	At   float64   `json:"at"`
 	Mean float64   `json:"mean"`
 	Dots []float64 `json:"dots"`
 }
 
-// lie is the declaration that gains most over the truth in the dots with even index. Its gain is measured with the
-// other dots, with half of the 95 % interval.
+// lie is the declaration that gains most over the truth in the dots with even index. Gain is its gain in the dots with
+// odd index, and Half is half of the 95 % interval of Gain.
 type lie struct {
 	At   float64 `json:"at"`
 	Gain float64 `json:"gain"`
@@ -40,7 +41,7 @@ func (l *lie) pays() bool { return l.Gain > l.Half }
 
 func (l *lie) String() string { return fmt.Sprintf("%.3g ± %.2g", l.Gain, l.Half) }
 
-// failure has the first error of a study. Later computations and measurements are left empty.
+// failure has the first error of a study. After an error, later computations and measurements are skipped.
 type failure struct{ err error }
 
 // explore computes the dots of a sweep for some declarations and for the truth.
@@ -66,7 +67,7 @@ func (f *failure) explore(s sweep, at []float64, dots int, payoff func(x float64
 	return &s
 }
 
-// honest returns the point of the truth.
+// honest returns the point of the true declaration.
 func (s *sweep) honest() *point { return s.at(s.Truth) }
 
 // at returns the point of the declaration nearest to x.
@@ -80,7 +81,8 @@ func (s *sweep) at(x float64) *point {
 	return best
 }
 
-// gains returns the gains of the dots over the truth. It uses every second index, starting with from.
+// gains returns how much the dots of a point gain over the dots of the truth with the same index. It uses every second
+// dot, starting with the index from.
 func (s *sweep) gains(p *point, from int) (out []float64) {
 	for k := from; k < len(p.Dots); k += 2 {
 		out = append(out, p.Dots[k]-s.honest().Dots[k])
@@ -105,7 +107,7 @@ func (s *sweep) measureLies() {
 	s.Lie.At, s.Lie.Gain, s.Lie.Half = best.At, e.Mean, e.Half
 }
 
-// spread returns the difference between the largest and the smallest mean over all declarations.
+// spread returns the difference between the largest and the smallest of the mean payoffs of all declarations.
 func (s *sweep) spread() float64 {
 	return slices.Max(s.means()) - slices.Min(s.means())
 }

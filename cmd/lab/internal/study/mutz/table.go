@@ -7,16 +7,16 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
 )
 
-// cell is the best set of the first k bids that end by a granule. Its list is copied from cell to cell, as in the
-// thesis.
+// cell is the best set among the first k bids that can end by a granule. Its list of bids is copied from cell to cell,
+// as in the thesis.
 type cell struct {
 	value float64
 	bids  []int
 }
 
-// table runs the thesis' program for a whole machine, in O(bids² · granules). It returns the best schedule of all
-// bids except one (−1: of all). It takes the bids by ascending deadline from the front; the thesis goes by descending
-// deadline, because of its recursion.
+// table runs the thesis' dynamic program for bids that each need the whole machine, in O(bids² · granules). It returns
+// the best schedule of all bids except the bid without, or of all bids if without is −1. It takes the bids by ascending
+// deadline. The thesis takes them by descending deadline, because it uses recursion.
 func table(p *reservation.Problem, without int) cell {
 	order := make([]int, 0, len(p.Bids))
 	for i := range p.Bids {
@@ -41,7 +41,7 @@ func table(p *reservation.Problem, without int) cell {
 	return before[p.Horizon]
 }
 
-// solver returns the best schedule of all bids except one.
+// solver returns the best schedule of all bids except the bid without.
 type solver func(p *reservation.Problem, without int) cell
 
 // vickrey returns all payments. Each winner's payment comes from a schedule without this winner.
@@ -55,7 +55,8 @@ func (solve solver) vickrey(p *reservation.Problem) []float64 {
 	return out
 }
 
-// brute tries all orders in which a whole machine can serve bids one after the other, each by its deadline.
+// brute returns the best schedule of bids that each need the whole machine. It tries all orders in which the bids can
+// be served one after the other by their deadlines.
 func brute(p *reservation.Problem, without int) (best cell) {
 	used, chosen := make([]bool, len(p.Bids)), []int{}
 	var extend func(at int, value float64)

@@ -20,16 +20,16 @@ type series struct {
 	Millis []float64 `json:"ms"`
 }
 
-// A measurement is the shortest of several runs, if they do not take too long together. Each run repeats the work until the
-// time is long enough for the clock.
+// A measurement is the shortest time of several runs. Further runs are left out if the runs take too long together.
+// Each run repeats the work often enough for the precision of the clock.
 const (
 	measurements  = 4
 	measuredTotal = 500 * time.Millisecond
 	clockTells    = 3 * time.Millisecond
 )
 
-// time adds a point to a series. It is the processor time of this process, so other work on the
-// machine does not count.
+// time measures some work and adds the time as a point to a series. It measures the processor time of this process, so
+// other work on the machine does not count.
 func (f *failure) time(s *series, at float64, work func() error) {
 	if f.err != nil {
 		return
@@ -55,7 +55,7 @@ func (f *failure) time(s *series, at float64, work func() error) {
 	s.At, s.Millis = append(s.At, at), append(s.Millis, max(least, 1).Seconds()*1000)
 }
 
-// timeAll adds a point to a series: the time of work that returns no error.
+// timeAll does what time does, for work that cannot fail.
 func (f *failure) timeAll(s *series, at float64, work func()) {
 	f.time(s, at, func() error { work(); return nil })
 }
@@ -69,7 +69,7 @@ func processorTime() time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// power returns the exponent of the growth, computed from the upper half of the points.
+// power returns the exponent with which the time grows with the size, computed from the larger half of the sizes.
 func (s *series) power() float64 {
 	var x, y []float64
 	for k := (len(s.At) - 1) / 2; k < len(s.At); k++ {
@@ -90,7 +90,8 @@ func (s *series) at(x float64) float64 {
 	return math.NaN()
 }
 
-// timePlot draws series. If log is true, the axes are logarithmic, and a power is a straight line.
+// timePlot draws series. If log is true, both axes are logarithmic. On such axes, a power of the size is a straight
+// line.
 func timePlot(name, label string, log bool, of ...*series) *study.Figure {
 	p := study.NewFigure(name, label, "milliseconds")
 	p.X.Log, p.Y.Log = log, log

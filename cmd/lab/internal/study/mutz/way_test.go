@@ -36,7 +36,8 @@ func shuffled(t *rapid.T, n int) []int {
 
 func about(x, y float64) bool { return math.Abs(x-y) <= 1e-9*(1+math.Abs(y)) }
 
-// TestSegmentsAreAProfile checks that a list and Candor's tree put the bids of an order into the same windows.
+// TestSegmentsAreAProfile checks that the thesis' list of segments and Candor's tree put the bids of an order into the
+// same windows.
 func TestSegmentsAreAProfile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := problem(t, 4, 9)
@@ -95,8 +96,8 @@ func TestEveryOrderIsTheBest(t *testing.T) {
 	})
 }
 
-// TestAnewIsUnbiased compares the thesis' payments with ours, on a whole machine and with widths. They may differ by
-// six standard errors of both.
+// TestAnewIsUnbiased compares the thesis' payments with ours, on a whole machine and with widths. They may differ by at
+// most six standard errors.
 func TestAnewIsUnbiased(t *testing.T) {
 	for _, nodes := range []int{0, 8} {
 		c := crowd{jobs: 5, nodes: nodes, scale: scale{value: 100, delay: 1}, length: 40}

@@ -27,12 +27,13 @@ var (
 	}
 )
 
-// widthCrowd are the other users in figures 6.3 to 6.6. The mean length is the thesis' 7.18, and the thesis' value of
-// 42.5 is near the threshold.
+// widthCrowd are the other users in figures 6.3 to 6.6. The mean length is 7.18, as in the thesis. The participant's
+// value of 42.5 in the thesis is near the threshold.
 var widthCrowd = crowd{jobs: 16, nodes: 16, scale: scale{value: 100, delay: 1}, length: 15}
 
-// The participants of figures 6.3 to 6.6. Value, length and nodes are from the thesis. It does not say which
-// participant has which, and does not give the cost of delay in figure 6.6. Ours is in the middle of the queue.
+// The participants of figures 6.3 to 6.6. Value, length and nodes are from the thesis. The thesis does not say which of
+// them belongs to which participant, and does not give the cost of delay in figure 6.6. Our cost of delay is in the
+// middle of the queue.
 var (
 	wideFront  = batchqueue.Job{Value: 42.5, Length: 7.18, Width: 8}
 	wideQueued = batchqueue.Job{Delay: 0.6, Length: 7.18, Width: 8}
@@ -110,7 +111,7 @@ func (n *widthNumbers) times(seed uint64) {
 	}
 }
 
-// perCube returns a series divided by the third power of the jobs: figure 6.2.
+// perCube returns a series with each time divided by the third power of the number of jobs, for figure 6.2.
 func (s *series) perCube() *series {
 	out := &series{Name: s.Name, At: s.At}
 	for k, x := range s.At {

@@ -15,7 +15,7 @@ const (
 	week      = 7 * day
 )
 
-// unit is what a slot has: an eighth of a node.
+// unit has the resources of a slot: an eighth of a node.
 var unit = job.Resources{CPUs: 1, Memory: 3 << 29}
 
 // machine is a part of the log, and the nodes that run it.
@@ -35,7 +35,8 @@ type sample struct {
 	small bool
 }
 
-// overload is the work of a sample without a number of nodes, in machines of its size.
+// overload decides the number of nodes of a sample that does not give it: the sample's work is overload times the slot
+// time of these nodes in a week.
 const overload = 1.1
 
 // take returns the machine of a sample.

@@ -22,7 +22,7 @@ func (m *machine) pieces() (out []piece) {
 	return out
 }
 
-// within returns the slot time that a piece has until the horizon if it starts at a time.
+// within returns the slot time that a piece uses before the horizon until, if it starts at the time start.
 func (p *piece) within(start, until float64) float64 {
 	return float64(p.width) * max(0, min(p.runtime, until-start))
 }
@@ -33,8 +33,8 @@ type lane struct {
 	free []int
 }
 
-// soonest returns the earliest time from which a piece has its slots on the node for all of its run time, if this is
-// before a bound.
+// soonest returns the earliest time from which the node has the slots of a piece for all of its run time. It returns
+// false if this time is not before the time before.
 func (l *lane) soonest(p *piece, before float64) (float64, bool) {
 	i, _ := slices.BinarySearch(l.at, p.submit)
 	if i == len(l.at) || l.at[i] > p.submit {
@@ -58,7 +58,7 @@ func (l *lane) soonest(p *piece, before float64) (float64, bool) {
 	return start, start < before
 }
 
-// put takes the slots of a piece from a time on.
+// put takes the slots of a piece from the time start on, for its run time.
 func (l *lane) put(p *piece, start float64) {
 	from, to := l.cut(start), l.cut(start+p.runtime)
 	for k := from; k < to; k++ {
@@ -66,7 +66,7 @@ func (l *lane) put(p *piece, start float64) {
 	}
 }
 
-// cut returns the position of a time in the plan, which it makes if there is none.
+// cut returns the position of the entry for a time in the plan. If there is no such entry, cut inserts one.
 func (l *lane) cut(at float64) int {
 	i, found := slices.BinarySearch(l.at, at)
 	if !found {
@@ -82,7 +82,7 @@ var orders = []func(x, y piece) int{
 	func(x, y piece) int { return cmp.Compare(x.submit, y.submit) },
 }
 
-// packing returns the most slot time until the horizon that the orders reach.
+// packing packs the tasks in each of the orders, and returns the largest slot time until the horizon.
 func (m *machine) packing() (sold float64) {
 	for _, by := range orders {
 		sold = max(sold, m.pack(by))
@@ -91,8 +91,9 @@ func (m *machine) packing() (sold float64) {
 }
 
 // pack packs all tasks, and returns the slot time until the horizon. It knows all submissions and run times from the
-// beginning. In an order, each task takes the earliest time from which some node has its slots for all of its run
-// time; among the nodes that have them then, the first. No later task can move it.
+// beginning. It takes the tasks in the order by. Each task takes the earliest time from which some node has its slots
+// for all of its run time. If several nodes have them at this time, the task takes the first one. Later tasks cannot
+// move it.
 func (m *machine) pack(by func(x, y piece) int) (sold float64) {
 	all := m.pieces()
 	slices.SortStableFunc(all, by)
@@ -119,7 +120,8 @@ func (m *machine) pack(by func(x, y piece) int) (sold float64) {
 	return sold
 }
 
-// bound returns a slot time that nobody can exceed: the machine is one node, and tasks can be divided at will.
+// bound returns a slot time that nobody can exceed. It assumes that the machine is one node, and that tasks can be
+// divided at will.
 func (m *machine) bound() float64 {
 	done, waiting, last := 0.0, 0.0, m.from
 	for i := range m.work.Jobs {

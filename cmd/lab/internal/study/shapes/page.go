@@ -43,7 +43,7 @@ func page(numbers map[string][]*outcome) *study.Page {
 	return p
 }
 
-// over writes the mean of a measure over the samples, the least and the most.
+// over writes the mean, the smallest and the largest value of a measure over the samples.
 func over(of []*outcome, format string, measure func(*outcome) float64) string {
 	sum, least, most := 0.0, math.Inf(1), math.Inf(-1)
 	for _, x := range of {
@@ -53,7 +53,7 @@ func over(of []*outcome, format string, measure func(*outcome) float64) string {
 	return fmt.Sprintf(format+" ("+format+" to "+format+")", sum/float64(len(of)), least, most)
 }
 
-// differ returns the largest difference of the shares of a width.
+// differ returns the largest difference between the shares of two results for the same width of tasks.
 func differ(a, b *result) (most float64) {
 	for w := range a.Shares {
 		most = max(most, math.Abs(a.Shares[w]-b.Shares[w]))

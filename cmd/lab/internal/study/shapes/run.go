@@ -41,7 +41,8 @@ func (m *machine) run(mechanism string, seed uint64, perNode int) (*result, erro
 	return m.measure(out), nil
 }
 
-// measure measures an outcome. A job waits as long as its last task ends later than its run time after the submission.
+// measure measures an outcome. The waiting time of a job is the time from its submission to the end of its last task,
+// minus its run time.
 func (m *machine) measure(out *core.Outcome) *result {
 	r, sold, waits := &result{}, 0.0, []float64(nil)
 	for i := range out.Jobs {

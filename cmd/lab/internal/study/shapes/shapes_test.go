@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// of returns a machine with one job for each piece.
+// of returns a machine with a number of nodes and the horizon until. It has one job for each piece.
 func of(nodes int, until float64, pieces ...piece) *machine {
 	m := &machine{work: &workload.Workload{Nodes: nodes * nodeSlots, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1}}, until: until}
 	sortStable(pieces, func(x, y piece) int { return cmp.Compare(x.submit, y.submit) })
@@ -24,7 +24,8 @@ func of(nodes int, until float64, pieces ...piece) *machine {
 	return m
 }
 
-// TestJobsAreDividedIntoEqualTasks checks the tasks of jobs by processors, and memory in KiB for each of them.
+// TestJobsAreDividedIntoEqualTasks divides jobs with different numbers of processors and different memory (in KiB per
+// processor). It checks the number, the processors and the slots of the tasks.
 func TestJobsAreDividedIntoEqualTasks(t *testing.T) {
 	const kib = 1 << 10
 	for _, c := range []struct {
@@ -92,7 +93,7 @@ func sortStable(all []piece, by func(x, y piece) int) {
 	}
 }
 
-// fitting returns the first node with room for a piece from a second on; −1: there is none.
+// fitting returns the first node with room for a piece from a second on, or −1 if there is none.
 func fitting(used [][100]int, at int, p *piece) int {
 	for node := range used {
 		fits := true
@@ -106,7 +107,8 @@ func fitting(used [][100]int, at int, p *piece) int {
 	return -1
 }
 
-// TestTheBoundIsThatOfOneNode checks the bound of tasks that no packing can fit.
+// TestTheBoundIsThatOfOneNode checks that the bound treats the machine as one node: tasks that do not fit on the nodes
+// at the same time count as if they did.
 func TestTheBoundIsThatOfOneNode(t *testing.T) {
 	m := of(1, 10, piece{0, 10, 5}, piece{0, 10, 5}, piece{9, 100, 8})
 	if got := m.bound(); got != 80 {
@@ -117,8 +119,8 @@ func TestTheBoundIsThatOfOneNode(t *testing.T) {
 	}
 }
 
-// TestAMarketIsMeasuredUntilTheHorizon runs three tasks of a whole node, of which the second is cut by the horizon and
-// the third begins after it.
+// TestAMarketIsMeasuredUntilTheHorizon runs three tasks of a whole node. The second task runs across the horizon, and
+// the third begins after it. Only slot time before the horizon may count.
 func TestAMarketIsMeasuredUntilTheHorizon(t *testing.T) {
 	m := of(1, 150, piece{0, 100, 8}, piece{0, 100, 8}, piece{0, 100, 8})
 	r, err := m.run("fifo", 1, nodeSlots)
@@ -133,7 +135,7 @@ func TestAMarketIsMeasuredUntilTheHorizon(t *testing.T) {
 	}
 }
 
-// TestASampleHasItsJobs reads a small log with a memory for each job.
+// TestASampleHasItsJobs takes a sample of a small log whose jobs name their memory, and checks which jobs it has.
 func TestASampleHasItsJobs(t *testing.T) {
 	line := func(number, submit, run, processors, memory int) string {
 		return fmt.Sprintf("%d %d 0 %d %d -1 -1 %d 1000 %d 1 1 1 -1 1 -1 -1 -1\n", number, submit, run, processors, processors, memory)

@@ -16,7 +16,7 @@ var Study = study.Study{
 	Run:   run,
 }
 
-// beside is the market whose waiting times are compared with the others'.
+// beside is the market with whose waiting times the other markets' waiting times are compared.
 const beside = rules.Backfill
 
 var mechanisms = []string{beside, rules.Proportional, rules.HighestBid, rules.FIFO, rules.FairShare}

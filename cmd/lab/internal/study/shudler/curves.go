@@ -14,8 +14,8 @@ var Figures = study.Study{
 	Run:   curvesStudy,
 }
 
-// The points of a curve are means over jobs with about the same value. There are bins of width binWidth from 0 to
-// binWidth·bins. A bin needs at least fewest jobs over all seeds.
+// The points of a curve are means over jobs with about the same value. The values from 0 to binWidth·bins are divided
+// into bins. A bin is drawn if it has at least fewest jobs over all seeds.
 const (
 	binWidth  = 10
 	bins      = 20
@@ -25,7 +25,7 @@ const (
 	highValue = 100 // values of the upper mode are above this
 )
 
-// tally sums a number of each job, by the value of the job.
+// tally adds up one number of each job, such as its utility, in bins of the jobs' values.
 type tally struct {
 	sum   [bins]float64
 	count [bins]int
@@ -52,7 +52,7 @@ func (t *tally) mean(from, to float64) float64 {
 
 func middle(k int) float64 { return binWidth * (float64(k) + 0.5) }
 
-// curve is a tally as JSON: values and means.
+// curve is a tally in the form for JSON: the values, and the mean at each value.
 type curve struct {
 	Value []float64 `json:"value"`
 	Mean  []float64 `json:"mean"`
@@ -80,8 +80,8 @@ type run struct {
 	shades    bool
 }
 
-// runs are the runs of the figures. If users shade, only the aggressive users are counted, as in the paper; otherwise
-// all users.
+// runs are the runs of the figures. If users shade their bids, only the aggressive users are counted, as in the paper.
+// Otherwise all users are counted.
 var runs = []run{honestFirst, honestKth, shadeFirst, shadeKth, shadeNPHB, shadeWSPT, shadeWSEPT}
 
 func (p *population) tally(r run, nodes int, into *crowdTally) error {

@@ -92,7 +92,7 @@ type claim struct {
 
 func below(paper string, a, b float64) claim { return claim{paper, a, b, a < b} }
 
-// about returns a claim that holds if a and b differ by at most 3 %.
+// about returns a claim that a and b are about equal. It holds if they differ by at most 3 %.
 func about(paper string, a, b float64) claim {
 	return claim{paper, a, b, a/b > 0.97 && a/b < 1.03}
 }

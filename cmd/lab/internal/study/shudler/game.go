@@ -14,15 +14,16 @@ var (
 // matrix has a payoff for every cell: by price, algorithm and β.
 type matrix [2][3][7]float64
 
-// game has the payoffs for one seed: the designer's over all jobs and by groups A, B and C, and the users' by group.
+// game has the payoffs for one seed: the designer's payoffs over all jobs and for each of the groups A, B and C, and
+// the users' payoffs for each group.
 type game struct {
 	designer      matrix
 	designerGroup [3]matrix
 	users         [3]matrix
 }
 
-// play runs every cell. The schedule depends only on the algorithm and the bids. But payments are recorded during a
-// run, so each price needs a run of its own.
+// play runs every cell. The schedule depends only on the algorithm and the bids, but payments are recorded during a
+// run. So each price needs a separate run.
 func play(p *population, nodes int) (*game, error) {
 	g := &game{}
 	for b, beta := range betas {

@@ -42,7 +42,7 @@ type otherLog struct {
 	tallies map[run]*crowdTally
 }
 
-// control is another machine for the same log, with the claims that hold there.
+// control has the results of the same log on a changed machine: for each claim, whether it holds there.
 type control struct {
 	Name  string `json:"name"`
 	Nodes int    `json:"nodes"`
@@ -54,8 +54,8 @@ type control struct {
 // lpcLoad is the load of the paper's log: requested node time divided by available node time.
 const lpcLoad = 0.325
 
-// controls returns two controls. One has as many nodes as give the paper's load. The other makes one serial job of
-// each parallel job, at its own load.
+// controls returns two controls. The first has as many nodes as are needed for the load of the paper's log. The second
+// makes only one serial job of each parallel job, and keeps the number of nodes.
 func (m machine) controls(o study.Options) (out []control, err error) {
 	w, _, err := m.load(o)
 	if err != nil {
@@ -107,7 +107,7 @@ func othersStudy(o study.Options) (*study.Report, error) {
 	return report, nil
 }
 
-// other runs the studies on one log.
+// other runs the studies of tables and figures on one log that the paper did not use.
 func (m machine) other(o study.Options) (*otherLog, []*study.Figure, error) {
 	l := &otherLog{Nodes: m.nodes}
 	var err error
@@ -158,7 +158,7 @@ func othersPage(numbers map[string]*otherLog) *study.Page {
 	return p
 }
 
-// controlsTable writes which sentences hold with each control.
+// controlsTable writes a table that shows which sentences of the paper hold with each control.
 func controlsTable(p *study.Page, of []control) {
 	p.Text("Controls: the same sentences on as many nodes as give the log the load of the paper's, %.3g, and with each parallel job as one serial job. A sentence that "+
 		"turns on the log and holds with a control turns by what the control takes away. A log without requested times, as NASA's, makes WSEPT the same as WSPT.", lpcLoad)
@@ -178,9 +178,9 @@ func controlsTable(p *study.Page, of []control) {
 	p.Table(head, rows)
 }
 
-// tablesVerdict checks four findings of the paper's tables. β = 50 % under HB at first price is an equilibrium. So is
-// β = 70 % under WSPT at k-th price. WSPT earns the designer most at k-th price. First price never earns less than
-// k-th price.
+// tablesVerdict checks whether four findings of the paper's tables also hold here. β = 50 % under HB at first price is
+// an equilibrium. So is β = 70 % under WSPT at k-th price. WSPT earns the designer most at k-th price. First price
+// never earns less than k-th price.
 func (r *results) tablesVerdict(p *study.Page) {
 	designer, users := r.designer.means(), r.users[groupC].means()
 	for s := range prices {

@@ -68,8 +68,8 @@ func (m machine) load(o study.Options) (w *workload.Workload, runs int, err erro
 	return w, study.Sized(o, seeds, quickSeeds), nil
 }
 
-// busiest returns the n consecutive jobs that ask for the most slots during their arrivals. If jobs hardly overlap, as
-// the first jobs of a log do, all payoffs are 1.
+// busiest returns the n consecutive jobs whose work is largest relative to the time of their arrivals. Other jobs, such
+// as the first jobs of a log, may hardly overlap, and then all payoffs are 1.
 func busiest(jobs []workload.Job, n int) []workload.Job {
 	if n >= len(jobs) {
 		return jobs
@@ -152,12 +152,12 @@ func (r *results) numbers() map[string]map[string]payoffs {
 	return out
 }
 
-// near is the largest difference from the paper's number with which ours counts as the same. In a row, the users'
-// payoffs spread over 5 to 20 times this number.
+// near is the largest difference from the paper's number with which our number counts as the same. The users' payoffs
+// in a row spread over 5 to 20 times this number.
 const near = 0.01
 
-// compare counts the cells of a matrix that are near the paper's, and those that are the same. It also returns the
-// largest difference.
+// compare counts the cells whose confidence interval contains the paper's number (within), and the cells that differ
+// from the paper's number by at most near (same). It also returns the largest difference.
 func (e *estimates) compare(paper *matrix) (within, same int, worst float64) {
 	eachCell(func(s, a, b int) {
 		x, theirs := e[s][a][b], paper[s][a][b]

@@ -35,7 +35,8 @@ func (m machine) read(o study.Options) (*workload.Workload, error) {
 	return w, err
 }
 
-// asked returns the number of slots that the jobs of a log ask for on average during their arrivals.
+// asked returns the average number of slots that the jobs of a log need: their work divided by the time in which they
+// arrive.
 func asked(w *workload.Workload) float64 {
 	work := 0.0
 	for i := range w.Jobs {
@@ -112,7 +113,7 @@ func value(r *rand.Rand) float64 {
 	}
 }
 
-// divide forms the groups.
+// divide divides the jobs into the groups A, B and C by their run times.
 func (p *population) divide() {
 	order := make([]int, len(p.jobs))
 	for i := range order {
@@ -130,7 +131,7 @@ func (p *population) truthful() {
 	}
 }
 
-// bid sets the bids of all jobs, for a β of the aggressive users.
+// bid sets the bids of all jobs. beta is the β of the aggressive users.
 func (p *population) bid(beta float64) {
 	for i := range p.jobs {
 		b := conservative

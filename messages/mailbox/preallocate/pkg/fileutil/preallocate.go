@@ -1,6 +1,6 @@
-// Package fileutil stands in the place of a package of etcd 3.3 of which the log of the
-// replicas, raft-wal, needs one function. The package brought libraries that nobody mends
-// any more. When raft-wal needs it no more, this module and its line in go.mod go.
+// Package fileutil replaces a package of etcd 3.3. The library of the replicas' log, raft-wal, needs one function of
+// that package. The original package depends on libraries that nobody maintains any more. When raft-wal no longer needs
+// the package, remove this module and its line in go.mod.
 package fileutil
 
 import (
@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Preallocate reserves the first bytes of a file. With extend the file has that size
-// afterwards, if it was smaller. A file system that cannot reserve is no error.
+// Preallocate reserves disk space for the first size bytes of a file. With extend, a smaller file then has this size.
+// It is not an error if the file system cannot reserve space.
 func Preallocate(f *os.File, size int64, extend bool) error {
 	if size <= 0 {
 		return nil
@@ -30,7 +30,7 @@ func Preallocate(f *os.File, size int64, extend bool) error {
 	return f.Truncate(size)
 }
 
-// supported is an error but of what cannot be done here.
+// supported returns err, or nil if the error is that the file system does not support the operation.
 func supported(err error) error {
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil

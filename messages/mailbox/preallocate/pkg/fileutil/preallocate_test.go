@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestPreallocate: a file grows to the size with extend, is never cut, and keeps its content.
+// TestPreallocate checks that Preallocate makes a file larger only with extend, never cuts it, and keeps its content.
 func TestPreallocate(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
 	if err != nil {
