@@ -84,8 +84,8 @@ func Clip(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// Short cuts a text of a stranger if it has more bytes than the limit most, so that an error can repeat it. It puts …
-// at the end of a cut text.
+// Short returns the text, or its first most bytes and … if it is longer. Error messages use it to quote text that
+// somebody else wrote.
 func Short(text string, most int) string {
 	if len(text) > most {
 		return text[:most] + "…"

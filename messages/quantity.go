@@ -281,5 +281,5 @@ func unquote(b []byte) string {
 	return s
 }
 
-// Clipped cuts a text of a stranger to 64 bytes, for an error. See [Short].
+// Clipped returns the first 64 bytes of a text that somebody else wrote, for an error. See [Short].
 func Clipped(s string) string { return Short(s, 64) }

@@ -107,8 +107,8 @@ func TestHostsOverTLS(t *testing.T) {
 	}
 }
 
-// TestClientsNeedNoCertificate starts an agent alone. It must check the server's certificate without having one
-// itself.
+// TestClientsNeedNoCertificate checks that an agent alone connects with TLS without a certificate of its own, also if
+// the configuration names certificate files that do not exist.
 func TestClientsNeedNoCertificate(t *testing.T) {
 	files := newCertificates(t).issue("rack1")
 	files.Cert, files.Key = "nowhere", "nowhere"

@@ -246,8 +246,8 @@ func (c *comparer) savedAll() uint64 {
 	return sum
 }
 
-// judged proposes the judgement of a mark after all replicas that answer have reported. It returns true when the mark
-// is done.
+// judged proposes to judge the replicas by the hashes of their states at a log index. It does so when all replicas
+// that answer have reported, or after toldWithin. It returns false if it must be called again.
 func (c *comparer) judged(index uint64, since time.Time) bool {
 	told := c.standing.told(index)
 	if own, ok := c.applier.hasher.at(index); ok {

@@ -88,7 +88,7 @@ func spread(view *mechanism.View, j int, queue []int, a *mechanism.Allocation, o
 	}
 }
 
-// decide orders starts in class j.
+// decide adds a directive for each job that starts now in class j.
 func (b *Mechanism) decide(view *mechanism.View, j int, a *mechanism.Allocation) {
 	now, free := float64(view.Now), view.Classes[j].Idle
 	b.running(view, j)

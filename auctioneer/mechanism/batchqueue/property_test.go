@@ -157,8 +157,8 @@ func TestHonestyIsBest(t *testing.T) {
 	}
 }
 
-// TestEquation42AsPrintedRewardsLies: equation 4.2 as printed sums d_j·r_j, although the delay is the front job's
-// length. With the printed equation, a waiting job of true cost 1 and length 10 gains by reporting 0: the job is better
+// TestEquation42AsPrintedRewardsLies: the thesis prints equation 4.2 with a sum of d_j·r_j (see the package
+// documentation), although the delay is the front job's length. With the printed equation, a waiting job of true cost 1 and length 10 gains by reporting 0: the job is better
 // off if the front job runs, and with the lie the front job is not discarded.
 func TestEquation42AsPrintedRewardsLies(t *testing.T) {
 	q := &Queue{Jobs: []Job{{Value: 5, Length: 1}, {Delay: 1, Length: 10}}}

@@ -3,8 +3,8 @@ package batchqueue
 // insertion is the cost of putting a job into schedules, in steps; adding a term is one step.
 const insertion = 8
 
-// walk enumerates the profiles of whole types in queue order, as a tree. All profiles that begin with the same types
-// share the schedules of these first jobs.
+// walk enumerates the profiles of types in mode Full, in queue order, as a tree. All profiles that begin with the same
+// types share the schedules of the jobs that have these types.
 type walk struct {
 	q     *Queue
 	types [][]Point

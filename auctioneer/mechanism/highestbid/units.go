@@ -54,7 +54,7 @@ func (s *scale) units() float64 {
 // whole reports whether x is the float64 nearest to a whole number divided by scale.
 func whole(x, scale float64) bool { return math.Round(x*scale)/scale == x }
 
-// scaled returns x multiplied by scale, rounded if it should be whole.
+// scaled returns x·scale. Unless scale is 1, it rounds the product, because the scale was chosen to make it whole.
 func scaled(x, scale float64) float64 {
 	if scale == 1 {
 		return x

@@ -374,8 +374,8 @@ func (x *precise) direction() bool {
 	return true
 }
 
-// shorten bounds the step. A field that is many orders of magnitude from 1 may move by proportionally many,
-// because it changes like a power of 1/(1 − alpha).
+// shorten bounds the step. If the logarithm of a field is far from 0, it may change by up to a quarter of its value in
+// one step, because the field changes like a power of 1/(1 − alpha).
 func (x *precise) shorten() {
 	most := 1.0
 	for f, d := range x.step {
