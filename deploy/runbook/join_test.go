@@ -61,7 +61,7 @@ func restoreAPeer(o *operator, kill func()) {
 	o.begin("site west is up", "up", "--config", filepath.Join(o.dir, "west", "site.yaml"))
 
 	o.until(west+"peer list", "this site was restored: candor peer reconcile east")
-	o.until(west+"peer reconcile east", "Lost here: 1 message number", "Lost here: 2 numbers", "To go on from the totals of east, after its operator confirmed them: candor peer reconcile east --adopt",
+	o.until(west+"peer reconcile east", "Lost here: 1 message number", "Lost here: 2 message numbers", "To go on from the totals of east, after its operator confirmed them: candor peer reconcile east --adopt",
 		"For clearing--correction -5", "exit status 1")
 	if out := o.try(west + "peer reconcile east --adopt"); !strings.Contains(out, "has not confirmed") {
 		o.Errorf("without the other operator it says\n%s", out)

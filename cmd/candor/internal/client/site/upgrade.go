@@ -191,8 +191,7 @@ func firstStart(all []*upgradeHost) (steps []upgradeStep) {
 	return steps
 }
 
-// oldAgents returns the step for nodes whose agents run a release of a lower level. Agents of the replicas' hosts are
-// upgraded with their hosts.
+// oldAgents returns the step for nodes whose agents run a release of a lower level.
 func oldAgents(nodes []market.NodeStatus, level int) (step upgradeStep, needed bool) {
 	var old []string
 	for _, n := range nodes {

@@ -39,7 +39,7 @@ var (
 	wideQueued = batchqueue.Job{Delay: 0.6, Length: 7.18, Width: 8}
 )
 
-// declaration is a figure of payoffs for different declarations.
+// declaration describes one figure of the thesis: the payoff of a participant, by what the participant declares.
 type declaration struct {
 	sweep
 	at          []float64
