@@ -494,6 +494,22 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
+// TestLastWordsOfATimeLimit lets a task of a job reach its time limit. The job's other task must end, and the last line
+// of its output must say why.
+func TestLastWordsOfATimeLimit(t *testing.T) {
+	s := newSite(t, usual)
+	s.register("n1", 7)
+	id := s.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: "k", Payer: "alice", Hold: "job/k", Held: messages.Credit, Spec: &job.JobSpec{Market: "main", Budget: messages.Credit,
+		Stages: []job.Stage{{Name: "s", Class: "cpu", Tasks: 2, Attempts: 1, TimeLimit: 2 * second, Command: []string{"true"}}}}}}).(book.Receipt).Job
+	grants := s.claim("n1", 7, 1, id, 2)
+	s.must(s.desk.Exchange("n1", &agent.Exchange{Session: 7, Seq: 2, Finished: []agent.Finished{{Attempt: grants[1].Attempt, Outcome: agent.TimedOut}}}))
+	s.step()
+	reply, err := Answer(s.Book, "n1", &agent.Exchange{Session: 7, Seq: 2}, []agent.Grant{})
+	if want := []string{"DUE TO TIME LIMIT *** its time limit is 2s"}; err != nil || !slices.Equal(reply.Last, want) {
+		t.Errorf("told %v to end with %q, %v; want %q", reply.Stop, reply.Last, err, want)
+	}
+}
+
 // TestAClockThatIsSetDelaysNoDuty starts a desk with a clock that is far behind, so that the next step seems far
 // away. Soon after the clock is set, the desk must make a step.
 func TestAClockThatIsSetDelaysNoDuty(t *testing.T) {

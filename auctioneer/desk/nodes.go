@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -182,7 +183,7 @@ func lastWords(b *book.Book, n *book.Node, stop []messages.Attempt) (all []strin
 		if j == nil || claim.Attempt != a.Number {
 			continue
 		}
-		if words := wordsOf(j, claim.Why); words != "" {
+		if words := wordsOf(j, int(a.Task.Stage), claim.Why); words != "" {
 			if all == nil {
 				all = make([]string, len(stop))
 			}
@@ -192,9 +193,11 @@ func lastWords(b *book.Book, n *book.Node, stop []messages.Attempt) (all []strin
 	return all
 }
 
-// wordsOf returns the text of the last line for a task of a job that must end for this reason.
-func wordsOf(j *book.Job, why job.EndReason) string {
+// wordsOf returns the text of the last line for a task of a stage that must end for this reason.
+func wordsOf(j *book.Job, stage int, why job.EndReason) string {
 	switch {
+	case j.Outcome == job.Failed && j.Reason == job.EndTimeLimit.String(): // another task of the job reached its limit before
+		return fmt.Sprintf("DUE TO TIME LIMIT *** its time limit is %v", j.Spec.Stages[stage].TimeLimit)
 	case why == job.EndTaskCancelled:
 		return "*** the task was cancelled"
 	case why == job.EndRequeued:
