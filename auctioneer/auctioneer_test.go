@@ -175,7 +175,7 @@ func (f *fixture) submit(caller messages.Name, key string, spec jobmsg.JobSpec) 
 	return must[jobmsg.SubmitReply](f, caller, messages.VerbSubmit, jobmsg.SubmitRequest{Key: key, Spec: spec})
 }
 
-// register registers a node with slots of the class map.
+// register registers a node that has slots of the class named "map".
 func (f *fixture) register(node string, slots int) {
 	f.t.Helper()
 	must[agent.RegisterReply](f, node, messages.VerbRegister,

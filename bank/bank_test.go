@@ -306,7 +306,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestSplitKeepsChains checks that transfers are divided only between chains, and that none is lost.
+// TestSplitKeepsChains checks that split never cuts a chain of linked transfers in two, and that no transfer is lost.
 func TestSplitKeepsChains(t *testing.T) {
 	var ts []money.Transfer
 	for i := range 4000 {

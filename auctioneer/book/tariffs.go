@@ -118,7 +118,7 @@ func (c *change) sum(class messages.Name) (s sum) {
 	return s
 }
 
-// sum is the total price of a slot of a class over several spells.
+// sum is the total price of a slot of a class over several periods.
 type sum struct {
 	class messages.Name
 	cost  Meter  // the part that is the same for all jobs

@@ -262,7 +262,7 @@ func (d *Desk) Inform(node messages.Name, slots []job.ClassSlots, reply *agent.E
 	}
 }
 
-// Informs reports whether markets have been applied, so that each node must be told its markets.
+// Informs reports whether an operator has applied markets. If so, the desk tells each node its markets.
 func (m *Markets) Informs() bool { return m.applied }
 
 // Vector returns the current vector of a market, for an agent that missed a change.

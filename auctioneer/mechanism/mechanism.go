@@ -147,8 +147,8 @@ type Allocation struct {
 	Wake messages.Time
 	// Directives are orders for single jobs. Only mechanisms that assign slots give them.
 	Directives []Directive
-	// Tariffs say, by class, what running costs from now on. Only mechanisms that charge by time give them. A changed
-	// tariff must be committed.
+	// Tariffs are the prices of slot time from now on, by class. Only mechanisms that charge by time give them. A
+	// changed tariff must be committed.
 	Tariffs []Tariff
 }
 

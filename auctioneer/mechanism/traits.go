@@ -98,8 +98,8 @@ type Manner struct {
 	Wide bool
 	// Even is true if all tasks of a job must take the same number of slots of a class.
 	Even bool
-	// Displaces is true if a job takes slots from jobs that come after it by Order. Then the market chooses the node
-	// for a task of several slots, and such tasks never gather slots on a node.
+	// Displaces is true if a job takes slots from jobs that come later in Order. In such a market, a task of several
+	// slots does not wait on a node until enough slots are free: the market chooses its node.
 	Displaces bool
 	// Spans is true if a job has its slots for exactly its declared length.
 	Spans bool

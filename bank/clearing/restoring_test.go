@@ -358,8 +358,9 @@ func (g *gamble) ask(s, other *side, heard bool) {
 	s.do(Command{Receipt: &receipt})
 }
 
-// TestAnyRestorationIsAdopted backs up and restores banks at random times. After an adoption both must have the same
-// books, each must owe what the other is owed, and authorisations must be paid.
+// TestAnyRestorationIsAdopted backs up and restores banks at random times. A restored bank adopts the books of its
+// peer. After that, both must have the same books, the debt of each must be the claim of the other, and authorisations
+// must be paid.
 func TestAnyRestorationIsAdopted(t *testing.T) {
 	adoptions := 0
 	for seed := range uint64(60) {

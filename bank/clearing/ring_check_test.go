@@ -139,8 +139,8 @@ func (b *bank) checkAccounts() error {
 	return nil
 }
 
-// inFlight adds up the instructions that one bank carried out and whose outcome the other bank has not entered yet. It
-// compares both books of each direction, number by number.
+// inFlight adds up the instructions that one bank carried out and whose outcome the other bank has not entered yet. For
+// each two banks and each direction, it compares the instructions in both books by their numbers.
 func (w *world) inFlight() (sum messages.Credits, err error) {
 	for _, x := range w.banks {
 		for _, y := range w.banks {

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// forgetDues removes all due times, as a planted fault: then nothing expires by itself.
+// forgetDues removes all due times, so that nothing expires by itself. The test must find this deliberate fault.
 func (b *bed) forgetDues() {
 	for _, a := range b.Ledger.lots.dues {
 		a.due = 0

@@ -116,8 +116,8 @@ func (g *Regression) size() float64 {
 	return sum
 }
 
-// noise returns the standard deviation of a run's utility, computed from the residuals, and from the assumed noise as
-// one more degree of freedom.
+// noise returns the standard deviation of a run's utility. It is computed from the residuals. The assumed noise counts
+// as one more residual.
 func (g *Regression) noise(f *Fit) float64 {
 	assumed := assumedNoise * assumedNoise * g.size() / g.weight
 	freedom := max(0, g.weight-float64(f.Rank))

@@ -238,8 +238,9 @@ func (m *moody) Request(context.Context, string, []byte) ([]byte, error) {
 	return nil, m.errs[min(m.asked, len(m.errs))-1]
 }
 
-// TestCallKeepsItsDoubt checks that, after an attempt that may have been carried out, the call does not return a
-// refusal that was made without a look at the request.
+// TestCallKeepsItsDoubt makes a call whose first attempt may have been carried out. A later attempt is refused by
+// somebody who has not read the request. The call must not return this refusal, because it says nothing about the first
+// attempt.
 func TestCallKeepsItsDoubt(t *testing.T) {
 	refusal := func(kind messages.Kind) error { return messages.Errorf(kind, "why") }
 	for name, test := range map[string]struct {

@@ -273,8 +273,8 @@ type PeersReply struct {
 	Fault   string           `json:"fault"`   // the first command that the ledger refused although it should not; empty: none
 	// Incarnation is when the site was last restored from a backup, in microseconds since 1970; 0: never.
 	Incarnation uint64 `json:"incarnation,omitempty"`
-	// Correction is the amount that was booked for instructions whose numbers this bank lost; below 0: the site lost
-	// that amount.
+	// Correction is the amount that was booked because this bank lost the numbers of instructions, after it was
+	// restored from a backup. A negative amount is a loss of this site.
 	Correction messages.Credits `json:"correction,omitempty"`
 }
 

@@ -99,7 +99,7 @@ func (g *guard) write(name string, f func() error) error {
 	return err
 }
 
-// restFor is the pause before a write that had no room is tried again.
+// restFor is how long a replica waits, after the disk was full, before it tries the same write again.
 const restFor = 20 * time.Millisecond
 
 // pauseBeforeRetry waits before a write is tried again. It returns false when the replica stops.

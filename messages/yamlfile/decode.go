@@ -28,8 +28,8 @@ type finding struct {
 	text         string
 }
 
-// Described is a type that decodes itself. Its method returns what a file must contain at that place, and whether
-// only whole numbers are allowed.
+// Described is a type that decodes itself. Its method returns what a file must contain where a value of this type
+// stands, and whether only whole numbers are allowed.
 type Described interface {
 	Described() (must string, whole bool)
 }

@@ -26,9 +26,9 @@ const (
 	Monotone             // level v/l, which grows by the same factor for all served tasks; truthful
 )
 
-// Task wants Length units of Width slots each, among the units Arrival to Deadline, both inclusive. It is
-// worth Value if it gets all of them, otherwise nothing. A task that is longer than its time is allowed: it
-// gets nothing, takes nothing from others and owes nothing.
+// Task wants Length units of Width slots each, among the units Arrival to Deadline, both inclusive. It is worth Value
+// if it gets all of them, otherwise nothing. A task may have a Length that does not fit between Arrival and Deadline.
+// Such a task gets nothing, takes nothing from others and owes nothing.
 type Task struct {
 	Arrival  int     `json:"a"`
 	Deadline int     `json:"d"`

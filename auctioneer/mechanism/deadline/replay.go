@@ -193,10 +193,10 @@ func (r *replay) near(u *unit, k int) *contender {
 	return &u.near[k]
 }
 
-// back moves pos up by one unchanged task, so that this task is no longer served.
+// back lowers pos by one unchanged task: the last task that was served no longer is.
 func (r *replay) back(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip)-1, -1) + int(u.skip) }
 
-// forth moves pos down by one unchanged task, so that this task is served.
+// forth raises pos by one unchanged task: the next task is served, too.
 func (r *replay) forth(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip), 1) + 1 + int(u.skip) }
 
 // meet returns the payer's situation if the first `taken` rivals and the unchanged tasks before pos are served.

@@ -77,7 +77,7 @@ func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	case bid.Width < 0 || slots > 0 && bid.Width > slots:
 		return messages.Errorf(messages.Invalid, "width: must be from 1 to the machine's %d slots, is %d", slots, bid.Width)
 	case bid.Deadline != 0 && c.granules(next, bid.Deadline) < c.length(bid):
-		return messages.Errorf(messages.Invalid, "deadline: %v is too soon for %v: the slots that are sold now begin at %v, in granules of %v", bid.Deadline, bid.Length, next, c.granule)
+		return messages.Errorf(messages.Invalid, "deadline: %v is too soon for a job of %v: the next slots to be sold begin at %v, and their lengths are multiples of %v", bid.Deadline, bid.Length, next, c.granule)
 	}
 	return nil
 }

@@ -29,8 +29,8 @@ type Config struct {
 	// slot. Unit has the resources of a slot.
 	Shapes []job.Resources
 	Unit   job.Resources
-	// Until is a time in seconds of the log. The outcome says how much slot time each job had until then. If Until is
-	// 0, the outcome does not say this.
+	// Until is a time in seconds since the beginning of the log. The outcome says how much slot time each job had until
+	// then. If Until is 0, the outcome does not say this.
 	Until float64
 	// Owners has the owners who do more than submit their job and wait, by position in the trace.
 	Owners map[int]*Owner

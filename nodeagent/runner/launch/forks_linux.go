@@ -50,8 +50,9 @@ func (f *Forks) PIDs() (all map[int]bool, known bool) {
 	return all, true
 }
 
-// number returns the process number of the child as soon as the kernel has made it; 0 if there is no child. The
-// kernel writes the descriptor before it lists the child, and opens it a moment later.
+// number returns the process number of the child as soon as the kernel has made it; 0 if there is no child. While the
+// kernel makes a child, it first writes the number of the descriptor, then lists the child in /proc, and then opens the
+// descriptor.
 func (l *Launch) number() (pid int, known bool) {
 	const tries, pause = 100, time.Millisecond
 	for range tries {

@@ -130,7 +130,7 @@ func (w *walk) push(fd int) {
 	w.listings = append(w.listings, w.listing(fd))
 }
 
-// leave leaves a directory. It returns false if the way back is lost.
+// leave leaves a directory. It returns false if the parent directory cannot be opened again.
 func (w *walk) leave() bool {
 	last, from := len(w.path)-1, w.listings[len(w.listings)-1]
 	child := w.path[last]

@@ -151,7 +151,7 @@ func TestLogsAsJSONCarryTheAttempt(t *testing.T) {
 func TestLogsOfWhatIsNotThere(t *testing.T) {
 	s := finishedJob(t)
 	for line, want := range map[string]string{
-		"logs 5 --stage sort":          "--stage sort: job 5 has no such stage: candor job 5 lists them (NotFound)",
+		"logs 5 --stage sort":          "--stage sort: job 5 has no such stage: candor job 5 lists its stages (NotFound)",
 		"logs 5 --task 3":              "--task 3: no stage of job 5 has so many tasks",
 		"logs 5 --stage map --task 99": "--task 99: no stage",
 	} {

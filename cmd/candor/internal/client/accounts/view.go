@@ -158,7 +158,7 @@ func writeStatement(p *cli.Page, r money.StatementReply, facts map[messages.JobI
 
 // writePart writes the entries of a project that concern one member.
 func writePart(p *cli.Page, r money.StatementReply, member messages.Name, facts map[messages.JobID]jobFacts) {
-	p.Printf("%s  on the word of %s\n", p.Bold("Account "+r.Account), member)
+	p.Printf("%s  entries that %s asked for\n", p.Bold("Account "+r.Account), member)
 	if !entries(p, r.Entries, facts) {
 		return
 	}

@@ -28,7 +28,7 @@ import (
 const (
 	// leastUser is the smallest user number of a person. Smaller numbers belong to services of the machine.
 	leastUser = 1000
-	// lasts is how long credentials must still be valid so that the door gives them out again.
+	// lasts is the shortest validity of credentials that the door gives to a user. Older ones are replaced first.
 	lasts = 45 * time.Minute
 	// answersWithin is the longest time of an answer; then the door cuts off a user who does not read it. mostAtOnce is
 	// the largest number of connections that are answered at the same time, and mostOfUser the largest number for one

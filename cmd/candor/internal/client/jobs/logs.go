@@ -186,10 +186,10 @@ func (r *logReader) selectTasks() error {
 		}
 	}
 	if q.stage != "" && r.stage == nil {
-		return messages.Errorf(messages.NotFound, "--stage %s: job %v has no such stage: candor job %v lists them", q.stage, q.job, q.job)
+		return messages.Errorf(messages.NotFound, "--stage %s: job %v has no such stage: candor job %v lists its stages", q.stage, q.job, q.job)
 	}
 	if r.selected == 0 {
-		return messages.Errorf(messages.NotFound, "--task %d: no stage of job %v has so many tasks: candor job %v lists them", q.task, q.job, q.job)
+		return messages.Errorf(messages.NotFound, "--task %d: no stage of job %v has so many tasks: candor job %v lists its stages", q.task, q.job, q.job)
 	}
 	return nil
 }

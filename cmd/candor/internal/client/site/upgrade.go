@@ -122,7 +122,7 @@ func planUpgrade(release string, level int, groups []messages.ReplicasReply, nod
 	slices.SortFunc(all, func(a, b *upgradeHost) int { return cmp.Or(len(a.leads)-len(b.leads), strings.Compare(a.name, b.name)) })
 	u.Back = u.wayBack()
 	if err := messages.CheckAgreed(u.Agreed, level); err != nil {
-		u.Steps = []upgradeStep{{Do: "Use another release: " + messages.AsError("", err).Message, Check: "candor upgrade plan of that release has other steps"}}
+		u.Steps = []upgradeStep{{Do: "Use another release: " + messages.AsError("", err).Message, Check: "run that release's own candor upgrade plan: it has other steps"}}
 		return u
 	}
 	if u.Steps = firstStart(all); len(u.Steps) > 0 {

@@ -96,8 +96,8 @@ func (n *searchNumbers) values(p *reservation.Problem, seed uint64) (out []float
 	return append(out, r.Value)
 }
 
-// compare counts this pool of jobs for each search whose value is the best one. Values are whole numbers, so equal
-// values are equal bit for bit.
+// compare adds one pool of jobs to the counts: Optimal of a search grows by 1 if the search found the best value.
+// Values are whole numbers, so equal values are equal bit for bit.
 func (w *worths) compare(values []float64, best, tests float64) {
 	w.Best += best / tests
 	for k, value := range values {
