@@ -107,7 +107,7 @@ func (c *claims) gather(j *Job, stage int, r messages.TaskRef) {
 		r := messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: uint32(k)}
 		if of := &j.Spec.Stages[stage]; of.Allocation { // the job pays for the slots that waited
 			h := c.nodes.inOrder[s.Tasks[k].Node].Claims[r]
-			s.Meter.count(uint64(h.slots())*uint64(h.PausedBy(c.clock.now)), c.meters.tariffs[j.Spec.Market], j.Spec, stage)
+			s.Meter.count(uint64(h.slots())*uint64(h.PausedBy(c.clock.now)/1000), c.meters.tariffs[j.Spec.Market], j.Spec, stage)
 		}
 		c.halt(j, r, Goes)
 	}
