@@ -269,8 +269,9 @@ func TestAReplicaThatLacksRecordsLetsOthersLead(t *testing.T) {
 	}
 }
 
-// TestRerunIsOfAJobOfOnesOwn checks that the original that a job names must belong to the same account. The original
-// may be in the archive. For a job of another account, the error is the same as for a job that does not exist.
+// TestRerunIsOfAJobOfOnesOwn: a job can name the earlier job that it repeats, its original. The original must belong to
+// the same account, and may be in the archive. For a job of another account, the error is the same as for a job that
+// does not exist.
 func TestRerunIsOfAJobOfOnesOwn(t *testing.T) {
 	const jobs = book.RetainEnded + 1500
 	f := withPast(t, t.TempDir(), jobs)

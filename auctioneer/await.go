@@ -75,7 +75,7 @@ func (e *endings) changed(b *book.Book, ids []messages.JobID) {
 	}
 }
 
-// unfinished reports whether a job is in the book and has not ended.
+// unfinished reports whether a job is in the book and has no final state yet.
 func unfinished(b *book.Book, id messages.JobID) bool {
 	if j := b.Job(id); j != nil {
 		return !j.State.Final()

@@ -38,7 +38,8 @@ func newFederated(a *site, over <-chan struct{}) *federated {
 		visits: federation.NewVisits(rand.Uint64() >> 1), troubles: map[messages.Name]string{}}
 }
 
-// changed wakes the requests that wait for one of these jobs. The caller holds the replica's lock.
+// changed wakes all requests that wait for a change, if one of these jobs is a visiting job or runs at another site.
+// The caller holds the replica's lock.
 func (c *federated) changed(b *book.Book, ids []messages.JobID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,7 +21,8 @@ func queued(change func(*market.Market)) market.Market {
 	return m
 }
 
-// ganged returns a gang that is worth value, and loses delay for each second of waiting.
+// ganged makes a job a gang that is worth `value` credits, and loses `delay` hundredths of a credit for each second of
+// waiting.
 func ganged(value, delay messages.Credits, length messages.Duration) func(*job.JobSpec) {
 	return func(s *job.JobSpec) {
 		s.Value, s.Delay, s.Length, s.Stages[0].Gang = value*messages.Credit, delay*messages.Credit/100, length, true

@@ -195,7 +195,7 @@ func (l *leader) serve() (stop func(), err error) {
 	return stop, nil
 }
 
-// watchHealth updates two metrics each second: the nodes in quarantine, and the contracts that were kept.
+// watchHealth updates the metrics about nodes in quarantine and about contracts each second.
 func (l *site) watchHealth(ctx context.Context) {
 	defer l.metrics.quarantined.Set(0) // from now on the next leader sets it
 	defer l.metrics.unserved.Set(0)

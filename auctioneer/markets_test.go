@@ -172,8 +172,7 @@ func deadlines(change func(*market.Market)) market.Market {
 	return m
 }
 
-// due changes a job: it needs a slot for the given number of units of time, one after another, and must end within a
-// number of units.
+// due changes a job: it needs one slot for `slots` units of time, and must end within `within` units.
 func due(value messages.Credits, slots, within int) func(*job.JobSpec) {
 	return func(s *job.JobSpec) {
 		s.Value, s.Length, s.Deadline = value*messages.Credit, messages.Duration(slots)*10*second, epoch.Add(messages.Duration(within+1)*10*second)
@@ -368,7 +367,7 @@ func TestFinishingLateByChoiceCostsThePrice(t *testing.T) {
 	await.Until(t, "alice's job runs", func() bool {
 		g.look(g.node)
 		going := g.node.going()
-		if len(going) == 1 && going[0] != id { // the job that ran before, or the leader had not ordered the jobs again
+		if len(going) == 1 && going[0] != id { // an earlier job still runs, or the leader has not ordered the jobs again yet
 			g.complete(going[0])
 		}
 		return slices.Equal(going, []messages.JobID{id})

@@ -223,8 +223,8 @@ func (r *remote) summary(j *book.RemoteJob) job.JobSummary {
 	return s
 }
 
-// askAbout asks the peer about a job, for a user who waits. It returns an error if the peer could not be asked. It
-// does not ask about a job that has not arrived at the peer, or that is over.
+// askAbout asks the peer about a job, for a user who waits. It returns an error if the peer could not be asked. It also
+// returns an error, without asking, if the peer has never reported the job.
 func askAbout[Reply any](ctx context.Context, p *peers, j *book.RemoteJob, verb string, request any, within time.Duration) (reply Reply, err error) {
 	if j.Known == 0 {
 		return reply, messages.Errorf(messages.NotFound, "job %d has not come to site %s: it is %v", j.ID, j.Peer, j.Phase)

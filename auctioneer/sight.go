@@ -26,7 +26,8 @@ type bankSight struct {
 	failed  time.Time // when the latest request failed; zero: none did
 }
 
-// after returns the state after one more request to the bank, which was sent at sent and ended at now with err.
+// after returns the state after one more request to the bank. The arguments say when the request was sent, when it
+// ended, and with which error.
 func (s bankSight) after(sent, now time.Time, err error) bankSight {
 	if err == nil {
 		return bankSight{failed: s.failed}

@@ -256,7 +256,7 @@ func (a *archive) signIfDue() {
 	a.unsigned = 0 // the next record then waits a minute for its checkpoint
 }
 
-// save writes the end of the journal to the files.
+// save signs a last checkpoint, writes the end of the journal to the files, and closes them.
 func (a *archive) save() error {
 	var signed error
 	if a.config.Signer != nil {

@@ -62,8 +62,8 @@ func (k *Kind) UnmarshalText(b []byte) error {
 // different.
 func (k Kind) Retriable() bool { return k == NotLeader || k == Unavailable || k == Unknown }
 
-// Passing reports whether an error is temporary, so that no decision may be based on it. For example, after a
-// rotation of keys an actor can soon identify a caller that it cannot identify now.
+// Passing reports whether an error is temporary, so that no decision may be based on it. For example, after a key
+// rotation an actor may not know a caller's new key yet.
 func Passing(err error) bool {
 	kind := KindOf(err)
 	return err != nil && (kind.Retriable() || kind == Unproven)

@@ -44,9 +44,9 @@ func CheckAgreed(level, own int) error {
 	return nil
 }
 
-// CheckLevels returns an error if two processes cannot work together because of their levels. The parameters them and
-// us name the processes in the error, such as "the agent of node1". The parameters theirs and ours are the levels of
-// the two. Level 0 stands for a process from before the first release.
+// CheckLevels returns an error if two processes cannot work together because of their levels. For the error, them and
+// us are the names of the two processes, such as "the agent of node1"; theirs and ours are their levels. Level 0 stands
+// for a process from before the first release.
 func CheckLevels(them string, theirs int, us string, ours int) error {
 	theirs, ours = max(theirs, 1), max(ours, 1)
 	if theirs-ours <= 1 && ours-theirs <= 1 {

@@ -124,7 +124,7 @@ const HourlyCredit Credits = 278
 type Price Credits
 
 // ParsePrice reads credits for a slot-second, as in "0.01" or "0.01/s", or for a slot-hour, as in "36/h". A price for
-// an hour is rounded to a microcredit for a second, and an error if the result is 0.
+// an hour is rounded to a microcredit for a second. If this makes a price above 0 become 0, it is an error.
 func ParsePrice(s string) (Credits, error) {
 	amount, unit, timed := strings.Cut(s, "/")
 	c, err := ParseCredits(strings.TrimSpace(amount))

@@ -38,17 +38,17 @@ type Config struct {
 	Bus       bus.Bus
 	// Dir is the state directory: output and working directories of tasks.
 	Dir string
-	// Runner runs the tasks; nil: a [runner.Processes] on Dir. One given here
-	// is not closed with the agent. If it keeps logs they are served.
+	// Runner runs the tasks; nil: a [runner.Processes] on Dir. The agent does not close a runner that is given here. If
+	// that runner keeps logs, the agent serves them.
 	Runner runner.Runner
 	// Tasks says how tasks run if Runner is nil. The agent sets its Site, Node, Dir and
 	// Grace.
 	Tasks runner.Config
-	// Prolog and Epilog are programs of the site's that run before the first and after the last task of a job: see
+	// Prolog and Epilog are programs of the site that run before the first and after the last task of a job: see
 	// package hooks. "": none.
 	Prolog, Epilog string
-	// Executor is the command that starts an executor, see package executor: tasks
-	// then outlive the agent. Empty: they are the agent's own processes.
+	// Executor is the command that starts an executor (see package executor). With it, tasks outlive the agent. Empty:
+	// tasks are the agent's own processes.
 	Executor []string
 	// LeaveRunning leaves the tasks of an executor to the next agent when this one
 	// is closed.

@@ -24,7 +24,7 @@ func says(t *testing.T, dir string, a messages.Attempt, want messages.Kind) {
 	saysAfter(t, 0, dir, a, want)
 }
 
-// saysAfter does the same as says, but lets the task ask later than now by the duration later.
+// saysAfter does the same as says, but asks as if the time were later by the given duration.
 func saysAfter(t *testing.T, later time.Duration, dir string, a messages.Attempt, want messages.Kind) {
 	t.Helper()
 	await.Until(t, "the answer", func() bool {

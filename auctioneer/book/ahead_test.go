@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// exchange sends an exchange of the node n1. The exchange claims slots for a job, and asks for up to ahead tasks that
-// have no slot yet.
+// exchange sends an exchange of the node n1. The exchange claims slots for a job, and also asks for up to `ahead` tasks
+// that wait for a slot.
 func (s *site) exchange(seq uint64, job messages.JobID, slots, ahead int, finished ...agent.Finished) []agent.Grant {
 	s.t.Helper()
 	g, ok := s.apply(Command{Exchange: &Exchange{Node: "n1", Session: 7, Seq: seq, Sent: s.at, Finished: finished,
@@ -22,8 +22,8 @@ func (s *site) exchange(seq uint64, job messages.JobID, slots, ahead int, finish
 	return g
 }
 
-// passed returns the report that the attempt g has ended, and that the attempt next got its slot ago microseconds
-// before now.
+// passed returns the report that the attempt g has ended, and that its slot went to the attempt `next`. This was `ago`
+// microseconds before now.
 func (s *site) passed(g, next agent.Grant, ago messages.Time) agent.Finished {
 	return agent.Finished{Attempt: g.Attempt, Next: &agent.Successor{Attempt: next.Attempt, At: s.at - ago}}
 }

@@ -114,8 +114,9 @@ func (b *Book) Known(account messages.Name, key string, digest []byte) (*Receipt
 	return &r, nil
 }
 
-// KnownRemote is Known for a submission of a job that another site runs. It also finds a job of this site with the same
-// description.
+// KnownRemote returns the answer to an earlier submission with the same key, for a job that another site runs; nil:
+// there was none. If this site runs the job, it returns the receipt of that job. It returns an error if the key belongs
+// to a different job.
 func (b *Book) KnownRemote(c *EnterRemote) (*RemoteReceipt, error) {
 	p := b.Entered(c.Account, c.Key)
 	switch {

@@ -10,7 +10,7 @@ import (
 )
 
 // claims are the tasks that nodes have claimed. A claim is running, gathering, suspended, leaving or waiting for a
-// slot. The stage counts the last four kinds.
+// slot. The stage has a count for each of the last four states.
 type claims struct {
 	licenses *licenses
 	notices  *notices
@@ -23,7 +23,8 @@ type claims struct {
 	dependencies *dependencies
 }
 
-// PausedBy returns for how long a claim has been suspended in total until now.
+// PausedBy returns for how long a claim has not run, in total until now, because it was suspended, gathered, or waited
+// for a slot.
 func (h *NodeClaim) PausedBy(now messages.Time) messages.Duration {
 	if h.Halt == Goes {
 		return h.Paused
@@ -85,7 +86,7 @@ func (c *claims) begin(n *Node, r messages.TaskRef, at messages.Time) NodeClaim 
 	return h
 }
 
-// started records the time from which a task has had its slot.
+// started records the time from which a task has had its slot. The first such task starts its job.
 func (c *claims) started(j *Job, r messages.TaskRef, at messages.Time) {
 	s := &j.Stages[r.Stage]
 	s.Tasks[r.Index].Claimed = at
@@ -122,7 +123,8 @@ func (c *claims) stop(a messages.Attempt) {
 	}
 }
 
-// runs reports whether a node runs this task and has not been told to end it.
+// runs reports whether a node has a claim of this task that has had a slot, and has not been told to end it. A
+// suspended task counts.
 func (c *claims) runs(j *Job, r messages.TaskRef) bool {
 	tasks := j.Stages[r.Stage].Tasks
 	if int(r.Index) >= len(tasks) {
@@ -132,7 +134,7 @@ func (c *claims) runs(j *Job, r messages.TaskRef) bool {
 	return ok && !h.Leaving && h.Halt != Ahead
 }
 
-// runs returns how many tasks of the job nodes run and have not been told to end.
+// runs returns how many tasks of the job have such a claim.
 func (j *Job) runs() (n int) {
 	for i := range j.Stages {
 		s := &j.Stages[i]
@@ -235,7 +237,7 @@ func (c *claims) attemptEnded(r messages.TaskRef, h NodeClaim, why job.EndReason
 		k.Exit, k.CPU, k.MaxRSS, k.Detail = int32(f.ExitCode), min(max(f.CPU, 0), maxCPU), max(f.MaxRSS, 0), f.Detail
 		t.CPU, t.Memory = ticks(k.CPU), uint32(min(k.MaxRSS>>10, math.MaxUint32))
 	}
-	if why != job.NoReason && why != job.EndCancelled && why != job.EndTaskCancelled && why != job.EndJobOver { // the task record has all the rest
+	if why != job.NoReason && why != job.EndCancelled && why != job.EndTaskCancelled && why != job.EndJobOver { // for the other reasons, the record of the task is enough
 		j.Kept.add(k, max(1, MaxKept/len(j.Stages)))
 	}
 }

@@ -314,7 +314,7 @@ type Starting struct {
 // Discarding ends a job that its market will not run.
 type Discarding struct {
 	Job     messages.JobID
-	Reason  string // stable CamelCase
+	Reason  string // a fixed word in CamelCase, for programs
 	Message string
 	Change  []string
 	Legs    []Leg

@@ -165,7 +165,7 @@ func (d *dependencies) replace(j *Job, w *job.Conditions) {
 	}
 }
 
-// begin sets the earliest begin time of a job.
+// begin moves the begin time of a job with a StartDelay to a later time. An earlier time changes nothing.
 func (j *Job) begin(at messages.Time) {
 	if at > j.Spec.Begin && j.Spec.StartDelay > 0 {
 		spec := *j.Spec
@@ -174,7 +174,7 @@ func (j *Job) begin(at messages.Time) {
 	}
 }
 
-// met lowers the number of jobs that job id waits for by one, and returns job id; nil: job id has ended.
+// met lowers by one the number of jobs that the job id waits for, and returns this job; nil: it has ended.
 func (d *dependencies) met(id messages.JobID) *Job {
 	j := d.jobs.own(id)
 	if j == nil || !j.Active() {

@@ -74,7 +74,8 @@ func (j *Job) StageStatuses() []job.StageStatus {
 	return out
 }
 
-// PastShares returns the shares from which the job's charge was computed; nil: the job is not settled yet.
+// PastShares returns the shares from which the job's charge was computed; nil: there are none, or the job is not
+// settled yet.
 func (j *Job) PastShares() []job.ClassShare {
 	var out []job.ClassShare
 	for _, s := range j.Shares {
@@ -83,15 +84,16 @@ func (j *Job) PastShares() []job.ClassShare {
 	return out
 }
 
-// Setbacks returns a sentence about attempts that failed before an instant and whose tasks were then tried again: the
-// latest such attempt, and their number. "": there are none. name returns the name of a node by its position.
+// Setbacks returns a sentence about attempts that failed before an instant and whose tasks were then tried again. It
+// describes the latest such attempt, and says how many there were. "": there are none. The function `name` returns the
+// name of the node at a position.
 func (j *Job) Setbacks(before messages.Time, name func(node uint32) messages.Name) string {
 	var last *Kept
 	n := 0
 	for i := range j.Kept {
 		k := &j.Kept[i]
 		t := &j.Stages[k.Stage].Tasks[k.Index]
-		if k.Ended >= before || k.Attempt == t.Attempt && t.Phase != Pending || j.Cause != "" && OfTask(k.Reason) { // the task's last attempt, which ended the task or is named as the cause
+		if k.Ended >= before || k.Attempt == t.Attempt && t.Phase != Pending || j.Cause != "" && OfTask(k.Reason) { // too late, or the last attempt of an ended task, or already told by the cause of the job's end
 			continue
 		}
 		n, last = n+1, k
@@ -127,7 +129,8 @@ func (j *Job) MemoryKilled(name func(node uint32) messages.Name) string {
 	return text
 }
 
-// Limit returns the limit that the job's task exceeded, for a job that ended because of it.
+// Limit returns which limit ended a job: the memory limit or the disk limit, if a task exceeded it, or else the reason
+// of the job's end.
 func (j *Job) Limit() string {
 	for i := range j.Kept {
 		if r := j.Kept[i].Reason; r == job.EndMemoryLimit || r == job.EndDiskLimit {

@@ -6,18 +6,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A node on which every task fails ends tasks faster than any healthy node, so it would draw all of
-// the work. The book quarantines a node only on evidence that no user can produce alone. One of
-// these two is needed:
+// A node on which every task fails ends tasks faster than any healthy node, so it would draw all of the work. The book
+// quarantines a node only on evidence that no user can produce alone. One of these two is needed:
 //
 //   - The node fails a probe, which is a task of the site that does nothing. A node gets a probe
 //     after a task has failed quickly on it.
 //   - Tasks of several accounts and payers failed quickly on the node and then ended well on other nodes, and no task
-//     of their class has ended well on the node since a while before the failures. If other accounts have tasks on the
-//     node too, a few accounts that conspire cannot cause this.
+//     of their class has ended well on the node since the failures, or in the last minute. If other accounts have tasks
+//     on the node too, a few accounts that conspire cannot cause this.
 //
-// A node in quarantine takes no work. It is probed, at growing intervals, until a probe ends well;
-// then it takes work again.
+// A node in quarantine takes no work. It is probed, at growing intervals, until a probe ends well; then it takes work
+// again.
 const (
 	// QuickEnd: a task that fails within this time from its start has failed at once.
 	QuickEnd = messages.Duration(5e9)
@@ -40,7 +39,8 @@ const (
 	mostFailures = 8
 	// avoidFor is for how long a task that failed at once on a node waits for another node.
 	avoidFor = messages.Duration(60e9)
-	// mostSpared is how many failed attempts of one task at most are not counted against the task's limit of attempts.
+	// mostSpared is the maximum number of failed attempts of one task that do not count against the task's limit of
+	// attempts.
 	mostSpared = 2
 )
 

@@ -30,7 +30,7 @@ func (x *exchanges) exchange(c *Exchange) ([]agent.Grant, error) {
 	}
 	n.forgetStops(c.Finished)
 	var grants []agent.Grant
-	if !n.Examines(x.clock.now) { // a node claims nothing while a probe examines it
+	if !n.Examines(x.clock.now) { // if a probe is due, the node gets no other task now
 		grants = x.gathered(n, i, grants)
 		for k := range c.Claims {
 			grants = x.claim(n, i, &c.Claims[k], grants)
@@ -77,14 +77,14 @@ func (x *exchanges) finish(n *Node, node uint32, f *agent.Finished, sent message
 	}
 }
 
-// worked returns the claim h with the end of its slot time set. The end follows from the run time that the agent
-// reports. It is at most the time until or, for a suspended claim, the time of the suspension. worked also subtracts
-// from the meter the cost of the slot after that end, because nobody pays for the time from the end of an attempt to
-// its report. If the book no longer knows the tariffs of that time, or the attempt was suspended and resumed after its
-// end, worked subtracts the mean cost of the stage instead.
+// worked returns the claim h with the end of its slot time set. It computes this end from the run time that the agent
+// reports. The end is at most `until`, or for a suspended claim the time of the suspension. Nobody pays for the time
+// from the end of an attempt to its report, so worked also subtracts the cost of this time from the stage's meter. If
+// the book no longer knows the tariffs of this time, or if the attempt was suspended and resumed after its end, worked
+// subtracts the mean cost of the stage instead.
 func (x *exchanges) worked(j *Job, r messages.TaskRef, f *agent.Finished, h NodeClaim, until messages.Time) NodeClaim {
 	claimed, ran := j.Stages[r.Stage].Tasks[r.Index].Claimed, max(0, f.Ended.Sub(f.Started))
-	end, first := claimed.Add(ran), h.Since // the time before its last resumption was not charged
+	end, first := claimed.Add(ran), h.Since // before its last resumption the attempt was suspended, and not charged
 	if j.Spec.Stages[r.Stage].Gang {        // a gang starts when all its members have slots
 		end = end.Add(h.Paused)
 	}
@@ -104,7 +104,7 @@ func (x *exchanges) worked(j *Job, r messages.TaskRef, f *agent.Finished, h Node
 		meter.minus(&cost)
 		x.meters.forgive(j, stage, messages.Duration(h.slots())*(known.Sub(end)+over))
 	}
-	h.until, h.Halt = end.Add(-over), Goes // it ended before it was suspended
+	h.until, h.Halt = end.Add(-over), Goes // the attempt ended before it was suspended
 	return h
 }
 
@@ -184,7 +184,7 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *agent
 	}
 }
 
-// maxLost is the maximum of lost output that an agent can report for one attempt, in bytes.
+// maxLost is the maximum number of lost bytes of output that an agent can report for one attempt.
 const maxLost = 1 << 40
 
 func (x *exchanges) accept(j *Job, r messages.TaskRef, f *agent.Finished, h NodeClaim) {

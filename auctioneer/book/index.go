@@ -6,7 +6,7 @@ import "github.com/candor-grid/candor/messages"
 type index struct {
 	lastJob messages.JobID
 	backup  messages.Time              // when the latest restored backup began; 0: none was restored
-	keys    map[string]messages.JobID  // by account and key, joined by owned
+	keys    map[string]messages.JobID  // by owned(account, key)
 	pending map[messages.Name]int      // by account: number of jobs that have not ended
 	listed  map[messages.Name]*Numbers // jobs of each account; "": all jobs; no set is empty
 }
@@ -24,13 +24,13 @@ func (x *index) find(account messages.Name, key string) messages.JobID {
 	return x.keys[owned(account, key)]
 }
 
-// number returns the next number, for a job that enters the book.
+// number gives the next number to a job that enters the book, adds the job to the index, and returns the number.
 func (x *index) number(account messages.Name, key string) messages.JobID {
 	x.enter(account, key, x.next(), true)
 	return x.lastJob
 }
 
-// next returns the next number.
+// next takes the next number and returns it.
 func (x *index) next() messages.JobID {
 	x.lastJob++
 	return x.lastJob

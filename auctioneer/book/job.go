@@ -23,7 +23,7 @@ type Job struct {
 
 	State     job.State
 	Outcome   job.State // the final state after Settling
-	Reason    string    // stable CamelCase, set when the job is ending
+	Reason    string    // a fixed word in CamelCase, for programs; set when the job is ending
 	Submitted messages.Time
 	Started   messages.Time // first claim
 	Ended     messages.Time // time of the last accepted finish, failure or cancellation
@@ -104,7 +104,7 @@ func (j *Job) Active() bool { return j.State <= job.Running }
 // nodes gather slots.
 func (j *Job) Claimable(i int) int { return j.claimable(i, j.Stages[i].Nodes) }
 
-// claimable does the same as Claimable, if nodes gather slots for gathered tasks of the stage.
+// claimable does the same as Claimable. `gathered` is the number of tasks of the stage for which nodes gather slots.
 func (j *Job) claimable(i, gathered int) int {
 	s := &j.Stages[i]
 	if !j.Active() || s.Unmet > 0 || j.Blocked > 0 || s.Broken || j.Parked != nil {

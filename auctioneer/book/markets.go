@@ -89,7 +89,8 @@ func (m *markets) configures(name messages.Name) bool {
 	return slices.ContainsFunc(m.applied, func(m market.Market) bool { return m.Name == name })
 }
 
-// note replaces the notes of the jobs that notes names. If forget is true, it first drops all notes of the market.
+// note stores notes of a market. Each note replaces the earlier note about the same job. If `forget` is true, note
+// first drops all notes of the market.
 func (m *markets) note(market messages.Name, notes []Note, forget bool) {
 	known := m.notes[market]
 	if known == nil || forget {

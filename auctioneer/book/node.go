@@ -106,7 +106,8 @@ func (n *Node) class(name messages.Name) int {
 // slots returns how many slots the claim takes.
 func (h *NodeClaim) slots() int { return max(h.Width, 1) }
 
-// Idle returns the number of free slots of a class that no task gathers.
+// Idle returns the number of slots of a class that a new task could get now. It is 0 if a task gathers slots of the
+// class, or if the node takes no new work because of its health.
 func (n *Node) Idle(class messages.Name) int {
 	if n.barred() || n.gathers(class) {
 		return 0
@@ -139,12 +140,12 @@ func (n *Node) wait(class messages.Name, by int) {
 	}
 }
 
-// freeSlots returns the number of slots of a class that have no task and enough free resources of the node. It
-// ignores the node's health, because it is used for tasks that are already on the node.
+// freeSlots returns the number of slots of a class that have no task and enough free resources of the node. It is 0 if
+// the node is down or drains. It ignores the node's health, because it is used for tasks that are already on the node.
 func (n *Node) freeSlots(class messages.Name) int { return n.freeSlotsBeside(class, nil) }
 
-// freeSlotsBeside is freeSlots, but also leaves out the resources of the slots that are gathered for the tasks in
-// gathered.
+// freeSlotsBeside does the same as freeSlots, but does not count the resources that are kept for the tasks in
+// `gathered`.
 func (n *Node) freeSlotsBeside(class messages.Name, gathered []Gathering) int {
 	i := n.class(class)
 	if !n.Up || i < 0 || n.Drain != 0 {
@@ -378,7 +379,8 @@ func (s *nodes) lastOf(i uint32) messages.Name {
 	return ""
 }
 
-// elsewhere reports whether any node outside the list but accepts tasks of a class. The list has no node twice.
+// elsewhere reports whether a node that is not in the list `but` accepts tasks of a class. The list names no node
+// twice.
 func (s *nodes) elsewhere(class messages.Name, but []uint32) bool {
 	others := s.taking[class]
 	for _, i := range but {
@@ -421,7 +423,8 @@ func (n *Node) Examines(now messages.Time) bool {
 	return h.doubted() && now.Sub(h.Probed) >= min(leastBetween<<min(h.Passed, 10), mostBetween)
 }
 
-// ProbeClass returns the class of the last task that failed on the node. A probe is a task of this class.
+// ProbeClass returns the class of the last task that failed on the node, or the first class of the node if this class
+// is not known. A probe is a task of this class. "": the node has no slots.
 func (n *Node) ProbeClass() messages.Name {
 	if k := len(n.Health.Failures); k > 0 && n.class(n.Health.Failures[k-1].Class) >= 0 {
 		return n.Health.Failures[k-1].Class

@@ -27,7 +27,7 @@ type walk struct {
 
 	bounds market.AtOnce
 
-	started, resumed, waited int // how often steps started, resumed and kept waiting
+	started, resumed, waited int // how often a step started a wide task, resumed one, and made a job wait for a licence
 }
 
 // walked is the agent of a node in a walk.

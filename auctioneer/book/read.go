@@ -75,7 +75,7 @@ func (b *Book) Ordered(yield func(*Job) bool) {
 // Live returns the number of jobs of a market that have not ended.
 func (b *Book) Live(market messages.Name) int { return b.jobs.alive[market] }
 
-// Visiting returns the number of jobs of another site.
+// Visiting returns the numbers of jobs of another site: those that have not ended, and all that are remembered.
 func (b *Book) Visiting(home messages.Name) VisitingCount { return b.visitors.guests[home] }
 
 // Dependable returns an error for a job that can never start, because it waits for a job that does not exist, or for a
@@ -178,7 +178,8 @@ func (b *Book) MarketsVersion() uint64 { return b.markets.version }
 // Markets returns the applied markets; nil: no markets were applied.
 func (b *Book) Markets() []market.Market { return b.markets.applied }
 
-// AppliedBy returns the answer to the request with this key, if the request was carried out.
+// AppliedBy returns the answer to the request with this key, if the request was carried out. It returns an error if the
+// key belongs to a request with other content.
 func (b *Book) AppliedBy(key string, content [sha256.Size]byte) (a Applied, done bool, err error) {
 	i := slices.IndexFunc(b.markets.answers, func(a Applied) bool { return a.Key == key })
 	if key == "" || i < 0 {
@@ -311,7 +312,8 @@ func (b *Book) RemoteByKey(account messages.Name, key string) *RemoteJob {
 	return b.Remote(b.index.find(account, key))
 }
 
-// Forgotten reports whether the book has forgotten any job.
+// Forgotten reports whether there is a job number without a job: the book has forgotten this job, or the number was
+// skipped.
 func (b *Book) Forgotten() bool { return int(b.index.lastJob) > len(b.index.keys) }
 
 // OldestEnd returns when the first of the remembered ended jobs ended; 0: no ended job is remembered.

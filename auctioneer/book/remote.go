@@ -93,7 +93,7 @@ func cause(p RemotePhase) string {
 	return "Site"
 }
 
-// heard records a status from the other site, unless the recorded status is final.
+// heard records a status from the other site. If the status is final, the job is over.
 func (b *remote) heard(r *RemoteJob, s *job.JobSummary, conclude bool) {
 	r.Phase, r.Known = There, b.clock.now
 	r.Status = *s

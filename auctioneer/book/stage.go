@@ -106,7 +106,7 @@ const tick = messages.Duration(10e6)
 // ticks converts a duration to ticks. The result is at most what a task can store, which is more than a year.
 func ticks(d messages.Duration) uint32 { return uint32(min(max(d, 0)/tick, math.MaxUint32)) }
 
-// Ender says who ended the first attempt of a task that the site did not end.
+// Ender says who ended the first attempt of a task. Attempts that the site ended do not count.
 type Ender uint8
 
 // The values of Ender. NoEnder: until now only the site has ended attempts of the task.

@@ -429,8 +429,8 @@ func (w *twins) change() *Change {
 	return c
 }
 
-// earlier chooses a random job. It returns a list with this job if it was submitted before the job than, otherwise no
-// jobs.
+// earlier chooses a random job. It returns a list with this job if it was submitted before the job `than`, otherwise an
+// empty list.
 func (w *twins) earlier(than messages.JobID) []messages.JobID {
 	if id := w.job(); id < than {
 		return []messages.JobID{id}

@@ -51,15 +51,16 @@ type core struct {
 	asked  map[uint64]func(result any, err error)
 	inform bool              // the markets differ from the configuration
 	end    messages.Duration // when a job last ended
-	stream bool              // the last ended job before this one ended shortly before it
+	stream bool              // the last two jobs ended shortly after one another
 }
 
-// propose asks for the commit of a command. The outcome is later passed to the function then.
+// propose asks for the commit of a command. Later it calls `then` with the outcome.
 func (c *core) propose(command *book.Command, then func(result any, err error)) {
 	c.proposeWithin(0, command, then)
 }
 
-// proposeWithin is propose for a command that may wait up to patience for other commands.
+// proposeWithin does the same as propose, for a command that may wait for other commands, at most for the time
+// `patience`.
 func (c *core) proposeWithin(patience messages.Duration, command *book.Command, then func(result any, err error)) {
 	c.out.Propose = append(c.out.Propose, Proposal{c.await(then), command, patience})
 }
@@ -70,7 +71,7 @@ func (c *core) ask(r Request, then func(reply any, err error)) {
 	c.out.Ask = append(c.out.Ask, r)
 }
 
-// ask sends a request whose answer has the type Reply. If the function then gets an error, its first argument may be
+// ask sends a request whose answer has the type Reply. If `then` is called with an error, its first argument may be
 // nil.
 func ask[Reply any](c *core, r Request, then func(*Reply, error)) {
 	r.Reply = new(Reply)

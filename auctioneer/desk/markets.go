@@ -55,8 +55,8 @@ func (m *Markets) Missing(field string, name messages.Name) error {
 	return messages.Errorf(messages.NotFound, "%sthere is no market %q; the site has %s", field, name, spelling.List(names))
 }
 
-// Running returns the names of the markets whose mechanism has certain traits: the function is checks them. "": there
-// is no such market.
+// Running returns the markets for whose mechanism `is` returns true, as a part of a sentence: "a (fifo) or b (karma)".
+// "": there is no such market.
 func (m *Markets) Running(is func(*mechanism.Traits) bool) string {
 	var names []string
 	for i := range m.Configs {

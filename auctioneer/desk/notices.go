@@ -155,7 +155,7 @@ func (n *notices) commit() {
 	})
 }
 
-// hostOf returns the host that receives a notification: the webhook's host, or the mail relay.
+// hostOf returns the host that receives a notification: the webhook's host, or "" for the mail relay.
 func hostOf(to string) string {
 	if !strings.Contains(to, "://") {
 		return ""

@@ -179,7 +179,8 @@ func (p *payments) begin(w *batch) {
 }
 
 // charged records the answers to the transfers of a batch. Linked transfers have one common outcome. If the bank
-// refused some of them, it is the last refusal, which usually belongs to the transfer that could not be done.
+// refused some of them, the common outcome is the last refusal: it usually belongs to the transfer that the bank could
+// not do.
 func (p *payments) charged(w *batch, results []money.TransferResult) {
 	for i, effect := range w.ids {
 		r, c := results[i], book.Confirmation{Effect: effect}
@@ -226,8 +227,8 @@ func (p *payments) answered(w *batch) {
 	p.confirm(&w.done, p.patience(), w.failed, p.end)
 }
 
-// confirm commits the outcomes of effects, if there are any. After that, it passes the error of the commit to the
-// function then. If there is no such error, it passes failed, the error of the effects without an outcome.
+// confirm commits the outcomes of effects, if there are any. Then it calls `then` with `failed`, the error of the
+// effects without an outcome. If `failed` is nil, it calls `then` with the error of the commit.
 func (c *core) confirm(done *book.Confirm, patience messages.Duration, failed error, then func(error)) {
 	if len(done.Effects) == 0 {
 		then(failed)

@@ -141,7 +141,7 @@ func (e *Errands) note(r *book.RemoteJob) {
 }
 
 // next returns the errand of [Next] or, if the job needs it, one of two other errands: inquire, or a second request for
-// the authorisation.
+// the authorisation. false: there is no errand.
 func (e *Errands) next(r *book.RemoteJob) (Errand, bool) {
 	if errand, is := Next(r); is {
 		if again, refused := e.signed[r.ID]; errand == Send && refused && again == nil {

@@ -58,7 +58,8 @@ func Chosen(r *book.RemoteJob) string {
 	return "; the job is there because " + r.Chosen
 }
 
-// Expected returns the stages of a job for which only the description is known: all tasks wait.
+// Expected returns the stages of a job of which only the description is known: their names, their classes and their
+// numbers of tasks.
 func Expected(spec *job.JobSpec) []job.StageStatus {
 	out := make([]job.StageStatus, len(spec.Stages))
 	for i := range spec.Stages {

@@ -18,7 +18,7 @@ func TestAShapeIsRefusedWhereAClassHasNoUnit(t *testing.T) {
 		"disk":                     func(s *job.Stage) { s.Disk = 1 },
 		"a whole node (exclusive)": func(s *job.Stage) { s.Exclusive = true },
 		"all memory of a node":     func(s *job.Stage) { s.Memory = job.AllMemory },
-		"":                         func(s *job.Stage) { s.Memory, s.Width = 1<<20, 9 }, // memory is only a limit, as before
+		"":                         func(s *job.Stage) { s.Memory, s.Width = 1<<20, 9 }, // a stage may limit its memory
 	} {
 		r := rules()
 		spec := &request("k").Spec

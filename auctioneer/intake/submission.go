@@ -60,7 +60,7 @@ func DigestOf(r *job.SubmitRequest) ([]byte, error) {
 	return digest[:], nil
 }
 
-// Judged calls [Rules.Judged] with the rules that prepared the submission.
+// Judged does the same as [Rules.Judged], for the rules that prepared the submission.
 func (s *Submission) Judged(b *book.Book, why error) error {
 	return cmp.Or(b.Unchanged(s.version+1), why)
 }
@@ -92,8 +92,8 @@ func (s *Submission) Admit(now messages.Time, m *market.Market) error {
 }
 
 // Hold returns the transfers that set the budget aside until a time (0: for ever). The hold's identifier is made from
-// the user's key. The transfer for the hold is followed by an extension of the hold. The extension fails if an earlier
-// try made the hold and the hold has expired since.
+// the user's key. If `until` is not 0, the second transfer is an extension of the hold. The extension fails if an
+// earlier try made the hold and the hold has expired since.
 func (s *Submission) Hold(until messages.Time) []money.Transfer {
 	list := []money.Transfer{{ID: s.hold, Kind: money.Hold, Debit: s.Payer, Credit: money.SiteAccount, Amount: s.Held(), Member: s.Account,
 		Expires: until, Reason: "budget of " + s.Spec.Title() + " (market " + s.Spec.Market + ")"}}

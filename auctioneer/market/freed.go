@@ -9,9 +9,9 @@ import (
 
 // ReserveFreedSlots gives the slots of ended tasks to the best waiting job, in the same log entry as the ends. It
 // chooses the job that the next decision would choose. Until that decision no other job may get the slots. The exchange
-// that reports the ends has a claim for these slots. It returns false if only a decision can tell which job is next:
-// after ends that change the chances of other jobs, or if a suspended task of the node comes before the best waiting
-// job.
+// that reports the ends has a claim for these slots. ReserveFreedSlots returns false if only a decision can tell which
+// job is next: after ends that change the chances of other jobs, or if a suspended task of the node comes before the
+// best waiting job.
 func (m *Market) ReserveFreedSlots(b *book.Book, node uint32, ended []agentmsg.Finished, c *agentmsg.Claim) (claim book.Claim, ok bool) {
 	line, lined := m.mech.(mechanism.Lining)
 	k := m.Class(c.Class)

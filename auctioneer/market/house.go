@@ -215,8 +215,8 @@ func (p *plan) take(node uint32, class, tenants, width, room int) {
 	at.freed -= int32(width)
 }
 
-// lose takes away the slots of a claim. The preemption of the market decides whether the job is cancelled, or the task
-// runs again, or it is suspended.
+// lose takes away the slots of a claim. The field Preemption of the market decides whether the job is cancelled, or the
+// task starts again later, or the task is suspended.
 func (p *plan) lose(c *claim, at *place) {
 	switch p.market.Config.Preemption {
 	case market.PreemptCancel:
@@ -231,14 +231,14 @@ func (p *plan) lose(c *claim, at *place) {
 	p.suspend = append(p.suspend, c.Attempt)
 }
 
-// least lowers the number of claims that a job may have. So a job that lost slots does not claim other slots before the
+// least lowers the number of slots that a job may have. So a job that lost slots does not claim other slots before the
 // next decision.
 func (m *Market) least(e *entry, class, slots int) {
 	e.most[class] -= slots
 	m.count(e)
 }
 
-// nowhere records that the nodes have room for only housed slots of a job's pending tasks. If the job may run on any
+// nowhere records that the nodes have room for only `housed` slots of a job's pending tasks. If the job may run on any
 // node, there is also no room for later jobs whose tasks are at least as wide.
 func (m *Market) nowhere(e *entry, of *job.Stage, class, housed int) {
 	m.stray(e, class, housed)
@@ -252,7 +252,7 @@ func (m *Market) nowhere(e *entry, of *job.Stage, class, housed int) {
 	}
 }
 
-// stray records that the nodes have room for only housed slots of a job's pending tasks.
+// stray records that the nodes have room for only `housed` slots of a job's pending tasks.
 func (m *Market) stray(e *entry, class, housed int) {
 	if e.job.Nowhere == nil {
 		e.job.Nowhere = make([]int, len(m.classes))

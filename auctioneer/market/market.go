@@ -250,7 +250,7 @@ func (m *Market) Charge(used func(messages.JobID) (messages.Credits, messages.Du
 	}
 }
 
-// Stalled makes the market decide again in the next step.
+// Stalled makes the market decide again in the next step, because its last decision was not committed.
 func (m *Market) Stalled() { m.stale, m.tariffs = true, nil }
 
 // Quote returns the menu of contracts for a job. It returns an error if the mechanism sells no contracts.

@@ -67,8 +67,9 @@ func (m *Market) past(b *book.Book, id messages.JobID) mechanism.Past {
 	return p
 }
 
-// rivals returns, ascending, a market's jobs that compete or wait for their settlement. It also returns each job whose
-// time in the market overlapped with that of a job in the result.
+// rivals returns, in ascending order, a market's jobs that compete or wait for their settlement. It also returns the
+// settled jobs that ended after one of these jobs was submitted, then the jobs that ended after one of those was
+// submitted, and so on.
 func rivals(b *book.Book, market messages.Name) (out []messages.JobID) {
 	var settled []*book.Job
 	since := messages.Time(math.MaxInt64)

@@ -99,7 +99,8 @@ func (p *plan) draw() {
 }
 
 // free chooses the tasks that lose their slots. If tasks of several slots have already taken slots from other tasks,
-// the jobs that the mechanism wants to suspend lose as many slots less; the worst of these jobs lose their slots first.
+// the jobs that the mechanism wants to suspend lose that many fewer slots. The worst of these jobs lose their slots
+// first.
 func (p *plan) free(directives []mechanism.Directive, jobs []*entry) {
 	var order []int
 	owed := -p.shifted
@@ -204,7 +205,7 @@ func (p *plan) stood(j *book.Job, c *claim) bool {
 	return same
 }
 
-// look appends the running claims of a stage whose tasks stood did not mark.
+// look appends the running claims of a stage, except those of tasks that the function stood has marked.
 func (p *plan) look(j *book.Job, stage int, list []claim) []claim {
 	s, nodes, stands := &j.Stages[stage], p.book.Nodes(), p.stands[p.stages[stage]:]
 	goes := s.Suspended+s.Gathering+s.Leaving+s.Ahead == 0 // if there are no such claims, the node is not needed
@@ -241,7 +242,7 @@ func (p *plan) merge(list []claim, first int) {
 	}
 }
 
-// freeSlots chooses the tasks of a job that lose their slots, most slots at most. It takes tasks on nodes where
+// freeSlots chooses the tasks of a job that lose their slots: at most `most` slots. It takes tasks on nodes where
 // suspended tasks should resume, and then the tasks that were claimed last. It returns how many slots become free.
 func (p *plan) freeSlots(d mechanism.Directive, e *entry, most int) (freed int) {
 	running := p.claimed(e, d.Class)

@@ -107,8 +107,8 @@ func (m *Market) freeOn(b *book.Book, of *job.Stage, now messages.Time) (free me
 	return free
 }
 
-// same reports whether p equals the job's progress. It does not compare Done and Started, because they are equal if the
-// other counts are equal.
+// same reports whether p has the same numbers of slots, and the same Complete, as the job's progress. It does not
+// compare the other fields. Done and Started change only together with these numbers.
 func (e *entry) same(p *Progress) bool {
 	return slices.Equal(e.pending(), p.Pending) && slices.Equal(e.running(), p.Running) && slices.Equal(e.Ahead, p.Ahead) &&
 		slices.Equal(e.Suspended, p.Suspended) && slices.Equal(e.Ordered, p.Ordered) && e.job.Complete == p.Complete

@@ -137,7 +137,7 @@ func (s *roster) sample(k int, rng *rand.Rand) []agentmsg.JobWeight {
 	return out
 }
 
-// weight rounds a share to a published weight. A positive share stays positive.
+// weight returns a share as a published weight. The weight is positive even if the share is 0 or too small.
 func weight(share float64) float32 {
 	return float32(max(share, math.SmallestNonzeroFloat32*(1<<24)))
 }

@@ -18,7 +18,7 @@ type roster struct {
 	jobs    []*entry // parallel to view.Jobs; until tidy, it may have jobs that are gone
 	left    int      // number of jobs that are gone
 	number  numbers
-	open    []int // by class: number of tasks that could be claimed
+	open    []int // by class: number of slots that claimable tasks need
 	bidding []int // by class: number of jobs with such tasks
 	prices  []float64
 	scale   []float64        // by class: factor for the shares of all jobs
@@ -54,7 +54,7 @@ type rest struct {
 	OrderedAt                 messages.Time
 	Budget                    *messages.Credits
 	learned                   messages.Time // when its run times were asked for; 0: never
-	most                      []int         // by class, if the mechanism directs: how many claims it may have at most
+	most                      []int         // by class, if the mechanism directs: how many slots it may have at most
 	claims                    [][]claim     // by class: running claims as last read
 	known                     bool          // claims were read after the last change of the job
 	front                     [][]claim     // by class: suspended tasks that may get a slot, the longest suspended first
@@ -383,7 +383,7 @@ func (s *roster) count(e *entry) {
 	}
 }
 
-// open returns how many tasks of a class could be claimed.
+// open returns how many slots the claimable tasks of a class need.
 func (e *entry) open(k int) int {
 	switch {
 	case e.most == nil && e.Ahead != nil:
@@ -415,7 +415,7 @@ func (s *roster) bidders(k int) []*entry {
 	return out
 }
 
-// Pending returns how many tasks of a job could be claimed in class k.
+// Pending returns how many slots the claimable tasks of a job in class k need.
 func (s *roster) Pending(id messages.JobID, k int) int {
 	if e := s.number.get(id); e != nil {
 		return e.open(k)
@@ -423,7 +423,7 @@ func (s *roster) Pending(id messages.JobID, k int) int {
 	return 0
 }
 
-// most returns how many claims of class k a job may have.
+// most returns how many slots of class k a job may have. It returns 0 if the mechanism does not direct.
 func (s *roster) most(id messages.JobID, k int) int {
 	if e := s.number.get(id); e != nil && e.most != nil {
 		return e.most[k]
@@ -490,7 +490,7 @@ func (s *roster) Shares(now messages.Time, id messages.JobID) []job.ClassShare {
 	return s.shares(e)
 }
 
-// Claimable returns the number of pending tasks in classes with idle slots.
+// Claimable returns the number of slots that claimable tasks need, in classes with idle slots.
 func (s *roster) Claimable() int {
 	n := 0
 	for k, open := range s.open {

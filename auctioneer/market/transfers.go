@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/money"
 )
 
-// Charge returns the transfers that charge an ended job.
+// Charge returns the transfer that charges an ended job. If the job owes nothing, the transfer only frees the hold.
 func Charge(j *book.Job) money.Transfer {
 	t := money.Transfer{ID: j.Hold + "/charge", Kind: money.Post, Pending: j.HoldID(), Debit: j.Payer, Credit: money.SiteAccount,
 		Amount: j.Owed, Job: j.ID, Reason: j.Spec.Labels.Labelled(Used(j), maxReason)}

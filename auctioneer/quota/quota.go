@@ -13,9 +13,9 @@ import (
 type Rules struct {
 	// PerSecond is the maximum rate of an account's submissions in the long run; 0: no limit.
 	PerSecond float64 `json:"submissions_per_second,omitempty"`
-	// Burst is the maximum of submissions at once, at least 1; default 10 times PerSecond.
+	// Burst is the maximum number of submissions at once, at least 1; default 10 times PerSecond.
 	Burst int `json:"burst,omitempty"`
-	// PendingJobs is the maximum of an account's active jobs; 0: as many as the site holds.
+	// PendingJobs is the maximum number of an account's active jobs; 0: as many as the site holds.
 	PendingJobs int `json:"pending_jobs,omitempty"`
 	// Deposit is held for each job in addition to its budget, and kept if the owner cancels the
 	// job within DepositWindow, before it was started; 0: none.
@@ -96,8 +96,8 @@ type Buckets struct {
 // removed each time when the number of remaining accounts has doubled.
 const sweepFrom = 1024
 
-// Take takes a token of an account at the time now. If the account has no token, Take returns the time again at which
-// it will have one. If now is before the time of an earlier call, the time of the earlier call is used.
+// Take takes a token of an account at the time now. If the account has no token, Take returns in `again` the time at
+// which the account will have one. If now is before the time of an earlier call, the time of the earlier call is used.
 func (b *Buckets) Take(r *Rules, now messages.Time, account messages.Name) (ok bool, again messages.Time) {
 	if r.PerSecond == 0 {
 		return true, 0

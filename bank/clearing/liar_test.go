@@ -305,7 +305,7 @@ func try(v *victim, moves []move) error {
 	return nil
 }
 
-// exhaust tries every sequence of moves whose length is depth. so is the beginning of the sequence.
+// exhaust tries every sequence of `depth` moves from the list `from` that begins with the moves in `so`.
 func exhaust(careless bool, from []move, depth int, so []move) error {
 	if len(so) == depth {
 		return try(newVictim(careless, false), so)

@@ -38,7 +38,7 @@ func parted(p *peer) *Rejected {
 	return reject(Parted, messages.PermissionDenied, "site %q was parted from at %v: an operator can make it a peer again", p.Name, p.Since)
 }
 
-// suspend stops new business with a peer until it sends a message again.
+// suspend stops new business with an open peer until the peer sends a message again.
 func (pt *partings) suspend(name messages.Name) *Rejected {
 	p, err := pt.peers.find(name)
 	if err == nil && p.Standing == clearing.PeerOpen {
@@ -102,7 +102,7 @@ func (pt *partings) even(p *peer) bool {
 	return a.Balance == 0 && a.Reserved == 0 && settled.Balance == 0 && p.open == 0 && pt.authorised(p) == 0
 }
 
-// end sets the limits of a peer's accounts to 0.
+// end marks a peer as parted, and sets the limits of its accounts to 0.
 func (pt *partings) end(p *peer) {
 	p.Standing, p.Since, p.Share, p.Stated, p.Dispute = clearing.PeerParted, pt.money.books.Now(), 0, true, ""
 	pt.terms.allot(PeerAccount(p.Name), "the bank of site "+p.Name, 0)
@@ -179,7 +179,7 @@ func (pt *partings) giveBack(p *peer, reply *clearing.PartReply, reason string) 
 }
 
 // rejoin makes a parted site a peer again. After an agreed parting the books continue. After a one-sided parting new
-// books begin. The keys must be new, so earlier signed messages are refused.
+// books begin, and the keys of the peer must be new, so that messages that it signed earlier are refused.
 func (p *peer) rejoin(site messages.Name, now messages.Time) {
 	p.Standing, p.Since, p.Leaving, p.Left, p.Stated = clearing.PeerOpen, now, false, false, false
 	if len(p.Keys) > 0 {

@@ -76,7 +76,8 @@ func ordinary(err error) *Rejected {
 	return &Rejected{Ordinary, messages.AsError("", err)}
 }
 
-// malformed returns the refusal with the reason Malformed for an error; nil stays nil.
+// malformed returns the refusal for an error, with the reason Malformed, or Amount if the error is about an amount. nil
+// stays nil.
 func malformed(err error) *Rejected {
 	if err == nil {
 		return nil

@@ -231,7 +231,7 @@ func (s *State) Due() messages.Time {
 // Knows reports whether a site is a peer that this site has not parted from.
 func (s *State) Knows(name messages.Name) bool { return slices.Contains(s.Names(), name) }
 
-// Standing returns a peer's standing.
+// Standing returns a peer's standing. An unknown peer counts as open.
 func (s *State) Standing(name messages.Name) clearing.PeerStanding {
 	if p := s.peers.byName[name]; p != nil {
 		return p.Standing

@@ -120,8 +120,9 @@ func (t *terms) bound() messages.Credits {
 	return a.Credit
 }
 
-// wanted returns the share that a peer gets if the reserve is large enough. If the limit is lowered, the share is
-// still at least the amount that the peer has settled.
+// wanted returns the share that a peer gets if the reserve is large enough: the share that an operator has set, or else
+// the limit of the peer. If the limit was lowered, the share still covers what the peer owes, but is not above its
+// present share.
 func (t *terms) wanted(p *peer) messages.Credits {
 	if p.Stated {
 		return p.Share

@@ -211,8 +211,8 @@ func (c *Checkpoints) save(one money.Checkpoint) error {
 	return c.files.Sync(CheckpointsFile)
 }
 
-// After returns the next checkpoints with more than the given number of records. It returns at most the number most of
-// them, and reports whether there are more.
+// After returns the next checkpoints with more than the given number of records. It returns at most `most` of them, and
+// reports whether there are more.
 func (c *Checkpoints) After(records uint64, most int) ([]money.Checkpoint, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

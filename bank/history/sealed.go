@@ -129,7 +129,7 @@ func (s *sealed) segment() (*ledger.Segment, error) {
 	return segment, nil
 }
 
-// Keys reads the table.
+// Keys returns the hash of each record's identifier, from the table.
 func (s *sealed) Keys() ([]uint64, error) {
 	table, err := healed(s, s.table)
 	if err != nil {

@@ -16,7 +16,7 @@ type waiting struct {
 	content map[string][]byte // by name
 }
 
-// Write creates a file, in memory if the disk has no room.
+// Write creates a file. If the disk has no room for a segment, Write keeps the segment in memory.
 func (w *waiting) Write(name string, parts ...[]byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -38,8 +38,8 @@ func invalid(t *money.Transfer, why string) *messages.Error {
 	return messages.Errorf(messages.Invalid, "transfer %q: %s", clip(t.ID), why)
 }
 
-// checkTexts checks the texts of a transfer. They are kept for ever, so their length is
-// bounded.
+// checkTexts returns what is wrong with the texts of a transfer; "": nothing. They are kept for ever, so their length
+// is bounded.
 func checkTexts(t *money.Transfer) string {
 	switch {
 	case t.ID == "":
@@ -58,7 +58,8 @@ func checkTexts(t *money.Transfer) string {
 	return ""
 }
 
-// checkKind checks that the fields of the transfer's kind are set, and that no other fields are.
+// checkKind returns what is wrong with the fields of a transfer; "": nothing. The fields of the transfer's kind must be
+// set, and no other fields.
 func checkKind(t *money.Transfer) string {
 	switch {
 	case t.Kind > money.Extend:
@@ -89,7 +90,7 @@ func checkKind(t *money.Transfer) string {
 	return checkMaking(t)
 }
 
-// checkMaking checks the fields in which Posted and Hold differ.
+// checkMaking returns what is wrong with the fields in which Posted and Hold differ; "": nothing.
 func checkMaking(t *money.Transfer) string {
 	switch {
 	case t.Kind == money.Hold && t.Member == "":
@@ -102,7 +103,7 @@ func checkMaking(t *money.Transfer) string {
 	return ""
 }
 
-// checkResolution checks the fields of Post, Void and Extend.
+// checkResolution returns what is wrong with the fields of Post, Void or Extend; "": nothing.
 func checkResolution(t *money.Transfer) string {
 	switch {
 	case t.Pending == "":
@@ -142,7 +143,7 @@ func checkChain(chain []money.Transfer) (int, *messages.Error) {
 	return 0, nil
 }
 
-// textual reports whether s is printable on one line and has at most the number most of bytes.
+// textual reports whether s is printable on one line and has at most `most` bytes.
 func textual(s string, most int) bool {
 	if len(s) > most {
 		return false

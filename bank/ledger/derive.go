@@ -144,8 +144,7 @@ func (r *ProofReport) said(rec *record) (itself, following *uint64) {
 	return &r.Found, &r.Found
 }
 
-// begin adds the next record to the counter itself. The records that follow from it will be added to the counter
-// following.
+// begin counts the next record in the counter `itself`. The records that follow from it will be counted in `following`.
 func (p *replay) begin(itself, following *uint64) {
 	*itself++
 	*following-- // because found also counts the record itself

@@ -118,7 +118,7 @@ func (l *Ledger) perform(c *Command) Result {
 }
 
 // lapseBefore sets the time before a request is carried out. So the records of lapsed holds and expired grants come
-// before the record of the request.
+// before the record of the request. It returns how many holds have lapsed.
 func (l *Ledger) lapseBefore(at messages.Time) int {
 	heard, asking := l.requests.heard, l.requests.asking
 	l.requests.heard, l.requests.asking = nil, nil

@@ -58,7 +58,8 @@ func (q *requests) rootless() *messages.Error {
 	return q.records.refusal()
 }
 
-// lower returns said, the rank that the leader gave, or an error if said is higher than is, the proven rank.
+// lower returns `said`, the rank that the leader gave. It returns an error, unless said is the proven rank, or is the
+// lower rank User of a proven operator.
 func lower(said, is Rank) (Rank, *messages.Error) {
 	if is == said || is == Operator && said == User {
 		return said, nil

@@ -97,7 +97,7 @@ func (s *statement) newest(first *entry, q money.StatementRequest) (*entry, bool
 	return e, from > least, err
 }
 
-// past reports whether an entry is later than the requested period.
+// past reports whether an entry is later than the requested period, or is not before the record q.Before.
 func past(q money.StatementRequest, e *entry) bool {
 	return q.To != 0 && e.at >= q.To || q.Before != 0 && e.number >= q.Before
 }

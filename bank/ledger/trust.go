@@ -263,7 +263,8 @@ func (t *trust) enter(number uint64, s *session, now messages.Time) {
 	t.sessions[number] = s
 }
 
-// session returns an open session of a name, with the rank of the name.
+// session returns an open session of a name. It returns an error if there is none, or if its credentials no longer
+// count.
 func (t *trust) session(number uint64, by messages.Name, now messages.Time) (*session, *messages.Error) {
 	s := t.sessions[number]
 	if s == nil || s.by != by || s.expires <= now {

@@ -103,7 +103,7 @@ func verify(ctx context.Context, b bus.Objects, digest string, size int64) error
 	return nil
 }
 
-// stored returns the size of a stored file, and the time since when it is stored.
+// stored returns the size of a stored file, and the time at which it was stored.
 func stored(ctx context.Context, b bus.Objects, digest string) (int64, time.Time, error) {
 	text, at, err := b.Get(ctx, digest)
 	if err != nil {

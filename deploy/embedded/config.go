@@ -77,8 +77,8 @@ type Config struct {
 	// Markets are the markets of the site. A job that names no market goes to the first
 	// one.
 	Markets []market.Market `json:"markets"`
-	// Licenses is how many licences of each name the site has, like {matlab: 4}: so many tasks at
-	// most have them at once.
+	// Licenses is how many licences of each name the site has, like {matlab: 4}. Running tasks have at most this number
+	// of them at once.
 	Licenses jobmsg.Licenses `json:"licenses,omitempty"`
 	// Slurm says what names of partitions, accounts and others mean in scripts that were
 	// written for Slurm; without it a partition is a market of the same name, and an
@@ -141,8 +141,8 @@ type Account struct {
 // Node is a node and what it offers.
 type Node struct {
 	Name messages.Name `json:"name"` // name that candor nodes shows
-	// Slots is the number of slots of each class, like {map: 2, reduce: 1}. Left out: as many
-	// of each class that is sold there by a unit as the node's resources hold.
+	// Slots is the number of slots of each class, like {map: 2, reduce: 1}. Left out: for each class that is sold there
+	// by a unit, as many as the node's resources have room for.
 	Slots Slots `json:"slots,omitempty"`
 	// Suspended bounds the suspended tasks of the node. Above it, the tasks that have
 	// run least begin again. 0: four for each slot.

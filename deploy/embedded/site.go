@@ -366,9 +366,9 @@ func (s *Site) starting(starts ...func(*share) (*service, error)) (all []func() 
 // streamSoon is the longest time until the server can make streams.
 const streamSoon = 3 * time.Second
 
-// openStream makes the stream of observations, which the auctioneer writes and the estimator reads. If both made it
-// at the same time, the server could keep a stream without a directory. On a site of several hosts, no server may be
-// able to keep it yet; then openStream does not wait.
+// openStream makes the stream of observations, which the auctioneer writes and the estimator reads. If both made it at
+// the same time, the server could keep a stream without a directory. On a site of several hosts, perhaps no server can
+// keep the stream yet; then openStream does not wait.
 func (s *Site) openStream(ctx context.Context) error {
 	if s.host != nil {
 		return nil

@@ -176,7 +176,8 @@ func (g *Group) near(x []float64, w float64, except int, limit float64, widths [
 	return at, cost
 }
 
-// join merges a kernel of weight w at x into kernel k.
+// join merges a kernel of weight w at x into kernel k. It chooses the place of one of the two at random, with
+// probabilities in proportion to their weights.
 func (g *Group) join(k int, x []float64, w float64, s *store) {
 	g.Weights[k] += w
 	if s.chance(w / g.Weights[k]) {

@@ -121,7 +121,7 @@ func spread(d *runtime.Distribution) market.Spread {
 	return market.Spread{Low: seconds(d.Quantile(0.1)), Median: seconds(d.Quantile(0.5)), High: seconds(d.Quantile(0.9)), Mean: seconds(d.Mean())}
 }
 
-// seconds converts seconds to a duration, at most some 292 years, the longest duration.
+// seconds converts seconds to a duration of at most 9e9 seconds, because a duration cannot be much longer.
 func seconds(x float64) messages.Duration { return messages.Duration(min(x, 9e9) * 1e9) }
 
 // spreadOf returns the spread of simulated times. It sorts times.

@@ -139,7 +139,7 @@ func (m *mixture) add(c *context, say float64, label string) (part float64) {
 	return part
 }
 
-// unseen returns the distribution of a job if only its limit is known.
+// unseen returns the distribution of a job of which only the limit is known; nil: the job has no limit.
 func unseen(j *Job) *Distribution {
 	if j.Limit == 0 {
 		return nil

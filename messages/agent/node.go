@@ -30,7 +30,7 @@ type RegisterRequest struct {
 	Level int `json:"level,omitempty"`
 }
 
-// MaxAhead bounds how many tasks a node may hold in advance, before they have a slot, for each slot of a class.
+// MaxAhead bounds how many tasks without a slot a node may hold in advance, for each slot of a class.
 const MaxAhead = 64
 
 // MaxSuspended bounds how many suspended tasks a node can keep.
@@ -110,7 +110,7 @@ const (
 	TimedOut                   // ended at its time limit
 	Stopped                    // ended because the leader ended it, or because the lease ended
 	Unstartable                // the process could not be started
-	Exceeded                   // ended because it exceeded another limit than those below
+	Exceeded                   // ended because it exceeded a limit that is not its time, memory or disk limit
 	OutOfMemory                // ended by its memory limit
 	OutOfDisk                  // ended because it exceeded its limit on disk space
 	Unprepared                 // not started, because the prolog or an epilog of the node failed
@@ -156,8 +156,8 @@ type ExchangeReply struct {
 	// with every change. An agent ignores a lower version than the one that it has obeyed.
 	Suspended []messages.Attempt `json:"held,omitempty"`
 	Version   uint64             `json:"version,omitempty"`
-	// Markets are the markets that the node serves now, if they have changed since it registered; nil: no change. A
-	// market without classes does not count.
+	// Markets are the markets that the node serves now, if they have changed since it registered; nil: no change. An
+	// agent ignores a market without classes.
 	Markets []NodeMarket `json:"markets,omitempty"`
 	// Last has one text for each attempt in Stop, such as "DUE TO BUDGET *** …". The text follows the time in the last
 	// line of the attempt's output; "": the output gets no such line.

@@ -9,8 +9,8 @@ import (
 )
 
 // These are the bounds for how long the first attempt of a request waits. It waits as long as recent answers took, or
-// firstAttempt before the first answer. So a request to a leader that died soon goes to the next leader, and a slow
-// site does not get more requests.
+// firstAttempt before the first answer. So if a leader dies, the request soon goes to the next leader; and a slow site
+// does not get more requests.
 const (
 	leastAttempt = 500 * time.Millisecond
 	firstAttempt = time.Second

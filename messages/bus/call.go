@@ -28,11 +28,11 @@ const (
 // waits is the wait between the attempts of a call.
 var waits = backoff.Backoff{First: 10 * time.Millisecond, Last: time.Second}
 
-// Call sends a request in msgpack and decodes the reply. While nobody can answer or the outcome is unknown
-// (NotLeader, Unavailable, Unknown), it sends the same request again, until ctx ends, or for RequestTimeout if ctx
-// has no deadline. So it must do no harm if a request is carried out twice. The error is the one of the last attempt.
-// If the outcome of an attempt is unknown, the error is Unknown, unless a later attempt learns it; Exhausted (a full
-// disk) and Internal (a failure) do not count as learning it.
+// Call sends a request in msgpack and decodes the reply. While nobody can answer or the outcome is unknown (NotLeader,
+// Unavailable, Unknown), it sends the same request again, until ctx ends, or for RequestTimeout if ctx has no deadline.
+// So it must do no harm if a request is carried out twice. The error is the one of the last attempt. If an attempt may
+// have been carried out, the error is Unknown until a later attempt shows the outcome. Exhausted (a full disk) and
+// Internal (a failure) show no outcome.
 func Call[Reply any](ctx context.Context, b Bus, subject string, request any) (reply Reply, err error) {
 	err = CallInto(ctx, b, subject, request, &reply)
 	return reply, err

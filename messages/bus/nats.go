@@ -171,8 +171,8 @@ func (b *natsBus) Request(ctx context.Context, subject string, payload []byte) (
 	return data, err
 }
 
-// ask sends a request and waits for the answer. A service that asks in the name of a user gets the answer in an inbox
-// of that user, where it may listen. Nodes never answer there.
+// ask sends a request and waits for the answer. A service that asks in the name of a user gets the answer in that
+// user's inbox. The service may listen there. Nodes never answer there.
 func (b *natsBus) ask(ctx context.Context, out *nats.Msg) (*nats.Msg, error) {
 	caller, prefix := messages.Caller(out.Subject), messages.ReplyPrefix(out.Subject)
 	inInbox, isService := prefix == messages.InboxPrefix(caller), strings.HasPrefix(b.name, "$")

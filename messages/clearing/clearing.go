@@ -141,8 +141,8 @@ func (r *AuthoriseRequest) Validate() error {
 // free.
 type RevokeRequest struct {
 	ID string `json:"id"`
-	// Ended is set by the service that made the authorisation when the other site has said that the job has ended. Then
-	// the bank does not ask the other site. That site can still charge within ChargeWithin; after that the credits are
+	// The service that made the authorisation sets Ended after the other site has said that the job ended. The bank
+	// then does not ask the other site. That site can still charge within ChargeWithin; after that the credits are
 	// free.
 	Ended bool `json:"ended,omitempty"`
 }
@@ -314,7 +314,8 @@ func checkAsked(key string, account, peer messages.Name, reason string) error {
 	)
 }
 
-// checkIdentifier returns an error unless the identifier of an authorisation is a member, a slash and a key.
+// checkIdentifier returns an error if the identifier of an authorisation is empty, too long, or not one line. An
+// identifier is a member, a slash and a key.
 func checkIdentifier(id string) error {
 	if id == "" {
 		return messages.Errorf(messages.Invalid, "id: is empty; name an authorisation")

@@ -36,8 +36,8 @@ type ReconcileReply struct {
 }
 
 // ReconciledBook compares the two books of one direction. It has the last number at each bank, the first difference,
-// and how many numbers a bank lost, for example by restoring an older backup. If only one bank has a number for
-// another reason, the instruction or its receipt is in flight.
+// and how many numbers a bank lost, for example by restoring an older backup. If only one bank has a number and nothing
+// was lost, the instruction or its receipt is in flight.
 type ReconciledBook struct {
 	Sender     messages.Name   `json:"sender"` // the site that sent the instructions
 	Ours       uint64          `json:"ours"`   // the last number in this bank's book

@@ -119,7 +119,7 @@ func (a Array) validate(path string) error {
 	return nil
 }
 
-// last returns the last index of a range: the steps may not reach Last.
+// last returns the last index of a range. It is below Last if no step ends at Last: 8 for 0-10:4.
 func (r Range) last() int64 { return r.First + (r.count()-1)*r.Step }
 
 // overlaps reports whether a range begins before the end of the previous range.

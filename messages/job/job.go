@@ -50,14 +50,14 @@ type JobSpec struct {
 	// Valuation is the worth of a completion at any time; for contracts.
 	Valuation *Valuation `json:"valuation,omitempty"`
 	Contract  string     `json:"contract,omitempty"` // the accepted contract of a quote
-	// No task starts before all of these jobs have done what their list says. If one of AfterOK does not complete, or
-	// one of AfterFailed completes, the job ends without a start.
+	// The job waits for the jobs in the four lists below. No task starts before each of them is in the state that its
+	// list names. If one of AfterOK does not complete, or one of AfterFailed completes, the job ends without a start.
 	AfterJobs   []messages.JobID `json:"after_jobs,omitempty"`   // have ended
 	AfterOK     []messages.JobID `json:"after_ok,omitempty"`     // have completed
 	AfterFailed []messages.JobID `json:"after_failed,omitempty"` // have ended, and have not completed
 	AfterStart  []messages.JobID `json:"after_start,omitempty"`  // have started a task, or ended
-	// AfterAny: it is enough if one of these jobs has done what its list says. If none of these jobs can do it any more,
-	// the job ends without a start.
+	// AfterAny is true if one job of the four lists is enough. If no job of the lists can reach its state any more,
+	// this job ends without a start.
 	AfterAny bool `json:"after_any,omitempty"`
 	// StartDelay is how long the first task waits after the starts of the jobs in AfterStart.
 	StartDelay messages.Duration `json:"start_delay,omitempty"`

@@ -42,9 +42,9 @@ type Profile struct {
 	// Bandwidth is the rule that sets the width of the kernels: scott_full (the default), silverman_full, scott_diag
 	// or silverman_diag.
 	Bandwidth string `json:"bandwidth,omitempty"`
-	// Influence bounds the weight of one account, as a multiple of an equal part; 0: 2.
+	// Influence bounds the weight of one account, as a multiple of an equal part. The default 0 means 2.
 	Influence float64 `json:"influence,omitempty"`
-	// Kernels bounds the number of kernels; above it, samples are merged. 0: 1024.
+	// Kernels bounds the number of kernels; above it, samples are merged. The default 0 means 1024.
 	Kernels int `json:"kernels,omitempty"`
 	// Market limits the samples to jobs of this market; "": all markets. A queued class needs a
 	// market.

@@ -288,8 +288,8 @@ type JobSummary struct {
 	Hold    string `json:"hold,omitempty"` // identifier of the job's hold at the bank
 	// Array has the indices of the tasks, if the job is an array job with one stage.
 	Array Array `json:"array,omitempty"`
-	// Nodes is the number of nodes of an allocation; 0: each task has one. CPUs is how many processors a task of the
-	// first stage asks for, or all nodes of an allocation together; 0: it asks for none.
+	// Nodes is the number of nodes of an allocation; 0: the job is no allocation, and each task runs on one node. CPUs
+	// is how many processors a task of the first stage asks for, or an allocation for all its nodes together; 0: none.
 	Nodes int `json:"nodes,omitempty"`
 	CPUs  int `json:"cpus,omitempty"`
 	// Numbered is true if each element of the array has a job number of its own: the job's number plus the element's

@@ -214,7 +214,7 @@ func checkBudget(path string, c messages.Credits) error {
 	return nil
 }
 
-// checkDir returns an error for an invalid directory. No directory is valid: it means the default.
+// checkDir returns an error for an invalid directory. An empty text is valid and means the default.
 func checkDir(field, dir string) error {
 	if dir != "" && dir[0] != '/' {
 		return messages.Errorf(messages.Invalid, "%s: %q must be an absolute path; tasks run on other machines", field, messages.Clipped(dir))

@@ -12,7 +12,7 @@ const MaxDependencies = 1000
 // MaxBegin is the latest begin time of a job: the end of the year 2199.
 const MaxBegin = messages.Time(7_258_118_400_000_000)
 
-// validateBid checks the fields of a job's bid, as far as the market does not matter.
+// validateBid checks the fields of a job's bid that can be checked without knowing the market.
 func (s *JobSpec) validateBid() error {
 	for _, f := range [...]struct {
 		field string

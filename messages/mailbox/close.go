@@ -43,8 +43,8 @@ func (m *replicated) stop() error {
 	return errors.Join(cut, m.release())
 }
 
-// alone reports whether no other voter accepts connections at its address. Then nobody can take over. This happens when
-// a whole site stops.
+// alone reports whether every other voter refuses connections at its address. Then nobody can take over. This happens
+// when a whole site stops. A voter that does not answer at all does not count as refusing.
 func (m *replicated) alone() bool {
 	return !slices.ContainsFunc(m.servers(), func(s raft.Server) bool {
 		if s.Suffrage != raft.Voter || string(s.ID) == m.config.ID {

@@ -42,8 +42,8 @@ type gate struct {
 	catching sync.Map
 	exchange *exchange
 	// introduced has, for each replica, the latest term in which that replica knows that this leader has every entry
-	// that it acknowledged. answered has, for each replica, the latest term in which it answered at all, or could not
-	// be reached.
+	// that the replica acknowledged. answered has, for each replica, the latest term in which the replica answered or
+	// could not be reached.
 	introduced, answered sync.Map
 }
 

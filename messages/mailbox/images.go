@@ -38,9 +38,9 @@ func (t *transport) sent(id raft.ServerID, image *sentImage) {
 	}
 }
 
-// needed returns the entry after which the log must keep all entries, because a replica restores an image now or
-// catches up from one. Otherwise the replica would need another image as soon as it has restored this one. Raft also
-// reads the last entry that is in the image.
+// needed returns the index after which the log must keep all entries for replicas that restore an image now or catch up
+// from one. Without these entries, a replica would need another image as soon as it has restored this one. The log also
+// keeps the last entry of the image, because Raft reads it.
 func (t *transport) needed() (index uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -328,8 +328,8 @@ func (d *disk) accept(c *Config) {
 	})
 }
 
-// keepVotes makes the votes in the store and in the promises equal. It always writes to the store, so that a store
-// that cannot be written is noticed at once.
+// keepVotes copies the votes in the store to the promises. It also writes to the store each time, so that a store that
+// cannot be written is noticed at once.
 func (d *disk) keepVotes() error {
 	r := d.promises.now()
 	term, voted, whom, err := d.votes()

@@ -165,7 +165,7 @@ func raftSettings(c *Config) *raft.Config {
 	return r
 }
 
-// bootstrap starts a new group if there is no state and Bootstrap has IDs. In Raft's
+// bootstrap starts a new group if there is no state, Bootstrap has IDs, and this replica is not doubtful. In Raft's
 // configuration the addresses are IDs.
 func (m *replicated) bootstrap(settings *raft.Config) error {
 	exists, err := raft.HasExistingState(m.disk.logs, m.disk.stable, m.disk.snapshots)

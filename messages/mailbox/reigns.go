@@ -21,8 +21,8 @@ type reign struct {
 	Sum         string // checksum of entry First
 }
 
-// mostReigns is how many elections a replica may be behind its leader, if the two must still be able to find out that
-// their logs are the same.
+// mostReigns is the length of the list. If a replica misses more elections, it cannot find out any more whether its log
+// and the leader's are the same.
 const mostReigns = 64
 
 // origin is the latest restore from a backup in a log's history; zero: there was none. The first entry after the
@@ -39,8 +39,8 @@ func (o origin) same(other origin) bool {
 	return o == other || o.From == other.From && (o.Sum == "" || other.Sum == "")
 }
 
-// of returns the origin as it is if only entries up to settled are committed. It leaves out the restore's first entry
-// if that entry is above settled, because another entry may be committed in its place.
+// of returns the part of the origin that is certain when entries up to settled are committed. It leaves out the
+// restore's first entry if that entry is above settled, because another entry may be committed in its place.
 func (o origin) of(settled uint64) origin {
 	if settled < o.First {
 		o.First, o.Sum = 0, ""
@@ -245,9 +245,10 @@ func (s *standing) stays() error {
 }
 
 // sameLog compares a leader's log with what was acknowledged here: entries up to settled, of a log that ends at entry
-// end. same is also false if, after many elections, the leader no longer knows. An error says that the leader lacks
-// acknowledged entries. If the reigns of the two differ, a list may just lack a reign. Then asks is an entry whose
-// checksum the leader must send: a checksum covers all entries before.
+// end. same is false without an error if, after many elections, the leader no longer has the reign in its list. An
+// error says that the leader lacks acknowledged entries. If the two replicas have different reigns for an entry, one of
+// the lists may only be incomplete. Then asks is the entry whose checksum the leader must send: a checksum covers all
+// entries before.
 func (s *standing) sameLog(leader string, q hello, settled, end uint64) (same bool, asks uint64, err error) {
 	at := min(settled, end)
 	own, known := reignAt(s.promises.now().Reigns, at)

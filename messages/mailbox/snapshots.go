@@ -104,7 +104,8 @@ func (s *sealedSnapshots) newest() (index, term uint64) {
 	return all[0].Index, all[0].Term
 }
 
-// oldest returns the index of the oldest usable snapshot; 0: there is none, and the log goes back to its beginning.
+// oldest returns the index of the oldest usable snapshot. If there are fewer than retainedSnapshots, it returns 0, so
+// that the whole log is kept.
 func (s *sealedSnapshots) oldest() uint64 {
 	all, err := s.List()
 	if err != nil || len(all) < retainedSnapshots {

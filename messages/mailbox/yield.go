@@ -86,7 +86,8 @@ func (y *yielder) noSpace() error {
 	return ErrNoSpace
 }
 
-// strongest returns the voter with the longest log among the voters that are not weak, according to recent reports.
+// strongest returns the voter with the longest log among the voters that are whole and not weak, according to recent
+// reports.
 func (y *yielder) strongest() (to raft.Server, found bool) {
 	reports, most := y.standing.since(y.standing.heard, lately), uint64(0)
 	for _, s := range y.servers() {

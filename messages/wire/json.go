@@ -184,7 +184,8 @@ func writtenScalar(v reflect.Value, t json.Token) error {
 	return nil
 }
 
-// writtenWhole accepts 3, 3.0 and 3e0, but no fraction, and no number that a double cannot hold exactly.
+// writtenWhole accepts 3, 3.0 and 3e0, but no fraction. A number with a point or an exponent must be one that a double
+// holds exactly.
 func writtenWhole(v reflect.Value, n json.Number) error {
 	i, err := n.Int64()
 	if err != nil {

@@ -59,9 +59,9 @@ func read(path string) (who string, until time.Duration, err error) {
 	return "", 0, messages.Errorf(messages.Unavailable, "%s cannot be read", path)
 }
 
-// Alive returns nil if value, a value of [Variable], names an attempt that is current now and stays current for the
-// duration yet unless somebody stops it. The error has kind Fenced if the attempt is not current, and Unavailable if
-// this is unknown. now is the machine's time since boot.
+// Alive returns nil if value, a value of [Variable], names an attempt that is current now, and whose lease lasts at
+// least as long as the duration in yet. Somebody may still stop the attempt before. The error has kind Fenced if the
+// attempt is not current, and Unavailable if this is unknown. now is the machine's time since boot.
 func Alive(value string, now, yet time.Duration) error {
 	at := strings.LastIndexByte(value, ':')
 	if at < 0 {

@@ -135,8 +135,7 @@ func (t *process) judge(own, shared tree.Usage, rest time.Duration) bool {
 	return t.exceeds != ""
 }
 
-// tooMuch returns a sentence if a task's directory exceeds its limit in bytes, or could not be
-// measured.
+// tooMuch returns the sentence for a task whose directory exceeds its limit in bytes, or could not be measured.
 func tooMuch(u tree.Usage, limit int64) string {
 	if u.Bytes > limit {
 		return fmt.Sprintf("ended by its disk limit of %d MiB: its directory holds more", limit>>20)

@@ -207,8 +207,8 @@ func (t *process) report() {
 	}()
 }
 
-// refuse reports that the task has no process: none could be started, or the task was stopped before. It also writes
-// the reason to the task's error output, where its owner looks for it.
+// refuse reports that the task has no process: none could be started, or the task was stopped before. If none could be
+// started, it also writes the reason to the task's error output, where its owner looks for it.
 func (t *process) refuse(why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

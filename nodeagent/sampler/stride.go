@@ -34,7 +34,7 @@ type Stride struct {
 
 	known   []known          // sorted by number: all jobs with a weight, and others that are ahead or have tasks
 	virtual float64          // virtual time: slot seconds that all jobs with a weight received, for each unit of weight
-	behind  float64          // how far their passes are below virtual on average; at most 0 if they are not below
+	behind  float64          // average pass of these jobs minus virtual, if that is negative; otherwise 0
 	usual   float64          // usual length of a task, in seconds; 0: unknown
 	any     mean             // mean length over the tasks of all jobs
 	stale   bool             // behind and usual must be computed again

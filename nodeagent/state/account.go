@@ -30,7 +30,7 @@ func (c *account) reach(took time.Duration) {
 	}
 }
 
-// close corrects the charge to the time took that the ended task ran; took is below 0 if the task did not run.
+// close corrects the charge of an ended task. took is how long the task ran; it is negative if the task did not run.
 func (c *account) close(took time.Duration) {
 	if took > 0 {
 		took *= c.slots

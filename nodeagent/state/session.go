@@ -130,8 +130,9 @@ func (s *session) failed(kind messages.Kind) messages.Duration {
 	return s.backoff(kind)
 }
 
-// backoff returns the pause before a request is repeated. It doubles with each failure, times a random factor between
-// a half and one and a half.
+// backoff returns the pause before a request is repeated. It doubles with each failure, or is refusedBackoff after an
+// error that is not retriable. With a lease it is at most an eighth of the lease. It is multiplied by a random factor
+// from a half to one and a half.
 func (s *session) backoff(k messages.Kind) messages.Duration {
 	wait := repeats.Bound(s.failures)
 	if !k.Retriable() {

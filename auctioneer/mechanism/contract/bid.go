@@ -91,7 +91,7 @@ func (s *Solver) favourites(row int) (column int, best, second float64) {
 }
 
 // better looks for columns that are worth more to a row than best or second, the two largest values found so far.
-// weights and prices begin with the column that has the number from.
+// weights[0] and prices[0] belong to the column with the number `from`.
 func better(weights, prices []float64, from, column int, best, second float64) (int, float64, float64) {
 	weights = weights[:len(prices)]
 	for t, p := range prices {

@@ -212,8 +212,8 @@ type ladder struct {
 	work   int       // units after which it is completed
 }
 
-// climb reports whether the task is completed if it starts at level from and loses ties. It also returns the largest
-// starting level below from at which the task would lose a unit that it gets, or a rise of its level.
+// climb reports whether the task is completed if it starts at the level `from` and loses ties. It also returns the
+// largest starting level below `from` at which the task would lose a unit that it gets, or a rise of its level.
 func (l *ladder) climb(from float64) (bool, float64) {
 	level, done, next := from, 0, 0.0
 	for t, rival := range l.levels {

@@ -16,7 +16,7 @@ type history struct {
 	tasks   []Task
 	ids     []messages.JobID // by task
 	gone    []int            // by task: the first unit after it had left; 0 while it is there
-	met     []bool           // by task: in some unit of its time a competing task had no slot, or perhaps had none
+	met     []bool           // by task: in some unit of its time a competing task had no slot, or this is not known
 	ranked  int              // number of tasks that were in a decision; later tasks are known only from the job book
 	last    int              // the unit of the latest deadline
 	index   map[messages.JobID]int

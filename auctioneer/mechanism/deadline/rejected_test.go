@@ -42,7 +42,7 @@ func TestOtherRulesAreNotMonotone(t *testing.T) {
 }
 
 // completesBy runs the mechanism on one slot. level is the rule for the levels. completesBy reports whether the task
-// with the index who is completed.
+// with the index `who` is completed.
 func completesBy(level func(x Task, done, t int) float64, tasks []Task, who int) bool {
 	done := make([]int, len(tasks))
 	for t := range 20 {

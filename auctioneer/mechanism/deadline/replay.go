@@ -35,7 +35,7 @@ type change struct {
 type step struct {
 	served bool
 	done   int32   // units that it had before
-	rival  float64 // level of the best other task not served; with an absent payer, of the last one served; −1: none
+	rival  float64 // level of the best other task without a slot; if the payer is absent: level of the last task with a slot; −1: there is none
 }
 
 func newReplay(s *schedule) *replay {

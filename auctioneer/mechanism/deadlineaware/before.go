@@ -75,7 +75,7 @@ func (b *before) peelFrom(k int) {
 	}
 }
 
-// link peels until the jobs that were fixed since number k are the next layers from k on, in any order.
+// link peels until the jobs that it has fixed are exactly the jobs of the next layers from number k on, in any order.
 func (b *before) link(p *peeling, k int) link {
 	var l link
 	for l.next != k+len(l.jobs) || l.jobs == nil {

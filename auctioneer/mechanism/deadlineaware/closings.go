@@ -26,8 +26,8 @@ func closed(p *Problem) [][]Closing {
 	return shut
 }
 
-// opens returns the first time, from t on, at which a slot is open for at least the time while. stays is how long the
-// slot stays open from then on.
+// opens returns the first time, from t on, at which a slot is open for at least the duration `while`. stays is how long
+// the slot stays open from then on.
 func (m *machine) opens(slot int32, t, while float64) (at, stays float64) {
 	for _, c := range m.shut[slot] {
 		if t < c.To && t+while <= c.From {
@@ -89,8 +89,9 @@ func (a *around) give(i, tasks int) {
 	s.free, _ = a.opens(s.id, a.ends[s.id], a.while)
 }
 
-// pour gives each slot the tasks that it would certainly get one by one. These are the tasks that would end before the
-// level to which the work fills slots that never close. It returns false if no slot gets a task.
+// pour gives each slot the tasks that it would certainly get one by one. If no slot ever closed, the work would fill
+// all slots up to the same time, the level. A slot gets as many tasks as end before this level. pour returns false if
+// no slot gets a task.
 func (a *around) pour() bool {
 	was := a.left
 	a.sort()

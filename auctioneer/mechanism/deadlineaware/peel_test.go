@@ -178,7 +178,7 @@ func peelByBisection(p *Problem) []float64 {
 }
 
 // meets reports whether all deadlines can be met. A fixed job has the deadline of its fixed level, any other job the
-// deadline of level l. The deadline of the job with the index except is relaxed a little.
+// deadline of level l. The deadline of the job with the index `except` is relaxed a little.
 func meets(p *Problem, fixed []float64, l float64, except int, deadlines []float64) bool {
 	order := make([]int, len(p.Jobs))
 	for i := range p.Jobs {

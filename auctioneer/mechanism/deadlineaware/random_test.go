@@ -79,7 +79,7 @@ func schedule(t testing.TB, p *Problem) *Schedule {
 	return s
 }
 
-// near reports whether two numbers differ by at most the fraction part of the larger number.
+// near reports whether two numbers differ by at most `part` times the larger number. A number below 1 counts as 1.
 func near(a, b, part float64) bool {
 	return math.Abs(a-b) <= part*max(1, math.Abs(a), math.Abs(b))
 }

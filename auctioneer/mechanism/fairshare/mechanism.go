@@ -234,8 +234,8 @@ func (f *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 		"%, by its user's recent and present use")
 }
 
-// goesFirst reports whether the other job has a share of some class in which this job has pending tasks and no
-// share.
+// goesFirst reports whether the other job's account has a share of a class in which both jobs have pending tasks. It is
+// only for a job that has no share.
 func (f *Mechanism) goesFirst(other, job *mechanism.Job) bool {
 	u, known := f.accounts[messages.Participant(other.Account)]
 	for j, n := range job.Pending {

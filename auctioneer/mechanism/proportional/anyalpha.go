@@ -12,8 +12,8 @@ import "math"
 // a = 1 + 1/alpha where it is the sum Q of the others, p = Q·e^z. The left side increases, with a slope between a
 // and k.
 
-// answerAny finds the multiplier by Newton's method on ln Σ b, within a bracket. If the steps do not become
-// small fast, it halves the bracket instead.
+// answerAny finds the multiplier by Newton's method on ln Σ b, within a bracket. If the steps do not become small fast,
+// it halves the bracket instead. It returns false if it finds no answer.
 func (w *newton) answerAny(i int) bool {
 	w.prepare(i)
 	target := math.Log(w.auction.p.Budgets[i])

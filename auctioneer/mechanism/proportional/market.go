@@ -199,7 +199,7 @@ func (k *Market) answerAtBase(i int, sign float64) bool {
 	return ok
 }
 
-// step sets the fields by one Newton step from the base.
+// step sets the fields by one Newton step from the base. It returns false if it fails.
 func (k *Market) step() bool {
 	w := &k.solver.newton
 	copy(w.fields, k.base)

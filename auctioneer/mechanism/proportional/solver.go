@@ -104,7 +104,8 @@ func (s *Solver) reset(p *Problem) {
 	s.result = Result{Subbudgets: s.auction.subbudgets, Shares: s.shares}
 }
 
-// fixedPoint solves the auction. If warm is true, it starts from the fields of the last outcome.
+// fixedPoint solves the auction. If `warm` is true, it starts from the fields of the last outcome. It returns false if
+// it finds no solution.
 func (s *Solver) fixedPoint(warm bool) bool {
 	a, w := &s.auction, &s.newton
 	same := len(w.guess) == a.n // then the jobs are nearly the same, and their multipliers too

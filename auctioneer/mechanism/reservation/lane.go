@@ -15,7 +15,7 @@ type lane struct {
 	items   []item // in the order of deadlines, ties by index
 	unit    int
 	horizon int
-	block   int // one suffix row of each block of this many is kept
+	block   int // of each block of this many suffix rows, one row is kept
 
 	row    []int64   // the suffix row that is computed now
 	kept   [][]int64 // suffix rows 0, block, 2·block…

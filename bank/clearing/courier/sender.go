@@ -125,8 +125,8 @@ func (s *sender) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// idle waits for new messages, and returns true when there are some. It returns false when it is time to check
-// whether the peer still answers.
+// idle waits for new messages, and returns true when there are some, or when ctx has ended. It returns false when it is
+// time to check whether the peer still answers.
 func (s *sender) idle(ctx context.Context, news <-chan struct{}) bool {
 	ask := time.NewTimer(s.config.SilentAfter.Std() / 4)
 	defer ask.Stop()

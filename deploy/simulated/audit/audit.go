@@ -317,7 +317,7 @@ func (a *audit) payoffs(kind string, t []entry, liars []int, told []entry) ([]fl
 	return a.payoffsBy(kind, t, liars, told, (*entry).payoff)
 }
 
-// payoffsBy returns payoffs, but computes the payoff of one liar from an outcome with the function payoff.
+// payoffsBy does the same as payoffs, but computes the payoff of one liar from an outcome with the function payoff.
 func (a *audit) payoffsBy(kind string, t []entry, liars []int, told []entry,
 	payoff func(t *entry, q *core.Problem, o *core.Outcome, owner []int, me int) float64) ([]float64, error) {
 	q, owner, of := variant(a.Problem, liars, told)

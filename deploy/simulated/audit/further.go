@@ -49,7 +49,8 @@ func further(of []*trial, o Options) (grows float64, err error) {
 	return grows, nil
 }
 
-// larger reports whether a lie gains something on average, and more than the lie than.
+// larger reports whether a lie has a positive mean gain that is larger than the mean gain of another lie. lie and than
+// are the positions of the two lies in the list.
 func larger(of []*trial, lie, than int) bool {
 	var sums [2]float64
 	for _, t := range of {

@@ -70,7 +70,7 @@ func (q *queue) consider(now messages.Time) error {
 	return nil
 }
 
-// leave removes the front job from the queue; If runs is true, the job runs; otherwise it was discarded.
+// leave removes the front job from the queue. If runs is true, the job runs now; otherwise it was discarded.
 func (q *queue) leave(now messages.Time, runs bool) {
 	i := q.waiting[0]
 	q.waiting = q.waiting[1:]

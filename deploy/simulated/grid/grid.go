@@ -25,7 +25,7 @@ type Config struct {
 	Network network.Config
 	Lease   messages.Duration // lease of an agent; 0: six hours
 	Slots   int               // slots of each node; 0: 1, or with wide tasks [workload.NodeSlots]
-	// Shapes has the resources of each task, by the position of its job in the trace; If it is nil, each task takes one
+	// Shapes has the resources of each task, by the position of its job in the trace. If it is nil, each task takes one
 	// slot. Unit has the resources of a slot.
 	Shapes []job.Resources
 	Unit   job.Resources

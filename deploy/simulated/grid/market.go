@@ -59,8 +59,8 @@ func live(p *core.Problem) (market.Market, error) {
 	return out, err
 }
 
-// scale returns the typical length of a job, in the units that an operator sets. If the study does not give it, it is
-// the mean of the declared lengths; the core computes the same mean.
+// scale returns the typical length of a job, in the units that an operator sets. If the study does not give it, it is a
+// weighted mean of the declared lengths; the core computes the same mean.
 func scale(p *core.Problem) float64 {
 	if p.Market.Scale > 0 {
 		return p.Market.Scale

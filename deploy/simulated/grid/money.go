@@ -124,7 +124,7 @@ func (g *Grid) open() error {
 	return nil
 }
 
-// extra returns the number of further budgets that an owner's account needs, because the owner submits more than one
+// extra returns the number of further budgets that an owner's account needs, because the owner raises the budget of the
 // job.
 func (o *Owner) extra() (x float64) {
 	for _, a := range o.Acts {

@@ -125,7 +125,7 @@ func jackknife(without []float64, all float64) Estimate {
 }
 
 // measured returns the measures of a market, as means over the draws. It leaves out the jobs of one part of the log,
-// the part with the number without.
+// whose number is without.
 func measured(of []*Study, without, blocks int) map[string]float64 {
 	out := map[string]float64{}
 	for _, s := range of {

@@ -15,9 +15,9 @@ func Beneath(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// Conceals reports whether tasks cannot run in the directory dir if another directory, hidden, is concealed from them.
-// They cannot if dir is that directory or lies below it. They also cannot if that directory lies below dir, and dir is
-// one of Temporary or lies below one: a task would see everything there or nothing.
+// Conceals reports whether tasks cannot run in dir because hidden is concealed from them. This is so if dir is hidden
+// or lies below it. It is also so if hidden lies below dir, and dir is one of Temporary or lies below one: there a task
+// can see either all of dir or nothing.
 func Conceals(dir, hidden string) bool {
 	dir, hidden = Real(dir), Real(hidden)
 	return Beneath(dir, hidden) || Beneath(hidden, dir) && slices.ContainsFunc(Temporary, func(t string) bool { return Beneath(dir, t) })

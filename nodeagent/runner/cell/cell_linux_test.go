@@ -106,7 +106,7 @@ func TestEarlierRunEndsBesideALaterOne(t *testing.T) {
 
 func endsBeside(t *testing.T, l cell.Limits, later string) {
 	earlier := openAs(t, "test-shared")
-	if l == (cell.Limits{}) { // others may have a thread of this process inside: the later run would kill this process
+	if l == (cell.Limits{}) { // other cells may have a thread of this process inside: the later run would kill it
 		earlier.Leave(take(t, earlier, l))
 	}
 	c := openAs(t, "test-shared")

@@ -325,7 +325,7 @@ func (c *Cell) Run(f func()) {
 // Threaded reports whether [Cell.Run] always uses the same thread of the cell.
 func (c *Cell) Threaded() bool { return c.work != nil }
 
-// Attributes sets the attributes that start a process inside the cell. f of [Cell.Run] calls it.
+// Attributes sets the attributes that start a process inside the cell. Call it in the function that [Cell.Run] runs.
 func (c *Cell) Attributes(a *syscall.SysProcAttr) {
 	if c.group != nil {
 		c.group.clone(a)

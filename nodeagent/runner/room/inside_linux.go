@@ -291,8 +291,8 @@ func cloneOpen(dir int) (int, error) {
 	return fd, os.NewSyscallError("open tree", err)
 }
 
-// show mounts fd, which [clone] returned, at a path, so that the user of the tasks can see it there, and closes fd. It
-// covers the directories above the path that the user may not enter.
+// show mounts fd, which [clone] returned, at a path, so that the user of the tasks can see it there, and closes fd. If
+// the user may not enter a directory on the way, show first mounts an empty file system over that directory.
 func show(path string, fd int, as *syscall.Credential) error {
 	defer unix.Close(fd)
 	if sameAs(path, fd, as) {

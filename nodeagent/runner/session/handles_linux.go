@@ -98,7 +98,7 @@ func endOrphans(session int, marks []string) {
 	SignalWhere(session, func(env []string) bool { return bears(env, marks) }, unix.SIGKILL)
 }
 
-// Note records a session until forget is called, and returns its position.
+// Note records a session until Forget is called, and returns its position.
 func (h *Handles) Note(session int) (at int) {
 	var now unix.Timespec
 	unix.ClockGettime(unix.CLOCK_BOOTTIME, &now)

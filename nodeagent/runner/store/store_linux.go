@@ -154,7 +154,7 @@ func (s *Store) Acquire(id messages.JobID, account messages.Name) *Job {
 	return j
 }
 
-// Hold keeps an attempt's files from being removed until letGo is called.
+// Hold keeps an attempt's files from being removed until LetGo is called.
 func (s *Store) Hold(a messages.Attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,7 +26,7 @@ type Registry struct {
 	known map[messages.Name]uint32
 }
 
-// Open returns a registry that gives numbers from the range among. The file at path is made when the first account
+// Open returns a registry of a file. It gives numbers from the range in among. The file is made when the first account
 // gets a number.
 func Open(path string, among Range) *Registry {
 	return &Registry{path: path, among: among, known: map[messages.Name]uint32{}}

@@ -166,8 +166,8 @@ func ask[Reply any](ctx context.Context, site *embedded.Site, actor, verb string
 
 const askWithin = 2 * time.Second
 
-// reach says what tasks on the nodes of this process can reach. If the nodes differ, it describes the node with the
-// weakest protection.
+// reach says what tasks on the nodes of the site can reach. If the nodes differ, it describes the node with the weakest
+// protection.
 func reach(ctx context.Context, site *embedded.Site) string {
 	reply, err := ask[market.NodesReply](ctx, site, messages.Auctioneer, messages.VerbNodes)
 	if err != nil || len(reply.Nodes) == 0 {

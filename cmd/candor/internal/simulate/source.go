@@ -117,8 +117,8 @@ const (
 	maxBids   = 1 << 30
 )
 
-// document reads a file. The file may have at most the number most of bytes. document checks this while it reads,
-// because a file that is a device may have no end.
+// document reads a file of at most most bytes. It checks the size while it reads, because a file that is a device may
+// have no end.
 func document(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -119,7 +119,7 @@ func share(n, of int) string {
 	return terminal.Percent(float64(n) / float64(of))
 }
 
-// amount writes a number with four significant digits. It never rounds digits before the decimal point.
+// amount writes a number with four significant digits. Below 1e15 it does not round digits before the decimal point.
 func amount(x float64) string {
 	switch a := math.Abs(x); {
 	case a >= 1e15:

@@ -134,8 +134,8 @@ func (d *duties) overdrawn(b *bookState, j *book.Job) error {
 	return nil
 }
 
-// waits reports whether something has waited for the leader for longer than the time most and a grace. It returns false
-// while an entry is being committed.
+// waits reports whether something has waited for the leader for longer than most plus a grace. It returns false while
+// an entry is being committed.
 func (d *duties) waits(since messages.Time, most messages.Duration) bool {
 	return d.r.applied == d.r.last() && d.now.Sub(max(since, d.began, d.refused)) > most+grace
 }

@@ -111,7 +111,7 @@ func (m *machine) spoil(at messages.Duration) {
 	}
 }
 
-// othersHaveAll reports whether all replicas except the replica but have all their data.
+// othersHaveAll reports whether all replicas of the group have all their data. It does not look at the replica in but.
 func (g *group) othersHaveAll(but *replica) bool {
 	return !slices.ContainsFunc(g.replicas[:], func(r *replica) bool { return r != but && (r.doubtful || r.harmed) })
 }

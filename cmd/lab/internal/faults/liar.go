@@ -52,7 +52,7 @@ func (s *site) meet() {
 // southKey is the idempotency key of the requests that users send to their bank about south.
 const southKey = "south"
 
-// lie makes south send one message after another to a site's bank, until the time until.
+// lie makes south send one message after another to a site's bank, until a given time.
 func (w *World) lie(s *site, until messages.Time) {
 	if w.now >= until {
 		return

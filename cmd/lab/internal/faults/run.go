@@ -78,8 +78,8 @@ func (w *World) patience() messages.Duration {
 	return patience + most
 }
 
-// run runs events until all sites have recovered. At calm, all jobs are submitted and all faults have ended. All sites
-// must recover within the time patience after it.
+// run runs events until all sites have recovered. At calm, all jobs are submitted and all faults have ended. After
+// that, all sites must recover within patience.
 func (w *World) run(calm messages.Time) {
 	for _, s := range w.sites {
 		w.queue.Push(calm.Add(5*second), func() { s.closeCycle(lastCycle) })

@@ -243,8 +243,8 @@ func (s *Site) AwaitNodes(ctx context.Context, operator bus.Bus) error {
 	})
 }
 
-// AwaitBack waits until the node of a host has registered after the instant since. It returns at once if the host has
-// no node.
+// AwaitBack waits until the node of a host has registered after a given instant. It returns at once if the host has no
+// node.
 func (s *Site) AwaitBack(ctx context.Context, operator bus.Bus, h *Host, since time.Time) error {
 	if h.Node == "" {
 		return nil

@@ -58,8 +58,8 @@ func expandWord(word string) (hosts []string, err error) {
 	return hosts, nil
 }
 
-// expandNumbers returns the numbers in brackets: "1-3,08". All numbers of a range have as many digits as its first
-// number.
+// expandNumbers returns the numbers in brackets: "1-3,08". All numbers of a range have at least as many digits as its
+// first number.
 func expandNumbers(list string) (numbers []string, ok bool) {
 	for part := range strings.SplitSeq(list, ",") {
 		from, to, span := strings.Cut(part, "-")

@@ -167,8 +167,8 @@ func (r *stepRoom) fill(w *step, all []string, may []int, processors int) (taken
 	return true, nil
 }
 
-// some locks want bytes in a range of bytes, or none. from is the beginning of the range, and of is its length. got has
-// the positions of the locked bytes in the range.
+// some locks free bytes in a range of bytes: as many as want says, or none. The range begins at from and has the length
+// of. got has the positions of the locked bytes in the range.
 func (r *stepRoom) some(from int64, want, of int) (got []int, ok bool) {
 	for i := 0; i < of && len(got) < want; i++ {
 		if r.lock(unix.F_SETLK, unix.F_WRLCK, from+int64(i), 1) == nil {

@@ -157,7 +157,7 @@ func (l *Load) request(user messages.Name, n int) job.SubmitRequest {
 	return r
 }
 
-// AwaitServed waits until every client has an answer to a request that it sent after the instant after. For each client
+// AwaitServed waits until every client has an answer to a request that it sent after a given instant. For each client
 // it returns the time from that instant to the answer.
 func (l *Load) AwaitServed(ctx context.Context, after time.Time) (waits []time.Duration, err error) {
 	err = l.await(ctx, func() error {
@@ -186,7 +186,7 @@ func (l *Load) AwaitMore(ctx context.Context, n int) error {
 	})
 }
 
-// AwaitAnswered waits until all requests that were sent before the instant before are answered.
+// AwaitAnswered waits until all requests that were sent before a given instant are answered.
 func (l *Load) AwaitAnswered(ctx context.Context, before time.Time) error {
 	return l.await(ctx, func() error {
 		for key, sent := range l.open {
@@ -218,8 +218,8 @@ func (l *Load) await(ctx context.Context, missing func() error) error {
 	}
 }
 
-// firstServed returns for each client the time of its first answer to a request that was sent after the instant after.
-// It starts at the newest answers, so that it is fast when it is called for each new answer.
+// firstServed returns for each client the time of its first answer to a request that was sent after a given instant. It
+// starts at the newest answers, so that it is fast when it is called for each new answer.
 func (l *Load) firstServed(after time.Time) map[messages.Name]time.Time {
 	first := map[messages.Name]time.Time{}
 	for i := len(l.acks) - 1; i >= 0 && l.acks[i].Acked.After(after); i-- {

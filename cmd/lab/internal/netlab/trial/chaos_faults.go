@@ -424,7 +424,7 @@ func healed(lacks bool) func(context.Context, *storm, *netlab.Host) error {
 	}
 }
 
-// well waits until every replica of both groups answers, votes and has everything that its leader has.
+// well waits until every replica of both groups answers and votes, and lacks at most 1,000 of its leader's entries.
 func (s *storm) well(ctx context.Context) error {
 	return s.await(ctx, func(ctx context.Context) error {
 		for _, actor := range []string{messages.Auctioneer, messages.Bank} {

@@ -137,8 +137,8 @@ func revive(ctx context.Context, h *netlab.Host) error {
 	return h.Await(ctx)
 }
 
-// victim returns the host that leads the actor what, or for "both" the host that leads both actors. For "server", it
-// returns a host that leads neither, if there is one.
+// victim returns the host that leads a given actor. For "both" it returns the host that leads both actors, and for
+// "server" a host that leads neither, if there is one.
 func (m *member) victim(ctx context.Context, what string) (*netlab.Host, error) {
 	auctioneer, err := m.leads(ctx, messages.Auctioneer)
 	if err != nil {

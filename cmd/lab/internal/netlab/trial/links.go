@@ -179,7 +179,7 @@ func (m *member) depose(ctx context.Context, h *netlab.Host) error {
 	return errors.Join(err, restore())
 }
 
-// longestSilence returns the longest time after the instant from in which some client got no answer.
+// longestSilence returns the longest time without an answer to some client, counted from a given instant on.
 func longestSilence(from time.Time, acks []load.Ack) (longest time.Duration) {
 	last := map[messages.Name]time.Time{}
 	for _, a := range slices.SortedFunc(slices.Values(acks), func(a, b load.Ack) int { return a.Acked.Compare(b.Acked) }) {

@@ -80,7 +80,7 @@ func (w *Witness) plantStale(old *stale, balance messages.Credits) messages.Cred
 	return balance
 }
 
-// plants reports whether the fault what must be planted now. It returns true at most once.
+// plants reports whether a given fault must be planted now. It returns true at most once.
 func (w *Witness) plants(what string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -202,8 +202,9 @@ func (w *Witness) show(ctx context.Context, client int, worker messages.Name, ke
 	w.givenUp("a question for a job", err, o)
 }
 
-// applyMarkets applies the markets with a new time limit for the last one, or reads them. Half of the changes are
-// conditional: they are only valid if the markets still have the version that the client has just read.
+// applyMarkets reads the markets. In one of ten cases it then applies them with a new time limit for the last one. Half
+// of the changes are conditional: they are only valid if the markets still have the version that the client has just
+// read.
 func (w *Witness) applyMarkets(ctx context.Context, client int, rng *rand.Rand) {
 	seen, err := w.readMarket(ctx, client) // the answer is in the record
 	if err != nil || rng.IntN(10) > 0 {

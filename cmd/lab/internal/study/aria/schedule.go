@@ -140,7 +140,7 @@ func (s *state) need(job *progress) int {
 	return s.fewest[0]
 }
 
-// start starts tasks of a job's current phase until the number most of them runs, no task is left, or no slot is free.
+// start starts tasks of a job's current phase until the number in most run, no task is left, or no slot is free.
 func (s *state) start(job *progress, most int) {
 	p := &job.rest[0]
 	for job.running < min(most, p.Tasks) && s.free[p.Class] > 0 {

@@ -15,8 +15,8 @@ type cell struct {
 }
 
 // table runs the thesis' dynamic program for bids that each need the whole machine, in O(bids² · granules). It returns
-// the best schedule of all bids except the bid without, or of all bids if without is −1. It takes the bids by ascending
-// deadline. The thesis takes them by descending deadline, because it uses recursion.
+// the best schedule of all bids except one; without is the index of that bid, or −1 if no bid is left out. It takes the
+// bids by ascending deadline. The thesis takes them by descending deadline, because it uses recursion.
 func table(p *reservation.Problem, without int) cell {
 	order := make([]int, 0, len(p.Bids))
 	for i := range p.Bids {
@@ -41,7 +41,7 @@ func table(p *reservation.Problem, without int) cell {
 	return before[p.Horizon]
 }
 
-// solver returns the best schedule of all bids except the bid without.
+// solver returns the best schedule of all bids except the one with the index without.
 type solver func(p *reservation.Problem, without int) cell
 
 // vickrey returns all payments. Each winner's payment comes from a schedule without this winner.

@@ -22,7 +22,7 @@ func (m *machine) pieces() (out []piece) {
 	return out
 }
 
-// within returns the slot time that a piece uses before the horizon until, if it starts at the time start.
+// within returns the slot time that a piece uses before the horizon, if it starts at a given time.
 func (p *piece) within(start, until float64) float64 {
 	return float64(p.width) * max(0, min(p.runtime, until-start))
 }
@@ -34,7 +34,7 @@ type lane struct {
 }
 
 // soonest returns the earliest time from which the node has the slots of a piece for all of its run time. It returns
-// false if this time is not before the time before.
+// false if this time is not before the limit in before.
 func (l *lane) soonest(p *piece, before float64) (float64, bool) {
 	i, _ := slices.BinarySearch(l.at, p.submit)
 	if i == len(l.at) || l.at[i] > p.submit {
@@ -91,9 +91,9 @@ func (m *machine) packing() (sold float64) {
 }
 
 // pack packs all tasks, and returns the slot time until the horizon. It knows all submissions and run times from the
-// beginning. It takes the tasks in the order by. Each task takes the earliest time from which some node has its slots
-// for all of its run time. If several nodes have them at this time, the task takes the first one. Later tasks cannot
-// move it.
+// beginning. It takes the tasks in the order that by gives. Each task takes the earliest time from which some node has
+// its slots for all of its run time. If several nodes have them at this time, the task takes the first one. Later tasks
+// cannot move it.
 func (m *machine) pack(by func(x, y piece) int) (sold float64) {
 	all := m.pieces()
 	slices.SortStableFunc(all, by)

@@ -180,7 +180,7 @@ func controlsTable(p *study.Page, of []control) {
 
 // tablesVerdict checks whether four findings of the paper's tables also hold here. β = 50 % under HB at first price is
 // an equilibrium. So is β = 70 % under WSPT at k-th price. WSPT earns the designer most at k-th price. First price
-// never earns less than k-th price.
+// always earns more than k-th price.
 func (r *results) tablesVerdict(p *study.Page) {
 	designer, users := r.designer.means(), r.users[groupC].means()
 	for s := range prices {
