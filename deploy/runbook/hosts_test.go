@@ -90,7 +90,7 @@ func (r *racks) backUpAndRestore() {
 	if after := r.do("account"); after != before {
 		r.Errorf("restored, the account is\n%s, and was\n%s", after, before)
 	}
-	r.do("bank verify", "The books verify", "came to the same bytes")
+	r.do("bank verify", "The books verify", "byte for byte")
 	r.until("replica list", "The auctioneer can lose 1 replica more", "The bank can lose 1 replica more")
 }
 

@@ -140,7 +140,7 @@ func TestUnknownOutcomes(t *testing.T) {
 		s := newSite(t)
 		refuse[messages.Empty](s, messages.Bank, verb, messages.Errorf(messages.Internal, "x"))
 		s.run(append(strings.Fields(line), "--timeout", "1ms", "--server", "nats://nobody:1", "--site", "east", "--account", "alice")...).
-			expect(t, cli.CodeUnavailable, "", "repeat with --key mine, which cannot ")
+			expect(t, cli.CodeUnavailable, "", "repeat the command with --key mine, which cannot ")
 	}
 }
 
@@ -190,5 +190,5 @@ func TestOwnerWithoutAnAccountIsNamed(t *testing.T) {
 		return someAccount(), nil
 	})
 	s.run("--account", "operator", "project", "create", "climate", "--owner", "alice", "--owner", "alcie").
-		expect(t, 0, "Account climate", "candor project create: owner alcie has no account of credits; if the name is wrong, candor project member remove climate alcie takes the owner out")
+		expect(t, 0, "Account climate", "candor project create: owner alcie has no account of credits; if the name is wrong, remove the owner with candor project member remove climate alcie")
 }

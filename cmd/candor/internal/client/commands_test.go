@@ -227,7 +227,7 @@ func TestWrongUsageIsExplained(t *testing.T) {
 	s.further = allFurther
 	for line, want := range map[string]string{
 		"jbos":                  `candor: unknown command "jbos": did you mean job or jobs?`,
-		"jobs 6":                "candor jobs: it lists jobs; candor job 6 shows this job",
+		"jobs 6":                "candor jobs: candor jobs takes no job number: candor job 6 shows this job",
 		"jobs six":              `takes no arguments: leave out "six"`,
 		"simulate nofile":       `candor simulate: takes no arguments: leave out "nofile"` + "\nUsage: candor simulate --trace",
 		"market show":           `candor market: unknown command "show"` + "\nSee: candor market --help",
@@ -306,7 +306,7 @@ func TestSteering(t *testing.T) {
 		asked = r
 		return jobmsg.RequeueReply{Job: r.Job, Tasks: 2}, nil
 	})
-	s.run("requeue", "103").expect(t, cli.CodeOK, "Job 103: 2 tasks are ended, to be run again\n", "")
+	s.run("requeue", "103").expect(t, cli.CodeOK, "Job 103: 2 tasks are ended and will run again\n", "")
 	if asked.Stage != nil || asked.Task != nil {
 		t.Errorf("asked for %+v", asked)
 	}

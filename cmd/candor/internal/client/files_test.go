@@ -176,7 +176,7 @@ func TestFetch(t *testing.T) {
 	s.has("all/main.1/out/n", "1")
 	s.run("fetch", "5", "--task", "1").expect(t, 0, "out/n", "")
 	s.has("out/n", "1")
-	s.run("fetch", "5", "--task", "0").expect(t, 1, "", "out/n: a file that differs is there already")
+	s.run("fetch", "5", "--task", "0").expect(t, 1, "", "out/n: another file of this name exists")
 	s.has("out/n", "1")
 	s.run("fetch", "5", "--task", "0", "--force", "--json").expect(t, 0, `"name":"out/n"`, "")
 	s.has("out/n", "0")
@@ -205,7 +205,7 @@ func TestFetchWaitsForNoPipe(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.run("fetch", "5").expect(t, 1, "", "a file that differs is there already")
+		s.run("fetch", "5").expect(t, 1, "", "another file of this name exists")
 		s.run("fetch", "5", "--force").expect(t, 2, "", "out.part")
 	}()
 	select {

@@ -100,10 +100,10 @@ func (b *keptBooks) journal(r money.JournalRequest) (money.JournalReply, error) 
 func TestVerifySaysWhatItChecked(t *testing.T) {
 	b := withBooks(t)
 	key, _ := b.signer.PublicKey()
-	b.run("bank", "verify", "--key", key).expect(t, cli.CodeOK, "every record, carried out again", "")
+	b.run("bank", "verify", "--key", key).expect(t, cli.CodeOK, "every record is what the bank's rules give", "")
 	b.run("bank", "verify", "--key", key).expect(t, cli.CodeOK, "1 checkpoint signed by the site's key, the last of 4 records", "")
-	b.run("bank", "verify").expect(t, cli.CodeOK, "3 balances are what the bank states", "")
-	b.run("bank", "verify").expect(t, cli.CodeOK, "compare it with the site's", "")
+	b.run("bank", "verify").expect(t, cli.CodeOK, "3 balances match those that the bank states", "")
+	b.run("bank", "verify").expect(t, cli.CodeOK, "compare this key with the site's key", "")
 	var r struct {
 		Records  uint64
 		Issued   messages.Credits
@@ -191,7 +191,7 @@ func TestVerifySeesWhatIsWrong(t *testing.T) {
 		"an account too many":     {func(_ *testing.T, b *keptBooks) { b.standings = append(b.standings, money.Standing{Account: "eve"}) }, nil, "the bank states 4 accounts"},
 		"another history signed":  {func(t *testing.T, b *keptBooks) { b.checkpoints = nil; b.sign(t, 3, ledger.Head{1}) }, nil, "signed another history"},
 		"a signature altered":     {func(_ *testing.T, b *keptBooks) { b.checkpoints[0].At++ }, nil, "does not have the signature"},
-		"signed by somebody else": {func(*testing.T, *keptBooks) {}, []string{"--key", other}, "and the site's is " + other},
+		"signed by somebody else": {func(*testing.T, *keptBooks) {}, []string{"--key", other}, "but the site's key is " + other},
 	} {
 		b := withBooks(t)
 		tc.plant(t, b)

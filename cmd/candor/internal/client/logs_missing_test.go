@@ -25,7 +25,7 @@ func TestLogsSayWhatIsMissing(t *testing.T) {
 		return []job.TaskStatus{task(attempt(0, 0, 1), "n1"), task(attempt(0, 1, 1), "n1")}[:n]
 	})
 	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(job.Completed, 2, 0))
-	const line = "[candor: 1,000 bytes of the output are missing here: the site keeps no more of one output]\n"
+	const line = "[candor: 1,000 bytes of the output are missing here: the site limits the size of an output]\n"
 	one := []string{"logs", "5", "--stage", "map", "--task", "0"}
 	s.run(one...).expect(t, cli.CodeOK, "first\nhal\n"+line+"f\nlast\n", "")
 	s.run(append(one, "-f")...).expect(t, cli.CodeOK, "first\nhal\n"+line+"f\nlast\n", "")

@@ -144,7 +144,7 @@ func TestOperatorIsToldOfTheJobsOfOthers(t *testing.T) {
 	})
 	s.run("jobs", "--account", "operator").expect(t, cli.CodeOK, none, "")
 	all = []job.JobSummary{{Job: 1, Account: "alice@west", Payer: "alice@west", Market: "main", Visit: &job.Visit{Home: "west", Job: 17}}}
-	s.run("jobs", "--account", "operator").expect(t, cli.CodeOK, "No jobs of operator here; --all-accounts shows everybody's.\n", "")
+	s.run("jobs", "--account", "operator").expect(t, cli.CodeOK, "No jobs of operator; --all-accounts lists the jobs of all accounts.\n", "")
 	s.run("jobs", "--account", "operator", "--all-accounts").expect(t, cli.CodeOK, "alice@west/17", "")
 	s.run("jobs", "--account", "operator", "--owner", "bob").expect(t, cli.CodeOK, none, "")
 	s.run("jobs").expect(t, cli.CodeOK, none, "")

@@ -191,5 +191,5 @@ func TestTermsOfAPartedPeer(t *testing.T) {
 		t.Error("a limit made a site a peer that was parted from")
 	}
 	standing = clearing.PeerParting
-	s.run("peer", "limit", "east", "9").expect(t, cli.CodeOK, "goes on to part from east", "")
+	s.run("peer", "limit", "east", "9").expect(t, cli.CodeOK, "is still parting from east", "")
 }

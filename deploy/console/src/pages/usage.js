@@ -69,7 +69,7 @@ function result({ from, to, whose, sums, complete, unreadable }) {
         ...numbers.map(([name, of, spare]) => ({ name, right: true, spare, of })),
       ], list, (r) => (r.sum ? "sum" : r.keys.join("\0"))),
     ],
-    complete && new Date(complete) > midnight(from) && h("p", { class: "remark" }, `Jobs that ended before ${time(complete)} may be missing: their records are not kept.`),
-    unreadable > 0 && h("p", { class: "remark" }, `${plural(unreadable, "record")} could not be read, and are not counted.`),
+    complete && new Date(complete) > midnight(from) && h("p", { class: "remark" }, `Jobs that ended before ${time(complete)} may be missing: the site does not keep records for so long.`),
+    unreadable > 0 && h("p", { class: "remark" }, `Not counted: ${plural(unreadable, "record")} that could not be read.`),
     h("p", { class: "hint" }, "The hours count the processors and GPUs that a job had, busy or not. A job that used several classes counts in each of them."));
 }

@@ -30,8 +30,8 @@ func accountCommand(a *cli.App, predict *cobra.Command) *cobra.Command {
 		Use:   "account [NAME]",
 		Short: "show an account: available credits, holds, expiring grants",
 		Long: `Show an account, by default your own: its balance, the credits that are held
-for jobs, its credit limit, and the credits that expire. You may see accounts in
-which you have a part. Operators see all accounts.
+for jobs, its credit limit, and the credits that expire. You may see your own
+account and the projects that you are a member of. Operators see all accounts.
 
 Each hold is listed with its job and with the event that ends the hold. A
 refused submission gives its hold back at once. If a part of the site failed
@@ -98,9 +98,9 @@ func grantCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "grant NAME AMOUNT",
 		Short: "issue credits to an account (operators)",
-		Long: `Issue credits to an account. A new account is opened after a question on a
-terminal, and elsewhere with --yes. A second grant with the same --key grants
-nothing more.
+		Long: `Issue credits to an account. If the account does not exist, the command asks
+whether to open it; without a terminal, --yes is needed. A second grant with the
+same --key grants nothing more.
 
 With --expires, credits that are unspent at that time go back by themselves.
 Jobs use the credits that expire first. Credits that are held for a job stay
@@ -148,7 +148,7 @@ func confirmAccount(ctx context.Context, a *cli.App, s *cli.Session, name messag
 func askKeyed[Reply any](ctx context.Context, a *cli.App, s *cli.Session, verb, key, what string, request any, words func(*cli.Page, Reply)) error {
 	reply, err := cli.CallKeyed[Reply](ctx, s, messages.Bank, verb, request)
 	if err != nil && messages.KindOf(err).Retriable() {
-		return cli.Within("repeat with --key "+key+", which cannot "+what+" twice", err)
+		return cli.Within("repeat the command with --key "+key+", which cannot "+what+" twice", err)
 	}
 	if err != nil {
 		return err

@@ -53,7 +53,7 @@ func (h *holders) number(ctx context.Context, s *cli.Session, list []money.Pendi
 
 // of says what a hold is for, and what ends the hold.
 func (h *holders) of(p *cli.Page, hold *money.PendingHold) (what, ends string) {
-	at := "when " + terminal.Safe(hold.By) + " resolves it"
+	at := "when " + terminal.Safe(hold.By) + " ends the hold"
 	if hold.Expires != 0 {
 		at = "at " + p.At(hold.Expires)
 	}

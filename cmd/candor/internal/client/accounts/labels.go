@@ -21,7 +21,7 @@ func selectors(o *statementOptions) (out []job.LabelSelector, err error) {
 		out = append(out, selector)
 	}
 	if o.byLabel != "" && job.CheckLabel(o.byLabel, "") != nil {
-		return nil, cli.Usagef("--by-label %q: is not the name of a label", o.byLabel)
+		return nil, cli.Usagef("--by-label %q: is not the name of a label: use at most 63 letters, digits, '-', '_' or '.'", o.byLabel)
 	}
 	return out, nil
 }

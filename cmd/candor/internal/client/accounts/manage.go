@@ -87,7 +87,7 @@ func setLimit(r *money.MemberRequest, text string) error {
 	case err != nil:
 		return err
 	case amount <= 0:
-		return cli.Usagef("limit %q: give an amount above 0, or none; --role auditor keeps a member from spending", text)
+		return cli.Usagef("limit %q: give an amount above 0, or none; to keep a member from spending, use --role auditor", text)
 	}
 	*r.Limit = amount
 	return nil

@@ -42,7 +42,7 @@ needs no account of credits. The command says which owners have none.`,
 			}
 			for _, owner := range owners {
 				if _, err := cli.Call[money.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, money.AccountRequest{Account: owner}); messages.KindOf(err) == messages.NotFound {
-					a.Tell(fmt.Sprintf("candor project create: owner %s has no account of credits; if the name is wrong, candor project member remove %s %s takes the owner out", owner, args[0], owner))
+					a.Tell(fmt.Sprintf("candor project create: owner %s has no account of credits; if the name is wrong, remove the owner with candor project member remove %s %s", owner, args[0], owner))
 				}
 			}
 			return nil
@@ -70,7 +70,7 @@ func projectList(a *cli.App) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "list the projects that you have a part in",
+		Short:   "list the projects that you are a member of",
 		Example: "  candor project list\n  candor project list --all",
 		RunE: a.OnlineAs(func() bool { return all }, func(ctx context.Context, s *cli.Session, _ []string) error {
 			reply, err := allAccounts(ctx, s, money.AccountsRequest{Projects: true})
@@ -80,7 +80,7 @@ func projectList(a *cli.App) *cobra.Command {
 			return a.Show(reply, func(p *cli.Page) { writeProjects(p, reply) })
 		}),
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "all of the site (operators)")
+	cmd.Flags().BoolVar(&all, "all", false, "list all projects of the site (operators)")
 	return cmd
 }
 

@@ -26,8 +26,8 @@ A second command with the same --key gives nothing more.
 
 With --from, the account of a project that you own pays. Members who are not
 owners cannot give its credits away; their jobs can run at other sites. Credits
-that expire do not expire at the other site. A bank sends no amount below that
-of least_visit in the site's configuration (0.01 credits).`,
+that expire do not expire at the other site. A bank sends no amount below the
+setting least_visit of its site (default: 0.01 credits).`,
 		Example: "  candor remit bob@east 10 --reason 'thanks for the data'\n  candor remit bob@east 100 --from climate",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			payee, peer, err := accountAt(args[0])
@@ -97,7 +97,7 @@ project needs a limit in it (candor project member --limit).`,
 			})
 		})),
 	}
-	cmd.Flags().StringVar(&lasting, "for", "7d", "`time` in which the site may charge it")
+	cmd.Flags().StringVar(&lasting, "for", "7d", "`time` during which the site may charge the authorisation")
 	m.flags(a, cmd)
 	return cmd
 }

@@ -44,7 +44,7 @@ their sum. With --by-label, show the sum for each value of a label.`,
 	cmd.Flags().StringVar(&o.project, "project", "", "the statement of this `project`, for your own jobs only")
 	cmd.Flags().BoolVar(&o.csv, "csv", false, "print a table of comma-separated values")
 	cmd.Flags().IntVarP(&o.limit, "limit", "n", 0, "only the newest, at most this `number` of entries (default: all)")
-	cmd.Flags().StringSliceVar(&o.labels, "label", nil, "only what jobs with this `K=V` cost, or K of any value; may be repeated")
+	cmd.Flags().StringSliceVar(&o.labels, "label", nil, "only the cost of jobs with this label `K=V`, or K with any value; may be repeated")
 	cmd.Flags().StringVar(&o.byLabel, "by-label", "", "the cost of jobs for each value of this `label`, instead of the entries")
 	cmd.RegisterFlagCompletionFunc("project", a.CompleteAccounts())
 	return cmd

@@ -17,24 +17,25 @@ func usageCommand(a *cli.App) *cobra.Command {
 	o := usageOptions{by: []string{"account"}}
 	cmd := &cobra.Command{
 		Use:   "usage",
-		Short: "show who used what: hours of slots and GPUs, credits, jobs",
-		Long: `Sum up the jobs that ended in a time: how many there were and how they ended,
-the hours of their slots, processors and GPUs, and what they were charged. An
-operator sees the jobs of all, everybody else the own ones. Where nobody pays
-anything, the hours are there all the same.
+		Short: "show what was used: hours of slots and GPUs, credits, jobs",
+		Long: `Sum up the jobs that ended in a period: how many jobs ended and how, the hours
+of their slots, processors and GPUs, and what they were charged. Operators see
+the jobs of all users; other users see their own jobs. The hours are shown even
+if the jobs cost nothing.
 
-The time of an attempt counts however it ended, except where the site itself
-ended it, as when it drained a node. Hours of processors and GPUs are those that
-a job had, busy or not, in classes of slots that have a unit.
+The time of every attempt counts, also of a failed attempt, unless the site
+itself ended the attempt, for example to drain a node. A job's processors and
+GPUs count whether they were busy or not, but only in classes of slots that have
+a unit.
 
---by names what the jobs are summed up by, one or several of
+--by groups the jobs by one or several of
   account     who pays: a user's own account, or a project
   project     the project that pays; none for jobs on a user's own account
   user        who submitted the job
   market, class
   label=NAME  the value of this label
-A job that used several classes counts in each, with its charge divided by the
-time of its slots.`,
+A job that used several classes counts in each of them. Its charge is divided
+among the classes in proportion to slot time.`,
 		Example: `  candor usage --account operator --from 2026-01-01 --to 2026-02-01
   candor usage --by project,user --from 30d
   candor usage --by label=run --from 7d
@@ -42,7 +43,7 @@ time of its slots.`,
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, _ []string) error { return usage(ctx, a, s, &o) }),
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&o.by, "by", o.by, "sum up by these `words`: account, project, user, market, class, label=NAME")
+	f.StringSliceVar(&o.by, "by", o.by, "group the jobs by these `words`: account, project, user, market, class, label=NAME")
 	f.StringVar(&o.from, "from", "30d", "jobs that ended from this `time` on: 2026-01-31, or how long ago, like 24h")
 	f.StringVar(&o.to, "to", "", "jobs that ended before this `time`")
 	f.BoolVar(&o.csv, "csv", false, "print a table of comma-separated values")
@@ -100,7 +101,7 @@ func usage(ctx context.Context, a *cli.App, s *cli.Session, o *usageOptions) (er
 	}
 	report.To = cmp.Or(report.To, messages.TimeOf(a.Now()))
 	if report.To <= report.From {
-		return cli.Usagef("--to: is not after --from")
+		return cli.Usagef("--to: must be a later time than --from")
 	}
 	sums := usageSums{keys: keys, rows: map[string]*usageRow{}}
 	if err := endedJobs(ctx, s, &report, sums.add); err != nil {

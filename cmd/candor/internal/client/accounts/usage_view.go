@@ -32,10 +32,10 @@ func writeUsage(p *cli.Page, r *usageReport) {
 		p.Table(t, "  ")
 	}
 	if r.Complete > r.From {
-		p.Printf("Jobs that ended before %s may be missing: their records are not kept.\n", p.At(r.Complete))
+		p.Printf("Jobs that ended before %s may be missing: the site does not keep records for so long.\n", p.At(r.Complete))
 	}
 	if r.Unreadable > 0 {
-		p.Printf("%s could not be read, and are not counted.\n", terminal.Plural(r.Unreadable, "record"))
+		p.Printf("Not counted: %s that could not be read.\n", terminal.Plural(r.Unreadable, "record"))
 	}
 }
 

@@ -42,7 +42,7 @@ func TestBooksSayWhetherTheyBalance(t *testing.T) {
 
 // TestVerificationSaysWhatItDidNotCheck checks that the output of a verification names the checks that were not made.
 func TestVerificationSaysWhatItDidNotCheck(t *testing.T) {
-	const unsigned, unsure, running, quick, keyless = "no checkpoint was signed", "compare it with the site's", "not checked: what a running bank states now", "verify without --quick", "neither credentials nor keys"
+	const unsigned, unsure, running, quick, keyless = "no checkpoint was signed", "compare this key with the site's key", "not checked: the balances that a running bank states", "leave out --quick", "neither credentials nor keys"
 	all := []string{unsigned, unsure, running, quick, keyless}
 	for _, x := range []struct {
 		name string

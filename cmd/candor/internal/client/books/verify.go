@@ -33,18 +33,18 @@ in the bank:
   - the records add up to the balances that the records and the bank state;
   - no account went below its limit;
   - each hold ended at most once;
-  - the checkpoints that the site signed are of this journal;
-  - each record follows from what was signed: every signed request, and every
-    statement that the bank of another site signed, is carried out again under
-    the bank's rules in empty books, and must lead to the same bytes. A record
-    to which no signature and no rule leads is named.
+  - the checkpoints that the site signed match this journal;
+  - each record follows from a signature or a rule: the command starts with
+    empty books, carries out every signed request and every signed statement of
+    another site's bank again under the bank's rules, and must get the same
+    records, byte for byte. A record without such a cause is named.
 
 The marks of transfers need the site's keys directory (--keys, or the directory
 of the site on this machine). Without the keys the marks are counted, not
 checked.
 
-With --quick nothing is carried out again: then only the chain, the sums and the
-checkpoints are checked, and not that anybody asked for anything.
+With --quick only the hash chain, the sums and the checkpoints are checked.
+Requests are not carried out again, so nothing shows who asked for a record.
 
 The exit code is 1 if anything is wrong. The first error is named.`,
 		Example: `  candor bank verify
@@ -54,7 +54,7 @@ The exit code is 1 if anything is wrong. The first error is named.`,
 			return verifyBooks(ctx, a, source, quick, key, cmp.Or(keys, keysBeside(a, directory)))
 		}),
 	}
-	cmd.Flags().BoolVar(&quick, "quick", false, "check chain, sums and checkpoints only, and not who asked")
+	cmd.Flags().BoolVar(&quick, "quick", false, "check only the chain, the sums and the checkpoints, not who asked")
 	cmd.Flags().StringVar(&key, "key", "", "public `key` of the checkpoints (default: the key of the site that issued your credentials)")
 	cmd.Flags().StringVar(&keys, "keys", "", "the site's keys `directory`, to check the marks of transfers (default: of the site on this machine)")
 	cmd.Flags().StringVar(&directory, "history", "", historyFlag)
@@ -225,7 +225,7 @@ func (v *verification) run(ctx context.Context, source journalSource) error {
 	live, runs := source.(*liveJournal)
 	switch err := v.verifier.End(); {
 	case err != nil && !runs:
-		return messages.Errorf(messages.Unavailable, "%s; if the replica did not stop in order, start and stop the replica, then try again", messages.Detail(err))
+		return messages.Errorf(messages.Unavailable, "%s; if the replica was killed, start it, stop it and try again", messages.Detail(err))
 	case err != nil:
 		return err
 	}
@@ -241,7 +241,7 @@ func (v *verification) run(ctx context.Context, source journalSource) error {
 		if !runs {
 			kind, why = messages.Unavailable, "if the replica was killed, start it, stop it and try again; otherwise records are missing at the end"
 		}
-		return messages.Errorf(kind, "the site signed a checkpoint of %d records, and there are %d: %s", v.checkpoints[0].Records, r.Records, why)
+		return messages.Errorf(kind, "the site signed a checkpoint of %d records, but the journal has only %d: %s", v.checkpoints[0].Records, r.Records, why)
 	}
 	if !runs {
 		return nil
@@ -260,7 +260,7 @@ func (v *verification) checkpoint() error {
 		return messages.Errorf(messages.Internal, "%v", err)
 	}
 	if v.key != "" && (!history.Trusted(&c, v.key) || !v.verifier.Follows(c.Succession)) {
-		return messages.Errorf(messages.Internal, "the checkpoint of %d records is signed with key %s, and the site's is %s", c.Records, c.Key, v.key)
+		return messages.Errorf(messages.Internal, "the checkpoint of %d records is signed with key %s, but the site's key is %s", c.Records, c.Key, v.key)
 	}
 	if head := v.verifier.Head(); c.Head != hex.EncodeToString(head[:]) {
 		return messages.Errorf(messages.Internal, "the site signed another history: its checkpoint of %d records has hash %s, but these records have hash %x", c.Records, c.Head, head)
@@ -276,11 +276,11 @@ func (v *verification) compare(last *money.JournalReply) error {
 		return nil
 	}
 	if last.Count != v.result.Records || last.Head != v.result.Head {
-		return messages.Errorf(messages.Internal, "the bank states %d records with hash %s, and sent %d with hash %s", last.Count, last.Head, v.result.Records, v.result.Head)
+		return messages.Errorf(messages.Internal, "the bank states %d records with hash %s, but sent %d records with hash %s", last.Count, last.Head, v.result.Records, v.result.Head)
 	}
 	is := v.verifier.Standings()
 	if len(is) != len(last.Standings) {
-		return messages.Errorf(messages.Internal, "the bank states %d accounts, and its records are of %d", len(last.Standings), len(is))
+		return messages.Errorf(messages.Internal, "the bank states %d accounts, but its records have %d", len(last.Standings), len(is))
 	}
 	for i, stated := range last.Standings {
 		if stated != is[i] {
@@ -333,13 +333,13 @@ func writeVerified(p *cli.Page, r verified) {
 	p.Printf("  %s transfers among %s accounts add up: %v credits issued, %v of them held in %s\n",
 		terminal.Count(r.Transfers), terminal.Count(r.Accounts), r.Issued, r.Held, terminal.Plural(r.Holds, "hold"))
 	if r.Rules {
-		p.Printf("  every record, carried out again under the bank's rules, came to the same bytes\n")
+		p.Printf("  every record is what the bank's rules give, byte for byte\n")
 	}
 	writeProofs(p, r.Rules, r.Proofs)
 	if r.Compared > 0 {
-		p.Printf("  %s balances are what the bank states\n", terminal.Count(r.Compared))
+		p.Printf("  %s balances match those that the bank states\n", terminal.Count(r.Compared))
 	} else {
-		p.Printf("  not checked: what a running bank states now\n")
+		p.Printf("  not checked: the balances that a running bank states\n")
 	}
 	switch {
 	case r.Checkpoints == 0:
@@ -347,7 +347,7 @@ func writeVerified(p *cli.Page, r verified) {
 	case r.Trusted:
 		p.Printf("  %s signed by the site's key, the last of %s records\n", terminal.Plural(r.Checkpoints, "checkpoint"), terminal.Count(r.Signed))
 	default:
-		p.Printf("  %s signed, the last of %s records, by key %s: compare it with the site's, or give --key\n",
+		p.Printf("  %s signed, the last of %s records, by key %s: compare this key with the site's key, or give --key\n",
 			terminal.Plural(r.Checkpoints, "checkpoint"), terminal.Count(r.Signed), r.Key)
 	}
 }
@@ -356,32 +356,33 @@ func writeVerified(p *cli.Page, r verified) {
 func writeProofs(p *cli.Page, rules bool, r *proofs) {
 	switch {
 	case !rules:
-		p.Printf("  not proven: that anybody asked for any of this; verify without --quick\n")
+		p.Printf("  not proven: that somebody asked for these records; to check this, leave out --quick\n")
 		return
 	case r == nil:
 		p.Printf("  not proven: who asked, because neither credentials nor keys of the site are here\n")
 		return
 	}
-	p.Printf("What the records follow from, each carried out again from the first one on:\n")
+	p.Printf("Causes of the records, all carried out again from the first record on:\n")
 	basis := func(n uint64, what string) {
 		if n > 0 {
 			p.Printf("  %s %s\n", terminal.Count(n), what)
 		}
 	}
-	basis(r.Keys, "of the site's own keys, signed by the key of its account")
-	basis(r.Requests, "signed requests, each by a key that the site had given to who asked")
-	basis(r.Followed, "that follow from these requests under the bank's rules")
-	basis(r.Transfers-r.Unchecked, "of transfers, each under the mark of the service that asked")
-	basis(r.Unchecked, "of transfers whose marks were NOT checked: give the site's keys (--keys)")
-	basis(r.Forced, "that the rules force as time passes: holds that lapse, grants that expire")
-	basis(r.Peers, "statements, each signed by the bank of another site")
-	basis(r.Settled, "that follow from these statements: they are true if that bank tells the truth, and bounded by its limit")
-	basis(r.Passed, "of what ended between sites as time passed")
-	basis(r.Found, "that rest on the word of the replica that led: who is silent, what was restored; they move no credits")
-	p.Printf("In all: %s records follow from signatures of this site, %s from its rules as time passed, %s rest on\n  statements of other sites' banks, and %s on nothing that was signed and checked here\n",
+	basis(r.Keys, "statements of the site about its keys, signed with the key of its account")
+	basis(r.Requests, "signed requests, each signed with a key that the site gave to the sender")
+	basis(r.Followed, "records that follow from these requests under the bank's rules")
+	basis(r.Transfers-r.Unchecked, "transfers, each with the mark of the service that asked")
+	basis(r.Unchecked, "transfers whose marks were NOT checked: give the site's keys (--keys)")
+	basis(r.Forced, "records that the rules require as time passes: holds that lapse, grants that expire")
+	basis(r.Peers, "statements of other sites' banks, each signed by that bank")
+	basis(r.Settled, "records that follow from these statements: they are true if that bank tells the truth, and bounded by its limit")
+	basis(r.Passed, "records of requests and debts between sites that ended because time passed")
+	basis(r.Found, "records of what the leading replica found, such as a silent peer or a restored backup: unproven, but they move no credits")
+	p.Printf("In all: %s records follow from signatures of this site, %s from its rules as time passed, %s from\n  statements of other sites' banks, and %s from nothing that was signed and checked here\n",
 		terminal.Count(r.Keys+r.Requests+r.Followed+r.Transfers-r.Unchecked), terminal.Count(r.Forced+r.Passed), terminal.Count(r.Peers+r.Settled), terminal.Count(r.Found+r.Unchecked))
-	p.Printf("Not proven: the time of each record, which is the clock of the replica that led, held to within\n")
-	p.Printf("  an hour of each signature; the order of what was asked; and that nothing was left out after the\n")
-	p.Printf("  last checkpoint that you have kept elsewhere (a transfer whose accounts do not appear again);\n")
-	p.Printf("  a site signs one at the latest a minute after a record\n")
+	p.Printf("Not proven:\n")
+	p.Printf("  the time of each record: it is the clock of the leading replica, at most an hour off each signature\n")
+	p.Printf("  the order of the requests\n")
+	p.Printf("  that no transfer is missing after the last checkpoint of which you keep a copy elsewhere\n")
+	p.Printf("    (a site signs a checkpoint at most a minute after a record)\n")
 }

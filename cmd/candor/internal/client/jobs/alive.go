@@ -45,6 +45,6 @@ refuse a lower number than the highest so far.`,
 			return lease.Alive(os.Getenv(lease.Variable), boottime.Now(), yet)
 		},
 	}
-	cmd.Flags().DurationVar(&yet, "for", 0, "ask that the lease lasts this `time` yet")
+	cmd.Flags().DurationVar(&yet, "for", 0, "also ask whether the lease lasts this `time` longer")
 	return cmd
 }

@@ -124,8 +124,8 @@ func signalCommand(a *cli.App) *cobra.Command {
 		Use:   "signal NUMBER SIGNAL",
 		Short: "send a signal to the running tasks of a job",
 		Long: `Send a signal to all processes of the running tasks of a job, or of one task.
-The signal has a name, such as USR1, or a number. A task that KILL ends has
-failed, and may be tried again: candor cancel ends a job.`,
+The signal has a name, such as USR1, or a number. A task that is ended by KILL
+has failed, and may be tried again. To end a job, use candor cancel.`,
 		Example: "  candor signal 17 USR1\n  candor signal 17 --task 3 TERM",
 		Args:    cobra.ExactArgs(2),
 		RunE: a.Online(q.ofJob(func(ctx context.Context, s *cli.Session, args []string) error {

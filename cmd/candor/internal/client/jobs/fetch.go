@@ -42,7 +42,7 @@ A different file of the same name is only overwritten with --force.
 
 The files of a task are there when the task has ended. The site keeps the files
 for two weeks, or as long as its operator has set. Operators can get the files
-of all jobs; the log of the site has a line for each time.`,
+of all jobs; the site logs each such access.`,
 		Example: `  candor submit --budget 5 --input data.csv \
       --output 'result-*.csv' --wait run.sh
   candor fetch 17
@@ -58,7 +58,7 @@ of all jobs; the log of the site has a line for each time.`,
 		})),
 		ValidArgsFunction: a.CompleteJobs(false),
 	}
-	cmd.Flags().StringVarP(&q.into, "output-dir", "o", ".", "`directory` to put the files in, made if need be;\nwith --list the form of the table: wide, name or json")
+	cmd.Flags().StringVarP(&q.into, "output-dir", "o", ".", "`directory` to put the files in, created if missing;\nwith --list the form of the table: wide, name or json")
 	q.flags(cmd)
 	cmd.Flags().BoolVarP(&q.list, "list", "l", false, "only list the files")
 	cmd.Flags().BoolVar(&q.force, "force", false, "overwrite files that differ")
@@ -160,7 +160,7 @@ func outputsOf(ctx context.Context, r *logReader) (all []job.TaskOutputs, err er
 				return nil, err
 			}
 			if all = append(all, reply.Tasks...); reply.Next <= ask.From {
-				return nil, messages.Errorf(messages.Internal, "the answer of the depot ends after task %d", ask.From)
+				return nil, messages.Errorf(messages.Internal, "the answer of the depot is not complete: it ends after task %d; try again", ask.From)
 			}
 			ask.From = reply.Next
 		}
@@ -252,7 +252,7 @@ func sameFile(root *os.Root, name string, f job.File) (bool, error) {
 			return true, nil
 		}
 	}
-	return false, messages.Errorf(messages.Conflict, "a file that differs is there already: choose another directory with -o, or overwrite it with --force")
+	return false, messages.Errorf(messages.Conflict, "another file of this name exists: choose another directory with -o, or overwrite the file with --force")
 }
 
 // writeOutputs lists files under their local names.

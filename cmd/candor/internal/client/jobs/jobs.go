@@ -55,7 +55,7 @@ chose. The statement has the cost of older jobs.`,
 			return a.Show(reply, func(p *cli.Page) {
 				switch {
 				case others:
-					p.Printf("No jobs of %s here; --all-accounts shows everybody's.\n", s.Account)
+					p.Printf("No jobs of %s; --all-accounts lists the jobs of all accounts.\n", s.Account)
 				case len(reply.Jobs) == 0 && !which.none():
 					p.Printf("No job fits the flags.\n")
 				default:
@@ -89,7 +89,7 @@ func takesNoJob(cmd *cobra.Command, args []string) error {
 	if _, err := strconv.ParseUint(args[0], 10, 64); err != nil {
 		return cobra.NoArgs(cmd, args)
 	}
-	return cli.Usagef("it lists jobs; candor job %s shows this job", args[0])
+	return cli.Usagef("candor jobs takes no job number: candor job %s shows this job", args[0])
 }
 
 // othersHave reports whether other accounts have jobs that the caller would see with --all-accounts. Only operators may
@@ -157,8 +157,8 @@ the prices, and the changes that would help.
 
 With --bid, the market decides once more, with another bid of the job, and the
 answer compares both decisions. The job does not change. The bid is the budget,
-or the rate where the market reads one. In some markets no bid decides, or all
-bids are sealed; the answer says so.`,
+or the rate in markets that use rates. In some markets bids do not decide, or
+are sealed; the answer says so.`,
 		Example: "  candor why 17\n  candor why 17 --bid 20\n  candor why 17 --json | jq -r .reason",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			if !cmd.Flags().Changed("bid") {

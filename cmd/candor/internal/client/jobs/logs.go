@@ -55,9 +55,9 @@ func logsCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs NUMBER",
 		Short: "print what the tasks of a job wrote",
-		Long: `Print the output of a job's tasks: the output of the latest attempt of each
-task, or of the attempt of --attempt. The node that ran a task keeps the output
-of every attempt.
+		Long: `Print the output of a job's tasks: of the latest attempt of each task, or of the
+attempt that --attempt names. The node that ran a task keeps the output of every
+attempt.
 
 Standard output and standard error are both printed, or only one of the two with
 --stdout or --stderr. A node keeps the two in two files. So the output of a task

@@ -34,7 +34,7 @@ func (w *lockedWriter) Write(b []byte) (int, error) {
 
 // missing returns a line that stands for output that the node did not keep.
 func missing(p agent.LogsReply) string {
-	return "[candor: " + terminal.Plural(int(p.Missing), "byte") + " of the output are missing here: the site keeps no more of one output]\n"
+	return "[candor: " + terminal.Plural(int(p.Missing), "byte") + " of the output are missing here: the site limits the size of an output]\n"
 }
 
 // rawOutput writes the bytes unchanged.

@@ -85,7 +85,7 @@ All tasks of a gang begin again together.`,
 				return err
 			}
 			return cli.Ask(ctx, a, s, messages.Auctioneer, job.VerbRequeue, r, func(p *cli.Page, r job.RequeueReply) {
-				p.Printf("Job %v: %s ended, to be run again\n", r.Job, verb(r.Tasks, "is", "are"))
+				p.Printf("Job %v: %s ended and will run again\n", r.Job, verb(r.Tasks, "is", "are"))
 			})
 		})),
 		ValidArgsFunction: a.CompleteJobs(true),
@@ -229,7 +229,7 @@ func change(ctx context.Context, a *cli.App, s *cli.Session, c *changes) (err er
 	}
 	return a.Show(reply, func(p *cli.Page) {
 		if reply.Pending != 0 {
-			p.Printf("Job %v is changed; its budget of %s is %v as soon as the bank answers\n", reply.Job, cli.Credits(reply.Budget), reply.Pending)
+			p.Printf("Job %v is changed; its budget of %s becomes %v as soon as the bank answers\n", reply.Job, cli.Credits(reply.Budget), reply.Pending)
 			return
 		}
 		p.Printf("Job %v is changed; its budget is %s\n", reply.Job, cli.Credits(reply.Budget))

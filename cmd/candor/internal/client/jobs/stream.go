@@ -107,7 +107,7 @@ func askStream(ctx context.Context, s *cli.Session, node messages.Name, away boo
 	case err != nil:
 		return reply, err
 	case answer.Stream == nil:
-		return reply, messages.Errorf(messages.Invalid, "the site of the job cannot pass on input and output: its release is too old")
+		return reply, messages.Errorf(messages.Invalid, "the site of the job cannot pass on input and output, because its release is too old: use another site")
 	}
 	return *answer.Stream, nil
 }

@@ -38,7 +38,7 @@ and the reason of its end.
   Suspended  gave its slot to other tasks, and waits for a slot to go on
   Gathering  waits for the other tasks of its gang
   Done       ended well
-  Failed     failed: an exit code, a signal, a limit, or no start of its program
+  Failed     exited with an error, was killed, broke a limit, or could not start
   Stopped    was ended together with its job, its node or its slot
   Pending    waits for its next attempt
   Cancelled  was cancelled, and its job went on
@@ -158,7 +158,7 @@ func (q *tasksQuery) tasksOf(ctx context.Context, s *cli.Session, stage int, all
 			return nil
 		}
 		if reply.Next <= ask.From { // the site returned no new position
-			return messages.Errorf(messages.Internal, "the answer of the site ends after task %d", ask.From)
+			return messages.Errorf(messages.Internal, "the answer of the site is not complete: it ends after task %d; try again", ask.From)
 		}
 		if ask.From = reply.Next; len(all.Tasks) >= q.limit {
 			all.More, all.Next = true, reply.Next

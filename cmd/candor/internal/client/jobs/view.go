@@ -351,7 +351,7 @@ func writeStages(p *cli.Page, j job.JobDetail) {
 	p.Table(t, "  ")
 	for _, s := range j.Stages {
 		if s.Cut > 0 {
-			p.Printf("  %s\n", p.Yellow(fmt.Sprintf("Stage %s: %s of the output of %s are lost, because the site keeps less.",
+			p.Printf("  %s\n", p.Yellow(fmt.Sprintf("Stage %s: %s of the output of %s are lost, because the site limits the size of an output.",
 				s.Name, terminal.Plural(int(s.Lost), "byte"), terminal.Plural(s.Cut, "attempt"))))
 		}
 	}

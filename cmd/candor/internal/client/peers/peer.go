@@ -84,7 +84,7 @@ func setPeer(ctx context.Context, a *cli.App, s *cli.Session, r clearing.PeerReq
 	return cli.Ask(ctx, a, s, messages.Bank, clearing.VerbPeer, r, func(p *cli.Page, reply clearing.PeerReply) {
 		p.Printf("Site %s is a peer. It may owe up to %s; up to %s of this may be settlements that are not paid yet.\n", reply.Peer, cli.Credits(reply.Limit), cli.Credits(reply.Share))
 		if reply.Standing == clearing.PeerParting {
-			p.Printf("This site goes on to part from %s: nothing new begins.\n", reply.Peer)
+			p.Printf("This site is still parting from %s: no new jobs or payments begin.\n", reply.Peer)
 		}
 	})
 }
@@ -160,13 +160,13 @@ If both operators part, the sites go on until the jobs between them have ended
 and the debts are settled and paid. Then they have parted.
 
 With --loss the site parts alone and at once, for example because the peer is
-gone. The amount must be exactly what the peer owes: it is written off against
-your own account, or the account that --from names. Users get back what was
+gone. AMOUNT must be exactly what the peer owes. It is charged as a loss to your
+own account, or to the account that --from names. Users get back what was
 set aside for the peer, their jobs there end as PeerLost, and the peer's keys
 are never trusted again. What this site owes the peer stays owed on the account
 clearing--SITE: pay the amount, then withdraw it there.
 
-A site that was parted from becomes a peer again with candor peer add.`,
+To make the site a peer again, use candor peer add.`,
 		Example: `  candor peer part east
   candor peer part east --loss 120 --reason 'its hosts are gone'`,
 		Args: cobra.ExactArgs(1),
@@ -185,7 +185,7 @@ A site that was parted from becomes a peer again with candor peer add.`,
 			return cli.Ask(ctx, a, s, messages.Bank, clearing.VerbPart, r, writeParted)
 		}),
 	}
-	cmd.Flags().StringVar(&loss, "loss", "", "part alone, and write off so many `credits`: all that the peer owes")
+	cmd.Flags().StringVar(&loss, "loss", "", "part alone, and write off these `credits`: exactly what the peer owes")
 	cmd.Flags().StringVar(&reason, "reason", "", "why the site parts alone, a `text` for the books")
 	cmd.Flags().StringVar(&from, "from", "", "the `account` that bears the loss (default: your own)")
 	return cmd
@@ -232,12 +232,12 @@ func settleCommand(a *cli.App) *cobra.Command {
 		Use:   "settle",
 		Short: "close a cycle with the peers, and show who pays whom (operators)",
 		Long: `With --cycle, close a cycle: the bank offers each peer the sum that this site
-owes. All sites of a federation number their cycles alike, from 1. A cycle that
-is closed again does not change. Then the command collects the positions of the
-peers and shows the fewest payments that remain outside the banks, and debts
-that are not settled, with the reason. Without --cycle the command shows the
-latest cycle. The exit code is 1 while a position is missing or the sites
-disagree.
+owes. All sites of a federation number their cycles alike, from 1. Closing a
+cycle again changes nothing. Then the command collects what each site owes and
+is owed, and shows the fewest payments that the sites still have to make outside
+the banks. It also lists the debts that are not settled, with the reason.
+Without --cycle the command shows the latest cycle. The exit code is 1 while the
+position of a site is missing or the sites disagree.
 
 After a payment, the operator of the site that paid withdraws the same amount
 from the account clearing--settlement. The operator of the other site grants the

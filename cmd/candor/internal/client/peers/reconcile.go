@@ -18,14 +18,15 @@ func peerReconcile(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reconcile SITE [--confirm | --adopt]",
 		Short: "compare the books with the books of a peer, or adopt its totals",
-		Long: `Compare this site's books with the books that the bank of the peer signs, in
-both directions. Show the first number at which they differ, and how many
-numbers a bank lost, for example because an old backup was restored. Other
-numbers that only one bank has are still on their way.
+		Long: `Compare this site's books with the books that the bank of the peer signs. Each
+bank numbers its messages to the other. Show the number of the first message in
+which the books differ, and how many numbers a bank lost, for example because an
+old backup was restored. Other messages that only one bank has are on their way.
 
-A site that lost numbers goes on from the totals of the other site, with one
-command at each. --confirm, at the site that has the numbers, signs its totals.
---adopt, at the site that lost them, signs that it goes on from these totals.
+A site that lost numbers goes on from the totals of the other site. This takes
+one command at each site. --confirm, at the site that has the numbers, signs its
+totals. --adopt, at the site that lost them, signs that it goes on from these
+totals.
 Accounts of users stay as the backup has them. The difference is booked to the
 account clearing--correction, which candor peer list shows.
 
@@ -123,7 +124,7 @@ func writeReconciled(p *cli.Page, r clearing.ReconcileReply) {
 		if d := b.Difference; d != nil {
 			earlier := ""
 			if d.Earlier {
-				earlier = ", or before: it is the oldest that both still have"
+				earlier = ", or earlier: it is the oldest number that both banks still have"
 			}
 			p.Printf("  first at number %d%s\n", d.Number, earlier)
 			p.Fields("Here", bookLine(d.Ours), "At "+r.Peer, bookLine(d.Theirs))
@@ -133,7 +134,7 @@ func writeReconciled(p *cli.Page, r clearing.ReconcileReply) {
 		lostThere = lostThere || b.LostThere > 0
 	}
 	if lostThere {
-		p.Printf("Site %s lost numbers, and can go on from here: candor peer reconcile %s --confirm\n", r.Peer, r.Peer)
+		p.Printf("Site %s lost numbers. To let it go on from this site's totals: candor peer reconcile %s --confirm\n", r.Peer, r.Peer)
 	}
 	if r.Adoption != nil {
 		first := ""

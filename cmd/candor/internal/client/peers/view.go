@@ -46,14 +46,14 @@ func writeParted(p *cli.Page, r clearing.PartReply) {
 		p.Fields("Written off", cli.Amount(peer.Lost), "Given back to users", cli.Amount(r.Returned), "Charges given up", cli.Amount(r.Forgone), "Owed to it", owed(max(0, -peer.Settled)))
 		return
 	}
-	p.Printf("This site is parting from %s: nothing new begins\n", peer.Peer)
+	p.Printf("This site is parting from %s: no new jobs or payments begin\n", peer.Peer)
 	p.Fields(
 		"Jobs there, authorised", cli.Number(r.Authorised),
 		"Jobs here, to be charged", cli.Number(r.Visits),
 		"To be settled", owed(peer.Owed),
 		"Settled, unpaid", owed(-peer.Settled),
 		"Not answered", cli.Number(peer.Outstanding))
-	p.Printf("The operator of the peer uses candor peer part too. The sites have parted when\nnothing is left to settle: candor peer list shows the rest.\n")
+	p.Printf("The operator of the peer must use candor peer part too. The sites have parted when\nnothing is left to settle: candor peer list shows what is left.\n")
 }
 
 // owed says who owes whom, or "" if nobody does.
@@ -82,7 +82,7 @@ func peerState(p *cli.Page, r clearing.PeerReply) string {
 	case r.Restored:
 		return p.Red("this site was restored: candor peer reconcile " + r.Peer)
 	case gone(r):
-		return p.Red(fmt.Sprintf("has parted from this site: candor peer part %s --loss %s --reason TEXT parts from it too", r.Peer, max(0, r.Settled-r.Owed)))
+		return p.Red(fmt.Sprintf("has parted from this site: to part from it too, use candor peer part %s --loss %s --reason TEXT", r.Peer, max(0, r.Settled-r.Owed)))
 	case r.Dispute != "":
 		return p.Red("disputed: " + terminal.Safe(r.Dispute))
 	case r.Standing == clearing.PeerParting:
@@ -90,7 +90,7 @@ func peerState(p *cli.Page, r clearing.PeerReply) string {
 	case r.Standing == clearing.PeerSuspended:
 		return p.Red("suspended " + p.At(r.Since) + ", " + silent(r))
 	case r.Leaving:
-		return p.Yellow("parts from this site: candor peer part " + r.Peer + " agrees")
+		return p.Yellow("wants to part from this site: to agree, use candor peer part " + r.Peer)
 	case r.Tries > 0:
 		return p.Yellow(silent(r))
 	case unsettleable(r) != "":
@@ -125,7 +125,7 @@ func parting(r clearing.PeerReply) string {
 	case r.Held > 0:
 		return "jobs that it pays for run here"
 	}
-	return "its operator must part too, or candor peer list there says what is missing"
+	return "its operator must part too; if that is done, candor peer list at its site says what is missing"
 }
 
 // silent says how many messages a peer has not answered, and why.
@@ -147,7 +147,7 @@ func unsettleable(r clearing.PeerReply) string {
 	case r.Share == 0:
 		return "none of its debt can be settled: its share of the reserve is 0 credits"
 	}
-	return "its debt cannot be settled further: it has not paid " + cli.Credits(r.Settled) + ", which are granted to clearing--" + r.Peer + " when it has"
+	return "no more of its debt can be settled: it has not paid " + cli.Credits(r.Settled) + "; when it has paid, grant them to clearing--" + r.Peer
 }
 
 // writeLeft says what is still owed after a cycle was closed, and why.
@@ -157,7 +157,7 @@ func writeLeft(p *cli.Page, peers []clearing.PeerReply) {
 		p.Title("Owed still")
 	}
 	for _, r := range peers {
-		why := "since the cycle was closed, or not taken in it: the next one settles it"
+		why := "it is newer than the cycle, or the peer did not take it: the next cycle settles it"
 		switch {
 		case r.Dispute != "":
 			why = "nothing is settled while the books do not agree: candor peer reconcile " + r.Peer + " compares them"

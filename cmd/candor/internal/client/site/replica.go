@@ -124,7 +124,7 @@ func writeReplicas(p *cli.Page, groups ...messages.ReplicasReply) {
 		}
 		p.Printf("The %s can lose %s\n", g.Actor, losable(g.Spare))
 		if len(g.Replicas) == 2 {
-			p.Printf("%s\n", p.Red("The "+g.Actor+" needs both of its replicas: while one is lost it serves nobody. Add a third"))
+			p.Printf("%s\n", p.Red("The "+g.Actor+" needs both of its replicas: while one is lost, the "+g.Actor+" serves nobody. Add a third replica"))
 		}
 	}
 }

@@ -18,8 +18,8 @@ import (
 func upgradeCommand(a *cli.App) *cobra.Command {
 	return cli.Group(&cobra.Command{
 		Use:   "upgrade",
-		Short: "upgrade a site while it serves (operators)",
-		Long: `Upgrade a site while it serves, host by host. A release works together with the
+		Short: "upgrade a site while it runs (operators)",
+		Long: `Upgrade a site host by host, while it runs. A release works together with the
 release before it and with the next one. The replicas agree on a level, which
 rises when all of them run the new release: a day later, or with "candor upgrade
 finish". Until then each host can go back.`,
@@ -58,10 +58,10 @@ func upgradeFinish(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "finish",
 		Short: "raise the level at once; then no host can go back",
-		Long: `Let the replicas agree on the level of the new release at once, not only a day
+		Long: `Let the replicas agree on the level of the new release now, instead of a day
 after the last host was upgraded. Then commands that need the new release work,
-and no host can go back to the release before. It is refused until all replicas
-run the new release.`,
+and no host can go back to the release before. The command is refused until all
+replicas run the new release.`,
 		Example: "  candor upgrade finish",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error {
 			var groups []messages.ReplicasReply

@@ -112,16 +112,16 @@ func predictFor(account money.AccountReply, job jobmsg.SubmitReply, submitter me
 // writePrediction shows an account before and after a job.
 func writePrediction(p *cli.Page, r prediction) {
 	p.Printf("%s pays for a job on market %s, which may cost up to %s\n", p.Bold("Account "+r.Account.Account), r.Market, cli.Credits(r.Held))
-	t := terminal.NewTable("|>NOW|>WHILE IT LIVES|>AFTER IT")
+	t := terminal.NewTable("|>NOW|>DURING THE JOB|>AFTER THE JOB")
 	t.Row("Balance", r.Account.Balance.String(), r.Account.Balance.String(), r.Least.String()+" to "+r.Most.String())
 	t.Row("Held for jobs", r.Account.Reserved.String(), (r.Account.Reserved + r.Held).String(), r.Account.Reserved.String())
 	t.Row("Available", r.Account.Available.String(), r.Available.String(), r.Available.String()+" to "+r.Account.Available.String())
 	p.Table(t, "  ")
 	for _, d := range r.Draws {
-		p.Printf("  %s of what it holds expire on %s\n", cli.Credits(d.Amount), p.At(d.Expires))
+		p.Printf("  the job holds %s that expire on %s\n", cli.Credits(d.Amount), p.At(d.Expires))
 	}
 	if r.Limited {
-		p.Printf("  of your limit in it, %s are left while the job lives\n", cli.Credits(max(r.Left, 0)))
+		p.Printf("  during the job, %s of your limit in the project are left\n", cli.Credits(max(r.Left, 0)))
 	}
 	if r.Refusal != "" {
 		p.Printf("%s\n", p.Red("The site would refuse the job now: "+terminal.Safe(r.Refusal)))

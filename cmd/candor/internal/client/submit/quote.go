@@ -28,13 +28,14 @@ is multiplied by the received worth and divided by the promised worth.
 
 Without a valuation, the answer is an estimate: when the first task would start,
 when the job would end, and what it would cost, at present prices and for its
-shape. Options alone, without a file, are enough. SLOTS is how many slots a task
-takes, and PER HOUR what an hour of all of them costs now. The price is for the
-run time that is known, or is the most that the job may cost. Nothing is held,
-and nobody is bound. After a day of history, a market whose prices follow the
-demand also names the cheapest hour of the last week, and what the slots cost in
-that hour. Where budgets share the slots, it shows the bids for as many slots.
-Prices that you may not see do not count.
+shape. Options alone, without a file, are enough. SLOTS is the number of slots
+that a task takes, and PER HOUR is the present cost of an hour on all of them.
+PRICE is the cost for the estimated run time; if no run time is known, it is the
+most that the job may cost. Nothing is held, and nobody is bound. After a day of
+history, a market whose prices follow the demand also names the cheapest hour of
+the last week, and the cost of the slots in that hour. A market that divides
+slots by budgets shows the bids for this number of slots instead. Prices that
+you may not see are left out.
 
 With --sites, ask your site and its peers for offers, in one table. Contract
 markets offer contracts. Other markets answer with the estimate of their own
@@ -100,7 +101,7 @@ func writeMenu(p *cli.Page, r market.QuoteReply, chart bool) {
 	}
 	p.Printf("Accept a contract with candor submit --contract ID and a budget of at least BUDGET, the most that the job can cost.\n")
 	if slices.ContainsFunc(r.Contracts, func(c market.QuotedContract) bool { return c.Price > 0 }) {
-		p.Printf("At the end the price is scaled by what the completion is worth, over PROMISED.\n")
+		p.Printf("When the job has ended, PRICE is multiplied by the worth of its completion, divided by PROMISED.\n")
 	}
 }
 

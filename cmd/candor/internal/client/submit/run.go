@@ -92,7 +92,7 @@ job, also while the shell waits for you.`,
 func (i *interaction) flags(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&i.linger, "linger", agent.DefaultLinger.Std(), "the `time` for which the command runs after its client was lost")
 	cmd.Flags().DurationVar(&i.idle, "idle", 0, "end the command after this `time` without input or output (default: never)")
-	cmd.Flags().BoolVarP(&i.quiet, "quiet", "q", false, "say nothing of the job and its cost")
+	cmd.Flags().BoolVarP(&i.quiet, "quiet", "q", false, "do not print the job and its cost")
 }
 
 // OfCommand returns a job that runs a command with options.
@@ -225,7 +225,7 @@ func lostFor(ctx context.Context, a *cli.App, s *cli.Session, t *jobmsg.TaskStat
 			}
 		}
 	}
-	return messages.Errorf(messages.Ended, "the command is lost with its node")
+	return messages.Errorf(messages.Ended, "the node was lost, and the command with it: run the command again")
 }
 
 // comesWithin is how long a node may take to begin a task after the leader has assigned it.

@@ -133,7 +133,7 @@ func Read(a *cli.App, options *jobfile.Options, source []byte, name string, argu
 		return nil, cli.Within(name, err)
 	}
 	if _, said := options.Noted["ignore-pbs"]; said && job.Foreign() {
-		return nil, messages.Errorf(messages.Invalid, "%s: --ignore-pbs: the script has no other lines, and would ask for nothing: leave the option out", name)
+		return nil, messages.Errorf(messages.Invalid, "%s: --ignore-pbs: all options of the script are in the lines that --ignore-pbs skips: leave the option out", name)
 	}
 	return job, finish(a, job, options, name)
 }
