@@ -62,13 +62,15 @@ one_after_another() { # command...
 printf '#!/bin/sh\nexec /bin/true\n' >true.sh
 chmod 755 true.sh
 
+user_of_door() { HOME=$dir CANDOR_STATE='' CANDOR_CLIENT=client.yaml "$client" "$@"; }
+
 with_candor() {
 	export CANDOR_STATE=$dir/candor CANDOR_BUDGET=0.001
 	cat >site.yaml <<-END
 		listen: 127.0.0.1:${PORT:-6817}
 		markets: [{name: main, mechanism: proportional, classes: [cpu]}]
-		accounts: [{name: alice, grant: 1000}]
-		default_account: alice
+		accounts: [{name: root, grant: 1000}]
+		default_account: root
 		nodes: [{name: node1, slots: {cpu: $slots}}]
 	END
 	"$candor" up --config site.yaml --state "$CANDOR_STATE" >candor.log 2>&1 &
@@ -77,9 +79,15 @@ with_candor() {
 	until_ok 60 "$client" submit --wait -- /bin/true || { tail -n 5 candor.log >&2; return 1; }
 	started candor "$client" submit --wait -- /bin/true
 	rate candor array "$array" "$client" submit -n "$array" --wait -- /bin/true
-	rate candor submit "$submissions" one_after_another "$client" submit true.sh
-	kill "$site"
-	wait "$site"
+	"$candor" user add --door login --config site.yaml --state "$CANDOR_STATE" >/dev/null 2>&1
+	"$client" door --least-user 0 --creds "$CANDOR_STATE/creds/doors/login.creds" --site west --server "nats://127.0.0.1:${PORT:-6817}" --socket "$dir/door/sock" >door.log 2>&1 &
+	local door=$!
+	pids+=($door)
+	echo "door: $dir/door/sock" >client.yaml
+	until_ok 20 user_of_door jobs
+	rate candor submit "$submissions" one_after_another user_of_door submit true.sh
+	kill "$door" "$site"
+	wait "$door" "$site"
 	result candor noop "$("$lab" bench dispatch --tasks 50000 --json | $python -c 'import json, sys; print(json.load(sys.stdin)["tasks_per_second"])')"
 }
 

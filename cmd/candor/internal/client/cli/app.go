@@ -46,6 +46,8 @@ type App struct {
 
 	Flags connection
 	sites map[string]siteFile // contents of files that were read, by state directory
+	loan  Loan                // of the machine's door; the zero value: the door was not asked yet
+	relay *relay              // connection to this door that no session uses yet; nil: there is none
 }
 
 // New returns the App of this process.

@@ -10,7 +10,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -57,6 +57,8 @@ type Target struct {
 	ca            string           // file; "" for none
 	authority     string           // PEM, from a door, if there is no file; "" for none
 	door          string           // socket that gave held, and gives new credentials when these end; "": the file does
+	until         time.Time        // when held ends, if a door gave it
+	relay         *relay           // connection to the door, for the first requests; nil: the door takes none
 }
 
 // siteFile is the file site.json that "candor up" writes into its state directory. An account's credentials are in
@@ -254,11 +256,21 @@ func (a *App) Dial(asOperator bool) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := a.Connect(t)
-	if err != nil {
-		return nil, unreachable(t, err)
+	connect := func() (bus.Bus, error) {
+		b, err := a.Connect(t)
+		if err != nil {
+			return nil, unreachable(t, err)
+		}
+		return b, nil
 	}
-	a.renew(t, b, issued, expires)
+	var b bus.Bus = &relayBus{connect: connect, door: t.relay}
+	if t.relay == nil {
+		if b, err = connect(); err != nil {
+			return nil, err
+		}
+		a.renew(t, b, issued, expires)
+	}
+	a.relay = nil // this session alone uses it
 	return &Session{Bus: b, Site: t.Site, Account: t.Account, Timeout: a.Flags.timeout, pause: a.Pause}, nil
 }
 
@@ -282,19 +294,34 @@ func ConnectNATS(t Target) (bus.Bus, error) {
 }
 
 // principal returns a function that gives the credentials. The first call gives the credentials that were read before.
-// Later calls read the file again, or ask the door again, because the credentials may have been renewed.
+// Later calls read the file again, because the credentials may have been renewed. Credentials of a door are given until
+// they are about to end, and then the door is asked for new ones; every proof of a request needs them.
 func (t *Target) principal() func() (token, seed string, err error) {
-	var read atomic.Bool
+	var mu sync.Mutex
+	held, until := t.held, t.until
 	return func() (string, string, error) {
-		if read.CompareAndSwap(false, true) {
-			return t.held.Token, t.held.Seed, nil
+		mu.Lock()
+		defer mu.Unlock()
+		if p := held; p != nil {
+			if until.IsZero() {
+				held = nil
+			}
+			if until.IsZero() || t.door == "" || time.Until(until) > time.Minute {
+				return p.Token, p.Seed, nil
+			}
 		}
-		if t.door != "" {
-			l, err := borrow(t.door)
-			return l.Claim, l.Seed, err
+		if t.door == "" {
+			p, err := bus.ReadPrincipal(t.Creds)
+			return p.Token, p.Seed, err
 		}
-		p, err := bus.ReadPrincipal(t.Creds)
-		return p.Token, p.Seed, err
+		l, r, err := borrow(t.door)
+		if r != nil {
+			_ = r.conn.Close()
+		}
+		if err == nil {
+			held, until = &proof.Principal{Token: l.Claim, Seed: l.Seed}, l.Expires.Std()
+		}
+		return l.Claim, l.Seed, err
 	}
 }
 

@@ -38,6 +38,14 @@ type Loan struct {
 	Claim   string        `json:"claim,omitempty"`
 	Seed    string        `json:"seed,omitempty"`
 	Expires messages.Time `json:"expires,omitempty"`
+	// Relays means that the door takes requests on the same connection, see [Relayed].
+	Relays bool `json:"relays,omitempty"`
+}
+
+// Target returns where commands with these credentials connect.
+func (l *Loan) Target() Target {
+	return Target{Server: l.Server, Site: l.Site, Account: l.Account, authority: l.CA,
+		held: &proof.Principal{Token: l.Claim, Seed: l.Seed}, until: l.Expires.Std()}
 }
 
 // readMachine reads the machine's file. It returns the zero value if the file is missing or the user may not read it.
@@ -70,7 +78,7 @@ func (a *App) ofMachine(t *Target) error {
 	if m.Door == "" || t.Creds != "" || named != "" {
 		return nil
 	}
-	l, err := borrow(m.Door)
+	l, r, err := a.loanOf(m.Door)
 	if err != nil {
 		return err
 	}
@@ -78,26 +86,48 @@ func (a *App) ofMachine(t *Target) error {
 		return messages.Errorf(messages.PermissionDenied, "--account %s: %s gives you the credentials of %s, your user name; name the file of %s's credentials with --creds", t.Account, m.Door, l.Account, t.Account)
 	}
 	t.Server, t.Site, t.Account = cmp.Or(t.Server, l.Server), cmp.Or(t.Site, l.Site), l.Account
-	t.held, t.door, t.authority = &proof.Principal{Token: l.Claim, Seed: l.Seed}, m.Door, l.CA
+	lent := l.Target()
+	t.held, t.until, t.authority, t.door, t.relay = lent.held, lent.until, lent.authority, m.Door, r
 	return nil
+}
+
+// loanOf asks a door for the credentials of the user of this process, once for the whole command.
+func (a *App) loanOf(door string) (Loan, *relay, error) {
+	if a.loan.Account != "" {
+		return a.loan, a.relay, nil
+	}
+	l, r, err := borrow(door)
+	if err == nil {
+		a.loan, a.relay = l, r
+	}
+	return l, r, err
 }
 
 // doorWithin is the longest time to wait for a door's answer.
 const doorWithin = 15 * time.Second
 
-// borrow asks a door for the credentials of the user of this process. The kernel tells the door who asks.
-func borrow(socket string) (l Loan, err error) {
+// borrow asks a door for the credentials of the user of this process. The kernel tells the door who asks. If the door
+// relays requests, the connection to it stays open.
+func borrow(socket string) (l Loan, r *relay, err error) {
 	c, err := net.DialTimeout("unix", socket, doorWithin)
 	if err != nil {
-		return l, messages.Errorf(messages.Unavailable, "the door of this machine does not answer (%v): ask its administrator to start candor door, or name credentials with --server and --creds", err)
+		return l, nil, messages.Errorf(messages.Unavailable, "the door of this machine does not answer (%v): ask its administrator to start candor door, or name credentials with --server and --creds", err)
 	}
-	defer c.Close()
+	defer func() {
+		if r == nil {
+			_ = c.Close()
+		}
+	}()
 	_ = c.SetDeadline(time.Now().Add(doorWithin))
-	if err := json.NewDecoder(c).Decode(&l); err != nil {
-		return l, messages.Errorf(messages.Unavailable, "the door at %s: %v; try again", socket, err)
+	answers := json.NewDecoder(c)
+	if err := answers.Decode(&l); err != nil {
+		return l, nil, messages.Errorf(messages.Unavailable, "the door at %s: %v; try again", socket, err)
 	}
 	if l.Refused != "" {
-		return l, messages.Errorf(messages.PermissionDenied, "%s", l.Refused)
+		return l, nil, messages.Errorf(messages.PermissionDenied, "%s", l.Refused)
 	}
-	return l, nil
+	if l.Relays {
+		r = &relay{conn: c, answers: answers, left: RelayRequests, used: time.Now()}
+	}
+	return l, r, nil
 }

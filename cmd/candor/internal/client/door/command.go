@@ -49,7 +49,7 @@ candor user revoke --door ends them.`,
 				return messages.Errorf(messages.Invalid, "--creds: %v", err)
 			}
 			t.Account = claims.Name
-			d := &door{name: claims.Name, site: t.Site, server: t.Server, least: least, now: a.Now, say: a.Tell}
+			d := &door{name: claims.Name, site: t.Site, server: t.Server, least: least, now: a.Now, say: a.Tell, lines: lines{connect: a.Connect}}
 			if d.ca, err = t.Authority(); err != nil {
 				return err
 			}

@@ -5,6 +5,15 @@
 //
 //	candor jobs, as alice --- socket ---> door --- verb "lend", alice ---> admission of the site
 //
+// On the same connection the command can then send up to [cli.RelayRequests] requests. The door sends them to the site
+// through a connection of the account, which it keeps open for the account's next commands:
+//
+//	candor jobs, as alice --- socket ---> door --- connection of alice ---> auctioneer of the site
+//
+// So a short command need not connect. These connections have the credentials of the account, so the site allows and
+// refuses the same as if the command had connected. A command with more requests, or larger ones, or a door with too
+// many users, connects by itself. Nobody waits for the requests of another user.
+//
 // The door has credentials of its own ([identity.Door]), which allow only the verb lend, and which an operator can
 // revoke. Whoever has them, or is root on the machine, can act as every user of the site, but not as an operator: the
 // site does not lend the credentials of operators. The seed of a user's key is encrypted for the door while it is sent.

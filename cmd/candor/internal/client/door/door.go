@@ -32,7 +32,7 @@ const (
 	lasts = 45 * time.Minute
 	// answersWithin is the longest time of an answer; then the door cuts off a user who does not read it. mostAtOnce is
 	// the largest number of connections that are answered at the same time, and mostOfUser the largest number for one
-	// user.
+	// user. As many connections more can carry requests; the commands of further ones connect to the site by themselves.
 	answersWithin = 10 * time.Second
 	mostAtOnce    = 64
 	mostOfUser    = 8
@@ -49,10 +49,11 @@ type door struct {
 	least   uint32 // user numbers below it are refused
 	now     func() time.Time
 	say     func(text string)
-	waiting chan struct{} // a place for each user who is answered
+	answers places // of connections that wait for credentials
+	relays  places // of connections that carry requests
+	lines   lines
 
 	mu    sync.Mutex
-	busy  map[uint32]int // user number → connections that are answered
 	names map[uint32]named
 	loans map[messages.Name]cli.Loan
 }
@@ -66,7 +67,8 @@ type named struct {
 // serve answers the connections of a listener until ctx ends.
 func (d *door) serve(ctx context.Context, l *net.UnixListener) error {
 	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
-	d.waiting, d.busy, d.names, d.loans = make(chan struct{}, mostAtOnce), map[uint32]int{}, map[uint32]named{}, map[messages.Name]cli.Loan{}
+	d.names, d.loans = map[uint32]named{}, map[messages.Name]cli.Loan{}
+	d.lines.open = map[messages.Name]*line{}
 	var answers sync.WaitGroup
 	defer answers.Wait()
 	for {
@@ -80,42 +82,47 @@ func (d *door) serve(ctx context.Context, l *net.UnixListener) error {
 			continue
 		}
 		uid, err := peerOf(c)
-		if err != nil || !d.begins(uid) {
+		if err != nil || !d.answers.take(uid) {
 			_ = c.Close()
 			continue
 		}
 		answers.Go(func() {
-			defer d.ends(uid)
 			defer c.Close()
 			d.answer(ctx, c, uid)
 		})
 	}
 }
 
-// begins takes one of the mostAtOnce places for a connection of a user. It returns false if there is none, or if the
-// user has mostOfUser places already, so that one user cannot take all places.
-func (d *door) begins(uid uint32) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.busy[uid] >= mostOfUser {
-		return false
-	}
-	select {
-	case d.waiting <- struct{}{}:
-		d.busy[uid]++
-		return true
-	default:
-		return false
-	}
+// places counts the connections of a kind that are open.
+type places struct {
+	mu  sync.Mutex
+	all int
+	of  map[uint32]int // by user number
 }
 
-func (d *door) ends(uid uint32) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.busy[uid]--; d.busy[uid] == 0 {
-		delete(d.busy, uid)
+// take takes one of the mostAtOnce places for a connection of a user. It returns false if there is none, or if the user
+// has mostOfUser places already, so that one user cannot take all places.
+func (p *places) take(uid uint32) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.all >= mostAtOnce || p.of[uid] >= mostOfUser {
+		return false
 	}
-	<-d.waiting
+	if p.of == nil {
+		p.of = map[uint32]int{}
+	}
+	p.all++
+	p.of[uid]++
+	return true
+}
+
+func (p *places) leave(uid uint32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all--
+	if p.of[uid]--; p.of[uid] == 0 {
+		delete(p.of, uid)
+	}
 }
 
 // peerOf returns the user number of the process at the other end of a connection. The kernel tells this number.
@@ -134,15 +141,29 @@ func peerOf(c *net.UnixConn) (uid uint32, err error) {
 	return uid, errors.Join(err, failed)
 }
 
+// answer gives a user credentials, and then carries the user's requests.
 func (d *door) answer(ctx context.Context, c *net.UnixConn, uid uint32) {
+	l, relays := d.greet(ctx, c, uid)
+	if relays {
+		defer d.relays.leave(uid)
+		d.relay(ctx, c, l)
+	}
+}
+
+// greet gives a user credentials. It returns whether the user may send requests on the same connection.
+func (d *door) greet(ctx context.Context, c *net.UnixConn, uid uint32) (l cli.Loan, relays bool) {
+	defer d.answers.leave(uid)
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
 	_ = c.SetDeadline(time.Now().Add(answersWithin + time.Second))
 	l, err := d.lend(ctx, uid)
 	if err != nil {
 		l = cli.Loan{Refused: messages.Detail(err)}
+	} else {
+		l.Relays = d.relays.take(uid)
 	}
 	_ = json.NewEncoder(c).Encode(l) // a user who went away needs no answer
+	return l, l.Relays
 }
 
 // lend returns the credentials of the account with a user's name.

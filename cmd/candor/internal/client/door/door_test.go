@@ -87,6 +87,12 @@ func (m *machine) says(uid uint32, want string, words ...string) {
 // open starts a door with further flags, and waits until it serves.
 func (m *machine) open(s *embedded.Site, state string, flags ...string) (stop func()) {
 	m.Helper()
+	return m.openTo(s.URL(), state, flags...)
+}
+
+// openTo does what open does, for a site that the door reaches at a URL.
+func (m *machine) openTo(url, state string, flags ...string) (stop func()) {
+	m.Helper()
 	authority, err := identity.OpenFor(filepath.Join(state, "keys"), "west")
 	if err != nil {
 		m.Fatal(err)
@@ -95,7 +101,7 @@ func (m *machine) open(s *embedded.Site, state string, flags ...string) (stop fu
 	if err != nil {
 		m.Fatal(err)
 	}
-	c := m.as(0, append([]string{"door", "--creds", creds, "--site", "west", "--server", s.URL(), "--socket", m.socket}, flags...)...)
+	c := m.as(0, append([]string{"door", "--creds", creds, "--site", "west", "--server", url, "--socket", m.socket}, flags...)...)
 	p := await.Start(m, c, "users of this machine get credentials of site west")
 	select {
 	case <-p.Found:
@@ -108,11 +114,8 @@ func (m *machine) open(s *embedded.Site, state string, flags ...string) (stop fu
 	}
 }
 
-// TestADoorGivesUsersTheirCredentials checks a user who has no file of credentials. The user must be able to submit as
-// the account with the user's name, and as no other account. The door must refuse operators and services of the
-// machine. A user who keeps many connections open must not keep other users out.
-func TestADoorGivesUsersTheirCredentials(t *testing.T) {
-	m, state := newMachine(t), t.TempDir()
+// west starts a site.
+func west(t *testing.T, state string) *embedded.Site {
 	c := embedded.Config{Site: "west", State: state, Listen: "127.0.0.1:0", Replicas: 1, Operators: []messages.Name{"operator", "daemon"},
 		Accounts: []embedded.Account{{Name: "nobody", Grant: 10 * messages.Credit}, {Name: "alice", Grant: messages.Credit}},
 		Markets:  []market.Market{{Name: "main", Mechanism: market.FIFO, Classes: []messages.Name{"cpu"}}},
@@ -123,8 +126,16 @@ func TestADoorGivesUsersTheirCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = s.Close() }()
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
 
+// TestADoorGivesUsersTheirCredentials checks a user who has no file of credentials. The user must be able to submit as
+// the account with the user's name, and as no other account. The door must refuse operators and services of the
+// machine. A user who keeps many connections open must not keep other users out.
+func TestADoorGivesUsersTheirCredentials(t *testing.T) {
+	m, state := newMachine(t), t.TempDir()
+	s := west(t, state)
 	m.says(nobody, "door of this machine does not answer", "jobs")
 	stop := m.open(s, state)
 	m.says(nobody, "nobody", "account")

@@ -1,0 +1,153 @@
+package door
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+const (
+	// mostLines is the largest number of accounts that have an open connection. A connection that nobody has used for
+	// lineRests is closed.
+	mostLines = 256
+	lineRests = 3 * time.Minute
+)
+
+// lines are the open connections to the site, one for each account that used the door recently. The commands of an
+// account's user send their requests through it, and so they need not connect.
+type lines struct {
+	connect func(cli.Target) (bus.Bus, error)
+
+	mu   sync.Mutex
+	open map[messages.Name]*line
+}
+
+// line is the connection of one account. It has the credentials of this account, and never those of the door: the site
+// refuses what the account may not ask.
+type line struct {
+	loan    cli.Loan
+	connect func() (bus.Bus, error) // connects once; all who wait for it belong to one user
+
+	// The fields below are guarded by lines.mu.
+	users   int  // requests that use it now
+	retired bool // it is not in lines.open any more, and is closed after its last user
+	rest    *time.Timer
+}
+
+// take returns the line of a loan's account; nil if there is no room for one more. A line with an earlier loan is
+// replaced, so that a line lasts no longer than its credentials.
+func (l *lines) take(loan cli.Loan) *line {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.open[loan.Account]
+	if n != nil && n.loan.Claim != loan.Claim {
+		l.retire(n)
+		n = nil
+	}
+	if n == nil {
+		if len(l.open) >= mostLines {
+			return nil
+		}
+		n = &line{loan: loan, connect: sync.OnceValues(func() (bus.Bus, error) { return l.connect(loan.Target()) })}
+		n.rest = time.AfterFunc(lineRests, func() { l.drop(n) })
+		l.open[loan.Account] = n
+	}
+	n.users++
+	return n
+}
+
+// leave ends one use of a line. A broken line is not used again.
+func (l *lines) leave(n *line, broken bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n.users--; broken || n.retired {
+		l.retire(n)
+	} else {
+		n.rest.Reset(lineRests)
+	}
+}
+
+// drop retires a line.
+func (l *lines) drop(n *line) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.retire(n)
+}
+
+func (l *lines) retire(n *line) {
+	if l.open[n.loan.Account] == n {
+		delete(l.open, n.loan.Account)
+	}
+	n.rest.Stop()
+	n.retired = true
+	if n.users == 0 {
+		go func() { // to close a connection may take seconds
+			if b, err := n.connect(); err == nil {
+				_ = b.Close()
+			}
+		}()
+	}
+}
+
+// carry sends a request of a user to the site, and returns the answer.
+func (d *door) carry(ctx context.Context, loan cli.Loan, r *cli.Relayed) cli.RelayAnswer {
+	n := d.lines.take(loan)
+	if n == nil {
+		return cli.RelayAnswer{Direct: true}
+	}
+	b, err := n.connect()
+	if err != nil {
+		d.lines.leave(n, true)
+		if messages.KindOf(err) == messages.PermissionDenied {
+			d.forget(loan)
+		}
+		return cli.RelayAnswer{Direct: true} // the command learns the reason when it connects
+	}
+	ctx, cancel := context.WithTimeout(ctx, min(max(r.Within.Std(), 0), answersWithin))
+	defer cancel()
+	reply, err := b.Request(ctx, r.Subject, r.Payload)
+	if err == nil {
+		d.lines.leave(n, false)
+		return cli.RelayAnswer{Reply: reply}
+	}
+	kind := messages.KindOf(err)
+	d.lines.leave(n, kind == messages.Unavailable || kind == messages.Unknown || kind == messages.Exhausted)
+	return cli.RelayAnswer{Error: messages.AsError("", err), Direct: bus.Unserved(err)}
+}
+
+// forget removes a loan, so that the user's next command gets new credentials.
+func (d *door) forget(loan cli.Loan) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.loans[loan.Account].Claim == loan.Claim {
+		delete(d.loans, loan.Account)
+	}
+}
+
+// relay carries the requests that a user sends after the user got a loan.
+func (d *door) relay(ctx context.Context, c *net.UnixConn, loan cli.Loan) {
+	ended := context.AfterFunc(ctx, func() { _ = c.Close() })
+	defer ended()
+	bounded := &io.LimitedReader{R: c}
+	requests := json.NewDecoder(bounded)
+	for range cli.RelayRequests {
+		bounded.N = cli.RelayBytes
+		_ = c.SetDeadline(time.Now().Add(cli.RelayRest))
+		var r cli.Relayed
+		if err := requests.Decode(&r); err != nil {
+			return
+		}
+		a := d.carry(ctx, loan, &r)
+		_ = c.SetDeadline(time.Now().Add(answersWithin))
+		if err := json.NewEncoder(c).Encode(&a); err != nil {
+			return
+		}
+	}
+}
