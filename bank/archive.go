@@ -19,18 +19,19 @@ import (
 
 // archive stores a replica's journal, and the checkpoints of the journal.
 type archive struct {
-	files       history.Files  // nil: the journal is in memory
-	store       *history.Store // nil: the journal is in memory
+	files       history.Files    // nil: the journal is in memory
+	store       *history.Store   // nil: the journal is in memory
+	checked     *history.Checked // images that this replica has checked; nil: there are none, or no keys to check with
 	checkpoints *history.Checkpoints
 	config      *Config
 	machine     *machine      // has the journal
 	unsigned    messages.Time // time of the first record after the last checkpoint; 0: there is none
 
-	life context.Context // ends the requests to other replicas
+	life context.Context // ends the requests to other replicas, and the check of an image
 	end  func()
 }
 
-func openArchive(c *Config, m *metrics) (*archive, error) {
+func openArchive(ctx context.Context, c *Config, m *metrics) (*archive, error) {
 	checkpoints, err := history.ReadCheckpoints(c.History)
 	if err != nil {
 		return nil, err
@@ -39,7 +40,10 @@ func openArchive(c *Config, m *metrics) (*archive, error) {
 		c.Log.Error("checkpoints are damaged", zap.String("file", filepath.Join(messages.Bank, c.Replica, "history", history.CheckpointsFile)), zap.Error(err))
 	}
 	a := &archive{files: c.History, checkpoints: checkpoints, config: c}
-	a.life, a.end = context.WithCancel(context.Background())
+	a.life, a.end = context.WithCancel(ctx)
+	if c.History != nil && c.Keys != nil {
+		a.checked = history.NewChecked(c.History, func() ([]byte, error) { return sealingKey(c) })
+	}
 	if c.History != nil {
 		a.store = history.New(c.History, c.SegmentBytes, fetcher(a.life, c))
 		m.damages(a.store)
@@ -61,6 +65,16 @@ func (a *archive) saveTail(img *ledger.Image) error {
 		return nil
 	}
 	return a.store.SaveTail(img.Tail())
+}
+
+// keep stores an image whose records this replica has checked. If it cannot, the next start takes longer.
+func (a *archive) keep(image []byte) {
+	if a.checked == nil {
+		return
+	}
+	if err := a.checked.Keep(image); err != nil {
+		a.config.Log.Warn("cannot keep what was checked: the next start checks it again", zap.Error(err))
+	}
 }
 
 func (a *archive) close() error {

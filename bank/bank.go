@@ -53,7 +53,7 @@ func Start(ctx context.Context, c Config) (*Bank, error) {
 	}
 	c.defaults()
 	b := &Bank{config: c, metrics: newMetrics(), done: make(chan struct{}), stopCourier: func() {}}
-	if err := b.assemble(); err != nil {
+	if err := b.assemble(ctx); err != nil {
 		return nil, fmt.Errorf("bank %s: %w", c.Replica, err)
 	}
 	b.metrics.watch(b.machine)
@@ -87,9 +87,9 @@ func Start(ctx context.Context, c Config) (*Bank, error) {
 }
 
 // assemble builds the parts of the bank. Each part knows only the parts before it.
-func (b *Bank) assemble() (err error) {
+func (b *Bank) assemble(ctx context.Context) (err error) {
 	c := &b.config
-	if b.archive, err = openArchive(c, b.metrics); err != nil {
+	if b.archive, err = openArchive(ctx, c, b.metrics); err != nil {
 		return err
 	}
 	root, err := newRoot(c)
@@ -115,9 +115,9 @@ func (b *Bank) assemble() (err error) {
 // Close stops serving and leaves the group. If this replica leads, it first hands leadership over.
 func (b *Bank) Close() error {
 	b.cancel()
+	b.archive.end()
 	<-b.done
 	b.stopGiving()
-	b.archive.end()
 	b.examining.Wait()
 	defer b.unregister()
 	return errors.Join(b.group.box.Close(), b.archive.save())

@@ -34,7 +34,7 @@ func newSigner(t testing.TB) *signer {
 		t.Fatal(err)
 	}
 	c := &Config{Site: "here", Signer: key, History: files, SegmentBytes: history.SegmentBytes, Clock: func() messages.Time { return s.now }}
-	if s.archive, err = openArchive(c, newMetrics()); err != nil {
+	if s.archive, err = openArchive(t.Context(), c, newMetrics()); err != nil {
 		t.Fatal(err)
 	}
 	s.machine = newMachine(c, newMetrics(), s.archive, nil, siteclock.NewSteady(c.Clock, nil, still))

@@ -127,7 +127,7 @@ func (b *bed) copied() *ledger.Ledger {
 	})
 	l := ledger.New()
 	l.Trust(b.bank.machine.root)
-	if err := l.RestoreWith(&out, clearing.Again("here")); err != nil {
+	if _, err := l.RestoreWith(&out, ledger.Checking{Settles: clearing.Again("here")}); err != nil {
 		b.Fatal(err)
 	}
 	return l

@@ -73,16 +73,30 @@
 // If a bank has the site's keys, everything from its first record on is proven: it accepts
 // only books whose first record is the site's statement of its keys.
 //
-// A replica that starts trusts no image. It carries out the signed requests of the journal
-// again, from the first record on. The result must equal the journal, byte by byte, and the
-// image's state ([ledger.RestoreWith]). If a record follows from no signature and no rule, the
-// start fails with an error that has the record's number. "candor bank verify" does the same
-// with the same code: there is no second set of rules for auditors.
+// A replica trusts no image of another replica. It carries out the signed requests of the
+// journal again, from the first record on that it has not checked itself. The result must equal
+// the journal, byte by byte, and the image's state ([ledger.Ledger.RestoreWith]). If a record
+// follows from no signature and no rule, the start fails with an error that has the record's
+// number. "candor bank verify" does the same with the same code, for all records: there is no
+// second set of rules for auditors.
+//
+// What a replica has checked itself is its present state, or the last two of its images. It
+// keeps these next to the journal, sealed with a secret that follows from the present key of the
+// site's account and the replica's name ([history.Checked]). It uses a kept image only if the
+// other image begins with the same records, byte by byte or by the digests of their files.
+// Otherwise, and if no kept image can be used, it checks every record and says so in the log.
+// Example: a replica kept an image of 900 records and gets an image of 1,000. It checks the
+// signatures of the last 100. If record 850 differs, it checks all 1,000. A check says every ten
+// seconds how far it is, and ends when the replica stops.
 //
 // What an attacker who has one of these can do:
 //
 //   - the log or the ports of a replica: reorder, delay or drop requests; take no credits;
-//   - write access to a disk: stop a replica from starting, or make a journal fail its check;
+//   - write access to a disk: stop a replica from starting, or make a journal fail its check, or
+//     remove the kept images, so that the next start checks everything. A kept image cannot be
+//     forged without the keys directory, and an older one only makes the check longer. Bytes that
+//     are changed in an old file of the journal are found when all files are read, which begins at
+//     the start and is repeated each hour; until then only a checksum protects single records;
 //   - read access to a disk, without the keys directory: see who paid whom;
 //   - the keys directory of a host, or the memory of a replica: do everything, because an
 //     attacker can create an operator; so only their owner can read the files of seeds;

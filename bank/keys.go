@@ -3,6 +3,8 @@ package bank
 import (
 	"context"
 	"crypto/ecdh"
+	"crypto/hkdf"
+	"crypto/sha256"
 	"slices"
 	"time"
 
@@ -42,6 +44,25 @@ func newRoot(c *Config) (*ledger.Root, error) {
 	}
 	return &ledger.Root{Site: c.Site, Account: c.Keys.AccountKey(), Exchange: exchange, Later: c.Keys.Later, Seen: seen}, nil
 }
+
+// sealingKey returns the secret with which this replica seals the images that it has checked. It follows from the
+// present key of the site's account. So a person who can write the disk, but has no keys or only an earlier key, cannot
+// make this replica believe an image.
+func sealingKey(c *Config) ([]byte, error) {
+	exchange, err := c.Keys.Exchange()
+	if s := c.Keys.Succession(); len(s) > 0 {
+		exchange, err = c.Keys.Later(s[len(s)-1].Key), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if exchange == nil {
+		return nil, errNoPresentKey
+	}
+	return hkdf.Key(sha256.New, exchange.Bytes(), nil, "candor checked 1 "+c.Site+" "+c.Replica, sha256.Size)
+}
+
+var errNoPresentKey = messages.Errorf(messages.Unavailable, "this replica does not have the present key of the site's account: copy the site's present keys directory to this host")
 
 // keys passes the site's keys to the ledger, and passes what the ledger knows to the keys directory.
 type keys struct {
@@ -130,7 +151,7 @@ func (k *keys) trusted() (messages.TrustReply, error) {
 	var exchange *ecdh.PrivateKey
 	k.machine.read(func(l *ledger.Ledger) { _, exchange = l.Successors() })
 	if exchange == nil {
-		return r, messages.Errorf(messages.Unavailable, "this replica does not have the present key of the site's account: copy the site's present keys directory to this host")
+		return r, errNoPresentKey
 	}
 	r.Exchange, r.Succession = exchange.PublicKey().Bytes(), k.config.Keys.Succession()
 	var err error

@@ -1,7 +1,7 @@
 package bank
 
 import (
-	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"io"
 	"sync"
@@ -101,8 +101,13 @@ type image struct {
 	archive  *archive
 }
 
-// WriteTo writes the clearing's image and then the ledger's. A reader recognises the end of the clearing's image.
+// WriteTo writes the clearing's image and then the ledger's. A reader recognises the end of the clearing's image. The
+// archive also keeps the image, because this replica has checked all of its records.
 func (i *image) WriteTo(w io.Writer) (int64, error) {
+	var whole bytes.Buffer
+	if i.archive.checked != nil {
+		w = io.MultiWriter(w, &whole)
+	}
 	n, err := i.clearing.WriteTo(w)
 	if err != nil {
 		return n, err
@@ -111,6 +116,7 @@ func (i *image) WriteTo(w io.Writer) (int64, error) {
 	if err != nil {
 		return n + m, err
 	}
+	i.archive.keep(whole.Bytes())
 	return n + m, i.archive.saveTail(i.Image)
 }
 
@@ -130,33 +136,6 @@ func (m *machine) Weak() error {
 		return nil
 	}
 	return m.archive.store.Lost()
-}
-
-// Restore replaces the ledger and the clearing by an image. Meanwhile queries read the old ones.
-func (m *machine) Restore(r io.Reader) error {
-	freshLedger, freshClearing := m.open()
-	buffered := bufio.NewReader(r)
-	if err := freshClearing.Restore(buffered); err != nil {
-		return err
-	}
-	var derived ledger.Settler
-	settles := func(l *ledger.Ledger) ledger.Settler {
-		derived = clearing.Again(m.site)(l)
-		return derived
-	}
-	if err := freshLedger.RestoreWith(buffered, settles); err != nil {
-		return err
-	}
-	if is, ok := derived.(*clearing.State); ok { // the clearing was derived with the ledger, because the site has keys
-		if err := freshClearing.Differs(is); err != nil {
-			return err
-		}
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.ledger, m.clearing = freshLedger, freshClearing
-	m.time.Reached(m.ledger.Now(), false, false)
-	return nil
 }
 
 // hash returns the hash of the ledger's and the clearing's hashes.

@@ -138,10 +138,11 @@ func derives(state *State, books *ledger.Ledger) error {
 	var derived *State
 	fresh := ledger.New()
 	fresh.Trust(signs().root(state.peers.site))
-	if err := fresh.RestoreWith(&image, func(l *ledger.Ledger) ledger.Settler {
+	settles := func(l *ledger.Ledger) ledger.Settler {
 		derived = New(state.peers.site, l, state.screen.verify)
 		return derived
-	}); err != nil {
+	}
+	if _, err := fresh.RestoreWith(&image, ledger.Checking{Settles: settles}); err != nil {
 		return fmt.Errorf("a false alarm: %w", err)
 	}
 	if fresh.Hash() != books.Hash() {

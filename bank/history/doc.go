@@ -10,7 +10,8 @@
 // bytes for each record. Records after the last full segment are in the replica's memory and
 // snapshots. They are also in the file "tail", for readers of a stopped replica's directory;
 // it is written at each snapshot and at a regular stop. The file "checkpoints" has the signed
-// checkpoints, one JSON document on each line.
+// checkpoints, one JSON document on each line. The files "checked-0" and "checked-1" have the
+// last two images whose records the replica has checked ([Checked]).
 //
 // # Durability
 //

@@ -103,7 +103,8 @@
 // # Replay
 //
 // With a root of trust, a replay derives a journal: it carries out each signed record again,
-// and the ledger must write the records that follow. Without a root, it finds the command of
+// and the ledger must write the records that follow. It can begin with a ledger that has the first
+// records, if these were derived before ([Checking]). Without a root, it finds the command of
 // each record or run of records, and applies that command. In both cases the new ledger must
 // write the same bytes. So each rule is in one place, and a restore and a [Verifier] check
 // every rule. [Image.Audit] is an independent check: it adds up all amounts without these

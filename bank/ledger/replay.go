@@ -33,9 +33,9 @@ type replay struct {
 	report  ProofReport // counts of what was derived
 }
 
-// replayInto returns a replay into an empty ledger. Until the replay ends, the ledger takes no other commands.
+// replayInto returns a replay that continues a ledger. Until the replay ends, the ledger takes no other commands.
 func replayInto(l *Ledger) *replay {
-	l.records.replay = &replay{ledger: l}
+	l.records.replay = &replay{ledger: l, count: l.records.journal.count}
 	return l.records.replay
 }
 

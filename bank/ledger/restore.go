@@ -16,32 +16,53 @@ import (
 // errImage is in the chain of every error of Restore, except errors of the reader.
 var errImage = errors.New("ledger: the image is damaged")
 
+// ErrOther is in the chain of RestoreWith's error if the image does not continue the ledger Checking.Known.
+var ErrOther = errors.New("the image does not continue what this replica has checked")
+
+// Checking says how RestoreWith checks an image. The zero value checks every record, and derives no settlements.
+type Checking struct {
+	// Settles returns the Settler whose state is derived together with the ledger; nil: there is none.
+	Settles func(*Ledger) Settler
+	// Known is a ledger with the first records of the image, which were checked before. Only the records after these
+	// are derived. RestoreWith takes it over and changes it. Nil: all records are derived.
+	Known *Ledger
+	// Each is called before each record is derived; count is the number of records in the image. Its error ends the
+	// restore. Nil: no call.
+	Each func(number, count uint64) error
+}
+
 // Restore replaces the ledger by an image. If the image has every record, Restore replays all records and compares
 // the result with the image's state. If segments are in a store, it opens them and takes the state from the image.
 // After an error the ledger has not changed.
-func (l *Ledger) Restore(r io.Reader) error { return l.RestoreWith(r, nil) }
+func (l *Ledger) Restore(r io.Reader) error {
+	_, err := l.RestoreWith(r, Checking{})
+	return err
+}
 
-// RestoreWith is Restore for a ledger whose root of trust is known. It derives every record, from the first one, from
-// signed requests. settles returns the Settler whose state is derived together with the ledger. The image's state must
-// equal the derived state.
-func (l *Ledger) RestoreWith(r io.Reader, settles func(*Ledger) Settler) error {
+// RestoreWith is Restore for a ledger whose root of trust is known. It derives every record, from the first one that
+// was not checked before, from signed requests. The image's state must equal the derived state. The report counts the
+// derived records.
+func (l *Ledger) RestoreWith(r io.Reader, check Checking) (ProofReport, error) {
 	in := &source{in: bufio.NewReaderSize(r, 1<<16), h: sha256.New()}
-	fresh := Open(l.records.journal.store)
+	fresh := check.Known
+	if fresh == nil {
+		fresh = Open(l.records.journal.store)
+	}
 	fresh.requests.trust.root = l.requests.trust.root
-	load := loader{in: in, ledger: fresh, records: fresh.records, accounts: fresh.accounts, settles: settles}
+	load := loader{in: in, ledger: fresh, records: fresh.records, accounts: fresh.accounts, checking: check, known: fresh.records.journal.prefix()}
 	if err := load.body(); err != nil {
-		return err
+		return load.report, err
 	}
 	var digest [sha256.Size]byte
 	want := in.h.Sum(nil)
 	if _, err := io.ReadFull(in.in, digest[:]); err != nil {
-		return damaged("its digest", err)
+		return load.report, damaged("its digest", err)
 	}
 	if !bytes.Equal(digest[:], want) {
-		return fmt.Errorf("%w: its digest does not match", errImage)
+		return load.report, fmt.Errorf("%w: its digest does not match", errImage)
 	}
 	*l = *fresh
-	return nil
+	return load.report, nil
 }
 
 func damaged(where string, err error) error {
@@ -71,14 +92,17 @@ func (r *source) ReadByte() (byte, error) {
 	return c, err
 }
 
-// loader reads an image into an empty ledger.
+// loader reads an image into an empty ledger, or into one that has the first records of the image.
 type loader struct {
 	in       *source
 	ledger   *Ledger
 	records  *records  // part of ledger
 	accounts *accounts // part of ledger
-	settles  func(*Ledger) Settler
+	checking Checking
+	known    journal // the journal of checking.Known, or an empty one
 	now      messages.Time
+	count    uint64 // number of records in the image
+	report   ProofReport
 }
 
 func (d *loader) body() error {
@@ -104,7 +128,10 @@ func (d *loader) body() error {
 	if _, err := io.ReadFull(d.in, head[:]); err != nil {
 		return damaged("the hash of the records", err)
 	}
-	d.now = messages.Time(now)
+	d.now, d.count = messages.Time(now), count
+	if d.known.count > count || d.records.now > d.now {
+		return fmt.Errorf("%w: it is older", ErrOther)
+	}
 	history := d.history
 	if d.derives() {
 		history = d.derive
@@ -136,31 +163,33 @@ func (d *loader) body() error {
 // derives reports whether the records must be derived from signed requests.
 func (d *loader) derives() bool { return d.ledger.requests.trust.root != nil }
 
-// derive reads all records, including those in segments, and derives the state from them.
+// derive reads all records, including those in segments, and derives the state from those that were not checked before.
 func (d *loader) derive(count uint64) (bool, error) {
 	segments, err := binary.ReadUvarint(d.in)
 	if err != nil {
 		return false, damaged("the number of segments", err)
 	}
 	again := replayInto(d.ledger)
-	again.derived(d.ledger.requests.trust.root, d.settles)
+	again.derived(d.ledger.requests.trust.root, d.checking.Settles)
+	defer func() { d.report = again.report }()
 	kept := d.records.journal.store
 	files := &retraced{Store: kept}
 	if segments > 0 {
 		d.records.journal.store = files
 	}
-	for range segments {
-		if err := d.deriveSegment(files, again); err != nil {
+	number := uint64(1) // of the next record
+	for place := range segments {
+		if number, err = d.deriveSegment(int(place), number, files, again); err != nil {
 			return false, err
 		}
 	}
 	var raw []byte
-	for number := again.count + 1; number <= count; number++ {
+	for ; number <= count; number++ {
 		if raw, err = readText(d.in, raw, maxRecord); err != nil {
 			return false, damaged(fmt.Sprintf("record %d of %d", number, count), err)
 		}
-		if err := again.add(raw); err != nil {
-			return false, fmt.Errorf("%w: %v", errImage, err)
+		if err := d.deriveRecord(number, raw, again); err != nil {
+			return false, fmt.Errorf("%w: %w", errImage, err)
 		}
 	}
 	if d.now > d.records.now {
@@ -176,26 +205,52 @@ func (d *loader) derive(count uint64) (bool, error) {
 	return true, nil
 }
 
-// deriveSegment derives the records of a segment in the store.
-func (d *loader) deriveSegment(files *retraced, again *replay) error {
+// deriveRecord derives a record, or compares it with the one that was checked before.
+func (d *loader) deriveRecord(number uint64, raw []byte, again *replay) error {
+	if number <= d.known.count {
+		is, err := d.known.at(number)
+		if err == nil && !bytes.Equal(is, raw) {
+			err = fmt.Errorf("%w: record %d differs", ErrOther, number)
+		}
+		return err
+	}
+	if d.checking.Each != nil {
+		if err := d.checking.Each(number, d.count); err != nil {
+			return err
+		}
+	}
+	return again.add(raw)
+}
+
+// deriveSegment derives the records of a segment in the store, and returns the number of the record after it. place is
+// the segment's position in the image, and number the number of its first record. A segment that was checked before is
+// not read.
+func (d *loader) deriveSegment(place int, number uint64, files *retraced, again *replay) (next uint64, err error) {
 	sum, err := readSum(d.in)
 	if err != nil {
-		return damaged("the sum of a segment", err)
+		return 0, damaged("the sum of a segment", err)
 	}
-	if sum.First != again.count+1 || sum.Count <= 0 || sum.Size < sum.Count || sum.Size > maxSegment {
-		return fmt.Errorf("%w: its segments do not follow one another", errImage)
+	if sum.First != number || sum.Count <= 0 || sum.Size < sum.Count || sum.Size > maxSegment {
+		return 0, fmt.Errorf("%w: its segments do not follow one another", errImage)
+	}
+	next = sum.First + uint64(sum.Count)
+	if place < len(d.known.sealed) {
+		if d.known.sealed[place].Sum() != sum {
+			return 0, fmt.Errorf("%w: records %d to %d differ", ErrOther, sum.First, next-1)
+		}
+		return next, nil
 	}
 	s, err := files.Open(sum)
 	if err != nil {
-		return fmt.Errorf("ledger: the bank's history: %w", err)
+		return 0, fmt.Errorf("ledger: the bank's history: %w", err)
 	}
 	whole, err := s.Segment()
 	if err != nil {
-		return fmt.Errorf("ledger: the bank's history: %w", err)
+		return 0, fmt.Errorf("ledger: the bank's history: %w", err)
 	}
 	files.sums = append(files.sums, sum)
-	return whole.Each(sum.First, func(_ uint64, record []byte) error {
-		if err := again.add(record); err != nil {
+	return next, whole.Each(sum.First, func(number uint64, record []byte) error {
+		if err := d.deriveRecord(number, record, again); err != nil {
 			return fmt.Errorf("ledger: the bank's history: %w", err)
 		}
 		return nil

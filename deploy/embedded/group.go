@@ -168,7 +168,7 @@ func (g *group) start1(id string) error {
 		return err
 	}
 	registry := g.site.metrics.add()
-	replica, err := g.kind.start(g.site.ctx, &g.site.config, seat{
+	replica, err := g.kind.start(g.site.patience, &g.site.config, seat{
 		replica: id, bus: b, open: g.opener(id, registry), dir: g.dir(id), signer: g.site.signer(), keys: g.site.provingKeys(),
 		log: g.site.log.Named(g.actor), metrics: labelled(registry, "replica", id), clock: g.site.clock.Now, known: g.site.clock.Known,
 		restored: restoredFrom(g.site.config.State),

@@ -132,9 +132,10 @@ func (m *replicated) openRaft() (err error) {
 }
 
 // patientBytes is the size of an image for which a leader waits one more timeout, until the replica has the image and
-// has restored it. A bank restores a few thousand records in a second, because it checks every signature, and an image
-// has two or three bytes for each record of its history. If the leader did not wait long enough, it would send the image
-// again, and the replica would restore it again, for ever. A connection that breaks ends the wait.
+// has restored it. A new replica of a bank restores a few thousand records in a second, because it checks every
+// signature, and an image has two or three bytes for each record of its history. If the leader did not wait long
+// enough, it would send the image again, and the replica would restore it again, for ever. A connection that breaks
+// ends the wait.
 const patientBytes = 1 << 10
 
 func newTransport(c *Config, s *stream) *transport {

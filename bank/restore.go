@@ -1,0 +1,144 @@
+package bank
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/proof"
+)
+
+// Restore replaces the ledger and the clearing by an image. Meanwhile queries read the old ones. Records that this
+// replica has checked before are not checked again: it begins with its present state, or else with an image that it
+// keeps. If the image does not continue these, it checks every record.
+func (m *machine) Restore(r io.Reader) error {
+	image, err := io.ReadAll(r) // it is read again if it does not continue what was checked
+	if err != nil {
+		return err
+	}
+	for _, known := range m.known() {
+		err := m.restore(image, known)
+		if err == nil || m.archive.life.Err() != nil {
+			return err
+		}
+		m.archive.config.Log.Warn("checks the whole journal, because it cannot go on from what was checked before", zap.Error(err))
+	}
+	return m.restore(image, nil)
+}
+
+// known returns images that this replica has checked, the newest first: the present state, or else the images in its
+// directory.
+func (m *machine) known() [][]byte {
+	log := m.archive.config.Log
+	if m.root == nil {
+		return nil
+	}
+	if now := m.Capture().(*image); now.Records() > 0 {
+		var out bytes.Buffer
+		_, err := now.clearing.WriteTo(&out)
+		if err == nil {
+			_, err = now.Image.WriteTo(&out)
+		}
+		if err == nil {
+			return [][]byte{out.Bytes()}
+		}
+		log.Warn("cannot begin with the present state", zap.Error(err))
+	}
+	if m.archive.checked == nil {
+		return nil
+	}
+	images, err := m.archive.checked.Images()
+	if err != nil {
+		log.Warn("an image that was checked before cannot be used", zap.Error(err))
+	}
+	if len(images) == 0 {
+		log.Info("no image was checked before on this replica: it checks the whole journal")
+	}
+	return images
+}
+
+// restore replaces the ledger and the clearing by an image. known is an image that was checked before; nil: every record
+// is checked.
+func (m *machine) restore(image, known []byte) error {
+	freshLedger, freshClearing := m.open()
+	r := bytes.NewReader(image)
+	if err := freshClearing.Restore(r); err != nil {
+		return err
+	}
+	check := ledger.Checking{Each: m.progress()}
+	var derived *clearing.State
+	check.Settles = func(l *ledger.Ledger) ledger.Settler {
+		if derived == nil {
+			derived = clearing.New(m.site, l, proof.Verified)
+		}
+		return derived
+	}
+	if known != nil {
+		var err error
+		if check.Known, derived, err = m.load(known); err != nil {
+			return err
+		}
+	}
+	report, err := freshLedger.RestoreWith(r, check)
+	if err != nil {
+		return err
+	}
+	if derived != nil { // the clearing was derived with the ledger, because the site has keys
+		if err := freshClearing.Differs(derived); err != nil {
+			return err
+		}
+		m.archive.config.Log.Info("the journal is checked", zap.Uint64("records", freshLedger.Totals().Records), zap.Uint64("requests checked now", report.Requests), zap.Uint64("transfers checked now", report.Marked))
+		m.archive.keep(image)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ledger, m.clearing = freshLedger, freshClearing
+	m.time.Reached(m.ledger.Now(), false, false)
+	return nil
+}
+
+// load returns the ledger and the clearing of an image that this replica has checked before.
+func (m *machine) load(image []byte) (*ledger.Ledger, *clearing.State, error) {
+	l := m.archive.ledger()
+	c := clearing.New(m.site, l, proof.Verified)
+	r := bytes.NewReader(image)
+	if err := errors.Join(c.Restore(r), l.Restore(r)); err != nil {
+		return nil, nil, err
+	}
+	l.Trust(m.root)
+	return l, c, nil
+}
+
+// tellEvery is how often a check writes to the log how far it is.
+const tellEvery = 10 * time.Second
+
+// progress returns a function that is called before each record of a check. It returns an error when the replica stops.
+func (m *machine) progress() func(number, count uint64) error {
+	told := time.Now()
+	return func(number, count uint64) error {
+		if m.archive.life.Err() != nil {
+			return messages.Errorf(messages.Unavailable, "the replica stops; it had checked %s of %s records of the journal", grouped(number-1), grouped(count))
+		}
+		if time.Since(told) >= tellEvery {
+			told = time.Now()
+			m.archive.config.Log.Info("checked " + grouped(number-1) + " of " + grouped(count) + " records of the journal")
+		}
+		return nil
+	}
+}
+
+// grouped returns a number with commas, such as 954,148.
+func grouped(n uint64) string {
+	text := strconv.FormatUint(n, 10)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}
