@@ -57,7 +57,7 @@ func (l *Ledger) admit(c *Command) *messages.Error {
 		return nil
 	}
 	if c.By == "" {
-		return messages.Errorf(messages.PermissionDenied, "nobody may ask for this: time passes by itself")
+		return messages.Errorf(messages.PermissionDenied, "the request does not say who asks: send it with the name of an account, a service or an operator")
 	}
 	if !mayBe(c.By, c.Rank) {
 		return messages.Errorf(messages.PermissionDenied, "%q cannot be %v: names of services begin with $, and no others do", clip(c.By), c.Rank)
