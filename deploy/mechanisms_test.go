@@ -18,8 +18,9 @@ import (
 // namesMechanisms are the files that name a mechanism for a good reason. Their paths are relative to the repository.
 // Files that study mechanisms are not in the list.
 var namesMechanisms = map[string]string{
-	"messages/market/market.go": "has the names as constants, for tests; a new mechanism needs none",
-	"deploy/embedded/config.go": "a site without a configuration has a market of some mechanism",
+	"messages/market/market.go":                        "has the names as constants, for tests; a new mechanism needs none",
+	"cmd/candor/internal/client/clienttest/replies.go": "tests of commands show markets of some mechanism",
+	"deploy/embedded/config.go":                        "a site without a configuration has a market of some mechanism",
 }
 
 var studies = []string{"cmd/lab", "deploy/simulated", "cmd/candor/internal/simulate", "cmd/candor/internal/audit"}

@@ -190,8 +190,8 @@ func TestWordsOfTop(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not here, which the words of the console need")
 	}
-	for _, name := range []string{"top", "why_bid"} {
-		t.Run(name, func(t *testing.T) { compareWords(t, "../../cmd/candor/internal/client/testdata/"+name) })
+	for name, group := range map[string]string{"top": "site", "why_bid": "jobs"} {
+		t.Run(name, func(t *testing.T) { compareWords(t, "../../cmd/candor/internal/client/"+group+"/testdata/"+name) })
 	}
 }
 
@@ -255,7 +255,7 @@ func TestSumsOfUsage(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not here, which the sums of the console need")
 	}
-	const kept = "../../cmd/candor/internal/client/testdata/usage"
+	const kept = "../../cmd/candor/internal/client/accounts/testdata/usage"
 	jobs, err := os.Open(kept + ".json")
 	if err != nil {
 		t.Fatal(err)
@@ -278,7 +278,7 @@ func TestRunAgainIsThatOfTheCommand(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not here, which describes the job")
 	}
-	kept, err := os.ReadFile("../../cmd/candor/internal/client/testdata/rerun.json")
+	kept, err := os.ReadFile("../../cmd/candor/internal/client/submit/testdata/rerun.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,16 +9,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/clienttest"
 )
 
 // TestClientRefusesWhatItLacks checks the client program. It must have the commands of users and operators, with the
 // same help. For every other command, it must say which program has it.
 func TestClientRefusesWhatItLacks(t *testing.T) {
 	s := newSite(t)
-	run := func(args ...string) result {
+	run := func(args ...string) clienttest.Result {
 		var out, errs bytes.Buffer
-		a := s.app(&out, &errs)
-		return result{run(t.Context(), a, args, treeFor(a, args, nil)), out.String(), errs.String()}
+		a := s.App(&out, &errs)
+		return clienttest.Result{Code: cli.Run(t.Context(), a, args, treeFor(a, args, nil)), Out: out.String(), Err: errs.String()}
 	}
 	walk(whole(), func(c *cobra.Command) {
 		path := strings.Fields(c.CommandPath())[1:]
@@ -36,16 +37,16 @@ func TestClientRefusesWhatItLacks(t *testing.T) {
 			}
 			return
 		}
-		run(path...).expect(t, cli.CodeUsage, "", "only the whole program has this command")
-		run(append(path, "--config", "x")...).expect(t, cli.CodeUsage, "", "only the whole program has this command")
+		run(path...).Expect(t, cli.CodeUsage, "", "only the whole program has this command")
+		run(append(path, "--config", "x")...).Expect(t, cli.CodeUsage, "", "only the whole program has this command")
 	})
-	run("bank").expect(t, cli.CodeUsage, "", "only the whole program has this command")
-	run("bank", "--server", "nats://127.0.0.1:1", "--config", "x").expect(t, cli.CodeUsage, "", "only the whole program has this command")
-	run("bank", "exprt").expect(t, cli.CodeUsage, "", `unknown command "exprt"`)
-	run("help", "up").expect(t, cli.CodeOK, "only the whole program has this command", "")
-	run("--help").expect(t, cli.CodeOK, "This program is the client", "")
-	if got := run("__complete", "help", ""); strings.Contains(got.out, "\nup\t") || strings.Contains(got.out, "\nup\n") || !strings.Contains(got.out, "\njob-file\t") {
-		t.Errorf("help completes what is not there, or no topic: %s", got.out)
+	run("bank").Expect(t, cli.CodeUsage, "", "only the whole program has this command")
+	run("bank", "--server", "nats://127.0.0.1:1", "--config", "x").Expect(t, cli.CodeUsage, "", "only the whole program has this command")
+	run("bank", "exprt").Expect(t, cli.CodeUsage, "", `unknown command "exprt"`)
+	run("help", "up").Expect(t, cli.CodeOK, "only the whole program has this command", "")
+	run("--help").Expect(t, cli.CodeOK, "This program is the client", "")
+	if got := run("__complete", "help", ""); strings.Contains(got.Out, "\nup\t") || strings.Contains(got.Out, "\nup\n") || !strings.Contains(got.Out, "\njob-file\t") {
+		t.Errorf("help completes what is not there, or no topic: %s", got.Out)
 	}
-	run("upp").expect(t, cli.CodeUsage, "", `unknown command "upp"`)
+	run("upp").Expect(t, cli.CodeUsage, "", `unknown command "upp"`)
 }

@@ -5,5 +5,5 @@
 // Each group of commands is a package: jobs, submit, accounts, peers, books and site. They use package cli to connect
 // and to print. A command sends a request to a site and shows the reply: as text, by a function named after the reply
 // in the group's view.go, or unchanged with --json. Package jobfile reads descriptions of jobs, and package terminal
-// draws tables.
+// draws tables. The tests of a group are in its package; what they share is in package clienttest.
 package client

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/clienttest"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/job"
 )
@@ -36,13 +37,13 @@ func TestNoFlagIsEmpty(t *testing.T) {
 // TestEmptyValuesChangeNothing runs command lines in which an empty value would mean more jobs or tasks. The site
 // must get no request.
 func TestEmptyValuesChangeNothing(t *testing.T) {
-	s := fullSite(t)
+	s := clienttest.AnswerAll(newSite(t))
 	asked := false
-	answer(s, messages.Auctioneer, messages.VerbCancel, func(job.CancelRequest) (job.CancelReply, error) {
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbCancel, func(job.CancelRequest) (job.CancelReply, error) {
 		asked = true
 		return job.CancelReply{}, nil
 	})
-	answer(s, messages.Auctioneer, job.VerbRequeue, func(job.RequeueRequest) (job.RequeueReply, error) {
+	clienttest.Answer(s, messages.Auctioneer, job.VerbRequeue, func(job.RequeueRequest) (job.RequeueReply, error) {
 		asked = true
 		return job.RequeueReply{}, nil
 	})
@@ -66,14 +67,14 @@ func TestEmptyValuesChangeNothing(t *testing.T) {
 		{[]string{"node", "remove", ""}, "argument 1 " + argument},
 		{[]string{"account", ""}, "argument 1 " + argument},
 	} {
-		s.run(c.line...).expect(t, cli.CodeUsage, "", c.want)
+		s.Run(c.line...).Expect(t, cli.CodeUsage, "", c.want)
 	}
 	if asked {
 		t.Error("the site was asked to change something")
 	}
-	s.write("show.sh", "#!/bin/sh\necho \"[$1]\"\n")
-	answer(s, messages.Auctioneer, messages.VerbSubmit, func(job.SubmitRequest) (job.SubmitReply, error) {
+	s.Write("show.sh", "#!/bin/sh\necho \"[$1]\"\n")
+	clienttest.Answer(s, messages.Auctioneer, messages.VerbSubmit, func(job.SubmitRequest) (job.SubmitReply, error) {
 		return job.SubmitReply{Job: 1}, nil
 	})
-	s.run("submit", "--budget", "1", s.path("show.sh"), "").expect(t, cli.CodeOK, "job 1", "")
+	s.Run("submit", "--budget", "1", s.Path("show.sh"), "").Expect(t, cli.CodeOK, "job 1", "")
 }

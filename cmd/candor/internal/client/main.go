@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,7 +43,7 @@ func Main(argv []string, further func() []Group) int {
 		fmt.Fprintln(a.Err, "candor:", err)
 		return cli.ExitCode(err)
 	}
-	return run(ctx, a, args, tree)
+	return cli.Run(ctx, a, args, tree)
 }
 
 // treeFor builds the commands that the arguments can mean.
@@ -84,75 +83,28 @@ func isProtected(cmd *cobra.Command) bool {
 // Root returns the tree of commands, for generated documentation.
 func Root(groups ...Group) *cobra.Command { return root(cli.New(), groups) }
 
-// addCompletion adds the command completion to root. Call it after the output of root is set.
-func addCompletion(root *cobra.Command) {
-	root.InitDefaultCompletionCmd()
-	if c, _, err := root.Find([]string{"completion"}); err == nil && c != root {
-		c.Short = "print the completion script of a shell"
-		c.Long = "Print the script by which a shell completes commands, flags and names."
-		c.Args, c.RunE = cobra.ArbitraryArgs, cli.OneOf
-	}
-}
-
-// run executes one command line.
-func run(ctx context.Context, a *cli.App, args []string, root *cobra.Command) int {
-	root.SetArgs(args)
-	a.Interrupted = ctx
-	lost := a.HeedOutput()
-	root.SetOut(a.Out)
-	if a.Only == "" {
-		addCompletion(root)
-	}
-	cmd, err := root.ExecuteContextC(ctx)
-	if err == nil {
-		err = lost()
-	}
-	if err == nil {
-		return cli.CodeOK
-	}
-	if ctx.Err() != nil && !cli.HasExitCode(err) {
-		return cli.CodeInterrupted
-	}
-	if text := cli.Explain(cmd, err); text != "" {
-		a.Tell(cli.LocalTimes(text, a.Zone))
-	}
-	return cli.ExitCode(err)
-}
-
 // root builds the tree of commands, with the further commands in it.
 func root(a *cli.App, groups []Group) *cobra.Command {
 	var version bool
-	root := &cobra.Command{
-		Use:   "candor",
-		Short: "shared computing as a market",
-		Long: `Candor runs the jobs of many people on shared nodes. You say what your job is
+	root := cli.Root(a)
+	root.Long = `Candor runs the jobs of many people on shared nodes. You say what your job is
 worth to you. An auction decides whose tasks run first, and a bank charges each
 account in credits.
 
-Start a site on this machine with "candor up", then submit to it.`,
-		Example: `  candor up                                   # a whole site in one process
+Start a site on this machine with "candor up", then submit to it.`
+	root.Example = `  candor up                                   # a whole site in one process
   candor submit --budget 10 --wait sort.sh    # in another terminal
   candor jobs
-  candor why 1`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return cli.UnknownCommand(cmd, args[0])
-			}
-			if version {
-				return showVersion(a)
-			}
-			return cmd.Help()
-		},
-		Args:                       cobra.ArbitraryArgs,
-		SuggestionsMinimumDistance: 2,
+  candor why 1`
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return cli.UnknownCommand(cmd, args[0])
+		}
+		if version {
+			return showVersion(a)
+		}
+		return cmd.Help()
 	}
-	root.SetIn(a.In)
-	root.SetOut(a.Out)
-	root.SetErr(a.Err)
-	root.SetUsageTemplate(strings.NewReplacer(".FlagUsages ", ".FlagUsagesWrapped 80 ", "for more information about a command", "for its help").Replace(root.UsageTemplate()))
-	a.ConnectionFlags(root.PersistentFlags())
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	addGroups(a, root, groups)
 	if a.Only == "" {

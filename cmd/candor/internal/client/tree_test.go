@@ -11,6 +11,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/audit"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/clienttest"
 	"github.com/candor-grid/candor/cmd/candor/internal/demo"
 	"github.com/candor-grid/candor/cmd/candor/internal/serve"
 	"github.com/candor-grid/candor/cmd/candor/internal/simulate"
@@ -26,7 +27,7 @@ func TestTree(t *testing.T) {
 	walk(whole(), func(c *cobra.Command) {
 		fmt.Fprintf(&text, "%s: %s\n%s", c.UseLine(), c.Short, c.LocalFlags().FlagUsages())
 	})
-	golden(t, "tree.txt", text.String())
+	clienttest.Golden(t, "tree.txt", text.String())
 }
 
 // TestHelp checks the help of every command. It must fit a terminal of 80 columns. A short text begins with a small
@@ -70,16 +71,25 @@ func TestOneCommandIsMadeAlone(t *testing.T) {
 // TestHelpOfNothing asks for the help of a name that is neither a command nor a topic. The user must get an error.
 func TestHelpOfNothing(t *testing.T) {
 	s := newSite(t)
-	s.run("help", "vanish").expect(t, cli.CodeUsage, "", `unknown command "vanish"`)
-	s.run("help", "submt").expect(t, cli.CodeUsage, "", "did you mean submit?")
-	s.run("help", "slurm").expect(t, cli.CodeOK, "#SBATCH", "")
+	s.Run("help", "vanish").Expect(t, cli.CodeUsage, "", `unknown command "vanish"`)
+	s.Run("help", "submt").Expect(t, cli.CodeUsage, "", "did you mean submit?")
+	s.Run("help", "slurm").Expect(t, cli.CodeOK, "#SBATCH", "")
 }
 
 // whole returns the tree of all commands of the program.
-func whole() *cobra.Command { return root(cli.New(), allFurther()) }
+func whole() *cobra.Command { return wholeFor(cli.New()) }
+
+func wholeFor(a *cli.App) *cobra.Command { return root(a, allFurther()) }
 
 // allFurther returns the commands that only the whole program has.
 func allFurther() []Group {
 	study := []*cobra.Command{demo.Command(), solve.Command(), simulate.Command(), audit.Command()}
 	return []Group{{"Run a site:", serve.Commands()}, {"Study:", study}}
+}
+
+// newSite returns a site whose user has the commands of the client.
+func newSite(t *testing.T) *clienttest.Site {
+	s := clienttest.New(t)
+	s.Tree = func(a *cli.App) *cobra.Command { return root(a, nil) }
+	return s
 }

@@ -1,0 +1,87 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/clienttest"
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+const day = 24 * time.Hour
+
+// certified returns a site whose user alice has credentials for 90 days. ago is the time since they were issued. file
+// is the credentials file.
+func certified(t *testing.T, ago time.Duration) (s *clienttest.Site, authority *identity.Authority, file string) {
+	t.Helper()
+	s = newSite(t)
+	s.Now = time.Now().Add(ago)
+	authority, err := identity.Create(filepath.Join(s.Dir, "keys"), "west")
+	if err != nil {
+		t.Fatal(err)
+	}
+	creds, err := authority.Issue(identity.User, "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Write("state/creds/alice.creds", string(creds))
+	clienttest.Submissions(s)
+	s.In = "date"
+	return s, authority, filepath.Join(s.Dir, "state/creds/alice.creds")
+}
+
+// endOf returns the expiry time of the credentials in a file.
+func endOf(t *testing.T, file string) time.Time {
+	t.Helper()
+	p, err := bus.ReadPrincipal(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, expires, err := identity.Validity(p.Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return expires
+}
+
+// TestCredentialsAreRenewedByTheClient runs a command in the last third of the credentials' life. It must replace
+// them, in a file that only the user can read.
+func TestCredentialsAreRenewedByTheClient(t *testing.T) {
+	for ago, renewed := range map[time.Duration]bool{59 * day: false, 61 * day: true} {
+		s, authority, file := certified(t, ago)
+		clienttest.Answer(s, messages.Admission, messages.VerbRenew, func(r messages.RenewRequest) (reply messages.RenewReply, err error) {
+			reply.Claim, err = authority.Renew("alice", r.Claim)
+			return reply, err
+		})
+		authority.SetLife(300 * day)
+		before := endOf(t, file)
+		if r := s.Run("submit", "-b", "1"); r.Code != 0 || r.Err != "" {
+			t.Errorf("%+v", r)
+		}
+		info, err := os.Stat(file)
+		if err != nil || info.Mode().Perm() != 0o600 || endOf(t, file).After(before.Add(200*day)) != renewed {
+			t.Errorf("after %v: good until %v, was %v: %v %v", ago, endOf(t, file), before, info.Mode(), err)
+		}
+	}
+}
+
+// TestCredentialsThatCannotBeRenewed makes the renewal fail. Valid credentials must still be used, and the user is
+// told.
+func TestCredentialsThatCannotBeRenewed(t *testing.T) {
+	s, _, _ := certified(t, 89*day)
+	clienttest.Refuse[messages.RenewRequest](s, messages.Admission, messages.VerbRenew, messages.Errorf(messages.PermissionDenied, "no"))
+	s.Run("submit", "-b", "1").Expect(t, 0, "17", "could not be renewed")
+}
+
+// TestExpiredCredentials checks that a command with expired credentials says so and sends no request.
+func TestExpiredCredentials(t *testing.T) {
+	s, _, _ := certified(t, 91*day)
+	s.Run("submit", "-b", "1").Expect(t, 4, "", "candor user add alice")
+	if len(s.Callers) != 0 {
+		t.Errorf("asked as %v", s.Callers)
+	}
+}

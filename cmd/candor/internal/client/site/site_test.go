@@ -1,0 +1,82 @@
+package site_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/site"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/clienttest"
+	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+	"github.com/candor-grid/candor/messages/money"
+)
+
+func newSite(t *testing.T) *clienttest.Site { return clienttest.New(t, site.Commands) }
+
+// TestNodesShowWhatIsSold checks that the resources and labels of the nodes are listed below the nodes.
+func TestNodesShowWhatIsSold(t *testing.T) {
+	s, nodes := newSite(t), clienttest.Nodes()
+	nodes.Nodes[0].Resources, nodes.Nodes[0].Labels = &jobmsg.Resources{CPUs: 8, Memory: 16 << 30, GPUs: 2, GPUType: "a100"}, []messages.Name{"infiniband"}
+	nodes.Nodes[0].Sold = &jobmsg.Resources{CPUs: 3, Memory: 6 << 30}
+	nodes.Licenses = []jobmsg.LicenseStatus{{Name: "matlab", Total: 4, Used: 3}}
+	clienttest.Reply(s, messages.Auctioneer, messages.VerbNodes, nodes)
+	s.Run("nodes").Expect(t, cli.CodeOK, "LICENCE  TOTAL  USED\nmatlab       4     3\n", "")
+	s.Run("nodes").Expect(t, cli.CodeOK, "3 of 8 cpus, 6G of 16G of memory, 0 of 2 gpus (a100)", "")
+	s.Run("nodes").Expect(t, cli.CodeOK, "infiniband", "")
+}
+
+// TestMarketsSayTheirBounds checks that the command markets shows how much each account, each project and a named
+// project can have at once.
+func TestMarketsSayTheirBounds(t *testing.T) {
+	s, markets := newSite(t), clienttest.Markets()
+	markets.Markets[0].Market.AtOnce = market.AtOnce{Account: market.Bound{Slots: 64, GPUs: 1}, Project: market.Bound{Tasks: 9}, Of: []market.OwnerBound{{Name: "physics"}}}
+	clienttest.Reply(s, messages.Auctioneer, messages.VerbMarkets, markets)
+	s.Width = 80
+	if got := s.Run("markets", "-o", "name"); got.Code != cli.CodeOK || got.Out != "main\nnight\n" {
+		t.Errorf("the names of the markets: %+v", got)
+	}
+	s.Run("markets").Expect(t, cli.CodeOK, "each account has at most 64 slots, 1 GPU at once\n  each project has at most 9 tasks at once\n  physics has any number at once\n", "")
+}
+
+func TestSiteViews(t *testing.T) {
+	a := messages.Auctioneer
+	top := func(s *clienttest.Site) {
+		clienttest.Gives[messages.Empty](a, messages.VerbMarkets, clienttest.Markets())(s)
+		clienttest.Gives[messages.Empty](a, messages.VerbNodes, clienttest.Nodes())(s)
+		clienttest.Gives[money.AccountRequest](messages.Bank, messages.VerbAccount, clienttest.Account())(s)
+	}
+	clienttest.CheckViews(t, newSite, map[string]clienttest.View{
+		"nodes":      {Line: "nodes", Serve: clienttest.Gives[messages.Empty](a, messages.VerbNodes, clienttest.Nodes())},
+		"nodes_none": {Line: "nodes", Serve: clienttest.Gives[messages.Empty](a, messages.VerbNodes, market.NodesReply{})},
+		"markets":    {Line: "markets", Serve: clienttest.Gives[messages.Empty](a, messages.VerbMarkets, clienttest.Markets())},
+		"top":        {Line: "top", Serve: top},
+	})
+}
+
+// TestTopAsJSON writes the state of top.txt as JSON. The console's tests read it, and must show the same words.
+func TestTopAsJSON(t *testing.T) {
+	s := newSite(t)
+	clienttest.Gives[messages.Empty](messages.Auctioneer, messages.VerbMarkets, clienttest.Markets())(s)
+	clienttest.Gives[messages.Empty](messages.Auctioneer, messages.VerbNodes, clienttest.Nodes())(s)
+	clienttest.Gives[money.AccountRequest](messages.Bank, messages.VerbAccount, clienttest.Account())(s)
+	clienttest.Golden(t, "top.json", s.Run("top", "--json").Out)
+}
+
+func TestMarketsShowPriceAndNext(t *testing.T) {
+	m := market.MarketStatus{Market: market.Market{Name: "spot", Mechanism: "highest-bid", Classes: []messages.Name{"cpu"}}, Gains: "rings of users",
+		Prices:  []market.ClassPrice{{Class: "fpga", Slots: 2, Idle: 2, Bidders: 1, Sealed: true}},
+		Tariffs: []market.SlotTariff{{Class: "cpu", Price: 2 * messages.Credit}, {Class: "gpu", OwnBid: true}, {Class: "fpga", Sealed: true}, {Class: "map", Price: messages.Credit, Length: messages.Duration(time.Minute)}},
+		Next:    []market.NextJob{{Class: "cpu", Job: 12, Account: "alice", Rate: 1_500_000}}}
+	s := newSite(t)
+	clienttest.Gives[messages.Empty](messages.Auctioneer, messages.VerbMarkets, market.MarketsReply{Markets: []market.MarketStatus{m}})(s)
+	got := s.Run("markets")
+	for _, words := range []string{"of cpu costs 2 credits", "of gpu costs the job's own bid", "the price of fpga is sealed", "sealed  ", "1 credit (3600 an hour) for a job of 1m0s", "next for cpu: job 12 of alice, which bids 1.5", "known to gain more than the truth: rings of users"} {
+		if !strings.Contains(got.Out, words) {
+			t.Errorf("no %q in:\n%s", words, got.Out)
+		}
+	}
+}

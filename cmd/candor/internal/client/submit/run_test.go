@@ -1,0 +1,203 @@
+package submit_test
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/clienttest"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+)
+
+// commandSite is a site that runs one command. The command has written some output and has ended.
+type commandSite struct {
+	*clienttest.Site
+	output  string
+	end     job.State
+	reason  string
+	state   string        // of the task; "": the task never had a node
+	lost    bool          // the node no longer knows the stream
+	failing int           // number of further requests to the node that get no answer
+	early   int           // number of further requests before the node has the task
+	idle    chan struct{} // gets a value when the client sends a request only to show that it is there
+	told    atomic.Bool
+	node    string
+}
+
+func newCommandSite(t *testing.T) *commandSite {
+	s := &commandSite{Site: newSite(t), output: "hi\n", end: job.Completed, state: "Done", node: "node1", idle: make(chan struct{}, 1)}
+	s.Env["CANDOR_BUDGET"] = "2"
+	clienttest.Answer(s.Site, messages.Auctioneer, messages.VerbSubmit, func(r job.SubmitRequest) (job.SubmitReply, error) {
+		return job.SubmitReply{Job: 33, Site: r.Site, Market: "main", Payer: "alice", Held: r.Spec.Budget}, nil
+	})
+	clienttest.Answer(s.Site, messages.Auctioneer, messages.VerbJob, func(r job.JobRequest) (job.JobDetail, error) {
+		return job.JobDetail{JobSummary: job.JobSummary{Job: 33, State: s.end, Reason: s.reason, Charged: 500_000}}, nil
+	})
+	clienttest.Answer(s.Site, messages.Auctioneer, messages.VerbTasks, func(job.TasksRequest) (r job.TasksReply, err error) {
+		if s.state != "" {
+			r.Tasks = []job.TaskStatus{{Task: messages.TaskRef{Job: 33}, Attempt: 1, Node: s.node, State: s.state, Ended: clienttest.At(3600)}}
+		}
+		return r, nil
+	})
+	clienttest.Reply(s.Site, messages.Auctioneer, messages.VerbMarkets, market.MarketsReply{Markets: []market.MarketStatus{
+		{Market: market.Market{Name: "main", Classes: []messages.Name{"cpu"}}, Tariffs: []market.SlotTariff{{Class: "cpu", Price: 20_000}}}}})
+	clienttest.ServeAt(s.Site, agent.StreamSubject("west", "node1", "*"), messages.VerbStream, s.stream)
+	return s
+}
+
+// away makes another site run the command. Only the auctioneer can then reach the node.
+func (s *commandSite) away() {
+	clienttest.Answer(s.Site, messages.Auctioneer, clearing.VerbOutput, func(r clearing.OutputRequest) (reply agent.LogsReply, err error) {
+		if r.Node != "node7" || r.Stream == nil || r.Stream.Attempt.Task.Job != 33 {
+			return reply, messages.Errorf(messages.Invalid, "%+v", r)
+		}
+		answer, err := s.stream(*r.Stream)
+		return agent.LogsReply{Stream: &answer}, err
+	})
+	s.node = "node7"
+}
+
+// stream answers a request with at most 3 bytes of output.
+func (s *commandSite) stream(r agent.StreamRequest) (reply agent.StreamReply, err error) {
+	switch {
+	case s.lost:
+		return reply, messages.Errorf(messages.NotFound, "the stream has ended")
+	case s.early > 0:
+		s.early--
+		return reply, messages.Errorf(messages.NotFound, "attempt 1 of task 33 does not run here")
+	case s.failing > 0:
+		s.failing--
+		return reply, messages.Errorf(messages.Unavailable, "no answer")
+	case !r.Poll && !r.Take && !r.Close && len(r.Input) == 0 && !r.InputEnd:
+		if s.told.CompareAndSwap(false, true) {
+			close(s.idle)
+		}
+	}
+	reply.InputNext = r.InputAt + int64(len(r.Input))
+	rest := s.output[min(r.OutputAt, int64(len(s.output))):]
+	reply.OutputAt, reply.Output = r.OutputAt, []byte(rest[:min(3, len(rest))])
+	reply.Ended = r.Poll && len(rest) <= 3
+	if r.Poll && r.OutputAt > 0 { // repeat the last answer, as if it had been lost
+		reply.OutputAt, reply.Output = r.OutputAt-1, []byte(s.output[r.OutputAt-1:][:min(4, len(rest)+1)])
+	}
+	return reply, nil
+}
+
+// TestRunOfACommandThatHasEnded runs a command that ends before the client connects to its stream. The client must
+// print its output and report its end.
+func TestRunOfACommandThatHasEnded(t *testing.T) {
+	s := newCommandSite(t)
+	s.output, s.failing = "one\ntwo\nthree\n", 2
+	r := s.Run("run", "--", "echo")
+	r.Expect(t, 0, "", "Job 33 Completed, 0.5 credits charged")
+	if r.Out != s.output {
+		t.Errorf("output %q", r.Out)
+	}
+}
+
+// TestRunIsThereBeforeItsTask makes the leader report a task before its node knows it. The client must try again.
+func TestRunIsThereBeforeItsTask(t *testing.T) {
+	s := newCommandSite(t)
+	s.state, s.early = "Running", 3
+	s.Run("run", "--", "echo").Expect(t, 0, "hi\n", "Job 33 Completed, 0.5 credits charged")
+}
+
+// TestRunAtAnotherSite runs a command at a peer. It must use the input and output of the local process.
+func TestRunAtAnotherSite(t *testing.T) {
+	s := newCommandSite(t)
+	s.away()
+	s.Run("run", "--site", "east", "--", "echo").Expect(t, 0, "hi\n", "The command runs at site east\n")
+}
+
+// TestRunSaysItsTerms checks that the price of the slot and the longest time without input or output are printed
+// before a command starts, except with --quiet.
+func TestRunSaysItsTerms(t *testing.T) {
+	s := newCommandSite(t)
+	s.Run("run", "--idle", "30m", "--", "echo").Expect(t, 0, "hi\n",
+		"Job 33 may cost 2 credits of alice\nNow a second on a slot of cpu costs 0.02 credits (72 an hour)\nThe command ends after 30m0s without input or output\n")
+	if r := s.Run("run", "-q", "--", "echo"); r.Err != "" || r.Out != "hi\n" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestRunThatComesToNothing checks commands that cannot run or get lost. Each case has an exit code and a sentence.
+// Standard output must have only the command's output.
+func TestRunThatComesToNothing(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*commandSite)
+		code   int
+		words  string
+	}{
+		{"no such command", func(s *commandSite) {
+			s.end, s.reason, s.state, s.lost = job.Failed, "CannotStart", "Failed", true
+		}, 127, "Job 33 Failed"},
+		{"cancelled while it waits", func(s *commandSite) { s.end, s.state = job.Cancelled, "" }, 130, "Job 33 Cancelled"},
+		{"the client was away for too long", func(s *commandSite) { s.lost = true }, 3, "the end of its output is lost"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newCommandSite(t)
+			c.change(s)
+			if r := s.Run("run", "--", "echo"); r.Code != c.code || r.Out != "" || !strings.Contains(r.Err, c.words) {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+	newSite(t).Run("run").Expect(t, 2, "", "Usage: candor run")
+	newSite(t).Run("shell", "bash").Expect(t, 2, "", "Usage: candor shell")
+}
+
+// slowReader is a writer that accepts its first bytes only when the test tells it to.
+type slowReader struct {
+	until <-chan struct{}
+	bytes.Buffer
+}
+
+func (w *slowReader) Write(b []byte) (int, error) {
+	select {
+	case <-w.until:
+	case <-time.After(time.Minute):
+	}
+	return w.Buffer.Write(b)
+}
+
+// TestRunWhoseReaderGoes closes the output of a command that runs. The job must be cancelled at once; otherwise it
+// would keep its slot until the node ends it as idle.
+func TestRunWhoseReaderGoes(t *testing.T) {
+	s, cancelled := newCommandSite(t), false
+	clienttest.Answer(s.Site, messages.Auctioneer, messages.VerbCancel, func(r job.CancelRequest) (job.CancelReply, error) {
+		cancelled = r.Job == 33
+		return job.CancelReply{Job: 33}, nil
+	})
+	a := s.App(closedPipe{}, new(bytes.Buffer))
+	code := s.Execute(t.Context(), a, "run", "-q", "--", "yes")
+	if code != 141 || !cancelled {
+		t.Errorf("exit code %d, cancelled: %v", code, cancelled)
+	}
+}
+
+// closedPipe is a writer whose reader has closed the pipe.
+type closedPipe struct{}
+
+func (closedPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
+
+// TestRunStaysWhileItsReaderIsSlow blocks the output of a client. The client must still send requests to the node,
+// because the node ends commands of silent clients.
+func TestRunStaysWhileItsReaderIsSlow(t *testing.T) {
+	s := newCommandSite(t)
+	out, errs := &slowReader{until: s.idle}, new(bytes.Buffer)
+	a := s.App(out, errs)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if code := s.Execute(ctx, a, "run", "-q", "--", "echo"); code != 0 || out.String() != "hi\n" || !s.told.Load() {
+		t.Errorf("exit code %d, output %q, errors %q, the client was heard: %v", code, out.String(), errs.String(), s.told.Load())
+	}
+}
