@@ -52,9 +52,9 @@ func (a *site) unknown(id messages.JobID, missing error) error {
 	case restored != 0 && since == 0:
 		return messages.Errorf(messages.NotFound, "there is no job %d: this site was restored to its state at %v, so the job is lost or never existed", id, restored)
 	case restored != 0:
-		return messages.Errorf(messages.NotFound, "there is no job %d: this site was restored to its state at %v, so the job is lost or never existed; or it ended by %v and its record is not kept", id, restored, since)
+		return messages.Errorf(messages.NotFound, "there is no job %d: this site was restored to its state at %v, so the job is lost or never existed; or it ended before %v and its record is no longer kept", id, restored, since)
 	}
-	return messages.Errorf(messages.NotFound, "there is no job %d, or it ended by %v and its record is not kept; what it cost is in the statement", id, since)
+	return messages.Errorf(messages.NotFound, "there is no job %d, or it ended before %v and its record is no longer kept; candor statement shows what it cost", id, since)
 }
 
 // How often a replica tries to copy records that it lacks.

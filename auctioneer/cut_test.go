@@ -25,7 +25,7 @@ func TestOutputThatWasNotKeptIsTold(t *testing.T) {
 		t.Errorf("%+v", j.Stages)
 	}
 	w := must[market.WhyReply](g.fixture, "alice", messages.VerbWhy, job.JobRequest{Job: id})
-	if want := "; 5,000 bytes of the output of 1 attempt are lost, because the site keeps less"; !strings.Contains(w.Message, want) {
+	if want := "; 5,000 bytes of the output of 1 attempt are lost, because the site limits the size of an output"; !strings.Contains(w.Message, want) {
 		t.Errorf("%q", w.Message)
 	}
 }

@@ -420,7 +420,7 @@ func cutOutput(j *book.Job) string {
 	if cut == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %s of the output of %s are lost, because the site keeps less", spelling.Number(int(lost), "byte", "bytes"), spelling.Number(cut, "attempt", "attempts"))
+	return fmt.Sprintf("; %s of the output of %s are lost, because the site limits the size of an output", spelling.Number(int(lost), "byte", "bytes"), spelling.Number(cut, "attempt", "attempts"))
 }
 
 // remedy returns a list of changes that would have led to a better outcome of the job.

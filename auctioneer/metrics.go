@@ -60,7 +60,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		suspensions: counter("suspensions_total", "Tasks that had to leave their slots."),
 		resumptions: counter("resumptions_total", "Suspended tasks that went on."),
 		discards:    counter("discards_total", "Jobs that their markets would not run."),
-		departures:  counter("departures_total", "Jobs committed that another site will run."),
+		departures:  counter("departures_total", "Jobs accepted here that another site will run."),
 		quarantines: counter("quarantines_total", "Nodes that were put in quarantine because tasks fail there that do not fail elsewhere."),
 		quarantined: make.NewGauge(prometheus.GaugeOpts{Name: "candor_auctioneer_nodes_quarantined", Help: "Nodes in quarantine, which take no work until a probe ends well there."}),
 		unserved:    make.NewGauge(prometheus.GaugeOpts{Name: "candor_auctioneer_classes_quarantined", Help: "Classes of slots for which all nodes that are up are in quarantine."}),

@@ -32,7 +32,7 @@ var (
 	nodeSlots    = described("node_slots", "Slots of a node that take work, by class. Sites of more than 1,000 nodes leave out the series of single nodes.", "node", "class")
 	nodeUsed     = described("node_slots_used", "Slots of a node in use, by class.", "node", "class")
 	nodeHas      = described("node_resources", "Resources of a node: cpus, gpus, and memory and disk in bytes. A node that takes no work has this metric too.", "node", "resource")
-	nodeSold     = described("node_resources_sold", "Resources of a node that the slots in use of a class have.", "node", "class", "resource")
+	nodeSold     = described("node_resources_sold", "Resources of a node in those slots of a class that are in use.", "node", "class", "resource")
 	licenseAll   = described("licenses", "Licences of the site.", "license")
 	licenseUsed  = described("licenses_used", "Licences that tasks use.", "license")
 	nodeState    = described("node_state", "1 for the state in which a node is.", "node", "state")

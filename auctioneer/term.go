@@ -194,7 +194,7 @@ func (l *term) filter(s *intake.Submission) (said []string, err error) {
 	case len(changes) == 0:
 		return nil, nil
 	case messages.Participant(s.Account) != s.Account:
-		return nil, messages.Errorf(messages.PermissionDenied, "the site's rules for jobs would change the job (%s), and jobs of other sites stay as they are; submit it so, or elsewhere", strings.Join(changes, "; "))
+		return nil, messages.Errorf(messages.PermissionDenied, "the site's rules for jobs would change the job (%s), and this site does not change jobs of other sites; submit the job with these changes, or to another site", strings.Join(changes, "; "))
 	}
 	*s.Spec = *spec
 	return []string{"the site changed the job: " + strings.Join(changes, "; ")}, nil

@@ -388,12 +388,12 @@ func (e *Errands) Ending(now messages.Time, b *book.Book) (out []*book.Command) 
 			out = append(out, &book.Command{Decide: d})
 		}
 		if e.lost[j.Visit.Home] {
-			d.Discard = append(d.Discard, book.Discarding{Job: id, Reason: "PeerLost", Message: "this site has parted from its home site, and can charge it nothing"})
+			d.Discard = append(d.Discard, book.Discarding{Job: id, Reason: "PeerLost", Message: "this site has parted from the job's home site, and can no longer charge that site"})
 			continue
 		}
 		d.Discard = append(d.Discard, book.Discarding{Job: id, Reason: "AuthorisationEnds",
-			Message: "what its home site authorised for it cannot be charged much longer: it ends at " + j.Visit.Until.String(),
-			Change:  []string{"smaller jobs, or a home site that authorises for longer"}})
+			Message: "the authorisation of the job's home site can be charged only until it ends, at " + j.Visit.Until.String(),
+			Change:  []string{"smaller jobs, or longer authorisations by the home site"}})
 	}
 	if steps := b.EndUnreachable(now, e.lost); len(steps) > 0 {
 		out = append(out, &book.Command{Advance: &book.Advance{Steps: steps}})

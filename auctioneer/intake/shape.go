@@ -21,14 +21,14 @@ func (r *Rules) shape(m *market.Market, i int, s *job.Stage) error {
 	unit := m.UnitOf(s.Class)
 	if s.Width = 0; unit == (job.Resources{}) {
 		if s.Shaped() {
-			return messages.Errorf(messages.Invalid, "stages[%d]: asks for %s, and market %s sells slots of class %s without a shape: the site's configuration gives the class no unit; leave it out, or choose another class", i, asked(s), m.Name, s.Class)
+			return messages.Errorf(messages.Invalid, "stages[%d]: asks for %s, but a slot of class %s in market %s has no size: the site's configuration gives the class no unit; leave this out, or choose another class", i, asked(s), s.Class, m.Name)
 		}
 		return nil
 	}
 	needs := s.Needs()
 	width, ok := unit.Width(needs)
 	if !ok {
-		return messages.Errorf(messages.Invalid, "stages[%d]: asks for %v, and no number of slots of class %s has that: a slot is %v; choose another class", i, needs, s.Class, unit)
+		return messages.Errorf(messages.Invalid, "stages[%d]: asks for %v, but no number of slots of class %s has that: a slot has %v; choose another class", i, needs, s.Class, unit)
 	}
 	if s.Width = width; s.Slots() > 1 || s.TakesNode() {
 		if err := widens(m, i, s); err != nil {

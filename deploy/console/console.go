@@ -106,7 +106,7 @@ func newFile(extension string, body []byte) file {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := hostname(r.Host)
 	if !slices.Contains(h.config.Names, name) {
-		http.Error(w, fmt.Sprintf("this console is not at %q; it is at %s", r.Host, strings.Join(h.config.Names, ", ")), http.StatusMisdirectedRequest)
+		http.Error(w, fmt.Sprintf("this console is not at %q; open it at %s", r.Host, strings.Join(h.config.Names, ", ")), http.StatusMisdirectedRequest)
 		return
 	}
 	socket := h.socketFor(name)
@@ -117,7 +117,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "the console has only files; the site is asked over NATS", http.StatusMethodNotAllowed)
+		http.Error(w, "the console only serves files, to GET and HEAD; requests to the site go over NATS", http.StatusMethodNotAllowed)
 		return
 	}
 	if r.URL.Path == "/site.json" {
@@ -142,7 +142,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f, ok := h.files[at]
 	if !ok {
-		http.Error(w, "the console has no such file; it begins at /", http.StatusNotFound)
+		http.Error(w, "the console has no such file; its first page is /", http.StatusNotFound)
 		return
 	}
 	f.send(w, r)

@@ -30,7 +30,7 @@ func (s *share) openClock() {
 	s.clock = siteclock.NewHost(max(1, len(s.config.Hosts)), wall, func() messages.Duration { return messages.Duration(boottime.Now()) })
 	s.metrics.shared.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "candor_clock_ahead_seconds",
-		Help: "How far the clock of this host is ahead of the site's time, in seconds; below 0: behind it.",
+		Help: "Seconds by which the clock of this host is ahead of the site's time; negative if it is behind.",
 	}, func() float64 { return s.clock.Ahead().Seconds() }))
 }
 

@@ -31,7 +31,7 @@ func (c *Config) checkConsole(ps *Problems) {
 		}
 		ps.address(door.path, door.address, true)
 		if beyondLoopback(door.address) && c.TLS == nil {
-			ps.addf(door.path, "%q is beyond loopback, where others could change the pages; set tls (candor site init makes certificates)", clip(door.address))
+			ps.addf(door.path, "%q is not on loopback, so others could change the pages; set tls (candor site init makes certificates)", clip(door.address))
 		}
 	}
 }

@@ -28,14 +28,14 @@ func (c *Config) checkDoors(ps *Problems) {
 		ps.addf("metrics_accounts", "is %d; it must be a number of accounts from 0 to %d", c.MetricsAccounts, mostAccountsTold)
 	}
 	if c.MetricsPublic && c.MetricsToken != "" {
-		ps.addf("metrics_public", "goes with no metrics_token; leave one of the two out")
+		ps.addf("metrics_public", "cannot be combined with metrics_token; leave one of the two out")
 	}
 }
 
 // checkClients checks that ports for clients and for servers of peers use TLS, if other machines can reach them.
 func (c *Config) checkClients(ps *Problems, path, address string) {
 	if beyondLoopback(address) && c.TLS == nil && !c.Plaintext {
-		ps.addf(path, "%q is beyond loopback, where others could read and change requests; set tls (candor site init makes certificates), or plaintext: true if only the site's own machines are on the network", clip(address))
+		ps.addf(path, "%q is not on loopback, so others could read and change requests; set tls (candor site init makes certificates), or plaintext: true if only the site's own machines are on the network", clip(address))
 	}
 }
 
@@ -43,9 +43,9 @@ func (c *Config) checkMetrics(ps *Problems, path, address string) {
 	switch {
 	case !beyondLoopback(address) || c.MetricsPublic:
 	case c.MetricsToken == "":
-		ps.addf(path, "%q is beyond loopback, where anybody could read the metrics; set tls and metrics_token (a file with the bearer token of Prometheus), or metrics_public: true if everybody may read them", clip(address))
+		ps.addf(path, "%q is not on loopback, so anybody could read the metrics; set tls and metrics_token (a file with the bearer token of Prometheus), or metrics_public: true if everybody may read them", clip(address))
 	case c.TLS == nil:
-		ps.addf(path, "%q is beyond loopback, where others could read the token; set tls, or metrics_public: true instead of the token", clip(address))
+		ps.addf(path, "%q is not on loopback, so others could read the token; set tls, or metrics_public: true instead of the token", clip(address))
 	}
 }
 

@@ -134,7 +134,7 @@ func (n *nodes) renew(changed []messages.Name, retired map[messages.Name]bool) {
 			continue
 		}
 		if err := n.restart(name); err != nil {
-			n.site.log.Error("the agent of a node could not be started anew, after other GPUs worked than before", zap.String("node", name), zap.Error(err))
+			n.site.log.Error("the working GPUs of a node have changed, but the agent of the node could not be restarted", zap.String("node", name), zap.Error(err))
 			continue
 		}
 		retired[name] = false

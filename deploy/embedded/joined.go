@@ -80,7 +80,7 @@ func (s *share) relink(o *server.Options, all *Config, fresh []Peer) error {
 	next.LeafNode.Remotes = slices.Clone(o.LeafNode.Remotes)
 	for i := range fresh {
 		if len(fresh[i].URLs) == 0 && o.LeafNode.Port == 0 {
-			return messages.Errorf(messages.Conflict, "peer %s: this site has listened for no servers of peers since its start; start it again", fresh[i].Name)
+			return messages.Errorf(messages.Conflict, "peer %s: this site was started without an address for servers of peers; start the site again", fresh[i].Name)
 		}
 		if err := connectLeaf(next, all.TLS, &fresh[i], s.authority); err != nil {
 			return err

@@ -59,7 +59,7 @@ func divide(nodes []Node, markets []market.Market, discover func() (machine.Mach
 			continue
 		}
 		if n.Slots = n.sells(markets); len(n.Slots) == 0 {
-			return nil, nil, messages.Errorf(messages.Invalid, "node %s: slots: are not given, and %v hold no unit of a class that is sold there; write the slots, or other resources", n.Name, *n.Resources)
+			return nil, nil, messages.Errorf(messages.Invalid, "node %s: slots: are missing, and its resources, %v, are less than one slot of any class that is sold there; write the slots, or larger resources", n.Name, *n.Resources)
 		}
 	}
 	return full, machines, nil
@@ -126,7 +126,7 @@ func (n *Node) sold(markets []market.Market, holds func(unit jobmsg.Resources) i
 func cut(left *machine.Machine, n *Node) (m machine.Machine, err error) {
 	r := n.Resources
 	more := func(what string, wanted, there any) error {
-		return messages.Errorf(messages.Invalid, "node %s: resources.%s: %v, and this machine has %v left for the node: say less, or \"declared: true\" to stand for a larger machine", n.Name, what, wanted, there)
+		return messages.Errorf(messages.Invalid, "node %s: resources.%s: %v is more than the %v that this machine has left for the node: write less, or \"declared: true\" if the node stands for a larger machine", n.Name, what, wanted, there)
 	}
 	if r.CPUs > len(left.CPUs) {
 		return m, more("cpus", r.CPUs, len(left.CPUs))

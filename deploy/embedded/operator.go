@@ -107,7 +107,7 @@ func bankStopped(err error) bool {
 func (o *operator) open(ctx context.Context) error {
 	err := errors.Join(o.openAccounts(ctx), o.openPeers(ctx))
 	if bankStopped(err) {
-		o.log.Error("the site starts, and its bank has stopped: no account was opened", zap.Error(err))
+		o.log.Error("the site starts, but its bank has stopped: no account was opened", zap.Error(err))
 		return nil
 	}
 	return err

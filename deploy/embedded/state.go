@@ -76,7 +76,7 @@ func Running(state string) (config []byte, process string, err error) {
 		return nil, "", messages.Errorf(messages.NotFound, "no site was ever started with state directory %s; name another with --state", state)
 	}
 	if err != nil {
-		return nil, "", messages.Errorf(messages.PermissionDenied, "%v: the user who runs the site may read its configuration", err)
+		return nil, "", messages.Errorf(messages.PermissionDenied, "%v: only the user who runs the site may read its configuration", err)
 	}
 	defer f.Close()
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); err == nil {

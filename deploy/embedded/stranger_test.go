@@ -142,17 +142,17 @@ func TestProcessesWithKeysLeaveNoDumps(t *testing.T) {
 // fault.
 func TestTasksThatAreRefused(t *testing.T) {
 	for want, tasks := range map[string]Tasks{
-		"at least 256":   {User: "100000-100100"},
-		"above 0":        {User: "0-70000"},
-		"super-user":     {User: "root"},
-		"users other":    {User: runner.UserSelf, Private: true},
-		"disk_mib":       {DiskMiB: -1},
-		"max_memory_mib": {MemoryMiB: 10, MaxMemoryMiB: 5},
-		"output_keep":    {OutputKeep: "head"},
-		"output_mib":     {OutputMiB: -1},
-		"is above":       {OutputMiB: 1 << 21},
-		"map.output_mib": {Classes: map[messages.Name]TaskMemory{"map": {OutputMiB: -1}}},
-		"no node offers": {Classes: map[messages.Name]TaskMemory{"gpu": {MemoryMiB: 5}}},
+		"at least 256":       {User: "100000-100100"},
+		"above 0":            {User: "0-70000"},
+		"cannot run as root": {User: "root"},
+		"other users":        {User: runner.UserSelf, Private: true},
+		"disk_mib":           {DiskMiB: -1},
+		"max_memory_mib":     {MemoryMiB: 10, MaxMemoryMiB: 5},
+		"output_keep":        {OutputKeep: "head"},
+		"output_mib":         {OutputMiB: -1},
+		"is above":           {OutputMiB: 1 << 21},
+		"map.output_mib":     {Classes: map[messages.Name]TaskMemory{"map": {OutputMiB: -1}}},
+		"no node offers":     {Classes: map[messages.Name]TaskMemory{"gpu": {MemoryMiB: 5}}},
 	} {
 		c := small(filepath.Join(t.TempDir(), "state"))
 		c.Tasks = tasks

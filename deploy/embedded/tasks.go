@@ -90,10 +90,10 @@ func (c *Config) checkTasks(ps *Problems) {
 		}
 	}
 	if t.User == "root" || t.User == "0" {
-		ps.addf("tasks.user", "tasks do not run as the super-user; leave it out")
+		ps.addf("tasks.user", "tasks cannot run as root; name another user, or leave tasks.user out")
 	}
 	if t.Private && t.User == runner.UserSelf {
-		ps.addf("tasks.private", "needs users other than the site's own; leave tasks.user out")
+		ps.addf("tasks.private", "needs tasks that run as other users than the site; leave tasks.user out")
 	}
 	for _, n := range []struct {
 		name  string
@@ -129,7 +129,7 @@ func (c *Config) checkTasks(ps *Problems) {
 			ps.addf(path, "no node offers class %q%s", clip(class), didYouMean(class, sorted(offered)))
 		}
 		if m.MemoryMiB < 0 || m.MaxMemoryMiB < 0 || m.MaxMemoryMiB > 0 && m.MemoryMiB > m.MaxMemoryMiB {
-			ps.addf(path, "memory_mib %d and max_memory_mib %d: must not be negative, nor the first above the second", m.MemoryMiB, m.MaxMemoryMiB)
+			ps.addf(path, "memory_mib %d and max_memory_mib %d: must not be negative, and memory_mib must not be above max_memory_mib", m.MemoryMiB, m.MaxMemoryMiB)
 		}
 		if m.OutputMiB < 0 || m.OutputMiB > mostOutput {
 			ps.addf(path+".output_mib", "%d: must be between 0 and %d; 0: as for all", m.OutputMiB, mostOutput)

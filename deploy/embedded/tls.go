@@ -70,7 +70,7 @@ func (s *share) replicaTLS(actor string) (*tls.Config, error) {
 		var err error
 		if authority, err = identity.OpenFor(s.config.KeysDir(), s.config.Site); errors.Is(err, fs.ErrNotExist) {
 			return nil, messages.Errorf(messages.Invalid,
-				"the replicas of the %s know one another by certificates: name this one's with --certificate (candor site certify %s --replica %s makes it), or in keys: a directory with the site's keys, which %s is not",
+				"this replica of the %s needs a certificate: name its file with --certificate (candor site certify %s --replica %s makes one), or set keys to the directory of the site's keys; %s has no keys",
 				actor, s.host.Name, actor, s.config.KeysDir())
 		} else if err != nil {
 			return nil, err

@@ -117,7 +117,7 @@ func (c *Config) checkAccounts(ps *Problems) {
 			ps.addf(path+".grant", "%v is negative; a grant gives credits", a.Grant)
 		}
 		if a.Grant == 0 && len(a.Members) > 0 {
-			ps.addf(path+".grant", "is missing; an account that others may spend from is opened by its first grant")
+			ps.addf(path+".grant", "is missing; an account with members needs a grant, because the first grant opens it")
 		}
 	}
 	c.checkMembers(ps, known)
@@ -328,7 +328,7 @@ func (c *Config) checkHosts(ps *Problems) {
 		ps.addf("hosts", "there are %d; a site has one replica on each host, so use an odd number up to %d", n, maxReplicas)
 	}
 	if !slices.ContainsFunc(c.Hosts, func(h Host) bool { return !h.Joins }) {
-		ps.addf("hosts", "all hosts join, and there is no host to join; leave joins out for the hosts that begin the site")
+		ps.addf("hosts", "every host has joins: true, so no host begins the site; leave joins out for the hosts that begin the site")
 	}
 	names, addresses, placed := map[messages.Name]bool{}, map[messages.Name]bool{}, map[messages.Name]bool{}
 	nodes := map[messages.Name]bool{}
@@ -349,7 +349,7 @@ func (c *Config) checkHosts(ps *Problems) {
 	}
 	for i, n := range c.Nodes {
 		if !placed[n.Name] {
-			ps.addf(at("nodes", i), "%q is on no host; name it under nodes of one", clip(n.Name))
+			ps.addf(at("nodes", i), "%q is on no host; add it to the nodes of one host", clip(n.Name))
 		}
 	}
 }

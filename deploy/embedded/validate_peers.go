@@ -64,7 +64,7 @@ func (p *Peer) checkWay(ps *Problems, path string, c *Config) {
 	case len(p.URLs) > 0 && p.Creds == "":
 		ps.addf(path+".creds", "is missing; name the file of credentials that the peer issued for this site")
 	case len(p.URLs) == 0 && p.Creds != "":
-		ps.addf(path+".urls", "is missing; name the address at which the peer takes the holder of the credentials")
+		ps.addf(path+".urls", "is missing; name the address at which the peer accepts these credentials")
 	case len(p.URLs) == 0 && !c.listensForPeers():
 		ps.addf(path+".urls", "is missing, and no peer can connect to this site; name the peer's address, or an address of this site in listen_leaf")
 	}

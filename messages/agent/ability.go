@@ -104,7 +104,7 @@ func Outdated(abilities []messages.Name) string {
 	if !slices.Contains(abilities, AbilityOutdated) {
 		return ""
 	}
-	return "tasks run by an older build or configuration than the agent's until nothing runs there; candor drain brings that about"
+	return "tasks run under an older build or configuration than the agent's until no task runs there; candor node drain brings that about"
 }
 
 // Paused returns why a node takes no tasks although it is up; "" if it takes tasks.
@@ -115,7 +115,7 @@ func Paused(abilities []messages.Name) string {
 	case slices.Contains(abilities, AbilityStalled):
 		return "takes no tasks: its executor does not answer; the node's log says what helps"
 	case slices.Contains(abilities, AbilityGPUs):
-		return "takes no tasks until nothing runs there: other GPUs work there than it sells; the node's log says which"
+		return "takes no tasks until its tasks have ended: the working GPUs are not the GPUs that it sells; the node's log names them"
 	}
 	return ""
 }

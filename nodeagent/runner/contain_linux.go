@@ -26,7 +26,7 @@ func (c *Config) Contain(choice string, executors bool) error {
 	c.Hide = withoutLinks(c.Hide) // before a task can change a link
 	switch {
 	case choice == UserSelf && c.Private:
-		return messages.Errorf(messages.Invalid, "tasks.private: needs users other than the site's own; leave tasks.user out")
+		return messages.Errorf(messages.Invalid, "tasks.private: needs tasks that run as other users than the site; leave tasks.user out")
 	case choice == UserSelf:
 		return nil
 	case launch.MaySetUsers():

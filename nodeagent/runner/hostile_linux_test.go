@@ -276,7 +276,7 @@ func TestTasksRunAsOthersWhoseFilesTheyCannotRead(t *testing.T) {
 
 func TestSuperUserIsRefused(t *testing.T) {
 	b := newBench(t, func(c *runner.Config) { c.User = "root" })
-	if f := b.start(sh("id")).wait(); f.Outcome != agent.Unstartable || !strings.Contains(f.Detail, "super-user") {
+	if f := b.start(sh("id")).wait(); f.Outcome != agent.Unstartable || !strings.Contains(f.Detail, "cannot run as root") {
 		t.Errorf("%+v", f)
 	}
 }

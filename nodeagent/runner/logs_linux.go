@@ -90,7 +90,7 @@ func (p *Processes) readLog(r *agent.LogsRequest) (reply agent.LogsReply, task *
 			return agent.LogsReply{End: task == nil}, task, nil
 		}
 		return reply, nil, messages.Errorf(messages.NotFound,
-			"attempt %d of task %v: has no output on this node; it never ran here, or its output was removed: after %d later jobs, or as the oldest that its account kept here",
+			"attempt %d of task %v: has no output on this node; it never ran here, or its output was removed, because %d later jobs ran here or its account kept too much here",
 			r.Attempt.Number, r.Attempt.Task, p.config.KeepJobs)
 	}
 	if err != nil {

@@ -55,7 +55,7 @@ func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 			m.past.note(m.units.unitOf(view.Now), max(1, view.Classes[0].Slots))
 		}
 		p.Amount = m.owed(job)
-		p.Reason = fmt.Sprintf("%s: the smallest value, of its %v, that would have been enough", how(job.Bid, end), job.Value)
+		p.Reason = fmt.Sprintf("%s: the smallest value that would have been enough (the job's value is %v)", how(job.Bid, end), job.Value)
 	default:
 		switch p.Reason = "the job never had a slot"; {
 		case end.Completed != 0:

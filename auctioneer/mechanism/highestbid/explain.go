@@ -46,7 +46,7 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 func (s *standing) runs(view *mechanism.View, job *mechanism.Job, b *bidder) mechanism.Explanation {
 	class := view.Classes[s.class]
 	price := s.rule.PriceOf(s.tariff(), s.reserve, job.Rate, job.Length)
-	e := mechanism.Explain(mechanism.Running, fmt.Sprintf("its bid of %v has %s of %s, at a price of %.6g a slot-second now; the job owes %v until now",
+	e := mechanism.Explain(mechanism.Running, fmt.Sprintf("its bid of %v credits a slot-second has %s of %s; the price is %.6g now, and the job owes %v credits so far",
 		job.Rate, spelling.Number(int(b.running), "slot", "slots"), class.Name, price, job.Accrued))
 	if b.waiting > 0 {
 		e.Message += "; " + spelling.Number(int(b.waiting/b.width), "more of its tasks waits", "more of its tasks wait")

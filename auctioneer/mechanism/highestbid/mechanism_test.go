@@ -207,7 +207,7 @@ func TestExplain(t *testing.T) {
 		job               *mechanism.Job
 		reason, says, too string
 	}{
-		{runs, mechanism.Running, "at a price of 2 a slot-second", ""},
+		{runs, mechanism.Running, "the price is 2 now", ""},
 		{waits, Outbid, "this job is the next", "a bid above 3 credits a slot-second would win a slot now"},
 		{later, Outbid, "1 task with a higher or an equal earlier bid waits", "2 free slots of cpu"},
 		{blocked, mechanism.WaitingForStage, "earlier stage", "earlier stages"},

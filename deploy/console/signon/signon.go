@@ -96,7 +96,7 @@ func (s *SignOn) Serve(w http.ResponseWriter, r *http.Request, origin string) {
 	case "POST leave":
 		s.leave(w, r)
 	default:
-		http.Error(w, "the console has no such page; it begins at /", http.StatusNotFound)
+		http.Error(w, "the console has no such page; its first page is /", http.StatusNotFound)
 	}
 	if err != nil {
 		s.Log.Info("a person could not sign on", zap.Error(err))

@@ -187,7 +187,7 @@ func (a *Admission) lend(_ context.Context, caller messages.Name, r messages.Len
 	case !ok:
 		return reply, messages.Errorf(messages.PermissionDenied, "%s is no door; an operator makes one with candor user add --door", caller)
 	case slices.Contains(a.c.Operators, r.Account):
-		return reply, messages.Errorf(messages.PermissionDenied, "%s is an operator, and a door has the credentials of users alone: name a file with --creds", r.Account)
+		return reply, messages.Errorf(messages.PermissionDenied, "%s is an operator, but a door gives credentials only to users: name a credentials file with --creds", r.Account)
 	}
 	c, expires, err := a.c.Issuer.Lend(identity.User, r.Account, door)
 	if err != nil {

@@ -55,7 +55,7 @@ func (c *Config) programEnv(p *agent.Program, base []string) ([]string, error) {
 	for _, v := range p.Env {
 		if v.Name == "" || strings.ContainsAny(v.Name, "=\x00") || strings.Contains(v.Value, "\x00") {
 			return nil, messages.Errorf(messages.Invalid,
-				"environment variable %q: a name must not be empty or contain '=', and neither name nor value a zero byte", v.Name)
+				"environment variable %q: a name must not be empty or contain '=', and neither the name nor the value may contain a zero byte", v.Name)
 		}
 		e.set(v.Name, v.Value)
 	}

@@ -59,7 +59,7 @@ func identityOf(name string) (Identity, error) {
 	uid, uidErr := strconv.ParseUint(found.Uid, 10, 32)
 	gid, gidErr := strconv.ParseUint(found.Gid, 10, 32)
 	if uidErr != nil || gidErr != nil || uid == 0 || gid == 0 {
-		return Identity{}, messages.Errorf(messages.PermissionDenied, "user %q: tasks do not run as the super-user", name)
+		return Identity{}, messages.Errorf(messages.PermissionDenied, "user %q: tasks cannot run as root; name another user", name)
 	}
 	c := &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	for _, g := range found.groups {

@@ -74,7 +74,7 @@ and with an slo a minimum utility; in batch queues a cost of delay apart from
 the value. The kind joint searches for a lie about all of these numbers
 together. For each lie the whole market runs again with everything else equal.
 Gains are parts of the job's value. The kinds ends and cancel run every message
-of every actor, and take long.
+of every actor, and take a long time.
 
 Each lie needs a run of the market: study a few days of a log (--from, --to).
 After an interrupt (Ctrl-C), the command finishes the searches under way and
@@ -113,8 +113,9 @@ submits it as an array, adds tasks that nobody needs, submits twice, comes
 before or after a tick, or has other accounts, also at another site. All actors
 run, with each sampled job among the 24 jobs of the log around it. The agent has
 its result when the program has printed it, whatever the exit code. The best
-sequence is measured with jobs, bids and lots that did not choose it. --jobs is
-how many measure, --tries how many random sequences the search begins with. The
+sequence is measured with other jobs, bids and lots than those that chose it.
+--jobs is the number of jobs that measure, and --tries the number of random
+sequences with which the search begins. The
 controls are the same search in a market without one of its rules, for each rule
 that such a market has: for instance, that a job which fails owes for what it
 had. Where a control has not fired, the search has no power.`,
@@ -296,7 +297,7 @@ func (o *options) present(out io.Writer, d *document) error {
 	fmt.Fprintln(out)
 	for i := range d.Kinds {
 		if f := &d.Kinds[i]; f.StillGrows != 0 {
-			fmt.Fprintf(out, "note: %s: the gain still grows at %g times the truth, the farthest that is tried\n", f.Kind, f.StillGrows)
+			fmt.Fprintf(out, "note: %s: the gain still grows at %g times the truth, the largest factor that is tried\n", f.Kind, f.StillGrows)
 		}
 	}
 	for _, note := range d.Notes {

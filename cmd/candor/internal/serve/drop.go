@@ -27,8 +27,9 @@ func dropCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drop HOST",
 		Short: "remove a lost host from the NATS servers of the site",
-		Long: `Removes the NATS server of a host that will not come back. Until then the other
-servers count it in each majority about files and observations. The files and
+		Long: `Removes the NATS server of a host that will not come back. As long as the other
+servers count the lost server, it can cost them the majority that they need to
+store files and observations. The files and
 observations of the lost server are copied to other servers. Remove the replicas
 of the host too, with candor replica remove.`,
 		Example: `  candor site drop rack2 --config site.yaml --keys keys`,
@@ -63,7 +64,7 @@ func (d *drop) run(cmd *cobra.Command, host messages.Name) error {
 	}
 	doubt := ""
 	if !sure {
-		doubt = ", if it ever had: another removal was under way, so look whether the name of the host is right"
+		doubt = ". Another removal was under way, so perhaps there was no such server: check the name of the host"
 	}
 	return say(cmd.OutOrStdout(), "Site %s no longer has a server %s%s\n", c.Site, server, doubt)
 }

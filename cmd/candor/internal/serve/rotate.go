@@ -39,10 +39,11 @@ host must be started again.
                              operators of the peers to trust it (candor peer key
                              SITE NEW). After --finish the bank signs with the
                              new key.
-  account                    This key says which other keys are the site's.
-                             Rotate bank before, once. Credentials stay valid;
-                             peers need do nothing. After --finish the old key
-                             is erased, and its signatures count no more.`,
+  account                    This key signs the list of the site's other keys.
+                             Rotate bank once before this key. Credentials stay
+                             valid, and peers need to do nothing. After --finish
+                             the old key is erased, and its signatures are no
+                             longer valid.`,
 		Example: `  candor site rotate user-role
   candor site rotate user-role --finish`,
 		ValidArgs: identity.Rotatable(),
@@ -91,7 +92,7 @@ func (s *settings) authorityElse(advice string) (embedded.Config, *identity.Auth
 	authority, err := identity.Open(c.KeysDir())
 	if errors.Is(err, fs.ErrNotExist) {
 		if who := os.Getenv("SUDO_USER"); who != "" && s.state == "" && s.keys == "" {
-			advice = "this is root's; for the site of " + who + ", name its directory with --state, as in --state ~" + who + "/.local/state/candor"
+			advice = "this directory belongs to root; for the site of " + who + ", name its directory with --state, as in --state ~" + who + "/.local/state/candor"
 		}
 		return c, nil, messages.Errorf(messages.NotFound, "%s: no site has keys there; %s", c.KeysDir(), advice)
 	}

@@ -43,7 +43,7 @@ accounts: []
 markets:
   - {name: main, mechanism: proportional, classes: [cpu]}
 
-# What each node offers: slots of a class, of which a task takes one.
+# What each node offers: slots of a class. A task takes one slot.
 nodes:
 {{- range .Hosts}}
   - {name: {{.Name}}, slots: {cpu: {{$.CPUs}}}}

@@ -69,8 +69,8 @@ first site, or with --at to another.`,
 	u.logging.flags(cmd.Flags())
 	cmd.Flags().StringVar(&u.clock, "clock", "", "`file` with the nanoseconds by which this host's clock is made wrong")
 	_ = cmd.Flags().MarkHidden("clock") // the flag is declared above
-	cmd.Flags().BoolVar(&u.leave, "leave-running", false, "leave the tasks to the next start when this one ends")
-	cmd.Flags().BoolVar(&u.asMe, "tasks-as-me", false, "run tasks as this user, able to do all that the site can: for a site of your own alone")
+	cmd.Flags().BoolVar(&u.leave, "leave-running", false, "when this process ends, leave the tasks running for the next start")
+	cmd.Flags().BoolVar(&u.asMe, "tasks-as-me", false, "run tasks as this user, so that tasks can do all that the site can: only for a site that you use alone")
 	cmd.Flags().StringSliceVar(&u.sites, "sites", nil, "run several sites of these `names`, joined to one another")
 	cmd.Flags().BoolVar(&u.fresh, "fresh", false, "first remove all data of an earlier site from the state directory, with its keys")
 	return cmd
@@ -103,7 +103,7 @@ func (u *up) load() (embedded.Config, error) {
 	c, err := u.settings.load()
 	if u.asMe {
 		if c.Tasks.Private {
-			return c, messages.Errorf(messages.Invalid, "--tasks-as-me: tasks.private needs other users than yours")
+			return c, messages.Errorf(messages.Invalid, "--tasks-as-me: tasks.private needs tasks that run as other users; leave one of the two out")
 		}
 		c.Tasks.User = runner.UserSelf
 	}

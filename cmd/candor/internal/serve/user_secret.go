@@ -13,10 +13,10 @@ func secretCommand() *cobra.Command {
 		Use:   "secret NAME",
 		Short: "print the secret of an account's webhooks",
 		Long: `Prints the secret that signs the webhooks of an account's jobs. The site
-computes it from the name and from its own secret, which is in the file of
-notify.secret_file in the configuration. Give the secret to the holder of the
-account: whoever has it can forge webhooks about jobs of that account, and of no
-other.`,
+computes this secret from the name of the account and the site's own secret, a
+file that notify.secret_file in the configuration names. Give the secret to the
+holder of the account: whoever has it can forge webhooks about jobs of that
+account, but of no other account.`,
 		Example: `  candor user secret dave --config site.yaml`,
 		RunE: prepared(func(cmd *cobra.Command, args []string) error {
 			c, err := s.load()

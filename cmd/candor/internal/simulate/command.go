@@ -76,8 +76,8 @@ beginning. Budgets bind in proportional, fifo, fairshare and backfill, and with
 --actors all in every mechanism.
 
 ` + compareHelp + `
-Standard error shows how far a run is: a terminal at all times, anything else
-after ten seconds and then each minute.
+Standard error shows the progress of a run: on a terminal all the time,
+otherwise after ten seconds and then each minute.
 
 The keys of --json are stable. Package deploy/simulated/measure defines each
 key.`,
@@ -124,12 +124,11 @@ by job, draw by draw.
 
 With --strategic, every user of a market, or of each market of --compare, may
 tell a lie about the value, the deadline, the length or the arrival of all its
-jobs, or split them. One after another, users compare the lies that they could
-tell and choose at random, those of more regret more often, until nobody would
-gain more than 0.1% of its value. The tables
-have welfare and revenue at rest, who lies, and who gained. Each pass runs the
-market some 25 times for each user: study a few days of a log. --worth names
-what users want.
+jobs, or split them. In turn, each user compares the lies that it could tell and
+chooses one at random, a lie with more regret more often. This ends when no user
+would gain more than 0.1% of the value of its jobs. The tables have welfare and
+revenue at rest, who lies, and who gained. Each pass runs the market some 25
+times for each user: study a few days of a log. --worth names what users want.
 `
 
 // parameters lists the parameters that a market of each mechanism can have.

@@ -97,7 +97,7 @@ func (o *options) problems(files []string) ([]*core.Problem, error) {
 	out := make([]*core.Problem, len(files))
 	for i, m := range markets {
 		if n := m.Slots(); n != 0 && n != first.Work.Nodes {
-			return nil, messages.Errorf(messages.Invalid, "%s: has %d slots, and the machine of the comparison %d: give --nodes, and leave the number out of the markets", files[i], n, first.Work.Nodes)
+			return nil, messages.Errorf(messages.Invalid, "%s: has %d slots, but the machine of the comparison has %d: give --nodes, and leave the number out of the markets", files[i], n, first.Work.Nodes)
 		}
 		p := *first
 		p.Market = m

@@ -32,7 +32,7 @@ func (a *App) throughNode() (*Session, error) {
 type taskBus struct{ value string }
 
 // errTask is the answer to a request that a task may not send.
-var errTask = messages.Errorf(messages.PermissionDenied, "within a job only jobs, nodes and markets can be asked for: use another command outside of the job")
+var errTask = messages.Errorf(messages.PermissionDenied, "inside a job, commands can only ask for jobs, nodes and markets: run this command outside of the job")
 
 func (b taskBus) Request(ctx context.Context, subject string, payload []byte) ([]byte, error) {
 	parts := strings.Split(subject, ".")

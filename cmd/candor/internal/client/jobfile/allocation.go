@@ -103,7 +103,7 @@ func (job *Job) finishAllocation() error {
 	case here > jobmsg.MaxCPUs/max(s.CPUs, 1):
 		return messages.Errorf(messages.TooLarge, "--ntasks: %d tasks of %d processors are more than any node has; use --nodes", here, max(s.CPUs, 1))
 	case a.gpusPerRank > 0 && s.GPUs > 0 && s.GPUs != a.gpusPerRank*here:
-		return messages.Errorf(messages.Invalid, "--gpus-per-task: %d tasks of %d GPUs are not the %d that another option asks for", here, a.gpusPerRank, s.GPUs)
+		return messages.Errorf(messages.Invalid, "--gpus-per-task=%d: %d tasks on a node need %d GPUs, but another option asks for %d: leave one of the two out", a.gpusPerRank, here, a.gpusPerRank*here, s.GPUs)
 	case a.gpusPerRank > 0:
 		s.GPUs = a.gpusPerRank * here
 	}
@@ -133,7 +133,7 @@ func (job *Job) listedNodes() error {
 	case a.nodes == 0 && (a.ranks == 0 || ranks >= a.listed) && nodes <= a.listed:
 		a.nodes = a.listed
 	case nodes != a.listed || ranks < nodes:
-		return messages.Errorf(messages.Invalid, "--nodelist: the list has %d nodes, and the job would get all of them, but it runs on %d: list only as many", a.listed, min(ranks, nodes))
+		return messages.Errorf(messages.Invalid, "--nodelist: the list has %d nodes, but the job runs on %d: list as many nodes as the job runs on", a.listed, min(ranks, nodes))
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func (job *Job) ranksOfGPUs() error {
 	case a.ranks == 0 && all <= jobmsg.MaxCPUs/a.perGPU:
 		a.ranks = all * a.perGPU
 	case a.ranks != all*a.perGPU:
-		return messages.Errorf(messages.Invalid, "--ntasks-per-gpu=%d: %d GPUs have %d tasks, and --ntasks asks for %d: leave it out", a.perGPU, all, all*a.perGPU, a.ranks)
+		return messages.Errorf(messages.Invalid, "--ntasks-per-gpu=%d: %d GPUs have %d tasks, but --ntasks asks for %d: leave --ntasks out", a.perGPU, all, all*a.perGPU, a.ranks)
 	}
 	return nil
 }
@@ -163,9 +163,9 @@ func (job *Job) divideGPUs(nodes int) error {
 	case all.number == 0:
 		return nil
 	case s.GPUs > 0 && s.GPUs*nodes != all.number, s.GPUType != "" && all.kind != "" && s.GPUType != all.kind:
-		return messages.Errorf(messages.Invalid, "--gpus=%d: another option asks for other GPUs, %d on each of %d nodes: leave one out", all.number, s.GPUs, nodes)
+		return messages.Errorf(messages.Invalid, "--gpus=%d: another option asks for other GPUs, %d on each of %d nodes: leave one of the two options out", all.number, s.GPUs, nodes)
 	case all.number%nodes != 0:
-		return messages.Errorf(messages.Invalid, "--gpus=%d: each of %d nodes has as many GPUs here: use --gpus-per-node", all.number, nodes)
+		return messages.Errorf(messages.Invalid, "--gpus=%d: cannot be divided evenly among %d nodes: use --gpus-per-node", all.number, nodes)
 	}
 	s.GPUs, s.GPUType = all.number/nodes, cmp.Or(s.GPUType, all.kind)
 	return nil

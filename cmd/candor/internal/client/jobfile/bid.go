@@ -117,8 +117,8 @@ func (o *Options) bidOptions() {
 		job.Spec.AfterAny, err = strconv.ParseBool(text)
 		return err
 	}
-	o.Flags.BoolFunc("after-any", "start when one of the jobs that the options above name did what is said, and not only when all did", o.check("after-any"))
-	o.option("start-delay", "", "start so much `time` after the starts that --after-start names, written as for --time", func(job *Job, text string) error {
+	o.Flags.BoolFunc("after-any", "start when one of the conditions of the --after options above is met (default: when all are)", o.check("after-any"))
+	o.option("start-delay", "", "start this `time` after the jobs of --after-start have started, written as for --time", func(job *Job, text string) error {
 		delay, err := ParseTime(text)
 		job.Spec.StartDelay = cmp.Or(delay, job.Spec.StartDelay)
 		return err
@@ -136,7 +136,7 @@ func (o *Options) bidOptions() {
 		job.Spec.Stages[0].Gang = gang || job.Spec.Stages[0].Gang
 		return err
 	}
-	o.Flags.BoolFunc("gang", "start all tasks together, on as many slots at once, or none", o.check("gang"))
+	o.Flags.BoolFunc("gang", "start all tasks at the same time, each on its own slot, or none of them", o.check("gang"))
 }
 
 func setDeadline(job *Job, text string) error {

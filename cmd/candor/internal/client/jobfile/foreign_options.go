@@ -155,7 +155,7 @@ func (f *foreign) sgeOption(name, value string) error {
 		f.most = "%" + value
 	case "-hold_jid":
 		if strings.Trim(value, "0123456789,") != "" {
-			return fmt.Errorf("-hold_jid %s: a job waits for numbers of jobs here, and not for names", value)
+			return fmt.Errorf("-hold_jid %s: names of jobs are not possible here: give their numbers", value)
 		}
 		f.say("dependency", "afterany:"+strings.ReplaceAll(value, ",", ":"))
 	case "-hold_jid_ad":

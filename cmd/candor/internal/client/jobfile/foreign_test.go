@@ -97,7 +97,7 @@ func TestOtherSystemsAreRefusedWhereTheyAskForMore(t *testing.T) {
 		"#PBS -W stagein=x":             "-W stagein is not possible here",
 		"#PBS -m x":                     "use letters of a, b, e and n",
 		"#$ -pe smp many":               "must be a whole number from 1",
-		"#$ -hold_jid other":            "not for names",
+		"#$ -hold_jid other":            "names of jobs are not possible here",
 		"#$ -l matlab=1":                "-l matlab: the site does not know this resource",
 		"#$ -soft":                      "-soft needs a value, or is no option",
 		"#BSUB -n 4":                    "#BSUB lines are of LSF, and are not read",

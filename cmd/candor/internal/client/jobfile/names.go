@@ -107,7 +107,7 @@ func (j *Job) toSite(site messages.Name, table job.Labels) error {
 		case name == site || ok && value == "":
 			return nil
 		case !ok:
-			return messages.Errorf(messages.Invalid, "--clusters %q: this is site %s, and its tables do not say what cluster %s is: leave the option out, or name a site by --site in a #CANDOR line", names, site, name)
+			return messages.Errorf(messages.Invalid, "--clusters %q: this is site %s, and its configuration does not say which site cluster %s is: leave the option out, or name a site with --site in a #CANDOR line", names, site, name)
 		}
 		sites = append(sites, value)
 	}
@@ -130,7 +130,7 @@ func (j *Job) toProject(table job.Labels, payers func() ([]messages.Name, error)
 		case slices.Contains(known, name):
 			value = name
 		case !ok:
-			return messages.Errorf(messages.NotFound, "--account %q: you can charge no account of this name, but %s: name one of these, or leave the option out", name, spelling.List(known))
+			return messages.Errorf(messages.NotFound, "--account %q: you cannot charge this account; you can charge %s: name one of these, or leave the option out", name, spelling.List(known))
 		default:
 			j.Warnings = append(j.Warnings, fmt.Sprintf("account %s is not one of your projects here: your own account pays", name))
 		}
@@ -155,7 +155,7 @@ func (j *Job) toMarkets(table job.Labels, reply *market.MarketsReply) (markets [
 			for _, m := range reply.Markets {
 				all = append(all, m.Market.Name)
 			}
-			return nil, messages.Errorf(messages.NotFound, "--partition %q: there is no market %q; the site has %s, and its tables do not say what partition %s is", j.Names.Partition, name, spelling.List(all), name)
+			return nil, messages.Errorf(messages.NotFound, "--partition %q: there is no market %q; the site has %s, and its configuration does not say which market partition %s is", j.Names.Partition, name, spelling.List(all), name)
 		}
 		if !slices.ContainsFunc(markets, func(m Market) bool { return m.Market == value }) {
 			markets = append(markets, Market{Partition: name, Market: value})
@@ -174,7 +174,7 @@ func (j *Job) within(option, name string, table job.Labels, markets []Market, re
 	limit, err := messages.ParseDuration(value)
 	switch {
 	case !ok && option == "reservation":
-		return nil, messages.Errorf(messages.Invalid, "--reservation %q: the site's tables do not say what this reservation is; leave the option out, or name a market that reserves slots", name)
+		return nil, messages.Errorf(messages.Invalid, "--reservation %q: the site's configuration does not have this reservation; leave the option out, or name a market that reserves slots", name)
 	case !ok:
 		j.Warnings = append(j.Warnings, fmt.Sprintf("--%s %s has no effect at this site: the budget decides, and the market has the limits", option, name))
 		return markets, nil
@@ -189,7 +189,7 @@ func (j *Job) within(option, name string, table job.Labels, markets []Market, re
 	if i := slices.IndexFunc(markets, func(m Market) bool { return m.Market == value || m.Market == "" }); i >= 0 {
 		return []Market{{Partition: markets[i].Partition, Market: value}}, nil
 	}
-	return nil, messages.Errorf(messages.Invalid, "--%s %s is market %s here, and --partition %s is %s: leave one of them out", option, name, value, j.Names.Partition, markets[0].Market)
+	return nil, messages.Errorf(messages.Invalid, "--%s %s means market %s here, but --partition %s means market %s: leave one of the two out", option, name, value, j.Names.Partition, markets[0].Market)
 }
 
 // bound sets a time limit for the stages that have none, and refuses a stage with a longer one.

@@ -59,12 +59,12 @@ func TestNamesOfSlurmAreTranslated(t *testing.T) {
 func TestUnknownNamesOfSlurmAreRefused(t *testing.T) {
 	bare := &market.MarketsReply{Markets: campus.Markets}
 	for line, want := range map[string]string{
-		"-p cpu,x":               `there is no market "x"; the site has cpu, gpu, 7, and its tables do not say what partition x is`,
+		"-p cpu,x":               `there is no market "x"; the site has cpu, gpu, 7, and its configuration does not say which market partition x is`,
 		"-p ''":                  "", // the default
-		"-A other":               `--account "other": you can charge no account of this name, but alice, climate`,
-		"-M c1":                  "this is site west, and its tables do not say what cluster c1 is",
-		"--reservation=r":        `--reservation "r": the site's tables do not say`,
-		"--qos=big -p cpu":       "--qos big is market gpu here, and --partition cpu is cpu",
+		"-A other":               `--account "other": you cannot charge this account; you can charge alice, climate`,
+		"-M c1":                  "this is site west, and its configuration does not say which site cluster c1 is",
+		"--reservation=r":        `--reservation "r": the site's configuration does not have this reservation`,
+		"--qos=big -p cpu":       "--qos big means market gpu here, but --partition cpu means market cpu",
 		"--qos=debug -t 1:00:00": "is above the limit of 30m0s that --qos debug has here",
 	} {
 		job, err := ParseScript([]byte("#!/bin/sh\n#SBATCH "+line+"\ntrue\n"), nil, lookup)

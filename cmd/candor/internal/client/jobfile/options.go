@@ -93,14 +93,14 @@ func NewOptions(lookup Lookup) *Options {
 	o.option("attempts", "", "how many attempts a task has, a `number` (default: 1, and 3 for a task that cannot be started)",
 		positive(func(s *jobmsg.Stage) *int { return &s.Attempts }))
 	o.option("signal", "", "send a `signal` before the time limit or the end of the budget, as\nUSR2@30 (seconds; default: 60); B:USR2@30 only to the script,\nC:USR2@30 only to ranks of srun", setSignal)
-	o.option("on-failure", "", "the other tasks after a task has failed, a `word`: continue or stop (default: continue for an array)", func(job *Job, text string) error {
+	o.option("on-failure", "", "what the other tasks do after a task has failed, a `word`: continue or stop (default: continue for an array)", func(job *Job, text string) error {
 		job.Spec.Stages[0].OnFailure = jobmsg.OnFailure(text)
 		if on := jobmsg.OnFailure(text); on != jobmsg.GoOn && on != jobmsg.Stop {
 			return fmt.Errorf("%q is neither %s nor %s", text, jobmsg.GoOn, jobmsg.Stop)
 		}
 		return nil
 	})
-	o.option("oom", "", "a task that ends well after its memory limit has ended a process of it, a `word`: fail or ignore\n(default: ignore)", func(job *Job, text string) error {
+	o.option("oom", "", "result of a task that ends well although its memory limit has ended one of its processes,\na `word`: fail or ignore (default: ignore)", func(job *Job, text string) error {
 		job.Spec.Stages[0].OOM = jobmsg.OOM(text)
 		if on := jobmsg.OOM(text); on != jobmsg.FailOOM && on != jobmsg.IgnoreOOM {
 			return fmt.Errorf("%q is neither %s nor %s", text, jobmsg.FailOOM, jobmsg.IgnoreOOM)

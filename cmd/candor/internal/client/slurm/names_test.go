@@ -76,9 +76,9 @@ func TestPartitionListsGoWhereTheJobStartsFirst(t *testing.T) {
 
 func TestNamesThatNothingIsKnownOf(t *testing.T) {
 	for line, want := range map[string]string{
-		"-A nobody":         `--account "nobody": you can charge no account of this name, but alice`,
-		"--reservation=r":   `--reservation "r": the site's tables do not say`,
-		"-M elsewhere":      "its tables do not say what cluster elsewhere is",
+		"-A nobody":         `--account "nobody": you cannot charge this account; you can charge alice`,
+		"--reservation=r":   `--reservation "r": the site's configuration does not have this reservation`,
+		"-M elsewhere":      "its configuration does not say which site cluster elsewhere is",
 		"-c 99":             "no node of class day has 99 cpus",
 		"-p long,fat -c 99": "no node of class night has 99 cpus",
 	} {

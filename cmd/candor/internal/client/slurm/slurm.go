@@ -169,8 +169,8 @@ func Command(a *cli.App, long string) *cobra.Command {
 scancel, scontrol, sinfo, sacctmgr, sshare, seff, sstat, sbcast, and sprio and
 sreport, which only say what to use instead; and qsub and qdel of PBS and Grid
 Engine. They are links to this program. Programs that call these commands then
-use Candor, if the directory comes first in PATH. Other files of these names are
-left alone, and the command fails. After
+use Candor, if the directory comes first in PATH. If another file has one of
+these names, this command fails and leaves the file alone. After
 
   export PATH=~/slurm:$PATH
 
