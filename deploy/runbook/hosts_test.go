@@ -15,21 +15,7 @@ import (
 func threeHosts(t *testing.T, binary string) {
 	r := newRacks(t, binary)
 	r.startAll("site.yaml")
-	work := func() {
-		t.Helper()
-		if err := os.WriteFile(filepath.Join(r.dir, "job.sh"), []byte("echo hello\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		out := r.try("submit --chdir - --script --budget 10 --wait --timeout 60s job.sh")
-		if !strings.Contains(out, "Completed") {
-			_, id, _ := strings.Cut(out, "Submitted job ")
-			id, _, _ = strings.Cut(id, " ")
-			for host, p := range r.hosts {
-				t.Logf("%s says:\n%s", host, p.Output)
-			}
-			t.Fatalf("%s\n%s\n%s", out, r.try("job "+id), r.try("logs "+id+" --stderr"))
-		}
-	}
+	work := r.work
 	work()
 	r.upgrade(work)
 	work()
@@ -44,6 +30,23 @@ func threeHosts(t *testing.T, binary string) {
 	work()
 	r.do("account", "Held for jobs  0 credits", "Spent, ever    0 credits") // nobody else wanted the slots
 	r.do("bank verify", "The books verify", "signed by the site's key")
+}
+
+// work runs a job.
+func (r *racks) work() {
+	r.Helper()
+	if err := os.WriteFile(filepath.Join(r.dir, "job.sh"), []byte("echo hello\n"), 0o600); err != nil {
+		r.Fatal(err)
+	}
+	out := r.try("submit --chdir - --script --budget 10 --wait --timeout 60s job.sh")
+	if !strings.Contains(out, "Completed") {
+		_, id, _ := strings.Cut(out, "Submitted job ")
+		id, _, _ = strings.Cut(id, " ")
+		for host, p := range r.hosts {
+			r.Logf("%s says:\n%s", host, p.Output)
+		}
+		r.Fatalf("%s\n%s\n%s", out, r.try("job "+id), r.try("logs "+id+" --stderr"))
+	}
 }
 
 // upgrade restarts one host after another. A task runs on during this time.

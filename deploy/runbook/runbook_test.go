@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// build builds the program, and returns its path.
-func build(t *testing.T) string {
+// build builds the program with some flags, and returns its path.
+func build(t *testing.T, flags ...string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "candor")
-	command := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./cmd/candor")
+	command := exec.CommandContext(t.Context(), "go", append(append([]string{"build", "-o", binary}, flags...), "./cmd/candor")...)
 	command.Dir = "../.."
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("building the binary: %v\n%s", err, out)
@@ -73,7 +73,7 @@ func TestRunbook(t *testing.T) {
 		binary = build(t)
 	}
 	for name, look := range map[string]func(*testing.T, string){
-		"commands": commandsExist, "join": joinSites, "nodes": addAndDrain, "hosts": threeHosts, "peer": peerThatOwes, "damage": damagedFiles, "putback": replicasPutBack,
+		"commands": commandsExist, "join": joinSites, "nodes": addAndDrain, "hosts": threeHosts, "peer": peerThatOwes, "damage": damagedFiles, "putback": replicasPutBack, "level": levelRises, "day": dayOne,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

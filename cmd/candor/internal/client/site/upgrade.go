@@ -70,6 +70,9 @@ replicas run the new release.`,
 				if err != nil {
 					return err
 				}
+				if reply.Level < messages.Level { // the leader is of the release before, and knows no higher level
+					return messages.Errorf(messages.Conflict, "the replicas of the %s agree on level %d, and this release has level %d: upgrade the hosts that candor upgrade plan names, and repeat the command", actor, reply.Level, messages.Level)
+				}
 				groups = append(groups, reply)
 			}
 			return a.Show(groups, func(p *cli.Page) {
@@ -133,7 +136,7 @@ func planUpgrade(release string, level int, groups []messages.ReplicasReply, nod
 			u.Steps = append(u.Steps, h.step(release))
 		}
 	}
-	if step, needed := oldAgents(nodes, level); needed {
+	if step, needed := oldAgents(nodes, level, len(u.Steps) > 0); needed {
 		u.Steps = append(u.Steps, step)
 	}
 	if u.Agreed < level {
@@ -191,15 +194,20 @@ func firstStart(all []*upgradeHost) (steps []upgradeStep) {
 	return steps
 }
 
-// oldAgents returns the step for nodes whose agents run a release of a lower level.
-func oldAgents(nodes []market.NodeStatus, level int) (step upgradeStep, needed bool) {
+// oldAgents returns the step for nodes whose agents run a release of a lower level. While hosts are still to be upgraded,
+// some of these nodes may belong to the hosts, and are upgraded with them.
+func oldAgents(nodes []market.NodeStatus, level int, withHosts bool) (step upgradeStep, needed bool) {
 	var old []string
 	for _, n := range nodes {
 		if n.State != "Lost" && n.State != "Stopped" && max(n.Level, 1) < level {
 			old = append(old, n.Node)
 		}
 	}
-	return upgradeStep{Do: "Nodes on machines of their own (now of a lower level: " + strings.Join(old, ", ") + "): install the release there, and restart candor-nodeagent@NODE",
+	which := "now of a lower level: " + strings.Join(old, ", ")
+	if withHosts {
+		which += "; those in the hosts above are upgraded with these hosts"
+	}
+	return upgradeStep{Do: "Nodes on machines of their own (" + which + "): install the release there, and restart candor-nodeagent@NODE",
 		Check: "candor nodes shows the nodes as Up with a new SINCE"}, len(old) > 0
 }
 
