@@ -200,7 +200,7 @@ type Claim struct {
 	// no limit.
 	Most []int
 	// Fits: a task of several slots is claimed only if the node now has enough free slots for it. The node begins to
-	// gather slots for no task.
+	// gather slots for no task. The leader sets it if the node would probably gather in vain.
 	Fits bool
 	// Ahead is the maximum number of tasks of the class that the node may hold before they have a slot.
 	Ahead int

@@ -122,15 +122,27 @@ func (d *Desk) AllReserved(node messages.Name, x *agent.Exchange) (all bool) {
 
 // Exchange returns the command for an exchange. The command has the finished tasks, and the claims with the jobs that
 // the leader chose, in order of preference, as far as their tasks fit in the answer. Invalid claims are dropped,
-// because the agent may not know yet that a market was removed. When the outcome is known, the caller calls Unreserve
+// because the agent may not know yet that a market was removed. Claims for tasks of many slots come before claims for
+// fewer slots, unless the latter are known to be brief. The node gathers slots only if it can expect to have enough
+// soon. When the outcome is known, the caller calls Unreserve
 // with the [Ungranted] jobs.
 func (d *Desk) Exchange(node messages.Name, x *agent.Exchange) *book.Command {
 	out := &book.Exchange{Node: node, Session: x.Session, Seq: x.Seq, Finished: brief(x.Finished), Sent: x.Sent}
 	if len(x.Claims) > 0 {
+		var widths []int // of the claims
 		d.book.Read(func(b *book.Book) {
 			for _, c := range x.Claims[:min(len(x.Claims), market.MostRequests)] {
 				if m := d.Market(c.Market); m != nil && m.Class(c.Class) >= 0 && c.Slots >= 1 && c.Slots <= maxSlots && Serves(&m.Config, node) {
-					out.Claims = append(out.Claims, d.resolve(b, m, node, x.Finished, &c))
+					claim := d.resolve(b, m, node, x.Finished, &c)
+					width := m.Widest(&claim)
+					if n := b.Node(node); width > 1 && n != nil && !claim.Fits {
+						claim.Fits = !market.HasRoomSoon(b, d.now.Wall, n, c.Class, width, x.Finished)
+					}
+					at := len(widths) // a narrow task that is not brief would take room that a wide task can use now
+					for at > 0 && widths[at-1] < width && !market.Brief(b, &out.Claims[at-1]) {
+						at--
+					}
+					out.Claims, widths = slices.Insert(out.Claims, at, claim), slices.Insert(widths, at, width)
 				}
 			}
 			wanted := out.Claims
