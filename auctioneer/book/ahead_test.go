@@ -89,7 +89,7 @@ func TestAheadIsUndoneWithItsNode(t *testing.T) {
 			end(s, id)
 			j := s.Job(id)
 			if st := &j.Stages[0]; name != "cancelled" && (st.Running != 0 || st.Retried != 1 || len(st.Again) != 3 || s.Node("n1").waiting(0) != 0) {
-				t.Errorf("%d claimed, %d retried, %d again", st.Running, st.Retried, len(st.Again))
+				t.Errorf("%s: %d claimed, %d retried, %d again, %d waiting on n1", name, st.Running, st.Retried, len(st.Again), s.Node("n1").waiting(0))
 			}
 			if n := j.Began(); n > 1 {
 				t.Errorf("%d tasks began, of which one ran", n)

@@ -9,6 +9,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/clearing"
+	"github.com/candor-grid/candor/messages/expect"
 	"github.com/candor-grid/candor/messages/job"
 )
 
@@ -128,13 +129,9 @@ func TestSince(t *testing.T) {
 	}
 	h.visit("north", time.Hour)
 	ids, r, ready := h.Since("east", clearing.PeerJobsRequest{Epoch: 6, After: 1 << 40})
-	if !ready || !r.Whole || !r.More || r.Epoch != 7 || len(ids) != pageOfJobs || ids[0] != all[0] {
-		t.Errorf("%d jobs of all: %+v", len(ids), r)
-	}
+	expect.Same(t, "ready", ready, true, "Whole", r.Whole, true, "More", r.More, true, "Epoch", r.Epoch, 7, "jobs", len(ids), pageOfJobs, "the first job", ids[0], all[0])
 	ids, r, ready = h.Since("east", clearing.PeerJobsRequest{Epoch: r.Epoch, After: r.Next})
-	if !ready || r.Whole || r.More || len(ids) != 1 || ids[0] != all[pageOfJobs] {
-		t.Errorf("%v on the last page: %+v", ids, r)
-	}
+	expect.Same(t, "ready", ready, true, "Whole", r.Whole, false, "More", r.More, false, "jobs of the last page", ids, all[pageOfJobs:])
 	h.do(now, &book.Command{Cancel: &book.Cancel{Job: all[3], By: "ada@east"}})
 	ids, _, ready = h.Since("east", clearing.PeerJobsRequest{Epoch: r.Epoch, After: r.Next})
 	if !ready || len(ids) != 1 || ids[0] != all[3] {

@@ -177,7 +177,7 @@ func TestTheDefaultBudgetIsThatOfTheMarket(t *testing.T) {
 		q := request("k")
 		q.Spec.Market, q.Spec.Budget, q.Spec.Stages[0].Class, q.Spec.Stages[0].GPUs = "", 0, "", gpus
 		if s, err := r.Prepare("alice", q); err != nil || s.Spec.Budget != want || gpus > 0 && s.Spec.Market != "gpu" {
-			t.Errorf("%d GPUs: %v, %v", gpus, q.Spec, err)
+			t.Errorf("%d GPUs: %v, want a budget of %v and market gpu; %v", gpus, s, want, err)
 		}
 	}
 }

@@ -146,8 +146,11 @@ func TestForgedImage(t *testing.T) {
 			continue
 		}
 		books := l.Capture().Audit()
-		if !books.Balanced || books.Issued != 10 || books.Held != 2 || !bytes.Equal(encodeImage(t, l), forged) {
+		if !books.Balanced || books.Issued != 10 || books.Held != 2 {
 			t.Errorf("byte %d: restored books %+v", i, books)
+		}
+		if !bytes.Equal(encodeImage(t, l), forged) {
+			t.Errorf("byte %d: the restored ledger has another image", i)
 		}
 	}
 	if refused < 100 {

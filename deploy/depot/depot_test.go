@@ -203,7 +203,7 @@ func TestAgentsActForTheirTasks(t *testing.T) {
 	}
 	reply, err := ask[jobmsg.OutputsReply](s, jobmsg.VerbOutputs, "alice", jobmsg.OutputsRequest{Job: 7, Limit: 3})
 	if err != nil || reply.Next != 3 || len(reply.Tasks) != 1 || reply.Tasks[0].Attempt != mine || reply.Tasks[0].Files[0] != output {
-		t.Errorf("alice finds %+v, %v", reply, err)
+		t.Errorf("alice finds %+v, %v; want one list, %+v of attempt %v, and to go on at 3", reply, err, output, mine)
 	}
 	if reply, err := ask[jobmsg.OutputsReply](s, jobmsg.VerbOutputs, "bob", jobmsg.OutputsRequest{Job: 7}); err != nil || len(reply.Tasks) != 0 {
 		t.Errorf("bob finds %+v, %v", reply, err)

@@ -58,7 +58,7 @@ func TestRenewal(t *testing.T) {
 		}
 		is, err := jwt.DecodeUserClaims(renewed)
 		if err != nil || is.Subject != was.Subject || is.Issuer != was.Issuer || is.Name != n || is.Expires < was.Expires+3599 {
-			t.Errorf("%s: renewed as %+v", role, is)
+			t.Errorf("%s: renewed as %+v, from %+v of %s, %v", role, is, was, n, err)
 		}
 	}
 	refused := func(what string, n messages.Name, claim string) {

@@ -108,7 +108,7 @@ func TestMinoritiesStay(t *testing.T) {
 		}
 		part := float64(stay) / float64(10*minority)
 		if part < atLeast || atLeast == 0 && stay > 0 || majority < 10*(100-minority)-3 {
-			t.Errorf("of a minority of %d %% stay %.3f, of the others %d", minority, part, majority)
+			t.Errorf("of a minority of %d %% stay %.3f (%d), want %.3f; of the others stay %d", minority, part, stay, atLeast, majority)
 		}
 	}
 }

@@ -121,7 +121,7 @@ func TestRecursiveIsBatch(t *testing.T) {
 		f := learn(t, form, m, halfLife, runs).Fit()
 		w, rss, rank, errors, condition := batch(form, m, halfLife, runs)
 		if f.Rank != rank || rank != m || f.Runs != k || !near(f.RSS, rss, 1e-9) || !near(f.Condition, condition, 1e-6) {
-			t.Fatalf("%+v; rank %d, rss %v, condition %v", f, rank, rss, condition)
+			t.Fatalf("%+v; want %d runs, rank %d of %d, rss %v, condition %v", f, k, rank, m, rss, condition)
 		}
 		for j := range w {
 			if !near(f.Weights[j], w[j], 1e-8*condition) {

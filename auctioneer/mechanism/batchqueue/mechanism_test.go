@@ -61,7 +61,7 @@ func TestTheLifeOfAQueue(t *testing.T) {
 	a := c.Allocate(view)
 	want := []mechanism.Directive{{Job: 1, Action: mechanism.Discard}, {Job: 2, Action: mechanism.Start, Slots: 8}}
 	if !slices.Equal(a.Directives, want) || a.Wake != view.Now+10*second || a.Weights[1][0] != 1 || a.Weights[2][0] != 0 {
-		t.Fatalf("%+v", a)
+		t.Fatalf("at %v: %+v, want the directives %+v", view.Now, a, want)
 	}
 	if again := c.Allocate(view); !slices.Equal(again.Directives, want) {
 		t.Errorf("asked again before anything was done: %+v", again.Directives)

@@ -275,7 +275,7 @@ func TestRoomForAll(t *testing.T) {
 	}
 	for i, x := range o.Payments() {
 		if units := o.Units(i); !o.Completed[i] || x != 0 || units[0] != p.Tasks[i].Arrival || units[len(units)-1] != units[0]+len(units)-1 {
-			t.Errorf("task %d: %v, pays %v", i, units, x)
+			t.Errorf("task %d, which arrives at %d: completed %v at %v, pays %v", i, p.Tasks[i].Arrival, o.Completed[i], units, x)
 		}
 	}
 }

@@ -155,7 +155,7 @@ func TestABudgetThatIsSpentEndsAJob(t *testing.T) {
 	poor.Accrued++
 	for state, says := range map[job.State]string{job.Completed: "completed: its slots cost its whole budget", job.Failed: "failed: its slots cost its whole budget", job.Cancelled: "cancelled: its slots cost its whole budget"} {
 		if p := c.Settle(v, poor, mechanism.End{State: state}); len(p) != 1 || p[0].Amount != poor.Budget || p[0].From != 2 || p[0].To != 0 || !strings.HasPrefix(p[0].Reason, says) {
-			t.Errorf("%v: %+v", state, p)
+			t.Errorf("%v: %+v, want %v from job 2 to the site, because %q", state, p, poor.Budget, says)
 		}
 	}
 	rich.Accrued = 7

@@ -93,7 +93,7 @@ func TestAJobThatWantsNothingChangesNothing(t *testing.T) {
 		n := len(p.Jobs) - 1
 		if !slices.Equal(after.Payment[:n], before.Payment) || !slices.Equal(after.Finish[:n], before.Finish) ||
 			after.Payment[n] != 0 || after.Finish[n] != p.Jobs[n].Submit || after.Flow[n] != 0 {
-			t.Fatalf("finish %v, pay %v; before %v, %v", after.Finish, after.Payment, before.Finish, before.Payment)
+			t.Fatalf("finish %v, pay %v, flow %v; before %v, %v; the new job comes at %v", after.Finish, after.Payment, after.Flow, before.Finish, before.Payment, p.Jobs[n].Submit)
 		}
 	})
 }

@@ -431,7 +431,7 @@ func TestCookies(t *testing.T) {
 		for i, c := range append(begun, ended...) {
 			same := []http.SameSite{http.SameSiteLaxMode, http.SameSiteLaxMode, http.SameSiteStrictMode}[i]
 			if !c.HttpOnly || c.Secure != secure || c.SameSite != same || c.Domain != "" || c.Path != "/" || strings.HasPrefix(c.Name, "__Host-") != secure {
-				t.Errorf("cookie %v", c)
+				t.Errorf("cookie %v, want secure %v and the same-site rule %v", c, secure, same)
 			}
 		}
 		if begun[0].MaxAge > 900 || ended[0].MaxAge >= 0 || ended[1].MaxAge > 3600 || ended[1].MaxAge < 3500 {

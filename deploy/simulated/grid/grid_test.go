@@ -60,7 +60,7 @@ func check(t *rapid.T, p *core.Problem, o *core.Outcome) {
 		r, j := &o.Jobs[i], &p.Work.Jobs[i]
 		done := r.Fate == core.Completed && (r.Start < j.Submit || r.Finish < j.Submit+j.Runtime-1e-6 || math.Abs(r.Used-j.Work()) > 1e-6)
 		if done || r.Finish < j.Submit || r.InTime < 0 || r.InTime > 1 || math.Abs(r.Paid.Float()) > p.Bids[i].Budget*float64(len(o.Jobs))+1e-6 {
-			t.Fatalf("job %d: %+v of %+v", i, r, j)
+			t.Fatalf("job %d: %+v of %+v with %+v; done: %v", i, r, j, p.Bids[i], done)
 		}
 		if r.Fate == core.Refused && (r.Paid != 0 || r.Used != 0 || !math.IsNaN(r.Start)) {
 			t.Fatalf("job %d was refused: %+v", i, r)
