@@ -58,7 +58,6 @@ func dayOne(t *testing.T, binary string) {
 	}
 
 	d.types(nil, blocks[0])
-	d.edit("site.yaml", "\ntasks: {user: account}\n")
 	d.types(nil, blocks[1])
 	d.until("nodes", "rack1 Up", "rack2 Up", "rack3 Up")
 	d.types(nil, blocks[2])
@@ -126,18 +125,6 @@ func (d *day) types(as *syscall.Credential, block string) string {
 		d.up(d.hosts["rack1"], d.hosts["rack2"], d.hosts["rack3"])
 	}
 	return string(out)
-}
-
-// edit adds lines to a file of the site's directory.
-func (d *day) edit(name, lines string) {
-	f, err := os.OpenFile(filepath.Join(d.dir, "etc", name), os.O_APPEND|os.O_WRONLY, 0)
-	if err == nil {
-		defer f.Close()
-		_, err = f.WriteString(lines)
-	}
-	if err != nil {
-		d.Fatal(err)
-	}
 }
 
 // give gives the ordinary user a copy of a file.

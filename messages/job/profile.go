@@ -34,8 +34,8 @@ type Profile struct {
 	Bounds []ParameterBounds `json:"bounds"`
 	// Parts are the values of a custom valuation at its points, as parts of max, from 1 downwards.
 	Parts          []float64 `json:"parts,omitempty"`
-	Epsilon        float64   `json:"eps,omitempty"`              // sigmoidal, as in Valuation
-	SecondsPerUnit float64   `json:"seconds_per_unit,omitempty"` // recurrent
+	Epsilon        float64   `json:"eps,omitempty"`              // as in Valuation; only for sigmoidal
+	SecondsPerUnit float64   `json:"seconds_per_unit,omitempty"` // seconds of work in a unit of the workload; only for recurrent
 	// Prior lists the types to assume until there are 20 samples, each with one number for each of Bounds. Empty: all
 	// types within the bounds are equally likely.
 	Prior []Sample `json:"prior,omitempty"`

@@ -50,6 +50,13 @@ nodes:
 {{- else}}
   - {name: node1, slots: {cpu: {{.CPUs}}}}
 {{- end}}
+{{- if .Users}}
+
+# Tasks run as the user of the node that has the name of the job's account, with the
+# user's files. Where accounts are not users of the nodes, remove this line: then each
+# account gets a user number of its own.
+tasks: {user: account}
+{{- end}}
 {{- if .Hosts}}
 
 # Each is started with its name: candor up --config site.yaml --host NAME

@@ -45,7 +45,8 @@ func initCommand() *cobra.Command {
 ports of clients and peers, and a first configuration. Then the command prints
 the next steps. With --hosts the site has several hosts, an odd number. Each
 host needs a copy of the directory without tls/ca.key. That key issues
-certificates: keep it in another place.
+certificates: keep it in another place. If root makes a site of several hosts,
+the tasks of an account run as the user of the same name.
 
 Without a name, the command makes only the keys of a configured site. A site of
 one process makes its keys at its first start.`,
@@ -122,7 +123,8 @@ type plan struct {
 	Leaf   string
 	Plain  bool
 	Hosts  []plannedHost
-	CPUs   int // number of processors of this machine
+	CPUs   int  // number of processors of this machine
+	Users  bool // tasks run as the users with the names of accounts
 }
 
 // Monthly returns the number of credits that pay for all slots of the site for 30 days. A slot costs one credit an
@@ -143,6 +145,7 @@ func (i *initial) plan(site messages.Name) (*plan, error) {
 		return nil, messages.Errorf(messages.Invalid, "site %q: write a lower-case letter, then lower-case letters, digits, '-' or '_'; at most %d in all", site, clearing.MaxPeerName)
 	}
 	p := &plan{Site: site, Listen: i.settings.listen, Plain: i.plain, CPUs: runtime.NumCPU()}
+	p.Users = len(i.hosts) > 0 && os.Geteuid() == 0 // only root can run tasks as other users
 	var err error
 	if p.Dir, err = filepath.Abs(cmp.Or(i.dir, site)); err != nil {
 		return nil, err
@@ -222,6 +225,9 @@ func (p *plan) explain(w io.Writer) error {
 		p.Dir, siteFileName, keysDirName+"/")
 	if !p.Plain {
 		fmt.Fprintf(&text, "  %-12s certificates; keep %s away from the hosts\n", tlsDir+"/", certificate.CAKeyFile)
+	}
+	if p.Users {
+		fmt.Fprintf(&text, "Tasks of alice run as the user alice of the node. If accounts are not users of the nodes, remove tasks: from %s\n", siteFileName)
 	}
 	if len(p.Hosts) == 0 {
 		fmt.Fprintf(&text, "Start the site:     candor up --config %s\n", file)

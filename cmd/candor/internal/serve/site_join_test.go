@@ -257,6 +257,9 @@ func TestInitMakesSites(t *testing.T) {
 	if len(c.Hosts) != 3 || c.Hosts[2].Leaf != "10.0.0.3:7422" || c.TLS.Cert != dir+"/w/tls/{host}.pem" || c.Nodes[1].Name != "rack2" {
 		t.Errorf("hosts %+v, tls %+v, nodes %+v", c.Hosts, c.TLS, c.Nodes)
 	}
+	if want := map[bool]string{true: "account"}[os.Geteuid() == 0]; c.Tasks.User != want {
+		t.Errorf("tasks run as %q, want %q", c.Tasks.User, want)
+	}
 	if out := must(t, "site", "certify", "rack1", "10.0.0.1", "hub.west.example", "--tls", dir+"/w/tls"); !strings.Contains(out, "after its next start") {
 		t.Errorf("it says %s", out)
 	}
