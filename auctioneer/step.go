@@ -2,6 +2,7 @@ package auctioneer
 
 import (
 	"context"
+	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
@@ -30,22 +31,23 @@ func (l *queries) step(ctx context.Context, node messages.Name, r agent.StepRequ
 		if err != nil {
 			return err
 		}
-		if int(of.Index) >= len(members) || members[of.Index].Attempt != r.Attempt || members[of.Index].Node != node {
+		if !slices.Contains(members, agent.Member{Node: node, Attempt: r.Attempt}) {
 			return messages.Errorf(messages.Fenced, "attempt %d of task %v does not run on %s", r.Attempt.Number, of, node)
 		}
 		if reply.Members = members; r.Stream == nil {
 			return nil
 		}
 		to := r.Stream.Attempt
-		if to.Task.Job != of.Job || to.Task.Stage != of.Stage || int(to.Task.Index) >= len(members) || members[to.Task.Index].Attempt != to {
+		at := slices.IndexFunc(members, func(m agent.Member) bool { return m.Attempt == to })
+		if at < 0 {
 			return messages.Errorf(messages.PermissionDenied, "attempt %d of task %v does not belong to the allocation", to.Number, to.Task)
 		}
+		reply.Members, node = nil, members[at].Node
 		return nil
 	})
 	if err != nil || r.Stream == nil {
 		return reply, err
 	}
-	node, reply.Members = reply.Members[r.Stream.Attempt.Task.Index].Node, nil
 	ctx, cancel := context.WithTimeout(ctx, peerWithin)
 	defer cancel()
 	answer, err := bus.Call[agent.StreamReply](ctx, l.Bus, agent.StreamSubject(l.Site, node, owner), r.Stream)
@@ -53,18 +55,24 @@ func (l *queries) step(ctx context.Context, node messages.Name, r agent.StepRequ
 	return reply, err
 }
 
-// membersOf returns the tasks of an allocation, once all of them have their slots.
+// membersOf returns the tasks of an allocation, once all of them have their slots. The tasks of a heterogeneous job are
+// in the order of its stages.
 func membersOf(b *book.Book, j *book.Job, stage uint32) (members []agent.Member, err error) {
-	s := &j.Stages[stage]
-	if len(s.Tasks) < s.Total || s.Gathering > 0 {
-		return nil, messages.Errorf(messages.Unavailable, "job %v does not have all of its nodes yet", j.ID)
+	for i := range j.Stages {
+		if s := &j.Stages[i]; (i == int(stage) || j.Spec.Together) && (len(s.Tasks) < s.Total || s.Gathering > 0) {
+			return nil, messages.Errorf(messages.Unavailable, "job %v does not have all of its nodes yet", j.ID)
+		}
 	}
-	for k := range s.Tasks {
-		t := &s.Tasks[k]
-		a := messages.Attempt{Task: messages.TaskRef{Job: j.ID, Stage: stage, Index: uint32(k)}, Number: t.Attempt}
-		members = append(members, agent.Member{Node: b.Nodes()[t.Node].Name, Attempt: a})
-		if t.Phase != book.Claimed {
-			return nil, messages.Errorf(messages.Ended, "task %v of the allocation no longer runs", a.Task)
+	for i := range j.Stages {
+		if i != int(stage) && !j.Spec.Together {
+			continue
+		}
+		for k, t := range j.Stages[i].Tasks {
+			a := messages.Attempt{Task: messages.TaskRef{Job: j.ID, Stage: uint32(i), Index: uint32(k)}, Number: t.Attempt}
+			members = append(members, agent.Member{Node: b.Nodes()[t.Node].Name, Attempt: a})
+			if t.Phase != book.Claimed {
+				return nil, messages.Errorf(messages.Ended, "task %v of the allocation no longer runs", a.Task)
+			}
 		}
 	}
 	return members, nil

@@ -12,7 +12,7 @@ import (
 // with its own level and with the one before, so that a site can be upgraded host by host, and back.
 //
 // A new field of a struct has a tag with the level, as in `since:"2"`; see package wire.
-const Level = 1
+const Level = 2
 
 // Release is a release with its level. The file deploy/packages/releases has the same releases with their commits.
 type Release struct {

@@ -7,6 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/agent"
 	"github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
 )
 
 func allocationStage(nodes, width int) job.Stage {
@@ -122,5 +123,137 @@ func TestOneAllocationGathersAtATime(t *testing.T) {
 	}
 	if got := s.next("n1", 4, one); len(got) != 0 {
 		t.Fatalf("the first was granted %v meanwhile", got)
+	}
+}
+
+// hetjob submits a heterogeneous job: one task of four slots of map, and two tasks of a slot of another class.
+func (s *site) hetjob(key string) messages.JobID {
+	wide, other := allocationStage(1, 4), allocationStage(2, 1)
+	other.Name, other.Class = "other", "reduce"
+	return s.submit(key, wide, other)
+}
+
+// claimBoth sends claims of a node in both classes.
+func (s *site) claimBoth(node messages.Name, id messages.JobID) []agent.Grant {
+	s.t.Helper()
+	n := s.Node(node)
+	return s.apply(Command{Exchange: &Exchange{Node: node, Session: n.Session, Seq: n.Seq + 1, Claims: []Claim{
+		{Class: "map", Slots: 8, Jobs: []messages.JobID{id}}, {Class: "reduce", Slots: 8, Jobs: []messages.JobID{id}}}}}).([]agent.Grant)
+}
+
+func (s *site) registerBoth(names ...messages.Name) {
+	for _, n := range names {
+		s.apply(Command{Register: &Register{Node: n, Session: 7, Slots: []job.ClassSlots{{Class: "map", Slots: 4}, {Class: "reduce", Slots: 2}}}})
+	}
+}
+
+// TestAHeterogeneousJobStartsAsAWhole checks that no task of a heterogeneous job runs before the tasks of all stages have
+// their slots, that each slot is paid, and that the end of the first task ends all others.
+func TestAHeterogeneousJobStartsAsAWhole(t *testing.T) {
+	s := newSite(t)
+	s.registerBoth("n1", "n2")
+	s.apply(Command{Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: messages.Credit}, {Class: "reduce", Price: messages.Credit / 2}}}})
+	id := s.hetjob("a")
+	if j := s.Job(id); j.Claimable(0) != 1 || j.Claimable(1) != 0 {
+		t.Fatalf("%d and %d tasks can be claimed, and the wide one comes first", j.Claimable(0), j.Claimable(1))
+	}
+	held := s.at
+	one := s.claimBoth("n1", id)
+	if len(one) != 2 || s.Job(id).Stages[0].Gathering != 1 || s.Job(id).Stages[1].Gathering != 1 {
+		t.Fatalf("granted %v on n1", one)
+	}
+	s.at += 1_000_000
+	two := s.claimBoth("n2", id)
+	if j := s.Job(id); len(two) != 1 || two[0].Attempt.Task != (messages.TaskRef{Job: id, Stage: 1, Index: 1}) || j.Stages[0].Gathering+j.Stages[1].Gathering != 0 {
+		t.Fatalf("granted %v on n2", two)
+	}
+	if sum := s.Job(id).Summary(); sum.Nodes != 3 || sum.Tasks != 3 {
+		t.Errorf("%d nodes, %d tasks", sum.Nodes, sum.Tasks)
+	}
+	s.at += 1_000_000
+	start := s.at
+	s.end("n1", agent.Finished{Attempt: one[0].Attempt})
+	if n1, n2 := s.Node("n1").Stop, s.Node("n2").Stop; len(n1) != 1 || n1[0] != one[1].Attempt || len(n2) != 1 || n2[0] != two[0].Attempt || !s.Job(id).Active() {
+		t.Fatalf("n1 is to stop %v, n2 %v", n1, n2)
+	}
+	s.end("n1", agent.Finished{Attempt: one[1].Attempt, Outcome: agent.Stopped, ExitCode: 143})
+	s.end("n2", agent.Finished{Attempt: two[0].Attempt, Outcome: agent.Stopped, ExitCode: 143})
+	j := s.Job(id)
+	if j.Outcome != job.Completed || j.Stages[0].Done+j.Stages[1].Done != 3 {
+		t.Errorf("%v, %d and %d done", j.Outcome, j.Stages[0].Done, j.Stages[1].Done)
+	}
+	cost, _ := s.Used(j, s.at)
+	least := float64(4*start.Sub(held)+start.Sub(held)/2) / 1e9 // four slots of map, and the first one of reduce, all the time
+	if most := least + float64(s.at.Sub(held))/1e9*4; cost.Float() < least || cost.Float() > most {
+		t.Errorf("it owes %v, want between %v and %v", cost, least, most)
+	}
+}
+
+// TestAHeterogeneousJobIsLostAsAWhole checks that all tasks start again if one of them is lost, and that none is claimed
+// before all earlier attempts have ended.
+func TestAHeterogeneousJobIsLostAsAWhole(t *testing.T) {
+	s := newSite(t)
+	s.registerBoth("n1", "n2")
+	id := s.hetjob("a")
+	one := s.claimBoth("n1", id)
+	s.claimBoth("n2", id)
+	s.apply(Command{Lost: &Lost{Node: "n2", Session: 7}})
+	if stop := s.Node("n1").Stop; len(stop) != 2 {
+		t.Fatalf("n1 is to stop %v", stop)
+	}
+	s.end("n1", agent.Finished{Attempt: one[0].Attempt, Outcome: agent.Stopped})
+	if got := s.claimBoth("n1", id); len(got) != 0 {
+		t.Fatalf("granted %v while a task of the earlier start still ends", got)
+	}
+	s.end("n1", agent.Finished{Attempt: one[1].Attempt, Outcome: agent.Stopped})
+	if got := s.claimBoth("n1", id); len(got) != 2 {
+		t.Fatalf("granted %v when all had ended", got)
+	}
+}
+
+// TestHeterogeneousJobsDoNotHoldWhatTheOtherNeeds checks that of two heterogeneous jobs, and of a heterogeneous job and an
+// allocation in one of its classes, only one gathers at a time, also after the book was restored.
+func TestHeterogeneousJobsDoNotHoldWhatTheOtherNeeds(t *testing.T) {
+	s := newSite(t)
+	s.registerBoth("n1", "n2")
+	id := s.hetjob("a")
+	reduce := allocationStage(2, 1)
+	reduce.Class = "reduce"
+	others := []messages.JobID{s.hetjob("b"), s.submit("c", reduce), s.submit("d", allocationStage(2, 1))}
+	if got := s.next("n1", 4, id); len(got) != 1 {
+		t.Fatalf("granted %v", got)
+	}
+	for range 2 {
+		for _, other := range others {
+			if got := s.claimBoth("n2", other); len(got) != 0 {
+				t.Errorf("job %v was granted %v meanwhile", other, got)
+			}
+		}
+		again := New()
+		copyInto(t, s.Book, again)
+		s.Book = again
+	}
+	s.apply(Command{Disband: &Disband{Job: id, Since: s.Job(id).Stages[0].Gathered}})
+	if got := s.claimBoth("n2", others[1]); len(got) != 1 {
+		t.Errorf("granted %v when the first job had given up", got)
+	}
+}
+
+// TestAHeterogeneousJobCountsAsAWholeForBounds checks that two heterogeneous jobs of an account do not each take a part
+// of its bound.
+func TestAHeterogeneousJobCountsAsAWholeForBounds(t *testing.T) {
+	s := newSite(t)
+	s.registerBoth("n1", "n2")
+	one, other := s.hetjob("a"), s.hetjob("b")
+	s.apply(Command{SetBounds: &SetBounds{Markets: []MarketBounds{{"main", market.AtOnce{Account: market.Bound{Slots: 6}}}}}})
+	s.next("n1", 4, one)
+	if used := s.Book.bounds.used[Owner{Market: "main", Name: "alice"}]; used != (market.Bound{Slots: 6, Tasks: 3}) {
+		t.Errorf("the first claim counts as %+v", used)
+	}
+	if j := s.Job(other); s.Claimable(j, 0) != 0 {
+		t.Errorf("%d tasks of the other job may start", s.Claimable(j, 0))
+	}
+	if j := s.Job(one); s.Claimable(j, 1) != 2 {
+		t.Errorf("%d tasks of the job that began may start", s.Claimable(j, 1))
 	}
 }

@@ -50,7 +50,7 @@ func (s *site) apply(c Command) any {
 func (s *site) submit(key string, stages ...jobmsg.Stage) messages.JobID {
 	s.t.Helper()
 	r, ok := s.apply(Command{Submit: &Submit{Account: "alice", Key: key, Payer: "alice", Hold: key, Held: 100, Spec: &jobmsg.JobSpec{
-		Market: "main", Budget: 100, Stages: stages, Project: s.project}}}).(Receipt)
+		Market: "main", Budget: 100, Stages: stages, Project: s.project, Together: len(stages) > 1 && stages[1].Allocation}}}).(Receipt)
 	if !ok {
 		s.t.Fatal("submission refused")
 	}
@@ -209,13 +209,16 @@ func bounded(b *Book) error {
 				continue
 			}
 			of := &j.Spec.Stages[r.Stage]
-			if first := (messages.TaskRef{Job: r.Job, Stage: r.Stage}); of.Gang && gangs[first] {
-				continue
-			} else {
-				gangs[first] = of.Gang
+			first := messages.TaskRef{Job: r.Job, Stage: r.Stage}
+			if j.Spec.Together {
+				first.Stage = 0
 			}
+			if of.Gang && gangs[first] {
+				continue
+			}
+			gangs[first] = of.Gang
 			for _, o := range j.Owners() {
-				u, need := used[o], needs(of)
+				u, need := used[o], Needs(j.Spec, int(r.Stage))
 				used[o] = market.Bound{Slots: u.Slots + need.Slots, GPUs: u.GPUs + need.GPUs, Tasks: u.Tasks + need.Tasks}
 			}
 		}
@@ -248,6 +251,11 @@ func tallied(b *Book, j *Job, stage int) error {
 	}
 	if j.Spec.Stages[stage].Gang && j.Active() && !s.Broken && going > 0 && going+s.Suspended+s.Done != s.Total {
 		return fmt.Errorf("job %d stage %d: %d of a gang of %d run, %d are done", j.ID, stage, going, s.Total, s.Done)
+	}
+	for i := range j.Stages {
+		if of := &j.Stages[i]; j.Spec.Together && j.Active() && going > 0 && !s.Broken && (of.Gathering > 0 || of.Leaving == 0 && of.Running+of.Done < of.Total) {
+			return fmt.Errorf("job %d: tasks of stage %d run, and of the %d of stage %d only %d have slots (%d gather)", j.ID, stage, of.Total, i, of.Running, of.Gathering)
+		}
 	}
 	return nil
 }

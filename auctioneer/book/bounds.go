@@ -39,23 +39,36 @@ func (b *bounds) list() (out []MarketBounds) {
 	return out
 }
 
-// needs returns how much one task of a stage adds to the use that a bound limits. For a gang, it returns the amount of
+// Needs returns how much one task of a stage adds to the use that a bound limits. For a gang, it returns the amount of
 // all tasks together.
-func needs(s *job.Stage) market.Bound {
-	n := 1
-	if s.Gang {
-		n = s.TaskCount()
+func Needs(spec *job.JobSpec, stage int) (all market.Bound) {
+	for i := range spec.Stages {
+		s, n := &spec.Stages[i], 1
+		if s.Gang {
+			n = s.TaskCount()
+		}
+		if i == stage || spec.Together {
+			all = market.Bound{Slots: all.Slots + n*s.Slots(), GPUs: all.GPUs + n*s.GPUs, Tasks: all.Tasks + n}
+		}
 	}
-	return market.Bound{Slots: n * s.Slots(), GPUs: n * s.GPUs, Tasks: n}
+	return all
+}
+
+// members returns how many tasks of the gang of a stage nodes have claimed.
+func (j *Job) members(stage int) (n int) {
+	for i, end := j.gang(stage); i < end; i++ {
+		n += j.Stages[i].Running
+	}
+	return n
 }
 
 // count adds a task that has just got its slot to the counts. If by is -1, it subtracts a task whose claim ends.
 func (b *bounds) count(j *Job, stage, by int) {
 	of := &j.Spec.Stages[stage]
-	if of.Gang && j.Stages[stage].Running > 1 { // the first claim and the last one count for the whole gang
+	if of.Gang && j.members(stage) > 1 { // the first claim and the last one count for the whole gang
 		return
 	}
-	need := needs(of)
+	need := Needs(j.Spec, stage)
 	for _, o := range ownersOf(j.Account, j.Spec) {
 		u := b.used[o]
 		u = market.Bound{Slots: u.Slots + by*need.Slots, GPUs: u.GPUs + by*need.GPUs, Tasks: u.Tasks + by*need.Tasks}
@@ -70,15 +83,24 @@ func (b *bounds) count(j *Job, stage, by int) {
 
 // recount adds a claim to the counts, after the book was restored.
 func (b *bounds) recount(j *Job, n *Node, r messages.TaskRef) {
-	of := &j.Spec.Stages[r.Stage]
-	if n.Claims[r].Halt == Ahead || of.Gang && int(r.Index) != slices.IndexFunc(j.Stages[r.Stage].Tasks, func(t Task) bool { return t.Phase == Claimed }) {
+	if n.Claims[r].Halt == Ahead || j.Spec.Stages[r.Stage].Gang && place(r) != j.firstClaimed(int(r.Stage)) {
 		return
 	}
-	need := needs(of)
+	need := Needs(j.Spec, int(r.Stage))
 	for _, o := range ownersOf(j.Account, j.Spec) {
 		u := b.used[o]
 		b.used[o] = market.Bound{Slots: u.Slots + need.Slots, GPUs: u.GPUs + need.GPUs, Tasks: u.Tasks + need.Tasks}
 	}
+}
+
+// firstClaimed returns the place of the first claimed task of the gang of a stage.
+func (j *Job) firstClaimed(stage int) [2]uint32 {
+	for i, end := j.gang(stage); i < end; i++ {
+		if k := slices.IndexFunc(j.Stages[i].Tasks, func(t Task) bool { return t.Phase == Claimed }); k >= 0 {
+			return [2]uint32{uint32(i), uint32(k)}
+		}
+	}
+	return [2]uint32{}
 }
 
 // binds reports whether the market of a job has bounds.
@@ -93,10 +115,10 @@ func (b *bounds) permits(j *Job, stage int) int {
 		return math.MaxInt
 	}
 	of := &j.Spec.Stages[stage]
-	if of.Gang && j.Stages[stage].Running > 0 {
+	if of.Gang && j.members(stage) > 0 {
 		return math.MaxInt
 	}
-	n := b.room(j.Account, j.Spec, of)
+	n := b.room(j.Account, j.Spec, stage)
 	if of.Gang && n > 0 {
 		return math.MaxInt
 	}
@@ -104,10 +126,10 @@ func (b *bounds) permits(j *Job, stage int) int {
 }
 
 // room returns how many more tasks of a stage, or how many gangs, fit in the bounds of the job's owners.
-func (b *bounds) room(account messages.Name, spec *job.JobSpec, of *job.Stage) int {
+func (b *bounds) room(account messages.Name, spec *job.JobSpec, stage int) int {
 	a, n := b.byMarket[spec.Market], math.MaxInt
 	for _, o := range ownersOf(account, spec) {
-		for _, d := range dimensions(a.Find(o.Name, o.Project), b.used[o], needs(of)) {
+		for _, d := range dimensions(a.Find(o.Name, o.Project), b.used[o], Needs(spec, stage)) {
 			if d.Most > 0 && d.Needs > 0 {
 				n = min(n, max(0, d.Most-d.Used)/d.Needs)
 			}
@@ -136,7 +158,7 @@ func (b *bounds) reached(j *Job, stage int) *Reached {
 	}
 	a := b.byMarket[j.Spec.Market]
 	for _, o := range ownersOf(j.Account, j.Spec) {
-		for _, d := range dimensions(a.Find(o.Name, o.Project), b.used[o], needs(&j.Spec.Stages[stage])) {
+		for _, d := range dimensions(a.Find(o.Name, o.Project), b.used[o], Needs(j.Spec, stage)) {
 			if d.Most > 0 && d.Needs > 0 && d.Used+d.Needs > d.Most {
 				d.Owner = o
 				return &d

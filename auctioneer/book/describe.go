@@ -24,8 +24,11 @@ func (j *Job) Summary() job.JobSummary {
 	}
 	s.CPUs = j.Spec.Stages[0].CPUs
 	if j.Spec.Stages[0].Allocation {
-		s.Nodes = j.Spec.Stages[0].TaskCount()
-		s.CPUs *= s.Nodes
+		s.CPUs = 0
+		for i, end := j.gang(0); i < end; i++ {
+			nodes := j.Spec.Stages[i].TaskCount()
+			s.Nodes, s.CPUs = s.Nodes+nodes, s.CPUs+nodes*j.Spec.Stages[i].CPUs
+		}
 	}
 	if len(j.Spec.Stages) == 1 {
 		s.Array = j.Spec.Stages[0].Array

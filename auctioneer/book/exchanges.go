@@ -153,7 +153,7 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *agent
 	stage, index := int(r.Stage), r.Index
 	s := &j.Stages[stage]
 	t := &s.Tasks[index]
-	if j.Spec.Stages[stage].Allocation && index > 0 && s.Tasks[0].Phase == Done && j.Active() { // the first task held its slots
+	if first, _ := j.gang(stage); j.Spec.Stages[stage].Allocation && (index > 0 || stage > first) && len(j.Stages[first].Tasks) > 0 && j.Stages[first].Tasks[0].Phase == Done && j.Active() { // it held its slots for the first task
 		f = &agent.Finished{Attempt: f.Attempt, Started: f.Started, Ended: f.Ended, CPU: f.CPU, MaxRSS: f.MaxRSS}
 	}
 	t.Exit = int32(f.ExitCode)
@@ -200,9 +200,11 @@ func (x *exchanges) accept(j *Job, r messages.TaskRef, f *agent.Finished, h Node
 	s.SlotTime += x.claims.had(r, h)
 	s.CPU += min(max(f.CPU, 0), maxCPU)
 	s.MaxRSS = max(s.MaxRSS, f.MaxRSS)
-	if j.Spec.Stages[r.Stage].Allocation && r.Index == 0 {
-		for k := 1; k < len(s.Tasks); k++ {
-			x.claims.stop(messages.Attempt{Task: messages.TaskRef{Job: j.ID, Stage: r.Stage, Index: uint32(k)}, Number: s.Tasks[k].Attempt})
+	if first, end := j.gang(int(r.Stage)); j.Spec.Stages[r.Stage].Allocation && r.Index == 0 && int(r.Stage) == first {
+		for i := first; i < end; i++ {
+			for k := range j.Stages[i].Tasks { // the first task has no claim any more
+				x.claims.stop(messages.Attempt{Task: messages.TaskRef{Job: j.ID, Stage: uint32(i), Index: uint32(k)}, Number: j.Stages[i].Tasks[k].Attempt})
+			}
 		}
 	}
 	x.conclude(j, int(r.Stage))

@@ -85,13 +85,17 @@ func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most i
 	return grants
 }
 
-// mayGather reports whether a node may claim a task of an allocation, whose tasks are all on different nodes. In a
-// class, only one allocation gathers at a time. Otherwise two allocations could each hold nodes that the other needs.
+// mayGather reports whether a node may claim a task of an allocation. The tasks of a stage are all on different nodes. In
+// a class, only one allocation gathers at a time. Otherwise two allocations could each hold nodes that the other needs.
+// For the same reason a heterogeneous job gathers only if it may do so in all its classes.
 func (x *exchanges) mayGather(on *Node, node uint32, j *Job, stage int) bool {
-	class := j.Spec.Stages[stage].Class
-	if by, taken := x.gathers[class]; taken && by != (gatherer{j.ID, stage}) {
-		if other := x.jobs.own(by.job); other != nil && other.Active() && other.Stages[by.stage].assembles() {
-			return false
+	first, end := j.gang(stage)
+	own := gatherer{j.ID, first}
+	for i := first; i < end; i++ {
+		if by, taken := x.gathers[j.Spec.Stages[i].Class]; taken && by != own {
+			if other := x.jobs.own(by.job); other != nil && other.Active() && other.assembles(by.stage) {
+				return false
+			}
 		}
 	}
 	for k := range j.Stages[stage].Tasks {
@@ -102,15 +106,18 @@ func (x *exchanges) mayGather(on *Node, node uint32, j *Job, stage int) bool {
 	if x.licenses.claimable(j, stage) == 0 || slices.ContainsFunc(on.Gatherings, func(g Gathering) bool { return g.Job == j.ID && g.Stage == uint32(stage) }) {
 		return false
 	}
-	x.gathers[class] = gatherer{j.ID, stage}
+	for i := first; i < end; i++ {
+		x.gathers[j.Spec.Stages[i].Class] = own
+	}
 	return true
 }
 
 // recount records which allocations gather slots, after the book was restored.
 func (x *exchanges) recount(j *Job) {
 	for i := range j.Stages {
-		if of := &j.Spec.Stages[i]; of.Allocation && j.Active() && j.Stages[i].assembles() {
-			x.gathers[of.Class] = gatherer{j.ID, i}
+		if of := &j.Spec.Stages[i]; of.Allocation && j.Active() && j.assembles(i) {
+			first, _ := j.gang(i)
+			x.gathers[of.Class] = gatherer{j.ID, first}
 		}
 	}
 }

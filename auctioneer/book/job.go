@@ -107,7 +107,7 @@ func (j *Job) Claimable(i int) int { return j.claimable(i, j.Stages[i].Nodes) }
 // claimable does the same as Claimable. `gathered` is the number of tasks of the stage for which nodes gather slots.
 func (j *Job) claimable(i, gathered int) int {
 	s := &j.Stages[i]
-	if !j.Active() || s.Unmet > 0 || j.Blocked > 0 || s.Broken || j.Parked != nil {
+	if !j.Active() || s.Unmet > 0 || j.Blocked > 0 || s.Broken || j.Parked != nil || j.Spec.Together && !j.turn(i) {
 		return 0
 	}
 	n := len(s.Again) - s.gone - gathered
@@ -118,6 +118,37 @@ func (j *Job) claimable(i, gathered int) int {
 		n = min(n, max(0, most-s.Running-gathered))
 	}
 	return max(n, 0)
+}
+
+// turn reports whether stage i of a heterogeneous job may get nodes now: no attempt of an earlier start still has to end,
+// and the stages that choose their nodes before it have them all.
+func (j *Job) turn(i int) bool {
+	for k := range j.Stages {
+		if s := &j.Stages[k]; s.Broken || k != i && s.Running < s.Total && j.Spec.GathersBefore(k, i) {
+			return false
+		}
+	}
+	return true
+}
+
+// gang returns the range of the stages whose tasks start together with the tasks of a stage: all stages of a
+// heterogeneous job, or only the stage itself. The first task of the first stage of an allocation runs the command.
+func (j *Job) gang(stage int) (first, end int) {
+	if j.Spec.Together {
+		return 0, len(j.Stages)
+	}
+	return stage, stage + 1
+}
+
+// assembles reports whether the allocation of a stage waits for nodes: it already has slots on some of its nodes, or
+// nodes gather slots for it.
+func (j *Job) assembles(stage int) bool {
+	for i, end := j.gang(stage); i < end; i++ {
+		if s := &j.Stages[i]; s.Gathering > 0 || s.Nodes > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Count returns three numbers of tasks: all tasks of the job, the running tasks, and the tasks that ended well.

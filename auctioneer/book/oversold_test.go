@@ -28,6 +28,7 @@ type walk struct {
 	bounds market.AtOnce
 
 	started, resumed, waited int // how often a step started a wide task, resumed one, and made a job wait for a licence
+	together                 int // how often a heterogeneous job started
 }
 
 // walked is the agent of a node in a walk.
@@ -127,7 +128,19 @@ func (w *walk) submitNext() {
 		stage.GPUs = rng.IntN(2)
 	}
 	w.project = [...]messages.Name{"", "physics"}[rng.IntN(2)]
-	w.jobs = append(w.jobs, w.submit(fmt.Sprint("job", len(w.jobs)), stage))
+	stages := []job.Stage{stage}
+	if rng.IntN(3) == 0 { // a heterogeneous job
+		stages = nil
+		for i := range 2 + rng.IntN(2) {
+			of := allocationStage(1+rng.IntN(2), 1+rng.IntN(4))
+			if of.Name = fmt.Sprint("het", i); rng.IntN(3) == 0 {
+				of.Class, of.Width = "reduce", 1+rng.IntN(2)
+			}
+			of.Licenses, of.GPUs = stage.Licenses, stage.GPUs
+			stages = append(stages, of)
+		}
+	}
+	w.jobs = append(w.jobs, w.submit(fmt.Sprint("job", len(w.jobs)), stages...))
 }
 
 // decide suspends some running tasks of a node, and resumes its suspended tasks.
@@ -170,8 +183,12 @@ func (w *walk) exchange(name string, n *walked) {
 	}
 	for _, g := range w.apply(Command{Exchange: x}).([]agent.Grant) {
 		n.held = append(n.held, g.Attempt)
-		if j := w.Job(g.Attempt.Task.Job); j.Spec.Stages[0].Width > 1 {
+		j := w.Job(g.Attempt.Task.Job)
+		if j.Spec.Stages[0].Width > 1 {
 			w.started++
+		}
+		if j.Spec.Together && !j.assembles(0) {
+			w.together++
 		}
 	}
 }
@@ -180,7 +197,7 @@ func (w *walk) exchange(name string, n *walked) {
 // more slots than it has.
 func TestNoNodeIsOversold(t *testing.T) {
 	first, end := seeds(t, 40)
-	started, both, resumed := 0, 0, 0
+	started, both, resumed, together := 0, 0, 0, 0
 	for seed := first; seed < end; seed++ {
 		w := newWalk(t, seed, false)
 		for range 400 {
@@ -201,7 +218,10 @@ func TestNoNodeIsOversold(t *testing.T) {
 				}
 			}
 		}
-		started, resumed = started+w.started, resumed+w.resumed
+		started, resumed, together = started+w.started, resumed+w.resumed, together+w.together
+	}
+	if together < 20 {
+		t.Errorf("only %d heterogeneous jobs started", together)
 	}
 	if started < 100 {
 		t.Errorf("only %d wide tasks started", started)

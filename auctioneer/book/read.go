@@ -422,7 +422,7 @@ func (b *Book) Reached(j *Job, stage int) *Reached { return b.bounds.reached(j, 
 // Room returns how many more tasks of a stage, or gangs, fit in the bounds of an account and of the project that
 // pays.
 func (b *Book) Room(account messages.Name, spec *job.JobSpec, stage int) int {
-	return b.bounds.room(account, spec, &spec.Stages[stage])
+	return b.bounds.room(account, spec, stage)
 }
 
 // Bounds returns the bounds of the markets that have some, ordered by market name.

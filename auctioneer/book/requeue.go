@@ -66,8 +66,18 @@ func (c *claims) requeueAll(r *Requeue) (n int, err error) {
 // breakGang restarts a gang that has lost a member. All its tasks run again, also tasks that had ended well. The tasks
 // start again when all running tasks of the gang have ended.
 func (c *claims) breakGang(j *Job, stage int, by blame) {
+	if !j.Spec.Stages[stage].Gang || !j.Active() {
+		return
+	}
+	for i, end := j.gang(stage); i < end; i++ {
+		c.breakStage(j, i, by)
+	}
+}
+
+// breakStage restarts the tasks of one stage of a gang.
+func (c *claims) breakStage(j *Job, stage int, by blame) {
 	s := &j.Stages[stage]
-	if !j.Spec.Stages[stage].Gang || !j.Active() || s.Broken {
+	if s.Broken {
 		return
 	}
 	s.Broken, s.Gathered = s.Running > 0, 0
@@ -95,13 +105,26 @@ func (c *claims) gather(j *Job, stage int, r messages.TaskRef) {
 		s.Gathered = c.clock.now
 	}
 	c.halt(j, r, Gathers)
-	if s.Gathering < s.Total {
-		return
+	first, end := j.gang(stage)
+	for i := first; i < end; i++ {
+		if j.Stages[i].Gathering < j.Stages[i].Total {
+			return
+		}
 	}
-	if !c.admitted(j, stage) { // its last task came too late: the gang would run into a maintenance window
-		c.breakGang(j, stage, ofSite)
-		return
+	for i := first; i < end; i++ {
+		if !c.admitted(j, i) { // its last task came too late: the gang would run into a maintenance window
+			c.breakGang(j, stage, ofSite)
+			return
+		}
 	}
+	for i := first; i < end; i++ {
+		c.startTogether(j, i)
+	}
+}
+
+// startTogether starts the tasks of one stage of a gang that has all its slots.
+func (c *claims) startTogether(j *Job, stage int) {
+	s := &j.Stages[stage]
 	s.Gathered = 0
 	for k := range s.Tasks {
 		r := messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: uint32(k)}
@@ -113,7 +136,7 @@ func (c *claims) gather(j *Job, stage int, r messages.TaskRef) {
 	}
 }
 
-// admitted reports whether all tasks of a gang, if they start now, end before the next maintenance windows of their
+// admitted reports whether all tasks of a stage, if they start now, end before the next maintenance windows of their
 // nodes.
 func (c *claims) admitted(j *Job, stage int) bool {
 	for _, t := range j.Stages[stage].Tasks {

@@ -125,15 +125,11 @@ func (s *Stage) short() bool { return s.Failed+s.Cancelled > 0 }
 // OnSlots returns the number of a stage's claims that have a slot and are not about to lose it.
 func (s *Stage) OnSlots() int { return s.Running - s.Suspended - s.Leaving - s.Ahead }
 
-// gatherer is a stage that is an allocation and gathers nodes.
+// gatherer is an allocation that gathers nodes: a job and its stage, or the first of its stages.
 type gatherer struct {
 	job   messages.JobID
 	stage int
 }
-
-// assembles reports whether an allocation waits for nodes: it already has slots on some of its nodes, or nodes gather
-// slots for it.
-func (s *Stage) assembles() bool { return s.Gathering > 0 || s.Nodes > 0 }
 
 // tally adds a claim to the counts of its stage. If by is −1, it subtracts the claim.
 func (s *Stage) tally(h NodeClaim, by int) {

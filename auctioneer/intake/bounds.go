@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/market"
@@ -10,11 +11,11 @@ import (
 // allows in the market.
 func checkBounds(account messages.Name, spec *job.JobSpec, m *market.Market) error {
 	for i := range spec.Stages {
-		s := &spec.Stages[i]
-		n, who := 1, "a task takes"
-		if s.Gang {
-			n, who = s.TaskCount(), "its tasks start together and take"
+		who := "a task takes"
+		if spec.Stages[i].Gang {
+			who = "its tasks start together and take"
 		}
+		need := book.Needs(spec, i)
 		for _, owner := range []struct {
 			kind, name messages.Name
 			bound      market.Bound
@@ -28,7 +29,7 @@ func checkBounds(account messages.Name, spec *job.JobSpec, m *market.Market) err
 			for _, d := range []struct {
 				needs, most int
 				what        string
-			}{{n * s.Slots(), owner.bound.Slots, "slots"}, {n * s.GPUs, owner.bound.GPUs, "GPUs"}, {n, owner.bound.Tasks, "tasks"}} {
+			}{{need.Slots, owner.bound.Slots, "slots"}, {need.GPUs, owner.bound.GPUs, "GPUs"}, {need.Tasks, owner.bound.Tasks, "tasks"}} {
 				if d.most > 0 && d.needs > d.most {
 					return messages.Errorf(messages.TooLarge, "stages[%d]: %s %d %s, and %s %s may have %d at once in market %s; ask for less, or use another market", i, who, d.needs, d.what, owner.kind, owner.name, d.most, m.Name)
 				}

@@ -123,7 +123,34 @@ func Place(b *book.Book, account messages.Name, spec *job.JobSpec, m *market.Mar
 		}
 		fill(s, unit)
 	}
-	return cmp.Or(even(spec, m), checkBounds(account, spec, m))
+	return cmp.Or(even(spec, m), together(b, spec, m), checkBounds(account, spec, m))
+}
+
+// together returns an error for a heterogeneous job that needs more slots of a class at once than all nodes of the
+// market have.
+func together(b *book.Book, spec *job.JobSpec, m *market.Market) error {
+	if !spec.Together {
+		return nil
+	}
+	for _, class := range m.Classes {
+		has, needs := 0, 0
+		for _, n := range b.Nodes() {
+			for _, c := range n.Slots {
+				if !n.Removed && desk.Serves(m, n.Name) && c.Class == class {
+					has += c.Slots
+				}
+			}
+		}
+		for i := range spec.Stages {
+			if s := &spec.Stages[i]; s.Class == class {
+				needs += s.TaskCount() * s.Slots()
+			}
+		}
+		if needs > has {
+			return messages.Errorf(messages.TooLarge, "stages: the parts of the job start together and take %d slots of class %s, and all nodes of market %s have %d; ask for less", needs, class, m.Name, has)
+		}
+	}
+	return nil
 }
 
 // even returns an error for a job whose tasks take different numbers of slots of a class, if the market's mechanism

@@ -184,6 +184,9 @@ func Programs(b *book.Book, node messages.Name, grants []agentmsg.Grant) (out []
 	return out
 }
 
+// holding is the command of tasks that only hold their slots.
+var holding = []string{"/bin/sh", "-c", "exec sleep infinity"}
+
 func program(j *book.Job, at uint32, shared bool) agentmsg.Program {
 	s := &j.Spec.Stages[at]
 	p := agentmsg.Program{
@@ -195,6 +198,9 @@ func program(j *book.Job, at uint32, shared bool) agentmsg.Program {
 	if s.Width > 0 { // only classes with a defined slot size have widths
 		shape := s.Needs()
 		p.Shape = &shape
+	}
+	if at > 0 && j.Spec.Together { // its tasks only hold their slots for the first task of the job
+		p.Command, p.Script = holding, ""
 	}
 	if s.Repeats != nil {
 		p.Tasks = s.Repeats.Tasks

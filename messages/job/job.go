@@ -81,6 +81,10 @@ type JobSpec struct {
 	// Numbered gives each element of the array of the only stage a job number of its own: the job's number plus the
 	// element's position in the array.
 	Numbered bool `json:"numbered,omitempty"`
+	// Together makes one allocation of all stages, which may differ in class, resources and nodes: a heterogeneous job.
+	// All tasks start together. The first task of the first stage runs its command. When it has ended well, the others
+	// are ended.
+	Together bool `json:"together,omitempty" since:"2"`
 }
 
 // Numbers returns how many job numbers the job and the elements of its array need.

@@ -1,8 +1,13 @@
 package job
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"cmp"
+	"fmt"
 
-// MaxMembers bounds the number of tasks of an allocation.
+	"github.com/candor-grid/candor/messages"
+)
+
+// MaxMembers bounds the number of tasks of an allocation, of all its stages together.
 const MaxMembers = 1024
 
 // validateAllocation returns an error for options that are impossible for a script that runs once for several nodes.
@@ -10,12 +15,53 @@ func (s *Stage) validateAllocation(path string) error {
 	switch {
 	case !s.Allocation:
 		return nil
-	case !s.Gang || s.Tasks < 2:
-		return messages.Errorf(messages.Invalid, "%s.allocation: an allocation is a gang of at least two tasks; ask for more nodes, or leave it out", path)
+	case !s.Gang:
+		return messages.Errorf(messages.Invalid, "%s.allocation: the tasks of an allocation start together; add gang, or leave it out", path)
 	case s.Array != nil || s.Repeats != nil:
 		return messages.Errorf(messages.Invalid, "%s.allocation: an array of allocations on several nodes is not possible; submit a job for each index, or ask for one node", path)
 	case s.Tasks > MaxMembers:
 		return messages.Errorf(messages.TooLarge, "%s.tasks: an allocation has at most %d nodes, not %d", path, MaxMembers, s.Tasks)
 	}
 	return nil
+}
+
+// validateTogether returns an error for allocations that are too small, and for stages that cannot start together.
+func (s *JobSpec) validateTogether() error {
+	all := 0
+	for i := range s.Stages {
+		of, path := &s.Stages[i], fmt.Sprintf("stages[%d]", i)
+		switch all += of.TaskCount(); {
+		case !s.Together && of.Allocation && of.TaskCount() < 2:
+			return messages.Errorf(messages.Invalid, "%s.allocation: an allocation has at least two tasks; ask for more nodes, or leave it out", path)
+		case !s.Together:
+		case !of.Allocation:
+			return messages.Errorf(messages.Invalid, "%s.allocation: is missing; all stages of a job with together are parts of one allocation", path)
+		case len(of.After) > 0:
+			return messages.Errorf(messages.Invalid, "%s.after: all stages of a job with together start at the same time; leave after out", path)
+		case i > 0 && of.Interactive != nil:
+			return messages.Errorf(messages.Invalid, "%s.interactive: of an allocation only the first stage has a stream; leave it out", path)
+		case all > MaxMembers:
+			return messages.Errorf(messages.TooLarge, "%s.tasks: an allocation has at most %d nodes, and the job has %d up to this stage", path, MaxMembers, all)
+		}
+	}
+	return nil
+}
+
+// GathersBefore reports whether stage a of a heterogeneous job must have all its nodes before stage b gathers any. The
+// stages choose their nodes one after another: those with fewer nodes to choose from first, then those with wider
+// tasks. Otherwise a task that fits on every node could take the only node that another stage can use.
+func (s *JobSpec) GathersBefore(a, b int) bool {
+	x, y := &s.Stages[a], &s.Stages[b]
+	return cmp.Or(cmp.Compare(y.choosy(), x.choosy()), cmp.Compare(y.Slots(), x.Slots()), cmp.Compare(a, b)) < 0
+}
+
+// choosy returns a number that is higher if a stage can use fewer nodes.
+func (s *Stage) choosy() int {
+	switch {
+	case len(s.Nodes) > 0:
+		return 2
+	case s.Constraint != "" || s.GPUType != "":
+		return 1
+	}
+	return 0
 }

@@ -90,7 +90,7 @@ func (s *JobSpec) validateStages() error {
 	if s.Numbered && (len(s.Stages) != 1 || s.Stages[0].Array == nil) {
 		return messages.Errorf(messages.Invalid, "numbered: elements of the array of a job of one stage have numbers, and this job has no array; leave numbered out")
 	}
-	return s.validateOrder()
+	return cmp.Or(s.validateTogether(), s.validateOrder())
 }
 
 // Title returns a name of the job for statements: "job flights", or "a job" if it has no name.

@@ -115,15 +115,23 @@ func (s *JobSpec) WaitsForEnd(id messages.JobID) bool {
 }
 
 // Width returns how many slots the job needs at the same time: for its widest task, or for all tasks of its widest
-// gang.
+// gang. For a heterogeneous job, it returns the largest number of slots of one class.
 func (s *JobSpec) Width() int {
-	width := 1
+	width, together := 1, map[messages.Name]int(nil)
+	if s.Together {
+		together = map[messages.Name]int{}
+	}
 	for i := range s.Stages {
 		tasks := 1
 		if s.Stages[i].Gang {
 			tasks = s.Stages[i].TaskCount()
 		}
-		width = max(width, tasks*s.Stages[i].Slots())
+		slots := tasks * s.Stages[i].Slots()
+		if s.Together {
+			together[s.Stages[i].Class] += slots
+			slots = together[s.Stages[i].Class]
+		}
+		width = max(width, slots)
 	}
 	return width
 }

@@ -124,7 +124,7 @@ func repeated(job jobmsg.JobDetail, todo func(stage int) ([]uint32, error)) (job
 	spec.AfterAny, spec.StartDelay, spec.AfterEach = false, 0, 0
 	tasks := 0
 	for i := range job.Spec.Stages {
-		if job.Stages[i].Done == job.Stages[i].Tasks {
+		if job.Stages[i].Done == job.Stages[i].Tasks && !spec.Together {
 			continue
 		}
 		stage := job.Spec.Stages[i]
