@@ -187,23 +187,36 @@ func (a *allocation) perNodeCounts() []int {
 // allocationVariables returns environment variables that describe the allocation to the script, and to programs that
 // start ranks.
 func (job *Job) allocationVariables() [][2]string {
+	nodes := len(job.allocation.perNodeCounts())
+	list := `"$CANDOR_NODE"`
+	if len(job.components) > 0 {
+		list = nodesFrom(0, nodes)
+	} else if nodes > 1 {
+		list = `"${CANDOR_NODELIST:-$CANDOR_NODE}"`
+	}
+	values := append(job.sizeVariables(list, "${CANDOR_CPUS:-1}"), [][2]string{{"SLURM_NODEID", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}, {"SLURM_GTIDS", "0"}}...)
+	if text := job.allocation.distribution; text != "" { // for srun
+		values = append(values, [2]string{"SLURM_DISTRIBUTION", Quote(text)})
+	}
+	return values
+}
+
+// sizeVariables returns environment variables with the numbers of nodes, ranks and processors of the allocation. list and
+// cpus are the nodes, and the processors of each node, as text for a shell.
+func (job *Job) sizeVariables(list, cpus string) [][2]string {
 	counts := job.allocation.perNodeCounts()
-	ranks, nodes, cpus, list := strconv.Itoa(job.Ranks()), strconv.Itoa(len(counts)), `"${CANDOR_CPUS:-1}"`, `"$CANDOR_NODE"`
-	per := ranks
+	ranks, nodes := strconv.Itoa(job.Ranks()), strconv.Itoa(len(counts))
+	per, all := ranks, `"`+cpus+`"`
 	if len(counts) > 1 {
-		cpus, list, per = fmt.Sprintf(`"${CANDOR_CPUS:-1}(x%d)"`, len(counts)), `"${CANDOR_NODELIST:-$CANDOR_NODE}"`, Quote(PerNode(counts))
+		per, all = Quote(PerNode(counts)), fmt.Sprintf(`"%s(x%d)"`, cpus, len(counts))
 	}
 	values := [][2]string{
 		{"SLURM_JOB_NODELIST", list}, {"SLURM_NODELIST", list}, {"SLURM_JOB_NUM_NODES", nodes}, {"SLURM_NNODES", nodes},
 		{"SLURM_NTASKS", ranks}, {"SLURM_NPROCS", ranks}, {"SLURM_TASKS_PER_NODE", per},
-		{"SLURM_CPUS_ON_NODE", `"${CANDOR_CPUS:-1}"`}, {"SLURM_JOB_CPUS_PER_NODE", cpus},
-		{"SLURM_NODEID", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}, {"SLURM_GTIDS", "0"},
+		{"SLURM_CPUS_ON_NODE", `"` + cpus + `"`}, {"SLURM_JOB_CPUS_PER_NODE", all},
 	}
 	if n := job.allocation.perNode; n > 0 {
 		values = append(values, [2]string{"SLURM_NTASKS_PER_NODE", strconv.Itoa(n)})
-	}
-	if text := job.allocation.distribution; text != "" { // for srun
-		values = append(values, [2]string{"SLURM_DISTRIBUTION", Quote(text)})
 	}
 	return values
 }

@@ -149,6 +149,7 @@ type Job struct {
 	relative   relative
 	allocation allocation
 	split      split
+	components []*Job
 	asked      asked
 
 	source []byte // the document; nil for a script

@@ -36,6 +36,8 @@ type Options struct {
 	// long name, the value the last one given.
 	Noted map[string]string
 
+	components []*Options // of a heterogeneous job, after the first one
+
 	said     []setting
 	gpus     map[string]gpus // GPUs of each node, for each option of sbatch so far
 	inAll    string          // GPUs for all nodes together
@@ -148,7 +150,7 @@ func (o *Options) Overlay(top *Options) error {
 		}
 	}
 	o.noteOver(top.Noted)
-	return nil
+	return o.overlayComponents(top)
 }
 
 // Apply sets the options on a job. Options of a stage need a job of one
@@ -170,6 +172,9 @@ func (o *Options) Apply(job *Job) error {
 		if err := set(job, s.text); err != nil {
 			return messages.Errorf(messages.Invalid, "--%s: %v", s.flag, err)
 		}
+	}
+	if err := o.applyComponents(job); err != nil {
+		return err
 	}
 	return job.finishShape()
 }

@@ -142,6 +142,7 @@ func (j *Job) slurmVariables(user string) string {
 			[2]string{"SLURM_ARRAY_TASK_MIN", strconv.FormatInt(a.At(0), 10)}, [2]string{"SLURM_ARRAY_TASK_MAX", strconv.FormatInt(last, 10)}, [2]string{"SLURM_ARRAY_TASK_STEP", strconv.FormatInt(a[0].Step, 10)})
 	}
 	values = append(values, j.shapeVariables()...)
+	values = append(values, j.hetVariables()...)
 	return exportOf(values)
 }
 

@@ -15,15 +15,19 @@ import (
 // ignored ones.
 func (o *Options) readSbatch(lines []directive, warnings *[]string) error {
 	var ignored, bad []string
+	of := o // the options of the present component
 	for _, d := range lines {
 		words, err := splitWords(d.text, true)
 		if err != nil {
 			bad = append(bad, fmt.Sprintf("line %d: #SBATCH%s: %v", d.line, d.text, err))
 		}
+		if isHetjob(words) {
+			of, words = o.addComponent(), nil
+		}
 		for len(words) > 0 {
 			var opt sbatchOption
 			opt, words = nextOption(words)
-			noted, err := o.saySbatch(opt)
+			noted, err := of.saySbatch(opt)
 			if noted {
 				ignored = append(ignored, fmt.Sprintf("%s (line %d)", opt.written, d.line))
 			}
@@ -32,8 +36,10 @@ func (o *Options) readSbatch(lines []directive, warnings *[]string) error {
 			}
 		}
 	}
-	if err := cmp.Or(o.contradiction(), o.sayMail(&ignored)); err != nil {
-		bad = append(bad, Reword(err))
+	for _, of := range append([]*Options{o}, o.components...) {
+		if err := cmp.Or(of.contradiction(), of.sayMail(&ignored)); err != nil {
+			bad = append(bad, Reword(err))
+		}
 	}
 	if len(bad) > 0 {
 		return messages.Errorf(messages.Invalid, "%s", strings.Join(bad, "\n"))
@@ -50,7 +56,12 @@ const NothingLost = "ignored, and nothing is lost"
 // SayWords sets the options of sbatch at the beginning of a command line, and returns the words after them: the
 // script and its arguments.
 func (o *Options) SayWords(words []string) (rest []string, err error) {
-	for len(words) > 0 && len(words[0]) > 1 && words[0][0] == '-' {
+	of := o // the options of the present component
+	for len(words) > 0 && (words[0] == ":" || len(words[0]) > 1 && words[0][0] == '-') {
+		if words[0] == ":" {
+			of, words = o.addComponent(), words[1:]
+			continue
+		}
 		if words[0] == "--" {
 			words = words[1:]
 			break
@@ -71,11 +82,16 @@ func (o *Options) SayWords(words []string) (rest []string, err error) {
 			o.Noted[TestOnly] = ""
 			continue
 		}
-		if _, err := o.saySbatch(opt); err != nil {
+		if _, err := of.saySbatch(opt); err != nil {
 			return nil, messages.Errorf(messages.Invalid, "%s", Reword(err))
 		}
 	}
-	return words, cmp.Or(o.contradiction(), o.sayMail(new([]string)))
+	for _, of := range append([]*Options{o}, o.components...) {
+		if err := cmp.Or(of.contradiction(), of.sayMail(new([]string))); err != nil {
+			return nil, err
+		}
+	}
+	return words, nil
 }
 
 // TestOnly is the option of sbatch that asks whether a job would be accepted, and does not submit it. It works only

@@ -200,8 +200,8 @@ func sbatchLong(name string) string {
 func (opt *sbatchOption) refusal() error {
 	r, known := sbatchOptions[opt.name]
 	switch {
-	case opt.written == "hetjob", opt.written == "packjob", opt.written == ":":
-		return errors.New("a heterogeneous job is not possible here, because all nodes of a job have the same shape: give one part the nodes and tasks of all, and choose nodes with srun --nodelist, or submit a job for each part")
+	case opt.written == "hetjob", opt.written == "packjob":
+		return errors.New("hetjob begins the next component of a heterogeneous job, and stands alone in its line")
 	case !strings.HasPrefix(opt.written, "-"):
 		return fmt.Errorf("%q is not an option: a value with a space needs quotes, and a comment begins with #", opt.written)
 	case !known:

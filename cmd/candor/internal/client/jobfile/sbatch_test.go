@@ -1,6 +1,9 @@
 package jobfile
 
 import (
+	"cmp"
+	"os"
+	"os/exec"
 	"reflect"
 	"slices"
 	"strings"
@@ -114,7 +117,7 @@ func TestSbatchDependencies(t *testing.T) {
 		"--nonsense":                     "--nonsense is no option of sbatch that candor knows",
 		"stray":                          `"stray" is not an option: a value with a space needs quotes`,
 		"--mem=16 G":                     `"G" is not an option`,
-		"hetjob":                         "a heterogeneous job is not possible here, because all nodes of a job have the same shape",
+		"hetjob -n 2":                    "hetjob begins the next component of a heterogeneous job, and stands alone in its line",
 		"-S 2":                           "not set apart for the system here",
 		"--container-image=x":            "start the container in the script",
 		"--exclusive=user -b now+1hour":  "--exclusive=user is not possible here",
@@ -144,5 +147,56 @@ func TestSbatchMailIsNotify(t *testing.T) {
 	}
 	if _, err := ParseScript([]byte("#!/bin/sh\n#SBATCH --mail-type=TIME_LIMIT_70\ntrue\n"), nil, lookup); err == nil || !strings.Contains(err.Error(), "no e-mail is sent about TIME_LIMIT_70") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestHetjob reads heterogeneous jobs: from lines of a script, from a command line, and with options of both. Each
+// component must be a stage with a shape of its own, and all stages must start together.
+func TestHetjob(t *testing.T) {
+	const script = "#!/bin/sh\n#SBATCH -J x -t 10 -n 2 -c 3 --exclude=n9\n#SBATCH hetjob\n#SBATCH -N 2 --ntasks-per-node=4 --gres=gpu:a100:2\n#SBATCH packjob\n#SBATCH --mem=3G -t 5\ntrue\n"
+	job := parse(t, script)
+	top := NewOptions(nil)
+	if words, err := top.SayWords([]string{"-n", "1", ":", "--constraint=ib", "job.sh"}); err != nil || !reflect.DeepEqual(words, []string{"job.sh"}) {
+		t.Fatal(words, err)
+	}
+	if err := cmp.Or(job.Options.Overlay(top), job.Options.Apply(job), job.AddPrelude("ann")); err != nil {
+		t.Fatal(err)
+	}
+	job.Assemble()
+	if err := job.Spec.Validate(); err != nil && !strings.HasPrefix(messages.Detail(err), "budget") {
+		t.Error(err)
+	}
+	type shape struct {
+		tasks, cpus, gpus int
+		memory            int64
+		limit             messages.Duration
+		constraint        string
+	}
+	want := []shape{{1, 3, 0, 0, 600e9, ""}, {2, 4, 2, 0, 600e9, "ib"}, {1, 0, 0, 3 << 30, 300e9, ""}}
+	for i, s := range job.Spec.Stages {
+		if got := (shape{s.Tasks, s.CPUs, s.GPUs, s.Memory, s.TimeLimit, s.Constraint}); i >= len(want) || got != want[i] || !s.Allocation || !s.Gang || !reflect.DeepEqual(s.Exclude, []messages.Name{"n9"}) {
+			t.Errorf("component %d: %+v", i, s)
+		}
+	}
+	if !job.Spec.Together || len(job.Spec.Stages) != len(want) {
+		t.Errorf("%d stages, together: %v", len(job.Spec.Stages), job.Spec.Together)
+	}
+	cmd := exec.Command("sh", "-c", strings.Replace(job.Spec.Stages[0].Script, "\ntrue", "\necho $SLURM_HET_SIZE $SLURM_JOB_NODELIST $SLURM_JOB_NODELIST_HET_GROUP_0 $SLURM_JOB_NODELIST_HET_GROUP_1 $SLURM_JOB_NODELIST_HET_GROUP_2 $SLURM_NTASKS_HET_GROUP_1 $SLURM_GPUS_ON_NODE_HET_GROUP_1 $SLURM_JOB_CPUS_PER_NODE_HET_GROUP_1 $SLURM_MEM_PER_NODE_HET_GROUP_2", 1))
+	cmd.Env = []string{"CANDOR_NODES=n1,n2,n3,n1", "CANDOR_NODE=n1", "CANDOR_JOB=7", "CANDOR_ATTEMPT=1", "PATH=" + os.Getenv("PATH")}
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "3 n1 n1 n2,n3 n1 8 2 4(x2) 3072\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+	for options, sentence := range map[string]string{
+		"-a 0-3\n#SBATCH hetjob\n#SBATCH -n 1":                   "no arrays of heterogeneous jobs",
+		"-n 1\n#SBATCH hetjob\n#SBATCH -d afterok:7":             "component 1: --after-ok is an option of the whole job",
+		"-n 1\n#SBATCH hetjob\n#SBATCH --mem=1G --mem-per-cpu=1": "exclude one another",
+	} {
+		job, err := ParseScript([]byte("#!/bin/sh\n#SBATCH "+options+"\ntrue\n"), nil, nil)
+		if err == nil {
+			err = job.Options.Apply(job)
+		}
+		if err == nil || !strings.Contains(err.Error(), sentence) {
+			t.Errorf("%s: %v, want %q", options, err, sentence)
+		}
 	}
 }

@@ -45,7 +45,7 @@ func launcher() string {
 
 // byMPIRun replaces srun by mpirun, which starts the ranks of a step. The step may use the nodes in may, and runs on
 // the first of them; nodes is their number.
-func (c *call) byMPIRun(w *step, mpirun, path string, words []string, may []int, nodes int) error {
+func (c *run) byMPIRun(w *step, mpirun, path string, words []string, may []int, nodes int) error {
 	for _, one := range []struct {
 		option string
 		given  bool

@@ -55,7 +55,14 @@ func sbcast(ctx context.Context, c *call, args []string) error {
 	if *force {
 		keep = ""
 	}
-	nodes := len(c.nodesOfJob())
-	w := &step{ranks: nodes, perNode: 1, nodes: strconv.Itoa(nodes), overlap: true, mpi: "none"}
-	return c.step(ctx, w, []string{"/bin/sh", "-c", receive, "sbcast", to, fmt.Sprintf("%o", info.Mode().Perm()), keep})
+	components, err := c.components()
+	if err != nil {
+		return err
+	}
+	var all []segment
+	for _, of := range components {
+		w := &step{ranks: of.nodes, perNode: 1, nodes: strconv.Itoa(of.nodes), overlap: true, mpi: "none", group: strconv.Itoa(of.group)}
+		all = append(all, segment{c, w, []string{"/bin/sh", "-c", receive, "sbcast", to, fmt.Sprintf("%o", info.Mode().Perm()), keep}})
+	}
+	return c.step(ctx, all)
 }

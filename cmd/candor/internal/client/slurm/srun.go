@@ -31,14 +31,11 @@ var srunSays = []string{"mem", "mem-per-cpu", "cpus-per-task", "job-name", "time
 // srun runs a command. Within a job, it runs the command at once on the slots of the task. Outside a job, it submits a
 // job that runs the command with the input and output of this process.
 func srun(ctx context.Context, c *call, args []string) error {
-	f := c.flags
-	f.SetInterspersed(false)
-	w := stepFlags(f)
-	c.ignore(append(srunOutside, srunNoted...), append([]string{"pty"}, srunAlone...))
-	words, done, err := c.parse(args)
+	all, done, err := segments(c, args)
 	if done || err != nil {
 		return err
 	}
+	w, words := all[0].w, all[0].words
 	if slices.Contains([]string{"list", "help"}, w.mpi) {
 		fmt.Fprintf(c.Out, "MPI plugin types are...\n\t%s\n", strings.Join(stepMPI, "\n\t"))
 		return nil
@@ -47,10 +44,15 @@ func srun(ctx context.Context, c *call, args []string) error {
 		return errors.New("No command given to execute.")
 	}
 	if c.Getenv("CANDOR_JOB") != "" {
-		if err := c.stepVariables(); err != nil {
-			return err
+		for _, s := range all {
+			if err := s.stepVariables(); err != nil {
+				return err
+			}
 		}
-		return c.step(ctx, w, words)
+		return c.step(ctx, all)
+	}
+	if len(all) > 1 {
+		return c.aloneTogether(ctx, all, args)
 	}
 	return c.alone(ctx, w, words)
 }
@@ -119,4 +121,24 @@ func (c *call) alone(ctx context.Context, w *step, words []string) error {
 		job.Warnings = append(job.Warnings, job.AddSafeEnvironment(c.Environ())...)
 	}
 	return submit.Interact(ctx, c.App, job, given("pty"), given("quiet"))
+}
+
+// aloneTogether runs commands outside a job: as one step in a new heterogeneous job with a component for each command.
+func (c *call) aloneTogether(ctx context.Context, all []segment, args []string) error {
+	var said []string
+	for i, s := range all {
+		if i > 0 {
+			said = append(said, ":")
+		}
+		for _, name := range append(slices.Clone(srunSays), srunRanks...) {
+			if s.flags.Changed(name) {
+				said = append(said, "--"+name+"="+s.flags.Lookup(name).Value.String())
+			}
+		}
+	}
+	o := jobfile.NewOptions(c.Lookup)
+	if _, err := o.SayWords(said); err != nil {
+		return err
+	}
+	return c.allocate(ctx, o, append([]string{"srun"}, args...), c.flags.Changed("quiet"))
 }

@@ -40,6 +40,7 @@ type step struct {
 	multi               bool // the command is a file with programs for the ranks
 	relative            int  // index of the first node that it may use, in the job's list of nodes
 	dealt               string
+	group               string               // components of a heterogeneous job
 	deals               jobfile.Distribution // of its ranks over its nodes, as dealt says
 
 	number  int // number of the step in its job
@@ -49,6 +50,7 @@ type step struct {
 
 // place is the part of a step on one node.
 type place struct {
+	of    int // index of its run
 	node  string
 	index int // of the node, in the job's list of nodes
 	at    int // of the node, in the step's list of nodes
@@ -94,6 +96,8 @@ func stepFlags(f *pflag.FlagSet) *step {
 	f.BoolVar(&w.multi, "multi-prog", false, "")
 	f.IntVarP(&w.relative, "relative", "r", 0, "")
 	f.StringVarP(&w.dealt, "distribution", "m", "", "")
+	f.StringVar(&w.group, "het-group", "", "")
+	f.StringVar(&w.group, "pack-group", "", "")
 	return w
 }
 
@@ -119,8 +123,9 @@ func (c *call) nodesOfJob() []string {
 	return []string{c.Getenv("CANDOR_NODE")}
 }
 
-// chosen returns the indices of the nodes that a step may use, in the list of the job's nodes.
-func (c *call) chosen(w *step, all []string) (may []int, err error) {
+// chosen returns the indices of the nodes of a component that a step may use, in the list of the job's nodes.
+func (c *call) chosen(w *step, of component) (may []int, err error) {
+	all := c.nodesOfJob()[of.first:][:of.nodes]
 	none := fmt.Errorf("Unable to create step for job %s: Requested node configuration is not available: the job has %s", c.Getenv("CANDOR_JOB"), strings.Join(all, ","))
 	on, off := jobfile.NodeList(w.on), jobfile.NodeList(w.off)
 	for _, n := range on {
@@ -130,7 +135,7 @@ func (c *call) chosen(w *step, all []string) (may []int, err error) {
 	}
 	for i, n := range all {
 		if i >= w.relative && (len(on) == 0 || slices.Contains(on, n)) && !slices.Contains(off, n) {
-			may = append(may, i)
+			may = append(may, of.first+i)
 		}
 	}
 	if len(may) == 0 {
@@ -139,30 +144,28 @@ func (c *call) chosen(w *step, all []string) (may []int, err error) {
 	return may, nil
 }
 
-// plan fills in what the options of the step do not say, from the resources of the job. It refuses a step that asks for
-// more than the job has.
-func (c *call) plan(w *step) (may []int, nodes, processors int, err error) {
+// plan fills in what the options of the step do not say, from the resources of a component of the job. It refuses a step
+// that asks for more than the component has.
+func (c *call) plan(w *step, of component) (may []int, nodes int, err error) {
 	least, _, _ := strings.Cut(w.nodes, "-")
 	nodes, err = strconv.Atoi(cmp.Or(least, "0"))
-	all := c.nodesOfJob()
 	if strings.HasPrefix(w.mpi, pmix+"_v") { // a version of it
 		w.mpi = pmix
 	}
 	switch {
 	case err != nil || nodes < 0 || w.ranks < 0 || w.cpus < 0 || w.perNode < 0 || w.relative < 0:
-		return nil, 0, 0, errors.New("invalid number of nodes, tasks or processors")
-	case nodes > len(all):
-		return nil, 0, 0, fmt.Errorf("Unable to create step for job %s: Requested node configuration is not available", c.Getenv("CANDOR_JOB"))
+		return nil, 0, errors.New("invalid number of nodes, tasks or processors")
+	case nodes > of.nodes:
+		return nil, 0, fmt.Errorf("Unable to create step for job %s: Requested node configuration is not available", c.Getenv("CANDOR_JOB"))
 	case w.job != "" && w.job != c.Getenv("SLURM_JOB_ID") && w.job != c.Getenv("CANDOR_JOB"):
-		return nil, 0, 0, fmt.Errorf("--jobid: use candor exec %s -- COMMAND outside of a job", w.job)
+		return nil, 0, fmt.Errorf("--jobid: use candor exec %s -- COMMAND outside of a job", w.job)
 	case w.mpi != "" && !slices.Contains(stepMPI, w.mpi):
-		return nil, 0, 0, fmt.Errorf("--mpi=%s is not possible here: use %s, or mpirun without srun", w.mpi, strings.Join(stepMPI, " or "))
+		return nil, 0, fmt.Errorf("--mpi=%s is not possible here: use %s, or mpirun without srun", w.mpi, strings.Join(stepMPI, " or "))
 	}
-	if may, err = c.chosen(w, all); err != nil {
-		return nil, 0, 0, err
+	if may, err = c.chosen(w, of); err != nil {
+		return nil, 0, err
 	}
-	job := max(c.number("SLURM_NTASKS"), 1)
-	processors = c.number("CANDOR_CPUS") // processors of each node; 0: slots have no shape
+	job, processors := of.ranks, of.processors
 	if w.on != "" && nodes == 0 {
 		nodes = len(may)
 	}
@@ -179,34 +182,82 @@ func (c *call) plan(w *step) (may []int, nodes, processors int, err error) {
 		}
 	}
 	nodes = min(nodes, w.ranks) // Slurm does the same, with a warning
-	w.cpus = cmp.Or(w.cpus, c.number("SRUN_CPUS_PER_TASK"))
+	w.cpus = cmp.Or(w.cpus, of.cpus)
 	most := (w.ranks-1)/nodes + 1 // the largest number of ranks on one node
 	switch each := max(w.cpus, 1); {
 	case nodes > len(may):
-		return nil, 0, 0, c.tooMany()
+		return nil, 0, c.tooMany()
 	case w.over:
 	case processors > 0 && (most > processors || each > processors/most), processors == 0 && w.ranks > job:
-		return nil, 0, 0, c.tooMany()
+		return nil, 0, c.tooMany()
 	}
-	return may, nodes, processors, nil
+	return may, nodes, nil
 }
 
 // stepMPI are the ways in which ranks find one another. The first one is the default.
 var stepMPI = []string{"pmi1", "pmi2", "none", pmix}
 
-// step runs the ranks of a command. Its exit code is the highest exit code of the ranks.
-func (c *call) step(ctx context.Context, w *step, words []string) error {
-	may, nodes, processors, err := c.plan(w)
+// step runs the ranks of one or several commands. Its exit code is the highest exit code of the ranks. The options of the
+// whole step are those of the first segment.
+func (c *call) step(ctx context.Context, all []segment) error {
+	of, err := c.components()
 	if err != nil {
 		return err
 	}
-	w.exact = w.exact || c.flags.Changed("cpus-per-task") || c.flags.Changed("threads-per-core") // Slurm does the same since 22.05
-	if w.deals, err = c.distribution(w); err != nil {
+	limit, err := stepLimit(all[0].w.limit)
+	if err != nil {
+		return err
+	}
+	var runs []*run
+	for i, s := range all {
+		chosen, err := groups(s.w.group, i, of)
+		if err != nil {
+			return err
+		}
+		for _, one := range chosen {
+			w := *s.w
+			if i > 0 {
+				w.mpi = all[0].w.mpi
+			}
+			r := &run{component: one, call: s.call, w: &w}
+			if err := r.prepare(s.words); err != nil {
+				return err
+			}
+			runs = append(runs, r)
+		}
+	}
+	for _, r := range runs {
+		if w := r.w; w.mpi == pmix || w.mpi == "" && ofOpenMPI(r.path) {
+			switch mpirun := launcher(); {
+			case mpirun != "" && (len(runs) > 1 || r.first > 0):
+				return errSeveral
+			case mpirun != "":
+				return r.byMPIRun(w, mpirun, r.path, r.argv, r.may, r.share)
+			case w.mpi == pmix:
+				return errors.New("--mpi=pmix needs mpirun of Open MPI, and PATH has none: load its module, or leave --mpi out")
+			}
+		}
+		if err := r.reserve(); err != nil {
+			return err
+		}
+	}
+	room, err := c.take(ctx, runs)
+	if err != nil {
+		return err
+	}
+	defer room.Close()
+	return c.launch(ctx, runs, room, c.ownPlace(of), limit)
+}
+
+// prepare plans the run, and finds its program.
+func (r *run) prepare(words []string) (err error) {
+	w := r.w
+	if r.may, r.share, err = r.plan(w, r.component); err != nil {
+		return err
+	}
+	w.exact = w.exact || r.flags.Changed("cpus-per-task") || r.flags.Changed("threads-per-core") // Slurm does the same since 22.05
+	if w.deals, err = r.distribution(w); err != nil {
 		return fmt.Errorf("--distribution: %w", err)
-	}
-	limit, err := stepLimit(w.limit)
-	if err != nil {
-		return err
 	}
 	if w.multi {
 		text, err := os.ReadFile(words[0])
@@ -217,33 +268,25 @@ func (c *call) step(ctx context.Context, w *step, words []string) error {
 			return err
 		}
 	}
-	path, err := lookPath(words[0], w.chdir)
-	if err != nil {
-		fmt.Fprintf(c.Err, "slurmstepd: error: execve(): %s: No such file or directory\n", words[0])
+	if r.path, err = lookPath(words[0], w.chdir); err != nil {
+		fmt.Fprintf(r.Err, "slurmstepd: error: execve(): %s: No such file or directory\n", words[0])
 		return status(2)
 	}
-	if w.mpi == pmix || w.mpi == "" && ofOpenMPI(path) {
-		switch mpirun := launcher(); {
-		case mpirun != "":
-			return c.byMPIRun(w, mpirun, path, words, may, nodes)
-		case w.mpi == pmix:
-			return errors.New("--mpi=pmix needs mpirun of Open MPI, and PATH has none: load its module, or leave --mpi out")
+	r.argv = words
+	return nil
+}
+
+// reserve decides how many GPUs of each node the run takes.
+func (r *run) reserve() (err error) {
+	if w := r.w; w.gpus == "" && w.mpi != "none" { // MPI launchers use "none"; their ranks need all GPUs
+		name := "SLURM_GPUS_PER_TASK"
+		if r.group > 0 {
+			name += jobfile.HetGroup(r.group)
 		}
+		w.gpusPerRank = cmp.Or(w.gpusPerRank, r.Getenv(name))
 	}
-	devices := deviceList(c.Getenv("CUDA_VISIBLE_DEVICES"), c.Getenv("ROCR_VISIBLE_DEVICES"))
-	if w.gpus == "" && w.mpi != "none" { // MPI launchers use "none"; their ranks need all GPUs
-		w.gpusPerRank = cmp.Or(w.gpusPerRank, c.Getenv("SLURM_GPUS_PER_TASK"))
-	}
-	gpus, err := w.devices(len(devices), nodes)
-	if err != nil {
-		return err
-	}
-	room, err := c.take(ctx, w, may, nodes, processors, gpus)
-	if err != nil {
-		return err
-	}
-	defer room.Close()
-	return c.launch(ctx, w, room, path, words, limit)
+	r.gpusOfRanks, err = r.w.devices(r.gpus, r.share)
+	return err
 }
 
 // lookPath finds a program as a shell in the directory dir would.
@@ -304,9 +347,10 @@ func (w *step) devices(has, nodes int) (int, error) {
 	return n, err
 }
 
-// stepEnvironment returns the environment of a step. Variables that differ between nodes or ranks are not in it.
-func (c *call) stepEnvironment(w *step) []string {
-	env := exported(c.Environ(), w.export)
+// stepEnvironment returns the environment of the ranks of a run in the step w. Variables that differ between nodes or ranks
+// are not in it.
+func (c *run) stepEnvironment(w *step) []string {
+	env := exported(c.Environ(), c.w.export)
 	ranks, nodes, number := strconv.Itoa(w.ranks), strconv.Itoa(len(w.places)), strconv.Itoa(w.number)
 	var names []string
 	var counts []int
@@ -320,27 +364,27 @@ func (c *call) stepEnvironment(w *step) []string {
 	if w.deals.Plane > 0 {
 		env = append(env, "SLURM_DISTRIBUTION=plane", "SLURM_DIST_PLANESIZE="+strconv.Itoa(w.deals.Plane))
 	}
-	if w.cpus > 0 {
-		env = append(env, "SLURM_CPUS_PER_TASK="+strconv.Itoa(w.cpus))
+	if c.w.cpus > 0 {
+		env = append(env, "SLURM_CPUS_PER_TASK="+strconv.Itoa(c.w.cpus))
 	}
-	return append(env, c.threads(w)...)
+	return append(env, c.threads()...)
 }
 
 // threads returns variables that tell each rank to start as many threads as it has processors. It does so only if the
 // script set no number. For MPI launchers, the script's values stay, because ranks that are started without srun have
 // them too.
-func (c *call) threads(w *step) (env []string) {
-	processors, job := c.number("CANDOR_CPUS"), max(c.number("SLURM_NTASKS"), 1)
-	if processors == 0 || w.mpi == "none" {
+func (c *run) threads() (env []string) {
+	w, job := c.w, c.ranks
+	if c.processors == 0 || w.mpi == "none" {
 		return nil
 	}
-	ranks := (job-1)/len(c.nodesOfJob()) + 1 // largest number of ranks of one node
+	ranks := (job-1)/c.nodes + 1 // largest number of ranks of one node
 	for i := range w.places {
 		ranks = max(ranks, w.places[i].count)
 	}
 	for _, name := range jobfile.ThreadVariables {
-		if value := c.Getenv(name); value == "" && job > 1 || value == strconv.Itoa(processors) {
-			env = append(env, name+"="+strconv.Itoa(cmp.Or(w.cpus, max(processors/ranks, 1))))
+		if value := c.Getenv(name); value == "" && job > 1 || value == c.Getenv("CANDOR_CPUS") {
+			env = append(env, name+"="+strconv.Itoa(cmp.Or(w.cpus, max(c.processors/ranks, 1))))
 		}
 	}
 	return env
@@ -421,8 +465,8 @@ func (c *call) open(pattern string, w *step, rank int) (*os.File, error) {
 }
 
 // alone reports whether a step is a single process on this node, which can replace srun.
-func (w *step) alone(here string) bool {
-	return w.ranks == 1 && w.places[0].node == here && !w.label && w.limit == "" && (w.in == "" || w.in == "all" || w.in == "0")
+func (w *step) alone(own int) bool {
+	return w.ranks == 1 && w.places[0].index == own && !w.label && w.limit == "" && (w.in == "" || w.in == "all" || w.in == "0")
 }
 
 // become replaces the process of srun by the only rank of the step. Signals to srun then reach the rank.

@@ -155,14 +155,22 @@ func (q *frameQueue) Read(b []byte) (int, error) {
 	return n, nil
 }
 
+// ownAttempt returns the attempt that this process belongs to.
+func (c *call) ownAttempt() (a messages.Attempt, err error) {
+	lease := c.Getenv("CANDOR_LEASE")
+	if _, err := fmt.Sscanf(lease[strings.LastIndexByte(lease, ':')+1:], "%d.%d.%d.%d", &a.Task.Job, &a.Task.Stage, &a.Task.Index, &a.Number); err != nil {
+		return a, fmt.Errorf("Unable to create step for job %s: CANDOR_LEASE does not name this attempt", c.Getenv("CANDOR_JOB"))
+	}
+	return a, nil
+}
+
 // members asks for the tasks of the allocation that this process belongs to.
 func (c *call) members(ctx context.Context) (*stepsBus, []agent.Member, error) {
-	b := &stepsBus{}
-	lease := c.Getenv("CANDOR_LEASE")
-	a := &b.own
-	if _, err := fmt.Sscanf(lease[strings.LastIndexByte(lease, ':')+1:], "%d.%d.%d.%d", &a.Task.Job, &a.Task.Stage, &a.Task.Index, &a.Number); err != nil {
-		return nil, nil, fmt.Errorf("Unable to create step for job %s: CANDOR_LEASE does not name this attempt", c.Getenv("CANDOR_JOB"))
+	own, err := c.ownAttempt()
+	if err != nil {
+		return nil, nil, err
 	}
+	b := &stepsBus{own: own}
 	parts := strings.Split(c.Getenv(agent.StepsVariable), ":")
 	if len(parts) != 3 {
 		return nil, nil, fmt.Errorf("Unable to create step for job %s: %s is not set, as the node cannot reach others", c.Getenv("CANDOR_JOB"), agent.StepsVariable)
@@ -186,11 +194,12 @@ func (s *ranks) startAway(ctx context.Context, p *place) error {
 	if err != nil {
 		return err
 	}
-	dir := s.w.chdir
+	of := s.runs[p.of]
+	dir := of.w.chdir
 	if here, err := s.c.Workdir(); err == nil && !strings.HasPrefix(dir, "/") {
 		dir = strings.TrimSuffix(here+"/"+dir, "/")
 	}
-	plan := awayPlan{Path: s.path, Argv: s.argv, Env: s.env, Dir: dir, Node: p.node, At: p.at, Ranks: p.ranks, Total: s.w.ranks, GPUs: p.gpus, Each: s.w.gpusPerRank != ""}
+	plan := awayPlan{Path: of.path, Argv: of.argv, Env: of.env, Dir: dir, Node: p.node, At: p.at, Ranks: p.ranks, Total: s.w.ranks, GPUs: p.gpus, Each: of.w.gpusPerRank != ""}
 	stream := &jobs.Stream{App: s.c.App, Session: &cli.Session{Bus: b, Site: s.c.Getenv("CANDOR_SITE"), Account: "x"}, Node: p.node, Attempt: members[p.index].Attempt,
 		Begin: &agent.StreamBegin{Command: []string{self, ranksOfStep}, Interactive: job.Interactive{Linger: lingerAway}}}
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -372,7 +381,7 @@ func (b *stepsBus) Request(ctx context.Context, _ string, payload []byte) ([]byt
 
 // ownVariables are variables whose values belong to one node and one attempt. Ranks get the values of the node that
 // they run on.
-var ownVariables = []string{"CANDOR_NODE", "CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_LEASE", agent.StepsVariable, "CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HOSTNAME"}
+var ownVariables = []string{"CANDOR_NODE", "CANDOR_STAGE", "CANDOR_TASK", "CANDOR_CPUS", "CANDOR_MEMORY", "CANDOR_ATTEMPT", "CANDOR_LEASE", agent.StepsVariable, "CANDOR_GPUS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HOSTNAME"}
 
 // away starts ranks on this node if srun runs on another node, and reports to srun how they end.
 func away() int {

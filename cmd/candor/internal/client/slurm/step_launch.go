@@ -28,11 +28,9 @@ const pmiFD = 13
 // ranks are the ranks of a step that srun has started.
 type ranks struct {
 	c    *call
-	w    *step
-	path string
-	argv []string
-	env  []string // environment of all ranks
-	pmi  *pmi     // nil: the ranks cannot find one another
+	w    *step // the whole step
+	runs []*run
+	pmi  *pmi // nil: the ranks cannot find one another
 	ends chan rankEnd
 
 	local   []*exec.Cmd
@@ -55,16 +53,20 @@ type rankEnd struct {
 // rankOutput are the files for the output of a rank on another node.
 type rankOutput struct{ out, errs *os.File }
 
-// launch starts the ranks and waits for them. It returns the highest exit code.
-func (c *call) launch(ctx context.Context, w *step, room *stepRoom, path string, words []string, limit time.Duration) error {
-	s := &ranks{c: c, w: w, path: path, argv: words, env: c.stepEnvironment(w), ends: make(chan rankEnd, w.ranks)}
-	here := c.Getenv("CANDOR_NODE")
-	if w.alone(here) {
-		p := &w.places[0]
+// launch starts the ranks and waits for them. It returns the highest exit code. own is the index of this node in the list
+// of the job's nodes.
+func (c *call) launch(ctx context.Context, runs []*run, room *stepRoom, own int, limit time.Duration) error {
+	w := merge(runs)
+	for _, r := range runs {
+		r.env = r.stepEnvironment(w)
+	}
+	s := &ranks{c: c, w: w, runs: runs, ends: make(chan rankEnd, w.ranks)}
+	if w.alone(own) {
+		p, first := &w.places[0], runs[0]
 		if err := room.stay(); err != nil {
 			return err
 		}
-		return c.become(w, path, words, append(append(s.env, w.ofRank(p, 0)...), w.deviceVariables(p, 0, c.Getenv)...))
+		return c.become(w, first.path, first.argv, append(append(first.env, w.ofRank(p, 0)...), w.deviceVariables(p, 0, c.Getenv)...))
 	}
 	runtime.LockOSThread() // the kernel kills the ranks when the thread that started them ends
 	defer runtime.UnlockOSThread()
@@ -78,7 +80,7 @@ func (c *call) launch(ctx context.Context, w *step, room *stepRoom, path string,
 	s.outputs = make([]rankOutput, w.ranks)
 	for i := range w.places {
 		p := &w.places[i]
-		if p.node != here {
+		if p.index != own {
 			if err := s.startAway(ctx, p); err != nil {
 				return err
 			}
@@ -122,7 +124,8 @@ func endOf(rank int, cmd *exec.Cmd) rankEnd {
 
 // start starts a rank on this node.
 func (s *ranks) start(p *place, rank int) error {
-	cmd := s.w.command(p, rank, s.path, s.argv, s.env, s.c.Getenv)
+	of := s.runs[p.of]
+	cmd := of.w.command(p, rank, of.path, of.argv, of.env, s.c.Getenv)
 	var closes []io.Closer
 	defer func() {
 		for _, f := range closes {
@@ -160,7 +163,7 @@ func (s *ranks) start(p *place, rank int) error {
 		cmd.Stdin = file
 	}
 	if err := cmd.Start(); err != nil {
-		fmt.Fprintf(s.c.Err, "slurmstepd: error: execve(): %s: %v\n", s.path, err)
+		fmt.Fprintf(s.c.Err, "slurmstepd: error: execve(): %s: %v\n", of.path, err)
 		return status(2)
 	}
 	s.local = append(s.local, cmd)

@@ -49,18 +49,16 @@ func (c *call) stepsFile() string {
 	return filepath.Join(dir, fmt.Sprintf(".candor-steps-%d-%s-%s-%s-%s", os.Getuid(), c.Getenv("CANDOR_JOB"), c.Getenv("CANDOR_STAGE"), c.Getenv("CANDOR_TASK"), c.Getenv("CANDOR_ATTEMPT")))
 }
 
-// take waits until it can lock what a step needs, and locks it: a number of processors and GPUs on each of a number of
-// nodes. may has the nodes that the step may use. If gpus is −1, the step reserves no GPUs.
-func (c *call) take(ctx context.Context, w *step, may []int, nodes, processors, gpus int) (*stepRoom, error) {
+// take waits until it can lock what the runs of a step need, and locks it: processors and GPUs on each of their nodes.
+func (c *call) take(ctx context.Context, runs []*run) (*stepRoom, error) {
 	file, err := os.OpenFile(c.stepsFile(), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("Unable to create step for job %s: %w", c.Getenv("CANDOR_JOB"), err)
 	}
 	room := &stepRoom{File: file}
-	devices := len(deviceList(c.Getenv("CUDA_VISIBLE_DEVICES"), c.Getenv("ROCR_VISIBLE_DEVICES")))
 	all := c.nodesOfJob()
 	for waited := false; ; {
-		taken, err := room.try(w, all, may, nodes, processors, gpus, devices)
+		taken, err := room.try(all, runs)
 		switch {
 		case err != nil:
 			file.Close()
@@ -93,23 +91,30 @@ func (w *step) wants(ranks, processors int) int {
 }
 
 // try takes everything that a step needs, or nothing. Only one step of the job tries at a time.
-func (r *stepRoom) try(w *step, all []string, may []int, nodes, processors, gpus, devices int) (taken bool, err error) {
+func (r *stepRoom) try(all []string, runs []*run) (taken bool, err error) {
 	if err := r.lock(unix.F_SETLKW, unix.F_WRLCK, 0, numberBytes); err != nil {
 		return false, err
 	}
 	defer func() { _ = r.lock(unix.F_SETLK, unix.F_UNLCK, 0, numberBytes) }()
-	if taken, err = r.spread(w, all, may, nodes, processors, gpus, devices); !taken && err == nil && w.fills() && gpus <= 0 {
-		taken, err = r.fill(w, all, may, processors)
+	for i, of := range runs {
+		w, gpus := of.w, of.gpusOfRanks
+		if taken, err = r.spread(w, all, of.may, of.share, of.processors, gpus, of.gpus); !taken && err == nil && w.fills() && gpus <= 0 && i == 0 {
+			taken, err = r.fill(w, all, of.may, of.processors)
+		}
+		if !taken { // nothing stays locked for the runs before this one
+			return false, err
+		}
+		w.deal()
 	}
-	if !taken {
-		return false, err
-	}
-	w.deal()
 	var next [numberBytes]byte
+	number := uint64(0)
 	if n, _ := r.ReadAt(next[:], 0); n == numberBytes {
-		w.number = int(binary.BigEndian.Uint64(next[:]))
+		number = binary.BigEndian.Uint64(next[:])
 	}
-	binary.BigEndian.PutUint64(next[:], uint64(w.number)+1)
+	for _, of := range runs {
+		of.w.number = int(number)
+	}
+	binary.BigEndian.PutUint64(next[:], number+1)
 	_, err = r.WriteAt(next[:], 0)
 	return true, err
 }

@@ -49,6 +49,7 @@ func estimate(ctx context.Context, a *cli.App, sub *submission, args []string) e
 	}
 	defer s.Bus.Close()
 	a.Warn("estimate", job.Warnings)
+	job.Assemble()
 	asked := clearing.OffersRequest{Spec: job.Spec, Sites: []messages.Name{s.Site}}
 	job.Spec.Budget = cmp.Or(job.Spec.Budget, messages.Credit) // a job needs some budget to be valid; no estimate depends on it
 	if err := job.Spec.Validate(); err != nil {

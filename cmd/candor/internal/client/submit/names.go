@@ -32,6 +32,9 @@ func dialFor(ctx context.Context, a *cli.App, job *jobfile.Job) (*cli.Session, e
 
 // asksSite reports whether a part of a job depends on the site's answer.
 func asksSite(job *jobfile.Job) bool {
+	if slices.ContainsFunc(job.Components(), asksSite) {
+		return true
+	}
 	return job.Names != (jobfile.Names{}) || job.Spreads() || job.Slurm && len(job.Spec.Predecessors()) > 0
 }
 
@@ -48,7 +51,33 @@ func suit(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
 			return err
 		}
 	}
-	return spreadRanks(ctx, s, job)
+	if err := spreadRanks(ctx, s, job); err != nil {
+		return err
+	}
+	return suitComponents(ctx, s, job)
+}
+
+// suitComponents divides the ranks of the other components of a heterogeneous job among nodes. All components are in one
+// market.
+func suitComponents(ctx context.Context, s *cli.Session, job *jobfile.Job) error {
+	if len(job.Components()) == 0 {
+		return nil
+	}
+	reply, err := cli.Call[market.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
+	if err != nil {
+		return err
+	}
+	if err := job.JoinMarkets(&reply); err != nil {
+		return err
+	}
+	for _, c := range job.Components() {
+		c.Spec.Market, c.Spec.Budget, c.Spec.Project = job.Spec.Market, job.Spec.Budget, job.Spec.Project
+		if err := spreadRanks(ctx, s, c); err != nil {
+			return err
+		}
+		job.Spec.Market = c.Spec.Market
+	}
+	return nil
 }
 
 // Await replaces each array, or element of an array, that a job waits for by jobs that the site knows.

@@ -26,6 +26,7 @@ const allSites = "all"
 
 // quoteSites asks several sites for offers, and shows the answer of each.
 func quoteSites(ctx context.Context, a *cli.App, s *cli.Session, q *offersQuery, job *jobfile.Job) error {
+	job.Assemble()
 	request := clearing.OffersRequest{Spec: job.Spec, Sites: q.sites, Within: messages.Duration(q.within)}
 	if slices.Contains(q.sites, allSites) || slices.Contains(q.sites, clearing.AnySite) {
 		request.Sites = nil

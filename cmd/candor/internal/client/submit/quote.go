@@ -64,6 +64,7 @@ func quote(ctx context.Context, a *cli.App, sub *submission, from *offersQuery, 
 	}
 	defer s.Bus.Close()
 	a.Warn("quote", job.Warnings)
+	job.Assemble()
 	request := market.QuoteRequest{Spec: job.Spec}
 	if err := request.Validate(); err != nil {
 		return refused(err, job, "")

@@ -250,6 +250,7 @@ func prepare(a *cli.App, job *jobfile.Job, key string, dryRun bool) (*jobmsg.Sub
 	if err := job.AddPrelude(userName()); err != nil {
 		return nil, err
 	}
+	job.Assemble()
 	request := &jobmsg.SubmitRequest{Key: key, Spec: job.Spec, DryRun: dryRun, Site: job.Site}
 	request.Spec.Umask = umask()
 	checked := *request

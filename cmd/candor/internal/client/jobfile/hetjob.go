@@ -1,0 +1,157 @@
+package jobfile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+	jobmsg "github.com/candor-grid/candor/messages/job"
+	"github.com/candor-grid/candor/messages/market"
+)
+
+// A heterogeneous job of Slurm has several components, each with options of its own: a line "#SBATCH hetjob", or a colon
+// on the command line, begins the next component. The job gets a stage for each component. All stages start together, and
+// the script runs on the first node of the first one.
+
+// addComponent returns the options of the next component of a heterogeneous job.
+func (o *Options) addComponent() *Options {
+	next := NewOptions(o.lookup)
+	o.components = append(o.components, next)
+	return next
+}
+
+// isHetjob reports whether a line of sbatch begins the next component.
+func isHetjob(words []string) bool {
+	return len(words) == 1 && (words[0] == "hetjob" || words[0] == "packjob")
+}
+
+// ofComponent are the options that each component of a heterogeneous job has for itself.
+var ofComponent = []string{"ntasks", "nodes", "ntasks-per-node", "ntasks-per-gpu", "distribution", "slurm-nodelist", "nodelist", "gpus-in-all", "gpus-per-task", "cpus", "memory", "gpus", "disk",
+	"exclusive", "constraint", "exclude", "licenses", "mem-per-cpu", "mem-per-gpu", "cpus-per-gpu", "mincpus", "class", "time", "slurm-partition"}
+
+// ofAll are options that a component may repeat, where the value of the first component counts.
+var ofAll = []string{"name", "comment", "notify", "wait", "attempts", "signal"}
+
+// overlayComponents adds the components of top to o.
+func (o *Options) overlayComponents(top *Options) error {
+	for i, c := range top.components {
+		if i == len(o.components) {
+			o.components = append(o.components, NewOptions(top.lookup))
+		}
+		if err := o.components[i].Overlay(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// applyComponents makes the components of a job, except the first one, which is the job itself.
+func (o *Options) applyComponents(job *Job) error {
+	job.components = nil
+	if len(o.components) > 0 && len(job.Spec.Stages) == 1 && job.Spec.Stages[0].Array != nil {
+		return messages.Errorf(messages.Invalid, "--array: Slurm has no arrays of heterogeneous jobs: leave the array out, or submit a job for each index")
+	}
+	for i, of := range o.components {
+		for _, s := range of.said {
+			if !slices.Contains(ofComponent, s.flag) && !slices.Contains(ofAll, s.flag) && !slices.Contains(o.said, s) {
+				return messages.Errorf(messages.Invalid, "component %d: --%s is an option of the whole job: give it before the first hetjob or colon", i+1, strings.TrimPrefix(s.flag, "slurm-"))
+			}
+		}
+		c := &Job{Options: of, Spec: jobmsg.JobSpec{Stages: []jobmsg.Stage{{Name: fmt.Sprint("het", i+1), Command: []string{"true"}}}}}
+		if err := of.Apply(c); err != nil {
+			return messages.Errorf(messages.KindOf(err), "component %d: %s", i+1, messages.Detail(err))
+		}
+		c.Spec.Market = ""
+		job.components = append(job.components, c)
+	}
+	return nil
+}
+
+// Components returns the components of a heterogeneous job after the first one, which is the job itself. Each is a job of
+// one stage.
+func (j *Job) Components() []*Job { return j.components }
+
+// JoinMarkets finds the market in which all components of a heterogeneous job can run together, if their partitions mean
+// different markets. The market of the first component is in Spec.Market.
+func (j *Job) JoinMarkets(reply *market.MarketsReply) error {
+	var table jobmsg.Labels
+	if reply.Slurm != nil {
+		table = reply.Slurm.Partitions
+	}
+	for i, c := range j.components {
+		markets, err := c.toMarkets(table, reply)
+		if err != nil {
+			return err
+		}
+		in := func(name messages.Name) bool {
+			return slices.ContainsFunc(markets, func(m Market) bool { return m.Market == name || m.Market == "" })
+		}
+		switch {
+		case len(markets) == 0 || in(j.Spec.Market):
+		case j.Spec.Market == "":
+			j.Spec.Market = markets[0].Market
+		default:
+			return messages.Errorf(messages.Invalid, "component %d: --partition %s is market %s here, and the first component is in market %s: all components of a job are in one market; leave --partition out everywhere, or name one whose slots contain what each component asks for",
+				i+1, c.Names.Partition, markets[0].Market, j.Spec.Market)
+		}
+	}
+	return nil
+}
+
+// Assemble makes one job of the components of a heterogeneous job. Call it when nothing else of the job changes.
+func (j *Job) Assemble() {
+	if len(j.components) == 0 {
+		return
+	}
+	j.Spec.Together = true
+	first := j.Spec.Stages[0]
+	stages := []jobmsg.Stage{first}
+	for _, c := range j.components {
+		s := c.Spec.Stages[0]
+		s.TimeLimit, s.Attempts, s.Signal, s.OOM = cmp.Or(s.TimeLimit, first.TimeLimit), first.Attempts, first.Signal, first.OOM
+		if s.Exclude == nil {
+			s.Exclude = first.Exclude
+		}
+		stages = append(stages, s)
+	}
+	for i := range stages {
+		s := &stages[i]
+		s.Tasks, s.Gang, s.Allocation, s.OnFailure = max(s.Tasks, 1), true, true, ""
+	}
+	j.Spec.Stages, j.components = stages, nil
+}
+
+// HetGroup is the end of the names of variables that describe one component of a heterogeneous job.
+func HetGroup(component int) string { return "_HET_GROUP_" + strconv.Itoa(component) }
+
+// hetVariables returns the environment variables that describe the components of a heterogeneous job.
+func (j *Job) hetVariables() (values [][2]string) {
+	if len(j.components) == 0 {
+		return nil
+	}
+	values = append(values, [2]string{"SLURM_HET_SIZE", strconv.Itoa(1 + len(j.components))})
+	from := 0
+	for i, c := range append([]*Job{j}, j.components...) {
+		n := len(c.allocation.perNodeCounts())
+		cpus := strconv.Itoa(max(c.Spec.Stages[0].CPUs, 1))
+		if i == 0 {
+			cpus = "${CANDOR_CPUS:-1}"
+		}
+		values = append(values, [2]string{"SLURM_JOB_ID" + HetGroup(i), `"$CANDOR_JOB"`})
+		for _, v := range slices.Concat(c.sizeVariables(nodesFrom(from, n), cpus), c.shapeVariables()) {
+			if v[0] != "SLURM_JOB_GPUS" && strings.HasPrefix(v[0], "SLURM_") { // the devices of other nodes are not known here
+				values = append(values, [2]string{v[0] + HetGroup(i), v[1]})
+			}
+		}
+		from += n
+	}
+	return values
+}
+
+// nodesFrom returns a shell word for some of the job's nodes: n nodes from the position from on.
+func nodesFrom(from, n int) string {
+	return fmt.Sprintf(`"$(echo "$CANDOR_NODES" | cut -d, -f%d-%d)"`, from+1, from+n)
+}
