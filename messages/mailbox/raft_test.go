@@ -218,8 +218,9 @@ func TestStateSurvivesRestart(t *testing.T) {
 // up. It must get the state from the snapshot, without applying most of the commands.
 func TestSnapshotReachesWhoLagged(t *testing.T) {
 	t.Parallel()
-	// Whole segments of the log are removed. So they are small, and the commands large.
-	g := newGroup(t, 3, func(c *Config) { c.TrailingEntries, c.SegmentBytes = 1, 64<<10 })
+	// Whole segments of the log are removed. So they are small, and the commands large. At level 1 no replica writes a
+	// snapshot because the level was raised.
+	g := newGroup(t, 3, func(c *Config) { c.TrailingEntries, c.SegmentBytes, c.limits.level = 1, 64<<10, 1 })
 	g.start(g.ids...)
 	g.propose("seen by all")
 	g.agree(1)
@@ -266,7 +267,8 @@ func TestSnapshotReachesWhoLagged(t *testing.T) {
 // that follow it.
 func TestALongRestoreIsAwaited(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, 3, func(c *Config) { c.TrailingEntries, c.SegmentBytes = 1, 64<<10 })
+	// At level 1 no replica writes a snapshot because the level was raised, which it would restore when it starts.
+	g := newGroup(t, 3, func(c *Config) { c.TrailingEntries, c.SegmentBytes, c.limits.level = 1, 64<<10, 1 })
 	g.start(g.ids...)
 	g.propose("seen by all")
 	g.agree(1)
