@@ -114,7 +114,7 @@ func TestAccountKeepsNoMoreThanItsSum(t *testing.T) {
 	}
 	await.Until(t, "ann keeps no more than 3 MiB", func() bool { return b.keptOf("ann") <= 3*mib })
 	_, err := b.ReadLog(context.Background(), agent.LogsRequest{Attempt: all[0].attempt})
-	if messages.KindOf(err) != messages.NotFound || !strings.Contains(err.Error(), "oldest") {
+	if messages.KindOf(err) != messages.NotFound || !strings.Contains(err.Error(), "its account kept too much") {
 		t.Errorf("the output of the oldest: %v", err)
 	}
 	for _, s := range []*started{all[4], other} {

@@ -350,7 +350,7 @@ func TestAuthorisationsEnd(t *testing.T) {
 	if job.State != jobmsg.Discarded || job.Reason != "AuthorisationEnds" || job.Charged != 0 {
 		t.Errorf("it ended as %+v", job.JobSummary)
 	}
-	if w := r.west.why(id); !strings.Contains(w.Message, "authorised") {
+	if w := r.west.why(id); !strings.Contains(w.Message, "can be charged only until it ends") {
 		t.Errorf("why: %+v", w)
 	}
 	r.settled()
