@@ -164,9 +164,9 @@ func checkLimits(spec *job.JobSpec, m *market.Market) error {
 	}
 	for i := range spec.Stages {
 		if spec.Stages[i].Allocation {
-			if t := registry.Of(m); !t.Wide || t.Directs {
+			if !registry.Of(m).Assembles {
 				return messages.Errorf(messages.Invalid, "stages[%d].allocation: market %s cannot gather several nodes for a job; ask for one node, or use a market of %s", i, m.Name,
-					spelling.List(registry.Names(func(t *mechanism.Traits) bool { return t.Wide && !t.Directs })))
+					spelling.List(registry.Names(func(t *mechanism.Traits) bool { return t.Assembles })))
 			}
 			continue
 		}

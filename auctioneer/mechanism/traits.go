@@ -96,6 +96,9 @@ type Manner struct {
 	Gangs bool
 	// Wide is true if a task may take several slots of a node.
 	Wide bool
+	// Assembles is true if a job may be an allocation of several nodes. Nodes gather slots for it one after another,
+	// and its tasks start together.
+	Assembles bool
 	// Even is true if all tasks of a job must take the same number of slots of a class.
 	Even bool
 	// Displaces is true if a job takes slots from jobs that come later in Order. In such a market, a task of several

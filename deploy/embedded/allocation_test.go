@@ -27,6 +27,11 @@ func newSlurmSite(t *testing.T) *slurmSite { return slurmSiteOf(t, "n1", "n2", "
 
 // slurmSiteOf returns a site with nodes of these names.
 func slurmSiteOf(t *testing.T, nodes ...string) *slurmSite {
+	return slurmSiteWith(t, "proportional", nodes...)
+}
+
+// slurmSiteWith returns a site with this mechanism and nodes of these names.
+func slurmSiteWith(t *testing.T, mechanism string, nodes ...string) *slurmSite {
 	built, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +46,7 @@ func slurmSiteOf(t *testing.T, nodes ...string) *slurmSite {
 			t.Fatal(err)
 		}
 	}
-	config := "site: campus\nreplicas: 1\naccounts: [{name: alice, grant: 1000}]\nmarkets: [{name: cpu, mechanism: proportional, default_budget: 5, classes: [cpu], units: [{class: cpu, unit: {cpus: 1, memory: 1G}}]}]\nnodes:\n"
+	config := "site: campus\nreplicas: 1\naccounts: [{name: alice, grant: 1000}]\nmarkets: [{name: cpu, mechanism: " + mechanism + ", default_budget: 5, classes: [cpu], units: [{class: cpu, unit: {cpus: 1, memory: 1G}}]}]\nnodes:\n"
 	for _, name := range nodes {
 		config += fmt.Sprintf("  - {name: %s, slots: {cpu: 4}, resources: {cpus: 4, memory: 4G}, declared: true}\n", name)
 	}
@@ -416,4 +421,36 @@ func ranksNamed(name string) (pids []int) {
 		}
 	}
 	return pids
+}
+
+// TestAllocationsInABackfillMarket fills a site with jobs of one node, and submits two allocations of all its nodes behind
+// them. The allocations must run, one after the other, each on all nodes at once, although jobs of one node keep coming.
+func TestAllocationsInABackfillMarket(t *testing.T) {
+	s := slurmSiteWith(t, "backfill", "n1", "n2", "n3")
+	s.write("one.sh", "#!/bin/bash\n#SBATCH -c 3 -t 1 -o one.%j\nsleep 1\n")
+	s.write("all.sh", "#!/bin/bash\n#SBATCH -N 3 --ntasks-per-node=2 -t 1 -o all.%j\nsrun -l printenv SLURM_NODEID | sort >all.$SLURM_JOB_ID\nsleep 1\n")
+	submit := func(name string) string {
+		out, code := s.run("sbatch", "--parsable", name)
+		if code != 0 {
+			t.Fatal(out)
+		}
+		lines := strings.Split(strings.TrimSpace(out), "\n") // the last one is the number
+		return lines[len(lines)-1]
+	}
+	for range 6 {
+		submit("one.sh")
+	}
+	all := []string{submit("all.sh"), submit("all.sh")}
+	for range 6 {
+		submit("one.sh")
+	}
+	for _, job := range all {
+		await.Until(t, "job "+job+" has ended", func() bool {
+			out, _ := s.run("squeue", "-h", "-j", job)
+			return !strings.Contains(out, job)
+		})
+		if got, want := s.read("all."+job), "0: 0\n1: 0\n2: 1\n3: 1\n4: 2\n5: 2\n"; got != want {
+			t.Errorf("job %s ran ranks on %q, want %q", job, got, want)
+		}
+	}
 }

@@ -29,7 +29,7 @@ func Describe(*marketmsg.Market) mechanism.Traits {
 	t.Modes = []string{string(EASY), string(Conservative)}
 	t.Bid = append(t.Bid, "length")
 	t.Gains = "a length that is too short, if jobs need several slots at once, " + t.Gains
-	t.Directs, t.Gangs, t.Wide = true, true, true
+	t.Directs, t.Gangs, t.Wide, t.Assembles = true, true, true, true
 	return t
 }
 

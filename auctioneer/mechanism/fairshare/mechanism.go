@@ -45,7 +45,7 @@ func (u *account) part(job *mechanism.Job, j int) float64 {
 func Describe(*market.Market) mechanism.Traits {
 	t := posted.Traits(market.FairShare, "the account that used least, by its weight; past use fades", "half_life", "weights")
 	t.Make = mechanism.Maker(func(m market.Market) (*Mechanism, error) { return New(m), nil })
-	t.Solve, t.Wide = SolveDocument, true
+	t.Solve, t.Wide, t.Assembles = SolveDocument, true, true
 	return t
 }
 

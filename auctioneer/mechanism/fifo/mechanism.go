@@ -13,7 +13,7 @@ type Mechanism struct{ *posted.Desk }
 func Describe(*market.Market) mechanism.Traits {
 	t := posted.Traits(market.FIFO, "first come, first served")
 	t.Make = mechanism.Maker(func(m market.Market) (*Mechanism, error) { return New(m), nil })
-	t.Solve, t.Wide = SolveDocument, true
+	t.Solve, t.Wide, t.Assembles = SolveDocument, true, true
 	return t
 }
 

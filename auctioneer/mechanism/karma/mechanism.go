@@ -20,7 +20,7 @@ type Mechanism struct {
 // Describe returns the traits of the mechanism.
 func Describe(*market.Market) mechanism.Traits {
 	t := posted.Traits(market.Karma, "accounts by karma, earned by giving up slots and spent by using more than an equal share; nobody can buy it", "alpha", "slot")
-	t.Make, t.Solve, t.Wide = mechanism.Maker(New), SolveDocument, true
+	t.Make, t.Solve, t.Wide, t.Assembles = mechanism.Maker(New), SolveDocument, true, true
 	return t
 }
 
