@@ -436,8 +436,8 @@ func TestTasksOfADrainedNodeRunToTheirEnd(t *testing.T) {
 	g.until(next)
 }
 
-// TestANodeSaysWhyItTakesNoTasks checks that everybody can read why a node takes no tasks, also while it still has a
-// task, which it keeps.
+// TestANodeSaysWhyItTakesNoTasks checks that everybody can read why a node takes no new tasks, even if a task still
+// runs there.
 func TestANodeSaysWhyItTakesNoTasks(t *testing.T) {
 	g := newGrid(t, 1, spot(func(*market.Market) {}))
 	id := g.enter("alice", "a", 1, rate(2))

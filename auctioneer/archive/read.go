@@ -249,9 +249,9 @@ func (a *Archive) examine(v *view) (lost bool) {
 	return lost
 }
 
-// Scan calls yield with the jobs of an account ("" for all accounts) in the files that wanted selects, newest file
-// first. Scan leaves out a job if named returns false for its number. Scan returns the number of newly found damaged
-// positions.
+// Scan calls yield with the archived jobs of an account; "": of all accounts. It reads the newest file first. It skips
+// a file if `wanted` returns false for it, and a job if `named` returns false for its number. Scan returns the number
+// of newly found damaged positions.
 func (a *Archive) Scan(account messages.Name, wanted func(Extent) bool, named func(messages.JobID) bool, yield func(*job.JobSummary) error) (unreadable int, err error) {
 	a.mu.Lock()
 	var views []view

@@ -261,7 +261,7 @@ type Requeue struct {
 	Stage *int               // only tasks of this stage; nil: of all stages
 }
 
-// Parking is the result of a Park.
+// Parking is the result of the command Park, which puts a job on hold or ends the hold.
 type Parking struct {
 	State   job.State
 	Running int  // number of tasks that still run

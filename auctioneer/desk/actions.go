@@ -13,7 +13,8 @@ type Instant struct {
 	Leap messages.Duration // how far Wall was set ahead since the latest commit
 }
 
-// Input is what a shell reports to a desk: [Done] or [Heard].
+// Input is an event that the desk must handle: [Done] or [Heard]. The desk decides, and the leader of the auctioneer,
+// its shell, does what the desk decided and reports events to it.
 type Input interface{ input() }
 
 // Done is the outcome of a proposal or a request with an ID: the result of the command, or the answer to the request.

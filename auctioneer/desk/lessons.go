@@ -21,8 +21,8 @@ const (
 	DrawnTypes = 1000
 )
 
-// lessons asks the estimator how long tasks run that are similar to a job's tasks, and passes the answers to the
-// markets.
+// lessons asks the estimator for the run times of tasks that are similar to the tasks of a job, and passes the answers
+// to the markets.
 type lessons struct {
 	*core
 	trading   *trading

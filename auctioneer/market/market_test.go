@@ -118,9 +118,9 @@ func TestChangesAddUpToTheWhole(t *testing.T) {
 	})
 }
 
-// TestDeparturesAreNoDecision: jobs leave, and the shares of the remaining jobs keep their proportions. Only the
-// removed jobs may be published. A job that comes back must have its old weight. A new job must have a weight in
-// proportion to the other weights. Only the new job may need a decision.
+// TestDeparturesAreNoDecision removes jobs. The shares of the other jobs keep their proportions, so the market needs no
+// new decision, and the next vector may name only the removed jobs. A job that comes back must have its old weight. A
+// new job must have a weight in proportion to the other weights. Only the new job may need a decision.
 func TestDeparturesAreNoDecision(t *testing.T) {
 	m, rng := newMarket(), rand.New(rand.NewPCG(1, 2))
 	p, a := NewPublisher(3, m), &agent{}

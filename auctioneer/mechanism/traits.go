@@ -17,7 +17,7 @@ type Traits struct {
 	Solve func(document []byte) (any, error)
 	// Who and Cost are two columns of the table of mechanisms: who gets slots, and what a job pays.
 	Who, Cost string
-	// Gains says which actions can gain an owner more than the truth, as far as is known. The page of markets
+	// Gains lists the known actions with which an owner can gain more than by telling the truth. The page of markets
 	// has the figures.
 	Gains string
 

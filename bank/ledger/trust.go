@@ -25,8 +25,8 @@ type Root struct {
 	Unread bool
 }
 
-// trust has the keys that the site stated, and the sessions that were opened. Except for root, it is part of the
-// replicated state.
+// trust has the keys from the site's signed statements, and the open sessions. All its fields except root are part of
+// the replicated state.
 type trust struct {
 	root     *Root // nil: this replica has no root of trust
 	from     uint64

@@ -109,7 +109,7 @@ func (l *Links) status(ctx context.Context, caller messages.Name, _ messages.Emp
 	return reply, err
 }
 
-// own answers a request of another host of the site, about this host only.
+// own returns the links of this host, when another host of the site asks for them.
 func (l *Links) own(_ context.Context, caller messages.Name, _ messages.Empty) (clearing.LinksReply, error) {
 	if caller != messages.ServiceIdentity(messages.Links) {
 		return clearing.LinksReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not ask a host: ask the site", caller)

@@ -87,8 +87,8 @@ func TestPoisoning(t *testing.T) {
 	}
 }
 
-// TestMinoritiesStay: a second mode, far from the first, with a fifth of the accounts must lose only its outer samples.
-// A mode with a tenth of the accounts must be screened out.
+// TestMinoritiesStay draws samples around two modes that are far apart. If a fifth of the accounts is at the second
+// mode, only its outer samples may be removed. If a tenth of the accounts is there, all of its samples must be removed.
 func TestMinoritiesStay(t *testing.T) {
 	for minority, atLeast := range map[int]float64{30: 0.98, 20: 0.9, 10: 0} {
 		d, accounts := normal(1000, 2, 3), make([]messages.Name, 1000)

@@ -178,8 +178,8 @@ func busy(t *testing.T, seed uint64) *agent {
 	return a
 }
 
-// TestBusyNodesMayHearVectorsLate checks that a node without a free slot does nothing when it gets a vector, and that
-// its later actions are the same if it gets all vectors just before the next event.
+// TestBusyNodesMayHearVectorsLate compares two nodes without a free slot. One gets each vector at once, and must do
+// nothing then. The other gets all of them just before the next event. Both must act alike afterwards.
 func TestBusyNodesMayHearVectorsLate(t *testing.T) {
 	for seed := range uint64(50) {
 		soon, late, rng := busy(t, seed), busy(t, seed), rand.New(rand.NewPCG(seed, 2))

@@ -163,7 +163,7 @@ func (m *simulation) merge(old, news []contender) []contender {
 	return old
 }
 
-// keep stores the ranks around the last slot, if a replay will need the unit.
+// keep stores the tasks that rank just before and just after the last served one, in units that a replay may need.
 func (m *simulation) keep(t, slots int) {
 	if t < m.from {
 		return

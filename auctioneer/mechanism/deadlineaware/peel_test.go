@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages/job"
 )
 
-// judge returns the utility of job i if t is the time at which the slots have done all work up to and including its
-// work. Utilities within the resolution count as equal. It is written from the definition, without the code under test.
+// judge returns the utility of job i if the slots have done the work of this job, and all work before it, at time t.
+// Utilities within the resolution count as equal. It is written from the definition, without the code under test.
 func judge(p *Problem, i int, t float64) float64 {
 	job := &p.Jobs[i]
 	each := job.Demand / float64(job.Tasks)

@@ -95,8 +95,9 @@ func TestTenSecondsAgainstAThousand(t *testing.T) {
 	}
 }
 
-// TestThePriceSurvivesALeader makes a new mechanism from the notes and the job book. It must compute the same price,
-// and put off settling until the price is certain.
+// TestThePriceSurvivesALeader replaces the mechanism by a new one, as a new leader does, from the notes that the old
+// one left in the job book. The new mechanism must compute the same price. It must not settle before the price is
+// certain.
 func TestThePriceSurvivesALeader(t *testing.T) {
 	open := func() *PivotMechanism {
 		m, err := NewMechanism(market.Market{Name: "spot", Classes: []messages.Name{"cpu"}, Price: string(Pivot), Reserve: new(messages.Price(messages.Credit))})

@@ -33,8 +33,8 @@ type Config struct {
 	Bus       bus.Bus // connected as "$admission"
 	Issuer    Issuer
 	Operators []messages.Name // accounts that may make and revoke tokens
-	// Servers are the URLs that tokens contain for agents. CA is the certificate that verifies the servers, in PEM,
-	// with TLS.
+	// Servers are the URLs that tokens contain for agents. CA is the certificate that verifies the servers, in PEM. It
+	// is empty if the servers do not use TLS.
 	Servers []string
 	CA      string
 	Log     *zap.Logger           // nil: nothing is logged

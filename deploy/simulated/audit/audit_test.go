@@ -140,8 +140,8 @@ func TestTheReportIsTheSame(t *testing.T) {
 	}
 }
 
-// TestWeightsAreTried checks that lies about weights are told in markets of proportional shares. Lies that change
-// nothing must not gain on average.
+// TestWeightsAreTried checks that the audit tries lies about weights in markets of proportional shares. A lie that does
+// not change the outcome must not gain on average.
 func TestWeightsAreTried(t *testing.T) {
 	found := gains(t, crowd(t, 60, "mechanism: proportional\n", 1), 15, Weights, Deadline)
 	if f := found[Weights]; f.Jobs != 15 || f.Largest < 0 || f.Largest > 0.2 {

@@ -78,8 +78,9 @@ func (a *audit) weights(s sample, r *result, most, classes int) error {
 	return nil
 }
 
-// falseWeights returns the truth, as nil, and lies about weights: one weight multiplied by a ratio, or all weights
-// raised to a power. With two classes only one weight is changed, because only their ratio counts.
+// falseWeights returns declarations of weights. The first one, nil, is the truth. The others are false: one weight is
+// multiplied by a ratio, or all weights are raised to a power. With two classes only one weight is changed, because
+// only their ratio counts.
 func falseWeights(mine []float64) [][]float64 {
 	out := [][]float64{nil}
 	one := mine

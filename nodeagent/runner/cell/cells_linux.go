@@ -197,8 +197,8 @@ func (c *Cell) make(name string) (err error) {
 	return <-ready
 }
 
-// mostLeft is how much memory a cell may still count, in bytes, after its task has ended. Shared
-// memory that a task left must not count for the next task.
+// mostLeft is the largest amount of memory, in bytes, that may still be charged to a cell when its next task starts.
+// Shared memory that a task left must not count for the next task.
 const mostLeft = 8 << 20
 
 // Clean reports whether the cell needs no clean-up before the next task: [Cells.Leave] then takes no time. Start

@@ -33,7 +33,7 @@ type Config struct {
 	Users      bool  // tasks run as other users than this process
 	MostOutput int64 // the largest limit of an output, in bytes
 	OutputTail bool
-	// Runs reports whether an attempt runs. Its files stay.
+	// Runs reports whether an attempt runs. The store removes no files of attempts that run.
 	Runs func(messages.Attempt) bool
 	// Closing reports whether measurements and removals must end soon.
 	Closing func() bool

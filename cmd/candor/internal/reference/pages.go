@@ -22,8 +22,8 @@ import (
 
 const generated = "<!-- Made by make docs; do not edit. -->\n\n"
 
-// pages returns the pages of the reference, by file name. source is the root of the source tree: the meanings of
-// configuration fields are comments in it.
+// pages returns the pages of the reference, by file name. source is the root of the source tree. The page of the
+// configuration is made from the comments of the fields in the source.
 func pages(source string) (map[string]string, error) {
 	configuration, err := configurationPage(source)
 	if err != nil {

@@ -40,8 +40,8 @@ of the host too, with candor replica remove.`,
 	return cmd
 }
 
-// dropWithin is how long forgetServer waits for the servers' answers. While the servers are removing a server, it sends
-// its request again after each pause of dropAgain.
+// dropWithin is how long forgetServer waits for the answers of the servers. As long as the server is not removed,
+// forgetServer repeats its request after each dropAgain.
 const (
 	dropWithin = 15 * time.Second
 	dropAgain  = time.Second / 2

@@ -157,7 +157,7 @@ func (a *agent) begin(at messages.Attempt) {
 
 // alone checks that a task runs at only one place at a time. An agent that cannot renew its lease must end its tasks
 // before the leader gives them to others. If a clock of the site's agents has jumped, leases cannot guarantee this, so
-// alone checks nothing at this site. Claims are still checked.
+// the function checks nothing at this site. Claims are still checked.
 func (a *agent) alone(at messages.Attempt) {
 	for _, o := range a.agents {
 		if o == a || o.down || a.jumped {
