@@ -51,11 +51,11 @@ func TestNodesDivideTheMachine(t *testing.T) {
 			t.Errorf("node %s has slots %v, want %d", full[i].Name, s, want)
 		}
 	}
-	if _, _, err := divide(nodes, markets, discover); err == nil || !strings.Contains(err.Error(), "node c: resources.cpus: 1, and this machine has 0 left") {
+	if _, _, err := divide(nodes, markets, discover); err == nil || !strings.Contains(err.Error(), "node c: resources.cpus: 1 is more than the 0 that this machine has left") {
 		t.Errorf("more than there is: %v", err)
 	}
 	nodes[4] = Node{Name: "c"}
-	if _, _, err := divide(nodes, markets, discover); err == nil || !strings.Contains(err.Error(), "node c: slots: are not given") {
+	if _, _, err := divide(nodes, markets, discover); err == nil || !strings.Contains(err.Error(), "node c: slots: are missing") {
 		t.Errorf("a node of nothing: %v", err)
 	}
 }
