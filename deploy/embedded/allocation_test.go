@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/candor-grid/candor/messages/await"
 )
@@ -452,5 +455,29 @@ func TestAllocationsInABackfillMarket(t *testing.T) {
 		if got, want := s.read("all."+job), "0: 0\n1: 0\n2: 1\n3: 1\n4: 2\n5: 2\n"; got != want {
 			t.Errorf("job %s ran ranks on %q, want %q", job, got, want)
 		}
+	}
+}
+
+// TestCommandsThatTasksCannotSee submits a script while Slurm's commands are in a directory that tasks do not see, below
+// the machine's /tmp. The script must find srun and the other commands all the same.
+func TestCommandsThatTasksCannotSee(t *testing.T) {
+	s := newSlurmSite(t)
+	elsewhere := t.TempDir()
+	err := os.Link(filepath.Join(s.dir, "candor"), filepath.Join(elsewhere, "candor"))
+	for _, name := range []string{"sbatch", "srun", "scontrol", "squeue"} {
+		err = errors.Join(err, os.Remove(filepath.Join(s.dir, name)), os.Symlink("candor", filepath.Join(elsewhere, name)))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.env = append(s.env, "PATH="+elsewhere+":/usr/bin:/bin")
+	s.write("job.sh", "#!/bin/bash\n#SBATCH -n 3 -o out\nsrun printenv SLURM_PROCID | sort\nscontrol show job $SLURM_JOB_ID | grep -o JobId=.\nsqueue -h | wc -l\n")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(elsewhere, "sbatch"), "--wait", "job.sh")
+	cmd.Dir, cmd.Env = s.dir, s.env
+	said, err := cmd.CombinedOutput()
+	if out, want := s.read("out"), "0\n1\n2\nJobId=1\n1\n"; err != nil || out != want {
+		t.Errorf("%v: %s\nthe script printed\n%s, want\n%s", err, said, out, want)
 	}
 }

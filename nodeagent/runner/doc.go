@@ -27,6 +27,7 @@
 //	CANDOR_LEASE        the file that candor task alive reads (package lease)
 //	CANDOR_STEP         the number of the step: only for ranks that srun has started
 //	CANDOR_PROXY        the token for requests to the site (package proxy); not if tasks are private
+//	CANDOR_COMMANDS     a directory with srun, sbatch and their like; only in rooms
 //	PWD                 the working directory
 //
 // The job's umask, by default 022, applies to new files. No signal is ignored or blocked. A task may open 1,024 files

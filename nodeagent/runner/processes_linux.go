@@ -124,7 +124,11 @@ func NewProcesses(c Config) (*Processes, error) {
 		p.cells = cell.Open(cellsName(&p.config), p.config.Machine.Controllers()...)
 	}
 	p.loose = !slices.Contains(p.cells.Abilities(), agent.AbilityFreeze)
-	p.store.Use(p.config.programs(), program.PerAccount(p.config.User) && !p.loose)
+	programs := p.config.programs()
+	if p.rooms != nil {
+		programs.Commands = room.CommandsDir
+	}
+	p.store.Use(programs, program.PerAccount(p.config.User) && !p.loose)
 	if p.forge, err = launch.NewForge(launch.Rules{Clones: p.cells.Clones(), Namespaces: p.config.Namespaces}); err != nil {
 		return nil, err
 	}

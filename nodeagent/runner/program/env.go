@@ -67,6 +67,9 @@ func (c *Config) programEnv(p *agent.Program, base []string) ([]string, error) {
 	e.set("CANDOR_MARKET", p.Market)
 	e.set("CANDOR_STAGE", p.StageName)
 	e.set("CANDOR_TASKS", strconv.Itoa(p.Tasks))
+	if c.Commands != "" {
+		e.set("CANDOR_COMMANDS", c.Commands)
+	}
 	e.setShape(p, c.Memory)
 	return e.list, nil
 }

@@ -28,7 +28,8 @@ type Config struct {
 	Numbers    *users.Registry // the numbers of accounts, if User is a range; otherwise nil
 	Memory     int64           // memory of the machine, in bytes
 	Proxy      proxy.Key
-	NoExec     bool // scripts cannot be executed
+	NoExec     bool   // scripts cannot be executed
+	Commands   string // directory with the commands that ask the site; "": the user's PATH may have them
 }
 
 // Program has what all tasks of a stage share. It is computed once.

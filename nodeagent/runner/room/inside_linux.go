@@ -90,6 +90,7 @@ func (w *inside) setUp() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return os.NewSyscallError("mount", err)
 	}
+	self, lacks := cloneSelf()
 	if err := enterCopy(w.Temp, w.Namespaces); err != nil {
 		return err
 	}
@@ -103,6 +104,9 @@ func (w *inside) setUp() error {
 	}
 	if err := w.coverTemp(); err != nil {
 		return err
+	}
+	if lacks == nil {
+		_ = showCommands(self) // tasks run without it; a script without srun says so
 	}
 	if err := w.pin(); err != nil {
 		return err

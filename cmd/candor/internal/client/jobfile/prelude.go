@@ -50,6 +50,7 @@ func (j *Job) AddPrelude(user string) error {
 		if j.Commands != "" {
 			lines = append(lines, "command -v srun >/dev/null || PATH=$PATH:"+Quote(j.Commands))
 		}
+		lines = append(lines, `command -v srun >/dev/null || PATH=$PATH${CANDOR_COMMANDS:+:$CANDOR_COMMANDS}`)
 	}
 	if redirect, err := j.redirection(user); err != nil {
 		return err

@@ -1,0 +1,52 @@
+package room
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// CommandsDir is a directory in each room with this program under the names of commands that scripts call. A user may
+// have these commands in a temporary directory of the machine, which a room hides, or not on this node at all.
+const CommandsDir = "/tmp/.candor"
+
+// commandNames are the names under which a script finds this program.
+var commandNames = []string{"srun", "sbatch", "salloc", "sbcast", "scancel", "scontrol", "squeue", "sacct", "sstat", "sinfo"}
+
+// cloneSelf opens a copy of the mount of this program's file. The copy can be mounted anywhere.
+func cloneSelf() (int, error) {
+	self, err := unix.Open("/proc/self/exe", unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, os.NewSyscallError("open", err)
+	}
+	defer unix.Close(self)
+	return cloneOpen(self)
+}
+
+// showCommands makes CommandsDir, and closes self, which cloneSelf returned.
+func showCommands(self int) error {
+	defer unix.Close(self)
+	program := filepath.Join(CommandsDir, "candor")
+	if err := os.Mkdir(CommandsDir, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(program, nil, 0o755); err != nil {
+		return err
+	}
+	if err := unix.MoveMount(self, "", unix.AT_FDCWD, program, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return &os.PathError{Op: "mount", Path: program, Err: err}
+	}
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID}
+	if err := unix.MountSetattr(unix.AT_FDCWD, program, 0, &attr); err != nil {
+		return &os.PathError{Op: "mount", Path: program, Err: err}
+	}
+	for _, name := range commandNames {
+		if err := os.Symlink("candor", filepath.Join(CommandsDir, name)); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
