@@ -59,7 +59,7 @@ func attacks(c *Config) map[string]string {
 		"capabilities":          "grep -E 'Cap(Inh|Prm|Eff|Bnd|Amb):.*[1-9a-f]' /proc/self/status",
 		"new privileges":        "grep 'NoNewPrivs:.*0' /proc/self/status",
 		"shared memory":         "ls -A /dev/shm",
-		"temporary files":       "ls -A /tmp /var/tmp | grep -v -e : -e '^" + strings.Split(strings.TrimPrefix(state, "/var"), "/")[2] + "$' | grep .",
+		"temporary files":       "ls -A /tmp /var/tmp | grep -v -e : -e '^[.]candor$' -e '^" + strings.Split(strings.TrimPrefix(state, "/var"), "/")[2] + "$' | grep .",
 	}
 }
 

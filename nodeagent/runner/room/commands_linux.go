@@ -33,9 +33,11 @@ func showCommands(self int) error {
 	if err := os.Mkdir(CommandsDir, 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(program, nil, 0o755); err != nil {
-		return err
+	at, err := unix.Open(program, unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o755) // a file to mount on
+	if err != nil {
+		return &os.PathError{Op: "create", Path: program, Err: err}
 	}
+	_ = unix.Close(at)
 	if err := unix.MoveMount(self, "", unix.AT_FDCWD, program, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return &os.PathError{Op: "mount", Path: program, Err: err}
 	}
