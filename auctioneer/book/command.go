@@ -204,6 +204,10 @@ type Claim struct {
 	Fits bool
 	// Ahead is the maximum number of tasks of the class that the node may hold before they have a slot.
 	Ahead int
+	// Lent: if it is not 0, the claim may use slots that the node gathers for another task, for tasks with a time limit of
+	// at most this time. The leader expects that the node will not have gathered enough slots before. A negative number
+	// allows no task.
+	Lent messages.Duration `json:",omitempty" since:"2"`
 }
 
 // Lost takes back all claims of a session of a node. Result: int, the number of claims.

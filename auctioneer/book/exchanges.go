@@ -282,7 +282,10 @@ func failure(o agent.Outcome) string {
 // claim gives the node tasks of a class, from the jobs of the claim in their order. It stops when the node's idle
 // slots are used and it has enough tasks ahead.
 func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []agent.Grant) []agent.Grant {
-	want := min(c.Slots, on.Idle(c.Class)+on.ahead(c.Class, c.Ahead))
+	want := c.Slots
+	if c.Lent == 0 {
+		want = min(want, on.Idle(c.Class)+on.ahead(c.Class, c.Ahead))
+	}
 	for at, id := range c.Jobs {
 		if want <= 0 {
 			break
@@ -303,21 +306,21 @@ func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []agent.Grant)
 			}
 			if of.Slots() > 1 || of.Allocation {
 				before := len(grants)
-				grants = x.claimWide(on, node, j, i, want, most, c.Fits, grants)
+				grants = x.claimWide(on, node, j, i, want, most, c, grants)
 				want -= (len(grants) - before) * of.Slots()
 				room, most = min(room, want), most-(len(grants)-before)*of.Slots()
 				continue
 			}
 			n := min(room, x.licenses.claimable(j, i))
-			if of.Gang || x.licenses.limits(j, i) { // a gang gets its slots, and a task its licences, before it starts
-				n = min(n, on.Idle(c.Class))
+			if c.Lent != 0 || of.Gang || x.licenses.limits(j, i) { // a gang gets its slots, and a task its licences, before it starts
+				n = min(n, on.open(c, of))
 			}
 			for ; n > 0; n-- {
 				at, ok := x.health.next(j, i, node)
 				if !ok {
 					break
 				}
-				grants = append(grants, x.grant(on, node, j, i, at, on.Idle(c.Class) == 0))
+				grants = append(grants, x.grant(on, node, j, i, at, c.Lent == 0 && on.Idle(c.Class) == 0))
 				want, room, most = want-1, room-1, most-1
 			}
 		}

@@ -10,8 +10,8 @@ import (
 )
 
 // A task of several slots rarely finds enough free slots on one node by chance. So a node that drew such a task gathers
-// slots: it gives no free slot of the class to another task until this task has all its slots. In each class, a node
-// gathers for one task at a time. It gives up after GatherFor, and then does not gather for a while. Where tasks take
+// slots: it gives no free slot of the class to another task until this task has all its slots, unless the other task
+// will have ended before that (see [Claim.Lent]). In each class, a node gathers for one task at a time. It gives up after GatherFor, and then does not gather for a while. Where tasks take
 // many hours, most gatherings are in vain. So each rest is twice as long as the rest before it, until a gathering
 // succeeds. The slots that were idle while they were gathered have a cost. The job pays it when the task starts, at the
 // tariffs that apply at the start. If the node gives up, the job pays nothing for them.
@@ -36,6 +36,18 @@ func (n *Node) holdOn(now messages.Time) {
 	}
 }
 
+// open returns the number of slots that a claim could give to a new task of a stage now; see [Claim.Lent].
+func (n *Node) open(c *Claim, of *job.Stage) int {
+	at := slices.IndexFunc(n.Gatherings, func(g Gathering) bool { return g.Class == c.Class })
+	if c.Lent == 0 || at < 0 || n.barred() {
+		return n.Idle(c.Class)
+	}
+	if of.TimeLimit == 0 || of.TimeLimit > c.Lent || of.Gang || of.Allocation {
+		return 0
+	}
+	return n.freeSlotsBeside(c.Class, slices.Delete(slices.Clone(n.Gatherings), at, at+1))
+}
+
 // Suits reports whether the node meets a stage's requirements on nodes.
 func (n *Node) Suits(s *job.Stage) bool {
 	switch {
@@ -52,10 +64,10 @@ func (n *Node) Suits(s *job.Stage) bool {
 
 // claimWide gives the node tasks of several slots each, while the node has enough free slots. It stops when the slots
 // that were asked for are used; the last task may use a few more. If a task needs more slots than are free, the node
-// begins to gather slots for it, unless fits is true.
-func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most int, fits bool, grants []agent.Grant) []agent.Grant {
+// begins to gather slots for it, unless the claim says Fits.
+func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most int, c *Claim, grants []agent.Grant) []agent.Grant {
 	of := &j.Spec.Stages[stage]
-	width, class := of.Slots(), of.Class
+	width := of.Slots()
 	if of.Allocation {
 		if !x.mayGather(on, node, j, stage) {
 			return grants
@@ -63,7 +75,7 @@ func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most i
 		want, most = min(want, 1), max(most, width) // one task on each node. It may use more than `most` slots, because all tasks of an allocation start together, and shares count slot time
 	}
 	for ; want > 0 && most >= width; want, most = want-width, most-width {
-		idle, open := on.Idle(class), x.licenses.claimable(j, stage)
+		idle, open := on.open(c, of), x.licenses.claimable(j, stage)
 		if idle >= width && !of.Allocation {
 			open = x.licenses.startable(j, stage)
 		}
@@ -71,7 +83,7 @@ func (x *exchanges) claimWide(on *Node, node uint32, j *Job, stage, want, most i
 			break
 		}
 		if idle < width {
-			if !fits && (of.Allocation || x.licenses.permits(j, stage) > j.Stages[stage].Nodes) {
+			if !c.Fits && (of.Allocation || x.licenses.permits(j, stage) > j.Stages[stage].Nodes) {
 				x.gatherSlots(on, node, j, stage)
 			}
 			break
@@ -126,7 +138,7 @@ func (x *exchanges) recount(j *Job) {
 func (x *exchanges) gatherSlots(n *Node, node uint32, j *Job, stage int) {
 	of := &j.Spec.Stages[stage]
 	i := n.class(of.Class)
-	if i < 0 || n.Slots[i].Slots < of.Slots() || n.barred() || n.Drain != 0 || n.gathers(of.Class) || x.clock.now < n.Gathered || of.Gang && !of.Allocation {
+	if i < 0 || n.Slots[i].Slots < of.Slots() || n.barred() || n.Drain != 0 || n.Gathers(of.Class) || x.clock.now < n.Gathered || of.Gang && !of.Allocation {
 		return
 	}
 	n.Gatherings = append(n.Gatherings, Gathering{Class: of.Class, Job: j.ID, Stage: uint32(stage), Width: of.Slots(), Since: x.clock.now, At: x.clock.now})

@@ -109,7 +109,7 @@ func (h *NodeClaim) slots() int { return max(h.Width, 1) }
 // Idle returns the number of slots of a class that a new task could get now. It is 0 if a task gathers slots of the
 // class, or if the node takes no new work because of its health.
 func (n *Node) Idle(class messages.Name) int {
-	if n.barred() || n.gathers(class) {
+	if n.barred() || n.Gathers(class) {
 		return 0
 	}
 	return n.freeSlotsBeside(class, n.Gatherings)
@@ -118,7 +118,7 @@ func (n *Node) Idle(class messages.Name) int {
 // ahead returns how many more tasks of a class may wait on the node. wanted is how many its agent wants at most.
 func (n *Node) ahead(class messages.Name, wanted int) int {
 	i := n.class(class)
-	if wanted <= 0 || n.barred() || !n.Up || i < 0 || n.Drain != 0 || n.gathers(class) {
+	if wanted <= 0 || n.barred() || !n.Up || i < 0 || n.Drain != 0 || n.Gathers(class) {
 		return 0
 	}
 	return max(0, min(wanted, agent.MaxAhead*n.Slots[i].Slots)-n.waiting(i))
@@ -403,8 +403,8 @@ type Gathering struct {
 	At     messages.Time
 }
 
-// gathers reports whether the node gathers slots of a class.
-func (n *Node) gathers(class messages.Name) bool {
+// Gathers reports whether the node gathers slots of a class.
+func (n *Node) Gathers(class messages.Name) bool {
 	return slices.ContainsFunc(n.Gatherings, func(g Gathering) bool { return g.Class == class })
 }
 

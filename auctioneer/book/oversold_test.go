@@ -29,6 +29,7 @@ type walk struct {
 
 	started, resumed, waited int // how often a step started a wide task, resumed one, and made a job wait for a licence
 	together                 int // how often a heterogeneous job started
+	lent                     int // how often a task used slots that were gathered for another task
 }
 
 // walked is the agent of a node in a walk.
@@ -118,8 +119,13 @@ func (w *walk) submitNext() {
 	stage := wideStage(1+rng.IntN(5), 1+rng.IntN(6))
 	if rng.IntN(3) == 0 {
 		stage.Class, stage.Width = "reduce", 1+rng.IntN(2)
+	} else if rng.IntN(4) == 0 {
+		stage.Width = 1
 	} else if stage.Tasks > 1 && stage.Tasks <= len(walkNames) {
 		stage.Gang, stage.Allocation = true, true
+	}
+	if !stage.Gang {
+		stage.TimeLimit = messages.Duration(rng.IntN(3)) * 5
 	}
 	if w.licensed {
 		stage.Licenses = [...]job.Licenses{nil, {{Name: "matlab", Count: 1 + rng.IntN(3)}}, {{Name: "ansys", Count: 1}, {Name: "matlab", Count: 1}}}[rng.IntN(3)]
@@ -178,12 +184,17 @@ func (w *walk) exchange(name string, n *walked) {
 			w.waited++
 		}
 		for _, class := range walkClasses {
-			x.Claims = append(x.Claims, Claim{Class: class, Slots: 1 + rng.IntN(8), Jobs: []messages.JobID{id, w.jobs[rng.IntN(len(w.jobs))]}, Ahead: rng.IntN(3)})
+			x.Claims = append(x.Claims, Claim{Class: class, Slots: 1 + rng.IntN(8), Jobs: []messages.JobID{id, w.jobs[rng.IntN(len(w.jobs))]}, Ahead: rng.IntN(3), Lent: messages.Duration(rng.IntN(2)) * 15})
 		}
 	}
 	for _, g := range w.apply(Command{Exchange: x}).([]agent.Grant) {
 		n.held = append(n.held, g.Attempt)
 		j := w.Job(g.Attempt.Task.Job)
+		if gathered := slices.Clone(w.Node(name).Gatherings); slices.ContainsFunc(gathered, func(o Gathering) bool {
+			return o.Class == j.Spec.Stages[0].Class && o.Since < w.at
+		}) {
+			w.lent++
+		}
 		if j.Spec.Stages[0].Width > 1 {
 			w.started++
 		}
@@ -197,7 +208,7 @@ func (w *walk) exchange(name string, n *walked) {
 // more slots than it has.
 func TestNoNodeIsOversold(t *testing.T) {
 	first, end := seeds(t, 40)
-	started, both, resumed, together := 0, 0, 0, 0
+	started, both, resumed, together, lent := 0, 0, 0, 0, 0
 	for seed := first; seed < end; seed++ {
 		w := newWalk(t, seed, false)
 		for range 400 {
@@ -218,13 +229,16 @@ func TestNoNodeIsOversold(t *testing.T) {
 				}
 			}
 		}
-		started, resumed, together = started+w.started, resumed+w.resumed, together+w.together
+		started, resumed, together, lent = started+w.started, resumed+w.resumed, together+w.together, lent+w.lent
 	}
 	if together < 20 {
 		t.Errorf("only %d heterogeneous jobs started", together)
 	}
 	if started < 100 {
 		t.Errorf("only %d wide tasks started", started)
+	}
+	if lent < 10 {
+		t.Errorf("only %d tasks used slots that were gathered for another task", lent)
 	}
 	if resumed == 0 {
 		t.Error("no wide task went on after it was suspended")

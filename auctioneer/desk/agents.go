@@ -156,7 +156,11 @@ func (d *Desk) Exchange(node messages.Name, x *agent.Exchange) *book.Command {
 // resolve chooses the jobs for a claim. If the exchange also has finished tasks, the claim may use the slots that
 // they free.
 func (d *Desk) resolve(b *book.Book, m *market.Market, node messages.Name, ended []agent.Finished, c *agent.Claim) book.Claim {
-	claim := m.ReserveClaim(b, node, c, d.rng)
+	var lent messages.Duration
+	if n := b.Node(node); n != nil && d.Level >= 2 {
+		lent = market.Lent(b, d.now.Wall, n, c.Class)
+	}
+	claim := m.ReserveClaim(b, node, c, lent, d.rng)
 	if len(claim.Jobs) > 0 || len(ended) == 0 || m.Stale(d.now.Wall) {
 		return claim
 	}

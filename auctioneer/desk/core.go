@@ -28,6 +28,8 @@ type Config struct {
 	// Estimator: the site has an estimator.
 	Estimator bool
 	Seed      uint64
+	// Level is the level that the replicas agreed on; see [messages.Level].
+	Level int
 	// Open creates a market; nil: [market.Open].
 	Open func(marketmsg.Market) (*market.Market, error)
 }

@@ -40,7 +40,7 @@ type site struct {
 func newSite(t *testing.T, adjust func(*Config)) *site {
 	t.Helper()
 	s := &site{T: t, Book: book.New(), now: Instant{Wall: epoch, Mono: 1000 * second}}
-	c := Config{Site: "west", Term: 1, Lease: lease, Markets: []market.Market{{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}}}}
+	c := Config{Site: "west", Term: 1, Lease: lease, Level: messages.Level, Markets: []market.Market{{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}}}}
 	adjust(&c)
 	s.Watch(true)
 	var faults []error

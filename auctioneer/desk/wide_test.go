@@ -37,6 +37,17 @@ func newNarrowAndWide(t *testing.T, width int, limit time.Duration) *narrowAndWi
 	return s
 }
 
+// submit submits a job of single tasks with a time limit; 0: they have none.
+func (s *narrowAndWide) submit(limit time.Duration) messages.JobID {
+	s.Helper()
+	spec := job.JobSpec{Market: "main", Budget: 10, Utility: &job.Utility{Weights: job.Weights{{Class: "cpu", Weight: 1}}},
+		Stages: []job.Stage{{Name: "a", Class: "cpu", Tasks: 20, TimeLimit: messages.Duration(limit)}}}
+	key := "limit " + limit.String()
+	id := s.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: key, Payer: "alice", Spec: &spec, Hold: key, Held: 10}}).(book.Receipt).Job
+	s.step()
+	return id
+}
+
 // exchange reports ends of tasks, and claims slots for jobs, in this order.
 func (s *narrowAndWide) exchange(ended []agent.Grant, claims ...agent.Claim) []agent.Grant {
 	s.Helper()
@@ -92,6 +103,57 @@ func TestANodeGathersOnlyIfItHasRoomSoon(t *testing.T) {
 		got := s.exchange(held[:c.ends], agent.Claim{Job: s.wide, Slots: 1})
 		if n := len(s.Node("n1").Gatherings); n == 1 != c.gathers || len(got) != 0 {
 			t.Errorf("%s: granted %v, %d gatherings, want one: %v", c.name, got, n, c.gathers)
+		}
+	}
+}
+
+// TestShortTasksUseGatheredSlots: tasks that have run for 20 minutes have three slots of a node, and the fourth is gathered
+// for a task that needs all four. The node is expected to have them 20 minutes later. Until then, tasks may use the
+// fourth slot if their time limit ends before, and the wide job does not pay for the slot while they do.
+func TestShortTasksUseGatheredSlots(t *testing.T) {
+	const minute = time.Minute
+	for _, c := range []struct {
+		name         string
+		level        int
+		limit, later time.Duration // the short job's limit, and when it claims after the gathering began
+		uses         bool
+	}{
+		{"ends before", 2, 5 * minute, 0, true},
+		{"ends just before", 2, 19 * minute, 0, true},
+		{"ends after", 2, 20 * minute, 0, false},
+		{"ends before, and claims later", 2, 5 * minute, 14 * minute, true},
+		{"claims too late", 2, 5 * minute, 16 * minute, false},
+		{"has no limit", 2, 0, 0, false},
+		{"replicas of the release before", 1, 5 * minute, 0, false},
+	} {
+		s := newNarrowAndWide(t, 4, 0)
+		s.desk.Level = c.level
+		s.exchange(nil, agent.Claim{Job: s.narrow, Slots: 3})
+		pass := func(d time.Duration) {
+			s.now.Wall = s.now.Wall.Add(messages.Duration(d))
+			s.step()
+		}
+		pass(20 * minute)
+		s.exchange(nil, agent.Claim{Job: s.wide, Slots: 1})
+		if len(s.Node("n1").Gatherings) != 1 {
+			t.Fatalf("%s: the node does not gather", c.name)
+		}
+		id := s.submit(c.limit)
+		pass(c.later)
+		got := s.exchange(nil, agent.Claim{Job: id, Slots: 1})
+		if uses := len(got) == 1 && got[0].Attempt.Task.Job == id && !got[0].Ahead; uses != c.uses {
+			t.Errorf("%s: granted %v, want a task: %v", c.name, got, c.uses)
+		}
+		pass(3 * minute)
+		s.exchange(got)
+		pass(minute)
+		s.exchange(nil, agent.Claim{Job: s.wide, Slots: 1})
+		idle := c.later + 4*minute
+		if c.uses {
+			idle -= 3 * minute
+		}
+		if g := s.Node("n1").Gatherings; len(g) != 1 || g[0].Micros != uint64(idle/time.Microsecond) {
+			t.Errorf("%s: gatherings %v, want one that kept a slot idle for %v", c.name, g, idle)
 		}
 	}
 }

@@ -81,8 +81,9 @@ func (d *draws) Unreserve(id messages.JobID) {
 // job has too little work, other jobs follow, drawn by their shares. If the market directs claims, a job whose tasks
 // are all reserved for other claims is left out. Otherwise this claim could take a reserved task, and the claim with
 // the reservation would get nothing. If a decision chose a node for a task of several slots, only that node can claim
-// the task, and the task comes first in its claim.
-func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *agentmsg.Claim, rng *rand.Rand) book.Claim {
+// the task, and the task comes first in its claim. If lent is not 0, the slots are gathered for another
+// task, and only jobs whose tasks end within this time get them; see [Lent].
+func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *agentmsg.Claim, lent messages.Duration, rng *rand.Rand) book.Claim {
 	const mostSubstitutes = 16
 	k := m.Class(c.Class)
 	jobs, spare := m.atHome(b, node, k)
@@ -93,7 +94,7 @@ func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *agentmsg.Clai
 	n := b.Node(node)
 	elsewhere := func(id messages.JobID) bool {
 		e := m.number.get(id)
-		return m.manner.Displaces && e != nil && e.job.Alone > 1 || n != nil && !m.admits(b, n, id, k)
+		return lent != 0 && !endsWithin(b, id, c.Class, lent) || m.manner.Displaces && e != nil && e.job.Alone > 1 || n != nil && !m.admits(b, n, id, k)
 	}
 	left := m.manner.Directs && m.Pending(c.Job, k) > 0 && m.free(c.Job, k) == 0
 	if j := b.Job(c.Job); missing > 0 && j != nil && j.Spec.Market == m.Config.Name && !left && !elsewhere(c.Job) { // another market may sell the same class
@@ -108,7 +109,7 @@ func (m *Market) ReserveClaim(b *book.Book, node messages.Name, c *agentmsg.Clai
 			jobs, missing = append(jobs, id), m.reserve(id, k, missing)
 		}
 	}
-	claim := book.Claim{Class: c.Class, Slots: c.Slots, Jobs: jobs, Fits: m.manner.Displaces}
+	claim := book.Claim{Class: c.Class, Slots: c.Slots, Jobs: jobs, Fits: m.manner.Displaces, Lent: lent}
 	if !m.manner.Attentive { // otherwise the running tasks must match the decision at every moment
 		claim.Ahead = c.Ahead
 	}

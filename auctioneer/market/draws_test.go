@@ -100,7 +100,7 @@ func TestReservedTasks(t *testing.T) {
 	}
 	m.Allocate(0)
 	claim := func() []messages.JobID {
-		return m.ReserveClaim(b, "n1", &agentmsg.Claim{Market: "main", Class: "cpu", Job: 1, Slots: 1}, rng).Jobs
+		return m.ReserveClaim(b, "n1", &agentmsg.Claim{Market: "main", Class: "cpu", Job: 1, Slots: 1}, 0, rng).Jobs
 	}
 	counted := map[messages.JobID]bool{}
 	for range jobs {

@@ -165,7 +165,7 @@ func (s *stall) turn() {
 		}
 	}
 	if id := s.market.Substitute(0, s.rng); id != 0 && node.Idle("cpu") > 0 {
-		x.Claims = CutToReply(s.book, "n1", []book.Claim{s.market.ReserveClaim(s.book, "n1", &agentmsg.Claim{Class: "cpu", Job: id, Slots: node.Idle("cpu")}, s.rng)})
+		x.Claims = CutToReply(s.book, "n1", []book.Claim{s.market.ReserveClaim(s.book, "n1", &agentmsg.Claim{Class: "cpu", Job: id, Slots: node.Idle("cpu")}, 0, s.rng)})
 	}
 	s.apply(book.Command{Exchange: x})
 	s.follow()

@@ -57,7 +57,7 @@ type classOf struct {
 // fit appends the part of a claim that there is room for, usually all of it. If only some stages of a job fit, the
 // claim asks for as many slots as those stages can use.
 func (r *room) fit(b *book.Book, c *book.Claim, out []book.Claim) []book.Claim {
-	whole := book.Claim{Class: c.Class, Slots: min(c.Slots, r.slots), Ahead: c.Ahead, Fits: c.Fits}
+	whole := book.Claim{Class: c.Class, Slots: min(c.Slots, r.slots), Ahead: c.Ahead, Fits: c.Fits, Lent: c.Lent}
 	for at, id := range c.Jobs {
 		j := b.Job(id)
 		if j == nil || whole.Slots <= 0 {
@@ -70,7 +70,7 @@ func (r *room) fit(b *book.Book, c *book.Claim, out []book.Claim) []book.Claim {
 		r.bytes -= size
 		r.seen[classOf{id, c.Class}] += slots
 		if slots < whole.Slots {
-			part := book.Claim{Class: c.Class, Slots: slots, Jobs: []messages.JobID{id}, Ahead: c.Ahead, Fits: c.Fits}
+			part := book.Claim{Class: c.Class, Slots: slots, Jobs: []messages.JobID{id}, Ahead: c.Ahead, Fits: c.Fits, Lent: c.Lent}
 			if at < len(c.Most) {
 				part.Most = []int{c.Most[at]}
 			}

@@ -88,7 +88,7 @@ func TestClaimsStayInTheirMarket(t *testing.T) {
 	b.Apply(&book.Command{Submit: &book.Submit{Account: "alice", Key: "k", Spec: &job.JobSpec{Market: "other", Budget: 1,
 		Stages: []job.Stage{{Name: "s", Class: "cpu", Script: "true"}}}}})
 	m := New(mechanism.Manner{}, market.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
-	c := m.ReserveClaim(b, "n1", &agentmsg.Claim{Market: "main", Class: "cpu", Job: 1, Slots: 1}, rand.New(rand.NewPCG(1, 1)))
+	c := m.ReserveClaim(b, "n1", &agentmsg.Claim{Market: "main", Class: "cpu", Job: 1, Slots: 1}, 0, rand.New(rand.NewPCG(1, 1)))
 	if len(c.Jobs) != 0 {
 		t.Errorf("claims %v", c.Jobs)
 	}

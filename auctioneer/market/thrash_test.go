@@ -164,7 +164,7 @@ func (f *floor) claim() (any bool) {
 		}
 		claim := book.Claim{Class: "cpu", Slots: free, Jobs: jobs, Most: most}
 		if f.rng != nil {
-			claim = f.t.ReserveClaim(f.book, name, &agentmsg.Claim{Class: "cpu", Job: jobs[f.rng.IntN(len(jobs))], Slots: free}, f.rng)
+			claim = f.t.ReserveClaim(f.book, name, &agentmsg.Claim{Class: "cpu", Job: jobs[f.rng.IntN(len(jobs))], Slots: free}, 0, f.rng)
 		}
 		f.seq[name]++
 		grants := f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: 1, Seq: f.seq[name], Claims: []book.Claim{claim}}}).([]agentmsg.Grant)

@@ -3,10 +3,12 @@ package market
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
 	agentmsg "github.com/candor-grid/candor/messages/agent"
+	"github.com/candor-grid/candor/messages/job"
 )
 
 // Widest returns the number of slots of the widest single task among the jobs of a claim; 1: no job has a task of
@@ -42,11 +44,18 @@ func Brief(b *book.Book, c *book.Claim) bool {
 // HasRoomSoon reports whether a node can be expected to have free slots for a task of width slots within
 // [book.GatherFor], so that it is worth gathering slots for the task. ended are tasks that have ended and whose slots
 // are not free in the book yet.
-//
-// How long a task will still run is not known. It is expected to run for as long again as it has run until now, but not
-// beyond its time limit: run times of tasks differ by orders of magnitude, and a task that has run for hours rarely ends
-// within minutes. The cost is O(n log n) for a node with n claims.
 func HasRoomSoon(b *book.Book, now messages.Time, n *book.Node, class messages.Name, width int, ended []agentmsg.Finished) bool {
+	in, known := roomIn(b, now, n, class, width, ended)
+	return !known || in <= book.GatherFor
+}
+
+// roomIn returns how long after the time `at` a node can be expected to have free slots for a task of width slots. known
+// is false if the tasks that the node runs do not have so many slots.
+//
+// How long a task will still run is not known. It is expected to run for as long again as it had run at the time `at`, but
+// not beyond its time limit: run times of tasks differ by orders of magnitude, and a task that has run for hours rarely
+// ends within minutes. Slots of tasks that started later count as free. The cost is O(n log n) for a node with n claims.
+func roomIn(b *book.Book, at messages.Time, n *book.Node, class messages.Name, width int, ended []agentmsg.Finished) (in messages.Duration, known bool) {
 	type end struct {
 		in    messages.Duration
 		slots int
@@ -57,7 +66,7 @@ func HasRoomSoon(b *book.Book, now messages.Time, n *book.Node, class messages.N
 			e := end{slots: max(h.Width, 1)}
 			over := slices.ContainsFunc(ended, func(f agentmsg.Finished) bool { return f.Attempt == messages.Attempt{Task: r, Number: h.Attempt} })
 			if j := b.Job(r.Job); j != nil && j.Active() && !h.Leaving && !over {
-				e.in = now.Sub(j.Stages[r.Stage].Tasks[r.Index].Claimed)
+				e.in = max(at.Sub(j.Stages[r.Stage].Tasks[r.Index].Claimed), 0)
 				if limit := j.Spec.Stages[r.Stage].TimeLimit; limit > 0 {
 					e.in = min(e.in, limit-e.in)
 				}
@@ -67,10 +76,35 @@ func HasRoomSoon(b *book.Book, now messages.Time, n *book.Node, class messages.N
 	}
 	slices.SortFunc(ends, func(x, y end) int { return cmp.Compare(x.in, y.in) })
 	lacks := width - n.Free(class)
-	for _, e := range ends {
-		if lacks -= e.slots; lacks <= 0 {
-			return e.in <= book.GatherFor
-		}
+	for i := 0; lacks > 0 && i < len(ends); i++ {
+		lacks, in = lacks-ends[i].slots, ends[i].in
 	}
-	return true
+	return in, lacks <= 0
+}
+
+// ending is the time that a task may need to end after it has exceeded its time limit.
+const ending = messages.Duration(30 * time.Second)
+
+// Lent returns for how long other tasks may use the slots that a node gathers for a task: until it is expected to have
+// gathered enough. The run times of tasks are judged as they were when the gathering began. So the expected time never
+// moves away while short tasks use the slots. 0: the node gathers no slots of the class. Negative: it lends none.
+func Lent(b *book.Book, now messages.Time, n *book.Node, class messages.Name) messages.Duration {
+	i := slices.IndexFunc(n.Gatherings, func(g book.Gathering) bool { return g.Class == class })
+	if i < 0 {
+		return 0
+	}
+	g := &n.Gatherings[i]
+	in, known := roomIn(b, g.Since, n, class, g.Width, nil)
+	if left := g.Since.Add(min(in, book.GatherFor)).Sub(now) - ending; known && left > 0 {
+		return left
+	}
+	return -1
+}
+
+// endsWithin reports whether a job has tasks of a class whose time limit is at most `limit`.
+func endsWithin(b *book.Book, id messages.JobID, class messages.Name, limit messages.Duration) bool {
+	j := b.Job(id)
+	return j != nil && slices.ContainsFunc(j.Spec.Stages, func(s job.Stage) bool {
+		return s.Class == class && s.TimeLimit > 0 && s.TimeLimit <= limit
+	})
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"github.com/candor-grid/candor/messages"
 )
 
 // Memory is a mailbox of one replica without disk or network. Propose applies its command in the caller's goroutine
@@ -38,7 +40,7 @@ const (
 // NewMemory returns a mailbox that leads, in term 1.
 func NewMemory(machine Machine) *Memory {
 	m := &Memory{machine: machine, leadership: make(chan Leadership, 1),
-		status: Status{ID: "memory", Replicas: []string{"memory"}}}
+		status: Status{ID: "memory", Replicas: []string{"memory"}, Level: messages.Level}}
 	m.Elect()
 	return m
 }

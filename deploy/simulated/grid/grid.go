@@ -29,6 +29,9 @@ type Config struct {
 	// slot. Unit has the resources of a slot.
 	Shapes []job.Resources
 	Unit   job.Resources
+	// Limits has the time limit of each task in seconds, by the position of its job in the trace. If it is nil, only
+	// markets that need limits have some.
+	Limits []float64
 	// Until is a time in seconds since the beginning of the log. The outcome says how much slot time each job had until
 	// then. If Until is 0, the outcome does not say this.
 	Until float64

@@ -55,7 +55,7 @@ func (l *leader) lead(config marketmsg.Market) error {
 	l.term++
 	l.book.Watch(true)
 	var faults []error
-	l.desk, faults = desk.New(desk.Config{Site: site, Term: l.term, Markets: []marketmsg.Market{config}, Lease: l.Grid.config.Lease, Seed: l.Seed}, l, l.instant())
+	l.desk, faults = desk.New(desk.Config{Site: site, Term: l.term, Markets: []marketmsg.Market{config}, Lease: l.Grid.config.Lease, Seed: l.Seed, Level: messages.Level}, l, l.instant())
 	if len(faults) > 0 {
 		return faults[0]
 	}

@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"testing"
@@ -21,6 +22,8 @@ type buyer struct {
 	length float64 // of each task, in seconds
 	width  int     // slots that each task takes on one node; 0: one
 	submit float64 // time of the job's submission
+	limit  float64 // time limit of each task, in seconds; 0: none
+	tasks  int     // 0: enough until the end of the test
 }
 
 // received returns the part of the slot time that each job received until a time, with all actors in virtual time.
@@ -59,8 +62,9 @@ func bought(t *testing.T, alpha float64, slots, perNode int, until float64, buye
 		width := max(b.width, 1)
 		p.Work.Users = append(p.Work.Users, int64(i+1))
 		p.Work.Jobs = append(p.Work.Jobs, workload.Job{Number: int64(i + 1), Line: i + 1, Runtime: b.length, Submit: b.submit, User: i,
-			Width: min(int(1.5*until*float64(slots)/b.length/float64(width))+slots, job.MaxTasks)})
+			Width: cmp.Or(b.tasks, min(int(1.5*until*float64(slots)/b.length/float64(width))+slots, job.MaxTasks))})
 		p.Bids = append(p.Bids, bids.Bid{Length: b.length, Budget: b.budget, Deadline: math.Inf(1)})
+		c.Limits = append(c.Limits, b.limit)
 		if b.width > 0 {
 			c.Shapes, c.Unit = append(c.Shapes, job.Resources{CPUs: b.width}), job.Resources{CPUs: 1}
 		}
@@ -122,6 +126,36 @@ func TestAWideTaskStartsInTime(t *testing.T) {
 				t.Errorf("%d of %d slots: started after %.3f s, and one each %.3f s", width, perNode, took, each)
 			}
 		}
+	}
+}
+
+// TestShortTasksDoNotDelayAWideTask runs a job whose tasks take half of a node among tasks of ten minutes. Every 100 s,
+// somebody submits a job of 20 tasks of 20 s. If these have a time limit of 30 s, they may use slots that are gathered.
+// Then as many wide tasks must start as without limits, and the short jobs must end sooner.
+func TestShortTasksDoNotDelayAWideTask(t *testing.T) {
+	const slots, perNode, until = 64, 16, 40_000.0
+	done, took := map[float64]int{}, map[float64]float64{} // by limit of the short tasks
+	for _, limit := range []float64{0, 30} {
+		buyers := []buyer{{budget: 100, length: 600, width: 1}, {budget: 100, length: 600, width: perNode / 2}}
+		for at := 100.0; at < until-6000; at += 100 {
+			buyers = append(buyers, buyer{budget: 50, length: 20, width: 1, tasks: 20, submit: at, limit: limit})
+		}
+		g := bought(t, 1, slots, perNode, until, buyers...)
+		done[limit] = g.leader.book.Job(2).Stages[0].Done
+		for i := 2; i < len(buyers); i++ {
+			j := &g.out.Jobs[i]
+			if !(j.Finish > 0) {
+				t.Fatalf("limit %v: job %d has not ended", limit, i)
+			}
+			took[limit] += (j.Finish - buyers[i].submit) / float64(len(buyers)-2)
+		}
+	}
+	t.Logf("wide tasks ended: %v, short jobs took %.1f s", done, took)
+	if float64(done[30]) < 0.98*float64(done[0]) {
+		t.Errorf("%d wide tasks ended while short tasks could use gathered slots, and %d otherwise", done[30], done[0])
+	}
+	if took[30] > 0.97*took[0] {
+		t.Errorf("with a limit, short jobs took %.1f s, and %.1f s otherwise", took[30], took[0])
 	}
 }
 

@@ -123,6 +123,9 @@ func (l *leader) spec(i int) (*job.JobSpec, error) {
 	if manner.Spans {
 		s.Stages[0].TimeLimit = s.Length
 	}
+	if limits := l.Grid.config.Limits; limits != nil {
+		s.Stages[0].TimeLimit = messages.Duration(limits[i] * 1e9)
+	}
 	slots := float64(l.slots(i))
 	for _, f := range []struct {
 		name string

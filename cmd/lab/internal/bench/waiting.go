@@ -150,7 +150,7 @@ func (w *waitingRoom) arrive() error {
 // decision and published it.
 func (w *waitingRoom) lead() (seconds float64, err error) {
 	w.began = time.Now()
-	config := desk.Config{Site: "site", Term: 1, Markets: []market.Market{w.market}, Lease: messages.Duration(10 * time.Second), HoldFor: messages.Duration(time.Hour), Estimator: true}
+	config := desk.Config{Site: "site", Term: 1, Markets: []market.Market{w.market}, Lease: messages.Duration(10 * time.Second), HoldFor: messages.Duration(time.Hour), Estimator: true, Level: messages.Level}
 	d, faults := desk.New(config, w, w.now())
 	if len(faults) > 0 {
 		return 0, faults[0]

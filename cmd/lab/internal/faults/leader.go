@@ -47,7 +47,7 @@ func newLeader(s *site, r *replica) *leader {
 	l.visits = &visits{Visits: federation.NewVisits(r.term), leader: l}
 	l.book().Watch(true)
 	c := desk.Config{Site: s.name, Term: r.term, Markets: []marketmsg.Market{s.market},
-		Lease: lease, HoldFor: holdFor, RemoteFor: roamFor, Idle: second, Estimator: true, Seed: s.seed, Open: s.openMarket}
+		Lease: lease, HoldFor: holdFor, RemoteFor: roamFor, Idle: second, Estimator: true, Seed: s.seed, Open: s.openMarket, Level: messages.Level}
 	switch s.Bug {
 	case LeaseEarly:
 		c.Lease = lease * 2 / 3
