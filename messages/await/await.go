@@ -11,16 +11,19 @@ import (
 // with a slow disk. So a test that waits so long waits for something that never happens.
 const Patience = 3 * time.Minute
 
-// Until polls a condition and returns when it holds. It fails the test if that takes longer
-// than Patience.
+// Until polls a condition and returns when it holds. It fails the test if that takes longer than Patience. A condition
+// that takes long, such as one that starts a process, is polled less often, so that it leaves the processors to what it
+// waits for.
 func Until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
 	end := time.After(Patience)
-	for !holds() {
+	for {
+		began := time.Now()
+		if holds() {
+			return
+		}
 		select {
-		case <-tick.C:
+		case <-time.After(min(max(2*time.Millisecond, 2*time.Since(began)), 200*time.Millisecond)):
 		case <-end:
 			t.Fatalf("waited %v in vain: %s", Patience, what)
 		}
