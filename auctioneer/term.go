@@ -184,7 +184,7 @@ func (l *term) filter(s *intake.Submission) (said []string, err error) {
 	}); known {
 		return nil, nil
 	}
-	spec, changes, err := l.Filter.Ask(l.life, s.Account, s.Spec)
+	spec, changes, err := l.Filter.Ask(l.life, s.Account, s.Key+" "+string(s.Digest), s.Spec)
 	switch {
 	case err != nil:
 		if messages.KindOf(err) == messages.Internal {

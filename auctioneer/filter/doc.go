@@ -25,5 +25,6 @@
 // # Cost
 //
 // At most 8 programs run at the same time. At most 64 submissions can be with the filter, running or waiting. The site
-// tells the users of further submissions to submit again later. Other requests do not wait for the filter.
+// tells the users of further submissions to submit again later. Other requests do not wait for the filter. A client that
+// repeats its submission while the program runs gets the answer of this program.
 package filter

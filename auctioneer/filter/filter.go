@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/candor-grid/candor/messages"
@@ -17,10 +18,12 @@ import (
 	"github.com/candor-grid/candor/messages/wire"
 )
 
-// Limits of the program. It ends within 5 s.
+// Limits of the program. It ends within 5 s. An error is kept for a moment, for a client that asks again before it has
+// heard of the error.
 const (
 	mostAtOnce = 8
 	mostAsked  = 64
+	kept       = time.Second
 )
 
 // Filter is the site's program.
@@ -30,6 +33,16 @@ type Filter struct {
 	asked   chan struct{} // has a place for each submission that is asked about
 	running chan struct{} // has a place for each program that runs
 	within  time.Duration
+
+	mu   sync.Mutex
+	open map[string]*answer // by account and submission
+}
+
+// answer is what the program wrote about a submission, once done is closed.
+type answer struct {
+	done chan struct{}
+	text []byte
+	err  error
 }
 
 // New returns the filter of a site; nil for no program.
@@ -37,33 +50,20 @@ func New(site messages.Name, program string) *Filter {
 	if program == "" {
 		return nil
 	}
-	return &Filter{program, site, make(chan struct{}, mostAsked), make(chan struct{}, mostAtOnce), 5 * time.Second}
+	return &Filter{program: program, site: site, asked: make(chan struct{}, mostAsked), running: make(chan struct{}, mostAtOnce), within: 5 * time.Second, open: map[string]*answer{}}
 }
 
 // Ask asks the program about a job of an account. It returns the job that the site takes, and the changes that the
-// program made, such as "market: main → gpu".
-func (f *Filter) Ask(ctx context.Context, account messages.Name, spec *jobmsg.JobSpec) (*jobmsg.JobSpec, []string, error) {
-	select {
-	case f.asked <- struct{}{}:
-		defer func() { <-f.asked }()
-	default:
-		return nil, nil, messages.Errorf(messages.Unavailable, "the site's filter is asked about %d other jobs; submit again later", mostAsked)
-	}
-	ctx, cancel := context.WithTimeout(ctx, f.within)
-	defer cancel()
-	select {
-	case f.running <- struct{}{}:
-		defer func() { <-f.running }()
-	case <-ctx.Done():
-		return nil, nil, messages.Errorf(messages.Unavailable, "the site's filter was busy with other jobs for %v; submit again later", f.within)
-	}
+// program made, such as "market: main → gpu". Clients repeat a submission that was not answered for a second or two. All
+// repetitions have the same id, and get the answer of one program.
+func (f *Filter) Ask(ctx context.Context, account messages.Name, id string, spec *jobmsg.JobSpec) (*jobmsg.JobSpec, []string, error) {
 	job, err := wire.Marshal(spec, wire.JSON)
 	if err != nil {
 		return nil, nil, err
 	}
-	text, err := program.Run(ctx, f.program, []string{"CANDOR_SITE=" + f.site, "CANDOR_ACCOUNT=" + account}, job)
+	text, err := f.shared(ctx, account, id, job)
 	if err != nil {
-		return nil, nil, f.broken("%v", err)
+		return nil, nil, err
 	}
 	if text = bytes.TrimSpace(text); len(text) == 0 {
 		return spec, nil, nil
@@ -89,6 +89,55 @@ func (f *Filter) Ask(ctx context.Context, account messages.Name, spec *jobmsg.Jo
 		return nil, nil, f.broken("wrote no job: %v", err)
 	}
 	return changed, differences(job, after), nil
+}
+
+// shared returns what the program writes about a submission. If the program is asked about the same submission already,
+// it waits for that answer.
+func (f *Filter) shared(ctx context.Context, account messages.Name, id string, job []byte) ([]byte, error) {
+	id = account + " " + id
+	f.mu.Lock()
+	a := f.open[id]
+	if a == nil {
+		select {
+		case f.asked <- struct{}{}:
+		default:
+			f.mu.Unlock()
+			return nil, messages.Errorf(messages.Unavailable, "the site's filter is asked about %d other jobs; submit again later", mostAsked)
+		}
+		a = &answer{done: make(chan struct{})}
+		f.open[id] = a
+		go func() {
+			a.text, a.err = f.run(ctx, account, job)
+			<-f.asked
+			close(a.done)
+			if a.err != nil {
+				time.Sleep(kept)
+			}
+			f.mu.Lock()
+			delete(f.open, id)
+			f.mu.Unlock()
+		}()
+	}
+	f.mu.Unlock()
+	<-a.done
+	return a.text, a.err
+}
+
+// run runs the program.
+func (f *Filter) run(ctx context.Context, account messages.Name, job []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.within)
+	defer cancel()
+	select {
+	case f.running <- struct{}{}:
+		defer func() { <-f.running }()
+	case <-ctx.Done():
+		return nil, messages.Errorf(messages.Unavailable, "the site's filter was busy with other jobs for %v; submit again later", f.within)
+	}
+	text, err := program.Run(ctx, f.program, []string{"CANDOR_SITE=" + f.site, "CANDOR_ACCOUNT=" + account}, job)
+	if err != nil {
+		return nil, f.broken("%v", err)
+	}
+	return text, nil
 }
 
 // broken returns the error for a program that does not work. The error says what an operator must do.

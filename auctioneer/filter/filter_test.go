@@ -5,12 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	jobmsg "github.com/candor-grid/candor/messages/job"
 )
 
@@ -53,7 +55,7 @@ func TestAskTakesEachAnswer(t *testing.T) {
 			c.mode = 0o755
 		}
 		spec := job()
-		got, changes, err := writes(t, c.script, c.mode).Ask(t.Context(), "alice", spec)
+		got, changes, err := writes(t, c.script, c.mode).Ask(t.Context(), "alice", "", spec)
 		if (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) || !slices.Equal(changes, c.changes) {
 			t.Errorf("a program that %s: %v, %v, want %v, %s", name, changes, err, c.changes, c.err)
 		}
@@ -61,7 +63,7 @@ func TestAskTakesEachAnswer(t *testing.T) {
 			t.Errorf("a program that %s: script %q", name, got.Stages[0].Script)
 		}
 	}
-	if _, _, err := New("west", "/no/such/program").Ask(t.Context(), "alice", job()); err == nil || !strings.Contains(err.Error(), "is not there") || messages.KindOf(err).Retriable() {
+	if _, _, err := New("west", "/no/such/program").Ask(t.Context(), "alice", "", job()); err == nil || !strings.Contains(err.Error(), "is not there") || messages.KindOf(err).Retriable() {
 		t.Errorf("a program that is not there: %v", err)
 	}
 	if New("west", "") != nil {
@@ -78,9 +80,9 @@ func TestAHangingProgramEnds(t *testing.T) {
 	var asked sync.WaitGroup
 	var mu sync.Mutex
 	kinds := map[messages.Kind]int{}
-	for range mostAsked + 10 {
+	for i := range mostAsked + 10 {
 		asked.Go(func() {
-			_, _, err := f.Ask(context.Background(), "alice", job())
+			_, _, err := f.Ask(context.Background(), "alice", strconv.Itoa(i), job())
 			mu.Lock()
 			defer mu.Unlock()
 			kinds[messages.KindOf(err)]++
@@ -93,4 +95,51 @@ func TestAHangingProgramEnds(t *testing.T) {
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("took %v", took)
 	}
+}
+
+// TestARepeatedSubmissionIsAskedAboutOnce repeats a submission while the program runs, as clients do. All repetitions
+// must get the answer of one program, each with a job of its own. After a failure, a late repetition must get the error
+// at once.
+func TestARepeatedSubmissionIsAskedAboutOnce(t *testing.T) {
+	dir := t.TempDir()
+	f := writes(t, "#!/bin/sh\necho run >> "+dir+"/runs\nwhile [ ! -e "+dir+"/go ]; do sleep 0.01; done\nsed 's/sort/other/'\n", 0o755)
+	var asked sync.WaitGroup
+	var got [4]*jobmsg.JobSpec
+	for i := range got {
+		asked.Go(func() {
+			var err error
+			if got[i], _, err = f.Ask(t.Context(), "alice", "a", job()); err != nil || got[i].Name != "other" {
+				t.Errorf("%+v, %v", got[i], err)
+			}
+		})
+	}
+	await.Until(t, "the program runs", func() bool { return len(runs(dir)) > 0 })
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	asked.Wait()
+	if n := len(runs(dir)); n >= len(got) { // a repetition that came after the end asks again
+		t.Errorf("the program ran %d times", n)
+	}
+	if got[0] != nil && got[1] != nil && &got[0].Stages[0] == &got[1].Stages[0] {
+		t.Error("two repetitions have the same stages")
+	}
+	f.within = 100 * time.Millisecond
+	if err := os.Remove(filepath.Join(dir, "go")); err != nil {
+		t.Fatal(err)
+	}
+	before := len(runs(dir))
+	for range 2 {
+		if _, _, err := f.Ask(t.Context(), "alice", "b", job()); err == nil || !strings.Contains(err.Error(), "did not end within") {
+			t.Errorf("%v", err)
+		}
+	}
+	if n := len(runs(dir)) - before; n != 1 {
+		t.Errorf("the program that hangs ran %d times", n)
+	}
+}
+
+func runs(dir string) []string {
+	text, _ := os.ReadFile(filepath.Join(dir, "runs"))
+	return strings.Fields(string(text))
 }
