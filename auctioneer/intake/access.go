@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// holds returns the market for a job that names no market. It prefers a market that takes the account's jobs and has a
-// class for each shape that the job asks for. Among such markets it prefers the default market of the account or of its
+// holds returns the market for a job that names no market. It prefers a market that takes the account's jobs and has the
+// classes that the job names, and a class for each shape that the job asks for. Among such markets it prefers the default market of the account or of its
 // project, and otherwise the first. If there is no such market, it returns the first market that takes the account's
 // jobs. If no market takes the account's jobs, it returns the site's first market, which then refuses the job.
 func (r *Rules) holds(account messages.Name, spec *job.JobSpec) messages.Name {
@@ -19,7 +19,9 @@ func (r *Rules) holds(account messages.Name, spec *job.JobSpec) messages.Name {
 		m, rank := &r.Configs[i], 0
 		if m.Takes(account, spec.Project) {
 			rank = 1
-			if !slices.ContainsFunc(spec.Stages, func(s job.Stage) bool { return s.Class == "" && s.Shaped() && smallest(m, &s) == "" }) {
+			if !slices.ContainsFunc(spec.Stages, func(s job.Stage) bool {
+				return s.Class == "" && s.Shaped() && smallest(m, &s) == "" || s.Class != "" && !slices.Contains(m.Classes, s.Class)
+			}) {
 				rank = 3
 			}
 			if m.DefaultOf(account, spec.Project) {
@@ -33,6 +35,32 @@ func (r *Rules) holds(account messages.Name, spec *job.JobSpec) messages.Name {
 	return name
 }
 
+// noClass returns the error for a class that the job's market does not have.
+func (r *Rules) noClass(account messages.Name, spec *job.JobSpec, m *market.Market, i int) error {
+	class := spec.Stages[i].Class
+	return r.elsewhere(account, spec, messages.Errorf(messages.NotFound, "stages[%d].class: market %s has no class %q; it has %s", i, m.Name, class, spelling.List(m.Classes)),
+		func(o *market.Market) bool { return slices.Contains(o.Classes, class) })
+}
+
+// elsewhere adds to the error about a job's market that another market has what the job needs, if there is one. If this
+// market does not take the job, the error is PermissionDenied.
+func (r *Rules) elsewhere(account messages.Name, spec *job.JobSpec, err error, has func(*market.Market) bool) error {
+	var shut messages.Name
+	for k := range r.Configs {
+		switch o := &r.Configs[k]; {
+		case !has(o):
+		case o.Takes(account, spec.Project):
+			return messages.Errorf(messages.KindOf(err), "%s; market %s has it", messages.Detail(err), o.Name)
+		case shut == "":
+			shut = o.Name
+		}
+	}
+	if shut == "" {
+		return err
+	}
+	return messages.Errorf(messages.PermissionDenied, "%s; market %s has it, and takes no jobs of %s", messages.Detail(err), shut, payers(account, spec))
+}
+
 // checkAccess returns an error for a job that its market does not take. The error names the markets that take it.
 func (r *Rules) checkAccess(account messages.Name, spec *job.JobSpec, m *market.Market) error {
 	if m.Takes(account, spec.Project) {
@@ -44,12 +72,17 @@ func (r *Rules) checkAccess(account messages.Name, spec *job.JobSpec, m *market.
 			open = append(open, r.Configs[i].Name)
 		}
 	}
-	who, advice := account, "ask an operator for a market that takes them"
-	if spec.Project != "" {
-		who += " for project " + spec.Project
-	}
+	advice := "ask an operator for a market that takes them"
 	if len(open) > 0 {
 		advice = "these markets do: " + spelling.List(open)
 	}
-	return messages.Errorf(messages.PermissionDenied, "market: market %s takes no jobs of %s; %s", m.Name, who, advice)
+	return messages.Errorf(messages.PermissionDenied, "market: market %s takes no jobs of %s; %s", m.Name, payers(account, spec), advice)
+}
+
+// payers names the account of a job, and its project if it has one.
+func payers(account messages.Name, spec *job.JobSpec) string {
+	if spec.Project == "" {
+		return account
+	}
+	return account + " for project " + spec.Project
 }

@@ -1,11 +1,13 @@
 package intake_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/job"
 	"github.com/candor-grid/candor/messages/market"
 )
 
@@ -50,6 +52,63 @@ func TestMarketsTakeTheJobsOfWhomTheyName(t *testing.T) {
 			t.Errorf("%s of %q asks for %q: %v", c.account, c.project, c.asked, err)
 		case c.market != "" && s.Spec.Market != c.market:
 			t.Errorf("%s of %q asks for %q and gets %q, not %q", c.account, c.project, c.asked, s.Spec.Market, c.market)
+		}
+	}
+}
+
+// TestAClassLeadsToTheMarketThatHasIt checks jobs that name a class of another market than the first. Without a market,
+// such a job must go to the market that has the class, if this market takes the job. An error must name this market.
+func TestAClassLeadsToTheMarketThatHasIt(t *testing.T) {
+	r := &intake.Rules{Site: "here", Markets: &desk.Markets{Configs: []market.Market{
+		{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}},
+		{Name: "gpu", Mechanism: market.FIFO, Classes: []messages.Name{"gpu"}, Allow: []messages.Name{"physics"}},
+	}}}
+	for _, c := range []struct {
+		project, asked messages.Name
+		kind           messages.Kind // 0: the market gpu takes the job
+		refusal        string
+	}{
+		{"physics", "", 0, ""},
+		{"physics", "main", messages.NotFound, `stages[0].class: market main has no class "gpu"; it has cpu; market gpu has it`},
+		{"", "", messages.PermissionDenied, `stages[0].class: market main has no class "gpu"; it has cpu; market gpu has it, and takes no jobs of alice`},
+		{"chemistry", "main", messages.PermissionDenied, `stages[0].class: market main has no class "gpu"; it has cpu; market gpu has it, and takes no jobs of alice for project chemistry`},
+	} {
+		q := request("k")
+		q.Spec.Market, q.Spec.Project, q.Spec.Stages[0].Class = c.asked, c.project, "gpu"
+		s, err := r.Prepare("alice", q)
+		switch {
+		case c.kind != 0 && (messages.KindOf(err) != c.kind || messages.Detail(err) != c.refusal):
+			t.Errorf("for %q at %q: %v, want %s", c.project, c.asked, err, c.refusal)
+		case c.kind == 0 && (err != nil || s.Spec.Market != "gpu"):
+			t.Errorf("for %q at %q: market %q, %v", c.project, c.asked, s.Spec.Market, err)
+		}
+	}
+}
+
+// TestAShapeLeadsToTheMarketThatHasIt checks a job that asks for a GPU without naming a class. The error must name the
+// market that has GPUs, also if this market does not take the job.
+func TestAShapeLeadsToTheMarketThatHasIt(t *testing.T) {
+	unit := func(class messages.Name, r job.Resources) []job.ClassUnit {
+		return []job.ClassUnit{{Class: class, Unit: r}}
+	}
+	r := &intake.Rules{Site: "here", Markets: &desk.Markets{Configs: []market.Market{
+		{Name: "main", Mechanism: market.Proportional, Classes: []messages.Name{"cpu"}, Units: unit("cpu", job.Resources{CPUs: 1})},
+		{Name: "plain", Mechanism: market.Proportional, Classes: []messages.Name{"slot"}},
+		{Name: "gpu", Mechanism: market.FIFO, Classes: []messages.Name{"gpu"}, Units: unit("gpu", job.Resources{CPUs: 1, GPUs: 1}), Allow: []messages.Name{"physics"}},
+	}}}
+	for _, c := range []struct {
+		project, asked messages.Name
+		kind           messages.Kind
+		refusal        string
+	}{
+		{"", "", messages.PermissionDenied, "stages[0]: asks for 1 gpu, but no number of slots of class cpu has that: a slot has 1 cpu; choose another class; market gpu has it, and takes no jobs of alice"},
+		{"", "plain", messages.PermissionDenied, "market gpu has it, and takes no jobs of alice"},
+		{"physics", "main", messages.Invalid, "choose another class; market gpu has it"},
+	} {
+		q := request("k")
+		q.Spec.Market, q.Spec.Project, q.Spec.Stages[0].GPUs = c.asked, c.project, 1
+		if _, err := r.Prepare("alice", q); messages.KindOf(err) != c.kind || !strings.HasSuffix(messages.Detail(err), c.refusal) {
+			t.Errorf("for %q at %q: %v, want %s", c.project, c.asked, err, c.refusal)
 		}
 	}
 }

@@ -118,11 +118,11 @@ func (r *Rules) Complete(account messages.Name, spec *job.JobSpec) error {
 	if err := r.checkAccess(account, spec, m); err != nil {
 		return err
 	}
-	return r.complete(spec, m)
+	return r.complete(account, spec, m)
 }
 
 // complete is Complete for a market that takes the job.
-func (r *Rules) complete(spec *job.JobSpec, m *market.Market) error {
+func (r *Rules) complete(account messages.Name, spec *job.JobSpec, m *market.Market) error {
 	if err := checkLimits(spec, m); err != nil {
 		return err
 	}
@@ -137,9 +137,9 @@ func (r *Rules) complete(spec *job.JobSpec, m *market.Market) error {
 			s.TimeLimit = least(s.TimeLimit, spec.Length)
 		}
 		if !slices.Contains(m.Classes, s.Class) {
-			return messages.Errorf(messages.NotFound, "stages[%d].class: market %s has no class %q; it has %s", i, m.Name, s.Class, spelling.List(m.Classes))
+			return r.noClass(account, spec, m, i)
 		}
-		if err := r.shape(m, i, s); err != nil {
+		if err := r.shape(account, spec, m, i); err != nil {
 			return err
 		}
 		if most := r.MostMemory[s.Class]; s.Width == 0 && most > 0 && s.Memory > most {

@@ -104,7 +104,7 @@ func (r *Rules) described(j *book.Job, q *job.ChangeRequest, admit func(*job.Job
 	if m == nil {
 		return nil, r.Missing("market: ", spec.Market)
 	}
-	if err := r.complete(&spec, m); err != nil {
+	if err := r.complete(j.Account, &spec, m); err != nil {
 		return nil, err
 	}
 	for i := range limits {
