@@ -53,6 +53,7 @@ func (j *Job) Use() (out []job.ClassUse) {
 		}
 		each := had / float64(s.Slots())
 		out[k].SlotHours, out[k].CPUHours, out[k].GPUHours = out[k].SlotHours+had, out[k].CPUHours+each*float64(s.CPUs), out[k].GPUHours+each*float64(s.GPUs)
+		out[k].MemoryHours += each * float64(s.Memory) / (1 << 30)
 	}
 	return out
 }

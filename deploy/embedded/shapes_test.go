@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -169,55 +170,6 @@ func TestAnAccountHasNoMoreAtOnceThanItsBound(t *testing.T) {
 	closeSite(t, s)
 }
 
-// TestTheSitesFilterChangesAndRefusesJobs submits jobs at a site with a submit filter. The user must be told what the
-// filter changed or refused. A repeated request must get the first job, whatever the filter says now. Without the
-// filter's program, the site must take no job.
-func TestTheSitesFilterChangesAndRefusesJobs(t *testing.T) {
-	t.Parallel()
-	c := small(t.TempDir())
-	c.Replicas, c.SubmitFilter = 1, filepath.Join(t.TempDir(), "filter")
-	program := func(script string) {
-		t.Helper()
-		if err := os.WriteFile(c.SubmitFilter+".new", []byte("#!/bin/sh\n"+script), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(c.SubmitFilter+".new", c.SubmitFilter); err != nil {
-			t.Fatal(err)
-		}
-	}
-	program(`sed 's/"name":"slow"/"name":"fast"/'`)
-	s, err := Start(within(t), c, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	u := connect(t, s, "alice")
-	submit := func(key string) (jobmsg.SubmitReply, error) {
-		return bus.Call[jobmsg.SubmitReply](within(t), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbSubmit, u.name),
-			jobmsg.SubmitRequest{Key: key, Spec: jobmsg.JobSpec{Name: "slow", Budget: messages.Credit, Stages: []jobmsg.Stage{{Name: "main", Class: c.Markets[0].Classes[0], Script: "exit 0"}}}})
-	}
-	first, err := submit("one")
-	if err != nil || !slices.Contains(first.Warnings, "the site changed the job: name: slow → fast") {
-		t.Fatalf("%v, %v", first.Warnings, err)
-	}
-	if job := u.final(first.Job); job.Name != "fast" || job.State != jobmsg.Completed {
-		t.Errorf("the job %s is %v", job.Name, job.State)
-	}
-	program(`[ "$CANDOR_ACCOUNT" = alice ] && echo '{"refuse": "alice is away"}'`)
-	if _, err := submit("two"); messages.KindOf(err) != messages.PermissionDenied || messages.Detail(err) != "the site's rules for jobs: alice is away" {
-		t.Errorf("%v", err)
-	}
-	if again, err := submit("one"); err != nil || again.Job != first.Job {
-		t.Errorf("a repeated request is answered %d, %v", again.Job, err)
-	}
-	if err := os.Remove(c.SubmitFilter); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := submit("three"); err == nil || !strings.Contains(err.Error(), "is not there") {
-		t.Errorf("%v", err)
-	}
-	closeSite(t, s)
-}
-
 // TestPrologsAndEpilogsRunOnceForAJobOnANode runs a job of many tasks. On one node the prolog fails: this node must go
 // into quarantine with the reason. On the other node the prolog must run once, and all tasks must run there, although
 // each has only one attempt.
@@ -308,6 +260,8 @@ func TestWideTasksRunInEveryMarketThatTakesThem(t *testing.T) {
 		}
 		if job := u.final(u.submit(mechanism, spec)); job.State != jobmsg.Completed || job.Done != 2 {
 			t.Errorf("%s: %v, %s, %d of 2 tasks", mechanism, job.State, job.Reason, job.Done)
+		} else if u := job.Used; len(u) != 1 || u[0].SlotHours <= 0 || math.Abs(u[0].CPUHours-u[0].SlotHours) > 1e-9 || math.Abs(u[0].MemoryHours-u[0].SlotHours) > 1e-9 {
+			t.Errorf("%s: used %+v, want as many hours of slots, processors and GiB", mechanism, u) // each slot has one of both
 		}
 	}
 	closeSite(t, s)

@@ -297,13 +297,15 @@ type JobSummary struct {
 	Numbered bool `json:"numbered,omitempty"`
 }
 
-// ClassUse is what a job used of a class: the hours of its slots, and of the processors and GPUs in these slots (0 if
-// slots of the class have no resources). Attempts that the site ended do not count.
+// ClassUse is what a job used of a class: the hours of its slots, and of the processors, GPUs and GiB of memory in these
+// slots (0 if slots of the class have no resources). Attempts that the site ended do not count.
 type ClassUse struct {
 	Class     messages.Name `json:"class"`
 	SlotHours float64       `json:"slot_hours"`
 	CPUHours  float64       `json:"cpu_hours,omitempty"`
 	GPUHours  float64       `json:"gpu_hours,omitempty"`
+	// MemoryHours is the memory of the tasks in GiB, times hours. Jobs that ended before level 2 have none.
+	MemoryHours float64 `json:"memory_gib_hours,omitempty" since:"2"`
 }
 
 // JobDetail is everything that a user may want to know about a job.

@@ -15,7 +15,7 @@ function keyOf(word) {
 /** grouping lists the words that people can choose; they can also choose labels. */
 export const grouping = Object.keys(words);
 
-const nothing = (keys) => ({ keys, jobs: 0, completed: 0, failed: 0, cancelled: 0, discarded: 0, slots: 0, cpus: 0, gpus: 0, micro: 0 });
+const nothing = (keys) => ({ keys, jobs: 0, completed: 0, failed: 0, cancelled: 0, discarded: 0, slots: 0, cpus: 0, gpus: 0, memory: 0, micro: 0 });
 
 /** Sums adds up what jobs used, in one row for each value of some words. Charges are in microcredits. */
 export class Sums {
@@ -39,6 +39,7 @@ export class Sums {
         sum.slots += u.slot_hours ?? 0;
         sum.cpus += u.cpu_hours ?? 0;
         sum.gpus += u.gpu_hours ?? 0;
+        sum.memory += u.memory_gib_hours ?? 0;
         sum.micro += part;
       }
       if (!seen.has(row)) end(row, job.state);
@@ -61,8 +62,8 @@ export class Sums {
 
   /** lines returns a table for a spreadsheet, with its header. */
   lines() {
-    const rows = this.sorted().map((r) => [...r.keys, r.jobs, r.completed, r.failed, r.cancelled, r.discarded, r.slots.toFixed(6), r.cpus.toFixed(6), r.gpus.toFixed(6), r.micro / 1e6]);
-    return [[...this.by, "jobs", "completed", "failed", "cancelled", "discarded", "slot_hours", "cpu_hours", "gpu_hours", "credits"], ...rows];
+    const rows = this.sorted().map((r) => [...r.keys, r.jobs, r.completed, r.failed, r.cancelled, r.discarded, r.slots.toFixed(6), r.cpus.toFixed(6), r.gpus.toFixed(6), r.memory.toFixed(6), r.micro / 1e6]);
+    return [[...this.by, "jobs", "completed", "failed", "cancelled", "discarded", "slot_hours", "cpu_hours", "gpu_hours", "memory_gib_hours", "credits"], ...rows];
   }
 }
 
@@ -77,5 +78,5 @@ export const hasEnded = (job, from, to) => ended.includes(job.state) && new Date
 /** numbers are the columns of a row after its keys. A narrow screen hides a column whose third value is true. */
 export const numbers = [
   ["Jobs", (r) => count(r.jobs)], ["Completed", (r) => count(r.completed), true], ["Failed", (r) => count(r.failed), true], ["Cancelled", (r) => count(r.cancelled), true], ["Discarded", (r) => count(r.discarded), true],
-  ["Slot hours", (r) => hours(r.slots)], ["CPU hours", (r) => hours(r.cpus)], ["GPU hours", (r) => hours(r.gpus)], ["Credits", (r) => credits(r.micro / 1e6)],
+  ["Slot hours", (r) => hours(r.slots)], ["CPU hours", (r) => hours(r.cpus)], ["GPU hours", (r) => hours(r.gpus)], ["GiB hours", (r) => hours(r.memory), true], ["Credits", (r) => credits(r.micro / 1e6)],
 ];

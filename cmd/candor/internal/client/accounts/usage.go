@@ -19,14 +19,14 @@ func usageCommand(a *cli.App) *cobra.Command {
 		Use:   "usage",
 		Short: "show what was used: hours of slots and GPUs, credits, jobs",
 		Long: `Sum up the jobs that ended in a period: how many jobs ended and how, the hours
-of their slots, processors and GPUs, and what they were charged. Operators see
-the jobs of all users; other users see their own jobs. The hours are shown even
-if the jobs cost nothing.
+of their slots, processors and GPUs, the memory of their tasks in GiB times
+hours, and what they were charged. Operators see the jobs of all users; other
+users see their own jobs. The hours are shown even if the jobs cost nothing.
 
 The time of every attempt counts, also of a failed attempt, unless the site
-itself ended the attempt, for example to drain a node. A job's processors and
-GPUs count whether they were busy or not, but only in classes of slots that have
-a unit.
+itself ended the attempt, for example to drain a node. A job's processors, GPUs
+and memory count whether they were busy or not. In classes of slots that have no
+unit, a task has no processors and GPUs, and the memory that it asks for.
 
 --by groups the jobs by one or several of
   account     who pays: a user's own account, or a project
@@ -81,6 +81,7 @@ type usageRow struct {
 	SlotHours float64          `json:"slot_hours"`
 	CPUHours  float64          `json:"cpu_hours"`
 	GPUHours  float64          `json:"gpu_hours"`
+	GiBHours  float64          `json:"memory_gib_hours"`
 	Charged   messages.Credits `json:"charged"`
 }
 
@@ -226,7 +227,7 @@ func (s *usageSums) row(j *job.JobSummary, u *job.ClassUse) *usageRow {
 }
 
 func (r *usageRow) use(u *job.ClassUse, charged messages.Credits) {
-	r.SlotHours, r.CPUHours, r.GPUHours, r.Charged = r.SlotHours+u.SlotHours, r.CPUHours+u.CPUHours, r.GPUHours+u.GPUHours, r.Charged+charged
+	r.SlotHours, r.CPUHours, r.GPUHours, r.GiBHours, r.Charged = r.SlotHours+u.SlotHours, r.CPUHours+u.CPUHours, r.GPUHours+u.GPUHours, r.GiBHours+u.MemoryHours, r.Charged+charged
 }
 
 func (r *usageRow) end(state job.State) {

@@ -17,7 +17,7 @@ func usedJobs() []jobmsg.JobSummary {
 		return jobmsg.JobSummary{Job: id, Account: account, Payer: payer, Market: "main", State: state, Charged: charged, Submitted: clienttest.At(-200), Ended: clienttest.At(float64(id) - 100), Used: used}
 	}
 	return []jobmsg.JobSummary{
-		job(5, "alice", "climate", jobmsg.Completed, 9*messages.Credit, jobmsg.ClassUse{Class: "cpu", SlotHours: 2, CPUHours: 4}, jobmsg.ClassUse{Class: "gpu", SlotHours: 1, GPUHours: 3}),
+		job(5, "alice", "climate", jobmsg.Completed, 9*messages.Credit, jobmsg.ClassUse{Class: "cpu", SlotHours: 2, CPUHours: 4, MemoryHours: 8.5}, jobmsg.ClassUse{Class: "gpu", SlotHours: 1, GPUHours: 3}),
 		job(4, "bob", "bob", jobmsg.Failed, messages.Credit, jobmsg.ClassUse{Class: "cpu", SlotHours: 0.5, CPUHours: 1}),
 		{Job: 3, Account: "bob", Payer: "bob", Market: "main", State: jobmsg.Running, Submitted: clienttest.At(-200)},
 		job(2, "alice", "alice", jobmsg.Cancelled, 0),
@@ -50,11 +50,11 @@ func TestUsageSumsUpTheJobsThatEnded(t *testing.T) {
 	s.Env["CANDOR_ACCOUNT"] = "operator"
 	from := clienttest.At(-98).Std().UTC().Format("2006-01-02T15:04:05Z")
 	s.Run("usage", "--from", from, "--by", "project,user", "--csv").Expect(t, 0,
-		"project,user,jobs,completed,failed,cancelled,discarded,slot_hours,cpu_hours,gpu_hours,credits\n"+
-			"climate,alice,1,1,0,0,0,3.000000,4.000000,3.000000,9\n,bob,1,0,1,0,0,0.500000,1.000000,0.000000,1\n,alice,1,0,0,1,0,0.000000,0.000000,0.000000,0\n", "")
+		"project,user,jobs,completed,failed,cancelled,discarded,slot_hours,cpu_hours,gpu_hours,memory_gib_hours,credits\n"+
+			"climate,alice,1,1,0,0,0,3.000000,4.000000,3.000000,8.500000,9\n,bob,1,0,1,0,0,0.500000,1.000000,0.000000,0.000000,1\n,alice,1,0,0,1,0,0.000000,0.000000,0.000000,0.000000,0\n", "")
 	s.Run("usage", "--from", from, "--by", "class", "--csv").Expect(t, 0,
-		"cpu,2,1,1,0,0,2.500000,5.000000,0.000000,7\ngpu,1,1,0,0,0,1.000000,0.000000,3.000000,3\n,1,0,0,1,0,0.000000,0.000000,0.000000,0\n", "")
-	s.Run("usage", "--from", from, "--json").Expect(t, 0, `"all":{"jobs":3,"completed":1,"failed":1,"cancelled":1,"discarded":0,"slot_hours":3.5,"cpu_hours":5,"gpu_hours":3,"charged":10}`, "")
+		"cpu,2,1,1,0,0,2.500000,5.000000,0.000000,8.500000,7\ngpu,1,1,0,0,0,1.000000,0.000000,3.000000,0.000000,3\n,1,0,0,1,0,0.000000,0.000000,0.000000,0.000000,0\n", "")
+	s.Run("usage", "--from", from, "--json").Expect(t, 0, `"all":{"jobs":3,"completed":1,"failed":1,"cancelled":1,"discarded":0,"slot_hours":3.5,"cpu_hours":5,"gpu_hours":3,"memory_gib_hours":8.5,"charged":10}`, "")
 	s.Run("usage", "--from", from).Expect(t, 0, "Usage of all accounts", "")
 }
 

@@ -20,7 +20,7 @@ func writeUsage(p *cli.Page, r *usageReport) {
 	if len(r.Rows) == 0 {
 		p.Printf("  No jobs.\n")
 	} else {
-		t := terminal.NewTable("~" + strings.ToUpper(strings.Join(r.By, "|~")) + "|>JOBS|>COMPLETED|>FAILED|>CANCELLED|>DISCARDED|>SLOT-HOURS|>CPU-HOURS|>GPU-HOURS|>CREDITS").Spare("DISCARDED|CANCELLED|FAILED|COMPLETED")
+		t := terminal.NewTable("~" + strings.ToUpper(strings.Join(r.By, "|~")) + "|>JOBS|>COMPLETED|>FAILED|>CANCELLED|>DISCARDED|>SLOT-HOURS|>CPU-HOURS|>GPU-HOURS|>GIB-HOURS|>CREDITS").Spare("DISCARDED|CANCELLED|FAILED|COMPLETED")
 		for i := range r.Rows {
 			t.Row(append(safeKeys(r.Rows[i].Keys), r.Rows[i].cells(2)...)...)
 		}
@@ -52,12 +52,12 @@ func safeKeys(keys []string) []string {
 // cells returns the numbers of a row as text.
 func (r *usageRow) cells(places int) []string {
 	return []string{strconv.Itoa(r.Jobs), strconv.Itoa(r.Completed), strconv.Itoa(r.Failed), strconv.Itoa(r.Cancelled), strconv.Itoa(r.Discarded),
-		hours(r.SlotHours, places), hours(r.CPUHours, places), hours(r.GPUHours, places), r.Charged.String()}
+		hours(r.SlotHours, places), hours(r.CPUHours, places), hours(r.GPUHours, places), hours(r.GiBHours, places), r.Charged.String()}
 }
 
 func usageCSV(a *cli.App, r *usageReport) error {
 	w := csv.NewWriter(a.Out)
-	rows := [][]string{append(append([]string{}, r.By...), "jobs", "completed", "failed", "cancelled", "discarded", "slot_hours", "cpu_hours", "gpu_hours", "credits")}
+	rows := [][]string{append(append([]string{}, r.By...), "jobs", "completed", "failed", "cancelled", "discarded", "slot_hours", "cpu_hours", "gpu_hours", "memory_gib_hours", "credits")}
 	for i := range r.Rows {
 		rows = append(rows, append(append([]string{}, r.Rows[i].Keys...), r.Rows[i].cells(6)...))
 	}
